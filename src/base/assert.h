@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* assert.h - for mistakes of our own. On in every build; one condition an assertion.
+ * A failed assertion prints the condition, file and line on stderr and aborts the process.
+ */
+#ifndef QUOIT_BASE_ASSERT_H
+#define QUOIT_BASE_ASSERT_H
+
+__attribute__((noreturn, cold)) void quoit_assert_failed(const char *condition, const char *file, int line);
+
+#define quoit_assert(condition)                                                                              \
+    (__builtin_expect(!!(condition), 1) ? (void)0 : quoit_assert_failed(#condition, __FILE__, __LINE__))
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prng.h - a small seeded generator (splitmix64), the only source of chance. Not for secrets. */
+#ifndef QUOIT_BASE_PRNG_H
+#define QUOIT_BASE_PRNG_H
+
+#include <stdint.h>
+
+struct quoit_prng {
+    uint64_t state;
+};
+
+static inline uint64_t quoit_prng_next(struct quoit_prng *prng)
+{
+    uint64_t z = (prng->state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* A number in 0..n-1; n > 0. */
+static inline uint64_t quoit_prng_choose(struct quoit_prng *prng, uint64_t n)
+{
+    return (uint64_t)(((unsigned __int128)quoit_prng_next(prng) * n) >> 64);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status.h - what a call that can fail for reasons outside the program returns.
+ *
+ * A status must be used. The function that first decides what went wrong logs it, once; callers pass it up.
+ */
+#ifndef QUOIT_BASE_STATUS_H
+#define QUOIT_BASE_STATUS_H
+
+#define QUOIT_STATUS_TABLE(X)                                                                                \
+    X(OK, "success")                                                                                         \
+    X(AGAIN, "nothing to do now, try again later")                                                           \
+    X(FULL, "no free slot or entry")                                                                         \
+    X(LINK_DOWN, "the link is down")                                                                         \
+    X(OUT_OF_RANGE, "address or size outside what was granted")                                              \
+    X(INVALID, "invalid argument or malformed data")                                                         \
+    X(NO_MEMORY, "out of memory")                                                                            \
+    X(UNSUPPORTED, "not supported here")                                                                     \
+    X(TIMEOUT, "timed out")                                                                                  \
+    X(GONE, "the other side has gone")                                                                       \
+    X(SYSTEM, "a system call failed")
+
+enum quoit_status {
+#define X(name, sentence) QUOIT_##name,
+    QUOIT_STATUS_TABLE(X)
+#undef X
+};
+
+#define QUOIT_MUST_USE __attribute__((warn_unused_result))
+
+/* The sentence of a status, for messages. Static storage. */
+const char *quoit_status_text(enum quoit_status status);
+
+#endif

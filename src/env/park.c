@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "env/park.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+
+/* Whether this kernel can make all processors pass a barrier: found once a process, the same for all. */
+static _Atomic int has_membarrier;
+
+void quoit_park_setup(void)
+{
+    long registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+    atomic_store(&has_membarrier, registered == 0);
+}
+
+uint32_t quoit_park_prepare(struct quoit_park *park)
+{
+    uint32_t key = atomic_load(&park->epoch);
+    atomic_fetch_add(&park->sleeper_count, 1);
+    if (atomic_load_explicit(&has_membarrier, memory_order_relaxed))
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    return key;
+}
+
+void quoit_park_cancel(struct quoit_park *park)
+{
+    atomic_fetch_sub(&park->sleeper_count, 1);
+}
+
+void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns)
+{
+    if (!atomic_load_explicit(&has_membarrier, memory_order_relaxed) &&
+        (timeout_ns == 0 || timeout_ns > QUOIT_PARK_BLIND_NS))
+        timeout_ns = QUOIT_PARK_BLIND_NS;
+    struct timespec limit = {.tv_sec = (time_t)(timeout_ns / NS_PER_S), .tv_nsec = (long)(timeout_ns % NS_PER_S)};
+    syscall(SYS_futex, &park->epoch, FUTEX_WAIT, key, timeout_ns ? &limit : NULL, NULL, 0);
+    atomic_fetch_sub(&park->sleeper_count, 1);
+}
+
+void quoit_park_wake_sleepers(struct quoit_park *park)
+{
+    atomic_fetch_add(&park->epoch, 1);
+    syscall(SYS_futex, &park->epoch, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* park.h - where one PE or one service thread sleeps, in the memory of its host.
+ *
+ * What it is: a futex word and the number of threads asleep on it, one cache line, shared between processes of one host.
+ * All bytes zero is a park that nobody uses.
+ *
+ * Promise: a waker that first makes its change visible with a plain store and then calls quoit_park_wake() is never
+ * missed, and pays one load when nobody sleeps. The sleeper pays instead: between announcing itself and its last look at
+ * the condition it runs membarrier(2), which makes every processor pass a full barrier. Where the kernel has no
+ * membarrier the sleep is cut into pieces of QUOIT_PARK_BLIND_NS, so a missed wake costs at most that.
+ *
+ * Use:  for (;;) { key = quoit_park_prepare(park); if (done()) { quoit_park_cancel(park); break; }
+ *                  quoit_park_sleep(park, key, timeout_ns); if (done()) break; }
+ *
+ * Threads: any thread of any process of the host may wake; several threads may sleep on one park.
+ */
+#ifndef QUOIT_ENV_PARK_H
+#define QUOIT_ENV_PARK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define QUOIT_PARK_BLIND_NS 1000000u
+
+struct quoit_park {
+    _Atomic uint32_t epoch;         /* writers: wakers. The futex word: changes with each wake */
+    _Atomic uint32_t sleeper_count; /* writers: the sleepers */
+    uint32_t unused[14];
+};
+_Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
+
+/* Called once by each process that will wake or sleep: registers it for membarrier. Safe to repeat. */
+void quoit_park_setup(void);
+
+/* Announces a sleeper; the caller must look at its condition once more and then either cancel or sleep. */
+uint32_t quoit_park_prepare(struct quoit_park *park);
+void quoit_park_cancel(struct quoit_park *park);
+/* Sleeps until a wake that came after prepare, a signal, or timeout_ns (0: no limit). May return early. */
+void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
+
+void quoit_park_wake_sleepers(struct quoit_park *park);
+
+static inline void quoit_park_wake(struct quoit_park *park)
+{
+    atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier in quoit_park_prepare() */
+    if (__builtin_expect(atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0, 0))
+        quoit_park_wake_sleepers(park);
+}
+
+#endif

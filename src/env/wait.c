@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "env/wait.h"
+#include "env/clock.h"
+
+#include <sched.h>
+
+#define SPIN_COUNT_ALONE   2000 /* a core for each thread: a wake across cores costs 36 us, so spin that long */
+#define SPIN_COUNT_SHARED  4    /* the other PE needs this core: a cache line's journey and no more */
+#define YIELD_COUNT_ALONE  20
+#define YIELD_COUNT_SHARED 50
+
+struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
+{
+    if (thread_count <= core_count)
+        return (struct quoit_wait_policy){SPIN_COUNT_ALONE, YIELD_COUNT_ALONE};
+    return (struct quoit_wait_policy){SPIN_COUNT_SHARED, YIELD_COUNT_SHARED};
+}
+
+uint32_t quoit_wait_core_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
+{
+    uint64_t deadline_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
+    for (;;) {
+        for (uint32_t i = 0; i <= waiter->policy.spin_count; i++) {
+            if (is_done(arg))
+                return true;
+            quoit_pause();
+        }
+        for (uint32_t i = 0; i < waiter->policy.yield_count; i++) {
+            sched_yield();
+            if (is_done(arg))
+                return true;
+        }
+        uint64_t left_ns = 0;
+        if (deadline_ns) {
+            uint64_t now_ns = quoit_clock_now_ns();
+            if (now_ns >= deadline_ns)
+                return false;
+            left_ns = deadline_ns - now_ns;
+        }
+        uint32_t key = quoit_park_prepare(waiter->park);
+        if (waiter->arm)
+            waiter->arm(waiter->arm_arg);
+        if (is_done(arg)) {
+            quoit_park_cancel(waiter->park);
+            return true;
+        }
+        waiter->sleep_count++;
+        quoit_park_sleep(waiter->park, key, left_ns);
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wait.h - the one place that decides how long to spin, when to yield and when to sleep.
+ *
+ * A wait spins `spin_count` times (a pause each), then yields the processor `yield_count` times, then sleeps on the
+ * waiter's park until somebody wakes it, and starts over. The counts come from how many threads of the job share the
+ * processors of this machine: see quoit_wait_policy_for().
+ */
+#ifndef QUOIT_ENV_WAIT_H
+#define QUOIT_ENV_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "env/park.h"
+
+struct quoit_wait_policy {
+    uint32_t spin_count;
+    uint32_t yield_count;
+};
+
+/* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
+struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count);
+/* Processors that this process may run on. */
+uint32_t quoit_wait_core_count(void);
+
+struct quoit_waiter {
+    struct quoit_park *park;
+    struct quoit_wait_policy policy;
+    /* Called after the sleeper is announced and before the last look; NULL if nothing needs it. A host on a ring clears
+     * its doorbell bits here, so that the next ring wakes. */
+    void (*arm)(void *arm_arg);
+    void *arm_arg;
+    uint64_t sleep_count; /* written by the waiter: how often it slept */
+};
+
+/* Returns true when is_done(arg) is true; false if timeout_ns (0: none) passed first. is_done is called many times and
+ * must be cheap; it may make progress of its own. */
+bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
+
+static inline void quoit_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* port.h - one end of one NTB link.
+ *
+ * What it is: the contract between everything above and a driver (emulated today, the Linux NTB subsystem later). It
+ * promises what NTB hardware does and nothing more.
+ *
+ * Windows: a port has QUOIT_WINDOW_COUNT windows. The receiver makes a window inbound by translating it to a range of
+ *   its own host memory; from then on the peer's writes at offset o land at that range + o. A write or read beyond the
+ *   translated range, or while none is set, is a master abort: the write vanishes silently, the read gives all ones.
+ * Order: writes are posted: they return before they arrive. They arrive in the order in which they were issued on this
+ *   port, and a doorbell arrives after every write issued before it on the same port. Nothing is promised between two
+ *   ports, nor between programmed copy and a DMA channel, nor between two channels.
+ * Aligned 8-byte stores (quoit_port_write64, and the aligned 8-byte words of a longer write) are never torn.
+ * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is
+ *   the truth: clear first, then look.
+ * Reads through the window cross the link and are slow; nothing above this layer reads through it on a hot path. A read
+ *   returns after all earlier writes of this port have arrived, which makes it the way to know that they did.
+ * There are no atomics across the link.
+ * Scratchpads: 8 words of 32 bits a link side, last writer wins, for set-up only; lost when the link goes down.
+ * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
+ *   down wipes translations and scratchpads. link_epoch counts the times it came up.
+ *
+ * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
+ *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
+ *   quoit_port_ring() may be called from any thread. set_translation, link_enable and interrupts belong to one process,
+ *   the host's node.
+ * Errors: QUOIT_LINK_DOWN until the link returns; QUOIT_OUT_OF_RANGE and QUOIT_INVALID are the caller's mistake; others
+ *   are final for this port.
+ */
+#ifndef QUOIT_PORT_PORT_H
+#define QUOIT_PORT_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "env/park.h"
+
+enum quoit_window {
+    QUOIT_WINDOW_SLOTS,  /* queues: slots and credits of all lanes */
+    QUOIT_WINDOW_MEMORY, /* the symmetric areas of the host's PEs, for direct puts */
+    QUOIT_WINDOW_COUNT
+};
+
+#define QUOIT_SCRATCHPAD_COUNT  8
+#define QUOIT_DOORBELL_COUNT    16
+#define QUOIT_DMA_CHANNEL_COUNT 2
+#define QUOIT_DMA_DEPTH         64 /* descriptors under way on one channel */
+
+struct quoit_port; /* one end; opaque, made by quoit_port_open() */
+
+/* The memory of the own host as the driver sees it: windows translate into it and interrupts wake parks in it. */
+struct quoit_port_memory {
+    void *base;     /* where this process mapped it */
+    uint64_t bytes; /* how much of it there is */
+};
+
+struct quoit_port_config {
+    const struct quoit_port_ops *driver; /* quoit_port_emulated, ... */
+    struct quoit_port_memory memory;
+    const void *driver_config; /* driver's own, e.g. struct quoit_emulated_config; used during open only */
+};
+
+struct quoit_port_limits {
+    uint64_t window_bytes[QUOIT_WINDOW_COUNT]; /* the largest translation, a power of two */
+    uint64_t translation_align;                /* of the start of an inbound range in host memory */
+    uint32_t doorbell_bits;                    /* the bits that may be used */
+    uint32_t dma_channel_count;
+};
+
+/* A doorbell bit that is not masked, and was clear before, interrupts: it wakes every one of `park_count` parks that
+ * stand `park_stride` bytes apart in host memory from offset `park_offset`. park_count 0: nobody. */
+struct quoit_port_vector {
+    uint64_t park_offset;
+    uint32_t park_stride;
+    uint32_t park_count;
+};
+
+struct quoit_dma_done {
+    uint64_t cookie;
+    enum quoit_status status;
+};
+
+QUOIT_MUST_USE enum quoit_status quoit_port_open(const struct quoit_port_config *config, struct quoit_port **port_out);
+/* Closes this opening of the port; does not disable the link. NULL is allowed. */
+void quoit_port_close(struct quoit_port *port);
+void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
+
+/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes the
+ * parks of vector QUOIT_DOORBELL_COUNT (the link event). */
+void quoit_port_link_enable(struct quoit_port *port);
+void quoit_port_link_disable(struct quoit_port *port);
+bool quoit_port_link_is_up(const struct quoit_port *port);
+uint32_t quoit_port_link_epoch(const struct quoit_port *port);
+
+/* Inbound: lets the peer write memory[offset, offset+bytes) through `window`. bytes 0 clears. */
+QUOIT_MUST_USE enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window,
+                                                            uint64_t memory_offset, uint64_t bytes);
+
+/* Outbound. Programmed copy of `bytes` from `source` to the peer at `offset` of its window; posted. */
+QUOIT_MUST_USE enum quoit_status quoit_port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                                  const void *source, size_t bytes);
+/* One aligned 8-byte store, after all earlier writes of the calling thread on this port. */
+QUOIT_MUST_USE enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                                    uint64_t value);
+/* A round trip: returns after every earlier write of this port arrived. */
+QUOIT_MUST_USE enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                                 void *destination, size_t bytes);
+
+/* Scratchpads: the own side's are written by the peer with peer_write and read here. */
+uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index);
+void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
+
+/* Doorbells. ring sets the peer's bits; the others act on the own side's bits. */
+void quoit_port_ring(struct quoit_port *port, uint32_t bits);
+uint32_t quoit_port_doorbell_read(struct quoit_port *port);
+void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits);
+void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits);   /* masked bits still set, but wake nobody */
+void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits); /* wakes if one of the bits is set already */
+/* What bit `bit` (or QUOIT_DOORBELL_COUNT: the link event) wakes. All bits start masked and without a vector. */
+QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
+                                                       const struct quoit_port_vector *vector);
+
+/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one channel
+ * come in order. poll returns the number of completions written, 0..max_count. */
+QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel,
+                                                       enum quoit_window window, uint64_t offset, const void *source,
+                                                       size_t bytes, uint64_t cookie);
+uint32_t quoit_port_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                             uint32_t max_count);
+
+/* What a driver provides. All are required save dma_*, which are NULL where dma_channel_count is 0. The wrappers above
+ * check arguments against the limits; the driver asserts. */
+struct quoit_port_ops {
+    const char *name;
+    enum quoit_status (*open)(const struct quoit_port_config *config, struct quoit_port **port_out);
+    void (*close)(struct quoit_port *port);
+    void (*link_enable)(struct quoit_port *port, bool is_enabled);
+    bool (*link_is_up)(const struct quoit_port *port);
+    uint32_t (*link_epoch)(const struct quoit_port *port);
+    enum quoit_status (*set_translation)(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
+                                         uint64_t bytes);
+    enum quoit_status (*write)(struct quoit_port *port, enum quoit_window window, uint64_t offset, const void *source,
+                               size_t bytes);
+    enum quoit_status (*write64)(struct quoit_port *port, enum quoit_window window, uint64_t offset, uint64_t value);
+    enum quoit_status (*read)(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
+                              size_t bytes);
+    uint32_t (*scratchpad_read)(struct quoit_port *port, uint32_t index);
+    void (*scratchpad_peer_write)(struct quoit_port *port, uint32_t index, uint32_t value);
+    void (*ring)(struct quoit_port *port, uint32_t bits);
+    uint32_t (*doorbell_read)(struct quoit_port *port);
+    void (*doorbell_clear)(struct quoit_port *port, uint32_t bits);
+    void (*doorbell_set_mask)(struct quoit_port *port, uint32_t bits, bool is_masked);
+    void (*set_vector)(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
+    enum quoit_status (*dma_submit)(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                    uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
+    uint32_t (*dma_poll)(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                         uint32_t max_count);
+};
+
+/* Each driver's port starts with this. */
+struct quoit_port {
+    const struct quoit_port_ops *ops;
+    struct quoit_port_limits limits;
+};
+
+#endif
