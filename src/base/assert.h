@@ -7,7 +7,7 @@
 
 __attribute__((noreturn, cold)) void quoit_assert_failed(const char *condition, const char *file, int line);
 
-#define quoit_assert(condition)                                                                              \
+#define quoit_assert(condition)                                                                                        \
     (__builtin_expect(!!(condition), 1) ? (void)0 : quoit_assert_failed(#condition, __FILE__, __LINE__))
 
 #endif

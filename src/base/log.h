@@ -17,10 +17,10 @@ void quoit_log_setup(enum quoit_log_level level, const char *who);
 int quoit_log_is_on(enum quoit_log_level level);
 void quoit_log_line(enum quoit_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define quoit_log(level, ...)                                                                                \
-    do {                                                                                                     \
-        if (quoit_log_is_on(level))                                                                          \
-            quoit_log_line(level, __VA_ARGS__);                                                              \
+#define quoit_log(level, ...)                                                                                          \
+    do {                                                                                                               \
+        if (quoit_log_is_on(level))                                                                                    \
+            quoit_log_line(level, __VA_ARGS__);                                                                        \
     } while (0)
 
 /* Writes "prefix: text\n" to stderr as one line whatever the level is. */

@@ -6,17 +6,17 @@
 #ifndef QUOIT_BASE_STATUS_H
 #define QUOIT_BASE_STATUS_H
 
-#define QUOIT_STATUS_TABLE(X)                                                                                \
-    X(OK, "success")                                                                                         \
-    X(AGAIN, "nothing to do now, try again later")                                                           \
-    X(FULL, "no free slot or entry")                                                                         \
-    X(LINK_DOWN, "the link is down")                                                                         \
-    X(OUT_OF_RANGE, "address or size outside what was granted")                                              \
-    X(INVALID, "invalid argument or malformed data")                                                         \
-    X(NO_MEMORY, "out of memory")                                                                            \
-    X(UNSUPPORTED, "not supported here")                                                                     \
-    X(TIMEOUT, "timed out")                                                                                  \
-    X(GONE, "the other side has gone")                                                                       \
+#define QUOIT_STATUS_TABLE(X)                                                                                          \
+    X(OK, "success")                                                                                                   \
+    X(AGAIN, "nothing to do now, try again later")                                                                     \
+    X(FULL, "no free slot or entry")                                                                                   \
+    X(LINK_DOWN, "the link is down")                                                                                   \
+    X(OUT_OF_RANGE, "address or size outside what was granted")                                                        \
+    X(INVALID, "invalid argument or malformed data")                                                                   \
+    X(NO_MEMORY, "out of memory")                                                                                      \
+    X(UNSUPPORTED, "not supported here")                                                                               \
+    X(TIMEOUT, "timed out")                                                                                            \
+    X(GONE, "the other side has gone")                                                                                 \
     X(SYSTEM, "a system call failed")
 
 enum quoit_status {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.h - where one PE or one service thread sleeps, in the memory of its host.
  *
- * What it is: a futex word and the number of threads asleep on it, one cache line, shared between processes of one host.
- * All bytes zero is a park that nobody uses.
+ * What it is: a futex word and the number of threads asleep on it, one cache line, shared between processes of one
+ * host. All bytes zero is a park that nobody uses.
  *
  * Promise: a waker that first makes its change visible with a plain store and then calls quoit_park_wake() is never
- * missed, and pays one load when nobody sleeps. The sleeper pays instead: between announcing itself and its last look at
- * the condition it runs membarrier(2), which makes every processor pass a full barrier. Where the kernel has no
+ * missed, and pays one load when nobody sleeps. The sleeper pays instead: between announcing itself and its last look
+ * at the condition it runs membarrier(2), which makes every processor pass a full barrier. Where the kernel has no
  * membarrier the sleep is cut into pieces of QUOIT_PARK_BLIND_NS, so a missed wake costs at most that.
  *
  * Use:  for (;;) { key = quoit_park_prepare(park); if (done()) { quoit_park_cancel(park); break; }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* boot.h - who am I, who are the others, are all there, and how to end the job. The PE's side of protocol.h.
+ *
+ * Started by oshrun the answers come from it; started alone the process is a job of one PE with memory of its own.
+ * Started by a launcher that Quoit does not know, quoit_boot_start says so and fails rather than run N jobs of one PE.
+ *
+ * Threads: one at a time, save quoit_boot_abort, which any thread may call.
+ */
+#ifndef QUOIT_BOOT_BOOT_H
+#define QUOIT_BOOT_BOOT_H
+
+#include "boot/protocol.h"
+
+struct quoit_boot {
+    int socket_fd; /* -1: a job of one PE, without a launcher */
+    uint32_t pe;
+    uint32_t host;
+    struct quoit_layout layout; /* of the own host */
+    void *memory;               /* the own host's memory, mapped whole, shared */
+    int memory_fd;
+    struct quoit_wait_policy policy;
+    struct quoit_emulated_config links[QUOIT_SIDE_COUNT]; /* used when shape.host_count > 1 */
+};
+
+/* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */
+QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out);
+/* A barrier of all PEs and nodes through the launcher, once: after it every window is there. */
+QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
+/* Tells the launcher that this PE is through shmem_finalize. */
+void quoit_boot_finalized(struct quoit_boot *boot);
+/* Ends the whole job with `status`; `text` (may be "") is what the user reads, printed by the launcher once. Does not
+ * return. Before quoit_boot_start, or alone, prints the text itself. */
+__attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text);
+/* Unmaps and closes. */
+void quoit_boot_end(struct quoit_boot *boot);
+
+#endif

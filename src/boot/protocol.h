@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* protocol.h - what a PE and the launcher say to each other over the boot socket.
+ *
+ * The launcher starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited by exec
+ * (so that a shell or a debugger may stand between). Every message is one packet of struct quoit_boot_message.
+ *
+ *   PE                       launcher
+ *   HELLO data_bytes    ->                    in shmem_init
+ *                       <-   LAYOUT + fds     when every PE said HELLO: the shape, who you are, and the memory
+ *   READY               ->                    the PE's area is mapped, globals are shared
+ *                       <-   GO               when all PEs and all nodes are ready
+ *   FINALIZED           ->                    shmem_finalize is through its last barrier; the process may go on alone
+ *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
+ *
+ * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, for LEFT and for RIGHT: the link,
+ * and the memory of the host at its other end. End of file on the socket: the other side died. A PE ends at once when
+ * the launcher is gone.
+ */
+#ifndef QUOIT_BOOT_PROTOCOL_H
+#define QUOIT_BOOT_PROTOCOL_H
+
+#include <stdint.h>
+
+#include "env/wait.h"
+#include "node/memory.h"
+#include "port/emulated/emulated.h"
+
+#define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"
+#define QUOIT_BOOT_MAGIC       0x51554f49u
+#define QUOIT_BOOT_TEXT_BYTES  1024
+#define QUOIT_BOOT_FDS_MAX     (1 + 2 * QUOIT_SIDE_COUNT)
+
+enum quoit_boot_kind {
+    QUOIT_BOOT_HELLO = 1,
+    QUOIT_BOOT_LAYOUT,
+    QUOIT_BOOT_READY,
+    QUOIT_BOOT_GO,
+    QUOIT_BOOT_FINALIZED,
+    QUOIT_BOOT_ABORT,
+};
+
+struct quoit_boot_message {
+    uint32_t magic;
+    uint32_t kind;
+    union {
+        struct {
+            uint64_t data_bytes; /* of globals and statics, whole pages */
+            uint32_t pid;
+        } hello;
+        struct {
+            struct quoit_shape shape;
+            uint32_t pe;
+            uint32_t host;
+            struct quoit_wait_policy policy;
+            struct quoit_emulated_knobs knobs;
+        } layout;
+        struct {
+            int32_t status;
+            char text[QUOIT_BOOT_TEXT_BYTES]; /* what to tell the user; "" for shmem_global_exit */
+        } abort;
+    } body;
+};
+
+#endif

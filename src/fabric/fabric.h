@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fabric.h - one PE's way to every PE: put, get, atomics, signals, fence and quiet on area offsets.
+ *
+ * What it is: the layer under the API and the collectives. The way to each PE is chosen at start: LOCAL (mapped memory
+ * of the same host: memcpy and processor atomics), DIRECT (a neighbour: puts are copied through the port straight into
+ * its area, the rest goes through the node), RELAYED (through the node).
+ *
+ * Arguments: `offset` is an area offset (the same object on every PE), `pe` a PE of the job; both were checked by the
+ * caller. Private buffers may be any memory of the process. Zero bytes are allowed and do nothing.
+ *
+ * Completion: put returns when the source may be reused; put_nbi and get_nbi finish at quietness of their context. A
+ * put is at its destination after quiet. fence orders puts, atomics and signals to each PE; what goes through the node
+ * keeps order anyway. Waits of the own PE are woken by every put, atomic or signal to it, whichever way that came.
+ *
+ * Threads: several threads may call at once; each channel is guarded by a lock that only threads of this process take.
+ * Errors: the job is ended by the launcher when a host, node or PE dies, so nothing here returns an error.
+ */
+#ifndef QUOIT_FABRIC_FABRIC_H
+#define QUOIT_FABRIC_FABRIC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "env/wait.h"
+#include "node/memory.h"
+#include "port/port.h"
+
+enum quoit_way { QUOIT_WAY_LOCAL, QUOIT_WAY_DIRECT, QUOIT_WAY_RELAYED };
+
+struct quoit_peer {
+    char *area;              /* LOCAL: where its area is mapped here, else NULL */
+    struct quoit_park *park; /* LOCAL: where it sleeps */
+    uint64_t window_offset;  /* DIRECT: its area in the window MEMORY of `side` */
+    uint64_t window_bytes;   /* DIRECT: how much of its area the window covers */
+    uint16_t host;
+    uint16_t local; /* index on its host */
+    uint8_t way;    /* enum quoit_way */
+    uint8_t side;   /* enum quoit_side, of requests and direct puts */
+    uint8_t doorbell;
+};
+
+/* One context's outstanding work. The default context is fabric->default_context. */
+struct quoit_context {
+    _Atomic uint64_t outstanding_count; /* requests handed to the node and not yet reaped */
+    uint32_t lane_salt;                 /* contexts spread over lanes */
+    _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
+};
+
+/* What the PE remembers of each request slot of a channel until it reaps it. */
+struct quoit_pending {
+    struct quoit_context *context;
+    void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
+    uint32_t bytes;
+    uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
+    ptrdiff_t stride_bytes;
+    bool *is_done;         /* set at reaping when somebody waits for this very request */
+    uint64_t *result;      /* fetching atomics: where the old value goes at reaping */
+    uint32_t result_bytes; /* how many bytes of it */
+};
+
+/* The PE's end of one channel. */
+struct quoit_channel_end {
+    pthread_mutex_t lock; /* between threads of this process */
+    struct quoit_channel *shared;
+    uint32_t complete_head;
+    uint32_t free_count;
+    uint16_t free[QUOIT_REQUESTS_A_CHANNEL];
+    struct quoit_pending pending[QUOIT_REQUESTS_A_CHANNEL];
+};
+
+struct quoit_fabric {
+    uint32_t pe_self;
+    uint32_t pe_count;
+    uint32_t host_self;
+    uint32_t local_self;
+    struct quoit_peer *peers; /* [pe_count] */
+    char *area_self;          /* own area as mapped for the host's PEs; may also be mapped elsewhere for the program */
+    struct quoit_layout layout;
+    char *memory;
+    struct quoit_pe_shared *shared_self;
+    struct quoit_port *ports[QUOIT_SIDE_COUNT]; /* NULL when there is one host */
+    struct quoit_channel_end *channels;         /* [lane_count]; NULL when there is one host */
+    struct quoit_waiter waiter;                 /* a copy of it serves each wait */
+    struct quoit_context default_context;
+};
+
+struct quoit_fabric_config {
+    const struct quoit_layout *layout; /* of the own host */
+    void *memory;                      /* mapped whole */
+    uint32_t pe_self;
+    struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* driver NULL: one host */
+    struct quoit_wait_policy policy;
+};
+
+/* Opens the ports and sets up the ways. The neighbours' windows must be there (boot's barrier comes between). */
+QUOIT_MUST_USE enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config,
+                                                   struct quoit_fabric **fabric_out);
+/* After a quiet of all contexts. NULL is allowed. */
+void quoit_fabric_close(struct quoit_fabric *fabric);
+
+void quoit_context_init(struct quoit_context *context, uint32_t lane_salt);
+
+void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
+                      size_t bytes, uint32_t pe);
+void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                          const void *source, size_t bytes, uint32_t pe);
+void quoit_fabric_get(struct quoit_fabric *fabric, struct quoit_context *context, void *destination, uint64_t offset,
+                      size_t bytes, uint32_t pe);
+void quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
+                          uint64_t offset, size_t bytes, uint32_t pe);
+
+/* `count` elements of element_bytes (1..16), strides in bytes of the remote and the private side. */
+struct quoit_strided {
+    uint64_t offset;         /* of the first remote element */
+    ptrdiff_t remote_stride; /* may be negative */
+    ptrdiff_t private_stride;
+    size_t count;
+    uint32_t element_bytes;
+};
+void quoit_fabric_iput(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_strided *strided,
+                       const void *source, uint32_t pe);
+void quoit_fabric_iget(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_strided *strided,
+                       void *destination, uint32_t pe);
+
+/* An atomic on a word of `size` (4 or 8) bytes. fetch returns the old value, zero-extended. fetch_nbi stores it, `size`
+ * bytes, at result_out by the next quiet. */
+void quoit_fabric_amo(struct quoit_fabric *fabric, struct quoit_context *context, enum quoit_amo op, uint32_t size,
+                      uint64_t offset, uint64_t operand, uint32_t pe);
+uint64_t quoit_fabric_amo_fetch(struct quoit_fabric *fabric, struct quoit_context *context, enum quoit_amo op,
+                                uint32_t size, uint64_t offset, uint64_t operand, uint64_t compare, uint32_t pe);
+void quoit_fabric_amo_fetch_nbi(struct quoit_fabric *fabric, struct quoit_context *context, enum quoit_amo op,
+                                uint32_t size, uint64_t offset, uint64_t operand, uint64_t compare, void *result_out,
+                                uint32_t pe);
+
+/* Put, then the signal: whoever sees the signal sees the data. op is SET or ADD on a 64-bit word. */
+struct quoit_signal {
+    uint64_t offset;
+    uint64_t value;
+    enum quoit_amo op;
+};
+void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                             const void *source, size_t bytes, const struct quoit_signal *signal, uint32_t pe,
+                             bool is_nbi);
+
+void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context);
+/* Returns when every operation of the context is complete at its destination. */
+void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
+
+/* Waits, asleep if it lasts, until is_done(arg), which reads the own area; `call` names the API routine, for messages.
+ */
+void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call);
+
+#endif

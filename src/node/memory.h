@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory.h - the memory of one host: what its node and its PEs share, and where everything lies in it.
+ *
+ * One memfd a host, mapped whole by the node and by each PE of that host; fresh memory, all zero, is a valid start.
+ * Offsets in it ("memory offsets") are what a port translates. From the front:
+ *
+ *   header      struct quoit_host_header
+ *   pes         struct quoit_pe_shared of each local PE
+ *   lanes       struct quoit_lane_shared of each lane
+ *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
+ *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class
+ *   areas       the symmetric areas of the local PEs (window MEMORY), `area_stride` apart:
+ *               [runtime: coll workspace][data: globals and statics of the program][heap]
+ *
+ * A symmetric object has the same area offset on every PE. All layouts follow from struct quoit_shape alone, so each
+ * side of a link knows where the other side's queues lie in the window; start-up verifies that both have the same
+ * shape.
+ */
+#ifndef QUOIT_NODE_MEMORY_H
+#define QUOIT_NODE_MEMORY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "env/park.h"
+#include "ring/ring.h"
+#include "wire/frame.h"
+
+#define QUOIT_LANES_MAX          8
+#define QUOIT_LOCAL_PES_MAX      1024
+#define QUOIT_REQUESTS_A_CHANNEL 64         /* under way at once from one PE on one lane; a power of two */
+#define QUOIT_RUNTIME_BYTES      (1u << 20) /* of each area, for coll */
+#define QUOIT_CALL_NAME_BYTES    48
+
+/* What the whole job agrees on. Made by the launcher, the same on all hosts. */
+struct quoit_shape {
+    uint32_t host_count;
+    uint32_t pe_count;
+    uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
+    uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
+    uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
+    uint32_t unused;
+    uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
+    uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
+};
+
+/* PEs lie over the hosts in blocks: the first pe_count % host_count hosts have one more. */
+static inline uint32_t quoit_shape_pes_of_host(const struct quoit_shape *shape, uint32_t host)
+{
+    return shape->pe_count / shape->host_count + (host < shape->pe_count % shape->host_count ? 1 : 0);
+}
+static inline uint32_t quoit_shape_first_pe(const struct quoit_shape *shape, uint32_t host)
+{
+    uint32_t more = shape->pe_count % shape->host_count;
+    return host * (shape->pe_count / shape->host_count) + (host < more ? host : more);
+}
+uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe);
+
+struct quoit_host_header {
+    _Atomic uint32_t is_stopping; /* writer: the node, told by the launcher */
+    uint32_t unused[15];
+};
+
+/* Bytes and messages that went out of one side of one host. */
+struct quoit_link_count {
+    _Atomic uint64_t byte_count;    /* payload that was written through the port */
+    _Atomic uint64_t message_count; /* frames and direct puts */
+    _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
+    _Atomic uint64_t doorbell_count;
+};
+
+struct quoit_pe_shared {
+    struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
+    /* writer of all that follows: the PE */
+    _Atomic(const char *) call; /* name of the API routine last entered, in the PE's address space, NULL before */
+    char waiting_in[QUOIT_CALL_NAME_BYTES]; /* routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;          /* return address of that routine, and the load address of its object */
+    _Atomic uint64_t waiting_base;
+    struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
+};
+
+struct quoit_lane_shared {
+    struct quoit_park park; /* the service thread of this lane sleeps here */
+    struct quoit_link_count out[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t sleep_count;
+};
+
+/* A request of a PE for another host. Written by the PE before its index enters the submission queue; the node checks
+ * every field. result is written by the node before the index enters the completion queue. */
+struct quoit_request {
+    struct quoit_frame frame; /* kind, op, size, dest_host, dest_pe, bytes, offset, operands */
+    uint64_t data_offset;     /* memory offset the payload is read from, or the answer is written to: the own staging
+                                 chunk or the own symmetric area */
+    uint64_t result;          /* VALUE: the old value */
+    uint32_t spread;
+    uint32_t unused[11];
+};
+_Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
+
+/* Between one PE and one lane. Both queues hold request indices; as many entries as requests, so they are never full.
+ */
+struct quoit_channel {
+    _Atomic uint32_t submit_tail; /* writer: the PE. release; pairs with acquire in the node */
+    uint32_t unused0[15];
+    _Atomic uint32_t submit_head; /* writer: the node */
+    uint32_t unused1[15];
+    _Atomic uint32_t complete_tail; /* writer: the node. release; pairs with acquire in the PE */
+    uint32_t unused2[15];
+    uint16_t submit[QUOIT_REQUESTS_A_CHANNEL];
+    uint16_t complete[QUOIT_REQUESTS_A_CHANNEL];
+    struct quoit_request requests[QUOIT_REQUESTS_A_CHANNEL];
+};
+
+/* Where things lie in the memory of one host; all offsets from its start. */
+struct quoit_layout {
+    struct quoit_shape shape;
+    uint32_t host;
+    uint32_t local_count;
+    uint32_t first_pe;
+    uint64_t pes;
+    uint64_t lanes;
+    uint64_t channels;
+    uint64_t staging;
+    uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
+    uint64_t slots_bytes;             /* of one side */
+    uint64_t areas;
+    uint64_t area_stride;
+    uint64_t area_data; /* offset of data in an area */
+    uint64_t area_heap; /* offset of the heap in an area */
+    uint64_t total_bytes;
+};
+
+/* INVALID, with a line logged, if the shape is outside the limits. area alignment is 2 MiB. */
+QUOIT_MUST_USE enum quoit_status quoit_layout_make(const struct quoit_shape *shape, uint32_t host,
+                                                   struct quoit_layout *layout_out);
+
+static inline struct quoit_pe_shared *quoit_memory_pe(const struct quoit_layout *layout, void *memory, uint32_t local)
+{
+    return (struct quoit_pe_shared *)((char *)memory + layout->pes) + local;
+}
+static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t lane)
+{
+    return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
+}
+static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
+                                                         uint32_t local, uint32_t lane)
+{
+    return (struct quoit_channel *)((char *)memory + layout->channels) + local * layout->shape.lane_count + lane;
+}
+/* Memory offset of the staging chunk of one request. */
+static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, uint32_t local, uint32_t lane,
+                                            uint32_t request)
+{
+    uint64_t channel = (uint64_t)local * layout->shape.lane_count + lane;
+    return layout->staging + (channel * QUOIT_REQUESTS_A_CHANNEL + request) * layout->shape.chunk_bytes;
+}
+static inline uint64_t quoit_layout_area(const struct quoit_layout *layout, uint32_t local)
+{
+    return layout->areas + local * layout->area_stride;
+}
+/* Offsets inside one side's window SLOTS: the credit word and the first slot of a queue. */
+uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class);
+uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
+                           uint32_t slot_index);
+
+/* Doorbell bits: one a lane, two kept for the barrier of the papers, the rest wake PEs after direct puts. */
+#define QUOIT_DOORBELL_LANE(lane)   (lane)
+#define QUOIT_DOORBELL_BARRIER      8
+#define QUOIT_DOORBELL_DIRECT       10
+#define QUOIT_DOORBELL_DIRECT_COUNT 6
+static inline uint32_t quoit_doorbell_of_pe(uint32_t local)
+{
+    return QUOIT_DOORBELL_DIRECT + local % QUOIT_DOORBELL_DIRECT_COUNT;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node.h - the service threads of one host: they drive both ports, forward, and serve the host's PEs.
+ *
+ * One thread a lane. Each polls its inbound queues and its PEs' channels, gives what it finds to its ring, executes the
+ * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
+ * nothing. A process of its own on each host: a PE that dies cannot damage it.
+ *
+ * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
+ * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line
+ * that says so.
+ */
+#ifndef QUOIT_NODE_NODE_H
+#define QUOIT_NODE_NODE_H
+
+#include "node/memory.h"
+#include "env/wait.h"
+#include "port/port.h"
+
+struct quoit_node_config {
+    const struct quoit_layout *layout;
+    void *memory;                                     /* the host's memory, mapped whole */
+    struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
+    struct quoit_wait_policy policy;                  /* how the lanes wait */
+    uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
+    void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
+    void *on_ready_arg;
+};
+
+/* Serves until header.is_stopping. OK after an orderly stop. */
+QUOIT_MUST_USE enum quoit_status quoit_node_run(const struct quoit_node_config *config);
+/* Asks the node of this memory to stop; returns at once. Any process of the host. */
+void quoit_node_stop(const struct quoit_layout *layout, void *memory);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* frame.h - what crosses a link in a slot: a 64-byte header, then the payload. Pure layout, little-endian.
+ *
+ * A slot is quoit_slot_bytes(chunk_bytes) long and starts with a header. The sender writes payload and header words 1..7,
+ * then word 0 (`sequence`) by one aligned 8-byte store: a slot whose sequence is not the expected one is not there yet,
+ * whatever else it holds. Sequences of a queue count 1, 2, 3, ...; slot index = (sequence - 1) % slot_count. Memory that
+ * was never written is zero and so holds no frame.
+ *
+ * Whoever receives checks a frame by quoit_frame_check() before believing it: a peer can write anything.
+ */
+#ifndef QUOIT_WIRE_FRAME_H
+#define QUOIT_WIRE_FRAME_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define QUOIT_FRAME_BYTES    64
+#define QUOIT_WIRE_VERSION   1
+#define QUOIT_CHUNK_BYTES_MAX (1u << 20)
+
+/* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
+ * reply never waits behind a request. */
+enum quoit_class { QUOIT_CLASS_REQUEST, QUOIT_CLASS_REPLY, QUOIT_CLASS_COUNT };
+
+enum quoit_frame_kind {
+    QUOIT_FRAME_NONE,
+    /* requests */
+    QUOIT_FRAME_PUT,         /* payload -> offset */
+    QUOIT_FRAME_PUT_STRIDED, /* payload of elements of `size` bytes -> offset, offset + operand, ...; operand in bytes,
+                                a two's complement number */
+    QUOIT_FRAME_PUT_SIGNAL,  /* payload -> offset, then amo `op` with value operand on the word at operand2 */
+    QUOIT_FRAME_GET,         /* bytes at offset -> DATA */
+    QUOIT_FRAME_GET_STRIDED, /* elements of `size` bytes at offset, offset + operand, ... -> DATA; `bytes` is their sum */
+    QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
+    QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
+    /* replies */
+    QUOIT_FRAME_DATA,  /* payload of a get; token of the request */
+    QUOIT_FRAME_VALUE, /* operand is the old value; token of the request */
+    QUOIT_FRAME_ACK,   /* every request of the flow up to flow_sequence is executed */
+    QUOIT_FRAME_KIND_COUNT
+};
+
+/* The atomic operations. Values are of the wire. FETCH is only used with AMO_FETCH. */
+enum quoit_amo {
+    QUOIT_AMO_SET,
+    QUOIT_AMO_ADD,
+    QUOIT_AMO_AND,
+    QUOIT_AMO_OR,
+    QUOIT_AMO_XOR,
+    QUOIT_AMO_SWAP,
+    QUOIT_AMO_COMPARE_SWAP, /* operand2 is compared, operand is stored */
+    QUOIT_AMO_FETCH,
+    QUOIT_AMO_COUNT
+};
+
+/* flags */
+#define QUOIT_FRAME_LANDED 0x01u /* the payload already lies at its destination; the slot carries none */
+#define QUOIT_FRAME_RIGHT  0x02u /* the request was injected to the right; it names the flow. Replies name the flow of
+                                    their request */
+
+struct quoit_frame {
+    uint64_t sequence; /* of the queue; written last */
+    uint8_t kind;
+    uint8_t op;
+    uint8_t size; /* bytes of an amo operand (4, 8) or of a strided element (1..16) */
+    uint8_t flags;
+    uint16_t source_host;
+    uint16_t dest_host;
+    uint16_t source_pe; /* local index on the source host (of a reply: the PE that was asked) */
+    uint16_t dest_pe;   /* local index on the destination host */
+    uint32_t bytes;     /* of the payload; of a GET: what is asked for */
+    uint64_t offset;    /* in the symmetric area of the PE acted on */
+    uint32_t token;     /* the source ring's name for the request; returned in the reply */
+    uint32_t flow_sequence;
+    uint64_t operand;
+    uint64_t operand2;
+    uint64_t trace; /* set by the source, carried unchanged */
+};
+_Static_assert(sizeof(struct quoit_frame) == QUOIT_FRAME_BYTES, "a frame header is one cache line");
+
+/* Distance between slots: the header and a payload of up to chunk_bytes. */
+static inline uint64_t quoit_slot_bytes(uint32_t chunk_bytes)
+{
+    return QUOIT_FRAME_BYTES + (uint64_t)chunk_bytes;
+}
+
+static inline enum quoit_class quoit_frame_class(uint8_t kind)
+{
+    return kind >= QUOIT_FRAME_DATA ? QUOIT_CLASS_REPLY : QUOIT_CLASS_REQUEST;
+}
+
+/* What a receiver knows of the job, to check frames against. */
+struct quoit_frame_limits {
+    uint32_t host_count;
+    uint32_t chunk_bytes;
+    uint64_t area_bytes;         /* of one PE's symmetric area */
+    const uint32_t *pe_counts;   /* PEs of each host */
+};
+
+/* OK, or INVALID if any field is outside what `class` and the limits allow (kind, hosts, PEs, chunk, range of offset and
+ * bytes, stride range, amo size and alignment). */
+QUOIT_MUST_USE enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_class class,
+                                                   const struct quoit_frame_limits *limits);
+
+#endif
