@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job.h - the library's one piece of process state, and the way from a user's pointer to an area offset.
+ *
+ * The API of the specification has no handle, so each process has one struct quoit_job. It is zero before shmem_init:
+ * pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also finds
+ * use before init; the slow path then says what it was.
+ *
+ * Regions: the symmetric heap (grown part only) and the program's data segment. A symmetric address lies in one of
+ * them; its area offset is the same on all PEs.
+ */
+#ifndef QUOIT_SHMEM_JOB_H
+#define QUOIT_SHMEM_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boot/boot.h"
+#include "coll/coll.h"
+#include "fabric/fabric.h"
+#include "heap/heap.h"
+
+struct quoit_region {
+    uintptr_t base;       /* where this PE sees it */
+    uint64_t bytes;       /* 0: not there */
+    uint64_t area_offset; /* of its first byte */
+};
+
+enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
+
+struct quoit_job {
+    uint32_t pe_count; /* 0 unless RUNNING */
+    uint32_t pe;
+    struct quoit_region heap; /* bytes: how far it has grown */
+    struct quoit_region data;
+    struct quoit_fabric *fabric;
+    enum quoit_job_state state;
+    int thread_level;
+    struct quoit_heap *allocator;
+    struct quoit_team_state *world; /* see coll.h */
+    struct quoit_boot boot;
+};
+
+extern struct quoit_job quoit_job;
+
+/* The area offset of a symmetric object of `bytes` at `address`; false if it does not lie wholly in one region. */
+static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)
+{
+    uint64_t at = (uintptr_t)address - quoit_job.heap.base;
+    if (__builtin_expect(at < quoit_job.heap.bytes && bytes <= quoit_job.heap.bytes - at, 1)) {
+        *offset_out = quoit_job.heap.area_offset + at;
+        return true;
+    }
+    at = (uintptr_t)address - quoit_job.data.base;
+    if (at < quoit_job.data.bytes && bytes <= quoit_job.data.bytes - at) {
+        *offset_out = quoit_job.data.area_offset + at;
+        return true;
+    }
+    return false;
+}
+
+/* Set up and torn down by shmem_init and shmem_finalize (init.c). */
+void quoit_job_start(int thread_level);
+void quoit_job_finish(void);
+
+#endif
