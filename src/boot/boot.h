@@ -12,7 +12,8 @@
 #include "boot/protocol.h"
 
 struct quoit_boot {
-    int socket_fd; /* -1: a job of one PE, without a launcher */
+    int socket_fd;             /* -1: a job of one PE, without a launcher */
+    uint64_t heap_bytes_alone; /* set by the caller before start: heap limit of a job without a launcher, 0: default */
     uint32_t pe;
     uint32_t host;
     struct quoit_layout layout; /* of the own host */

@@ -46,6 +46,7 @@ struct quoit_peer {
 /* One context's outstanding work. The default context is fabric->default_context. */
 struct quoit_context {
     _Atomic uint64_t outstanding_count; /* requests handed to the node and not yet reaped */
+    _Atomic uint64_t detour_count;      /* of them: to DIRECT peers, where a later direct put could overtake them */
     uint32_t lane_salt;                 /* contexts spread over lanes */
     _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
 };
@@ -53,13 +54,14 @@ struct quoit_context {
 /* What the PE remembers of each request slot of a channel until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
+    bool is_detour;    /* counted in detour_count */
     void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
     uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
     ptrdiff_t stride_bytes;
-    bool *is_done;         /* set at reaping when somebody waits for this very request */
-    uint64_t *result;      /* fetching atomics: where the old value goes at reaping */
-    uint32_t result_bytes; /* how many bytes of it */
+    _Atomic uint32_t *left_count; /* counted down at reaping when somebody waits for this very request; NULL: nobody */
+    void *result;                 /* fetching atomics: where the old value goes at reaping */
+    uint32_t result_bytes;        /* how many bytes of it */
 };
 
 /* The PE's end of one channel. */
@@ -71,6 +73,14 @@ struct quoit_channel_end {
     uint16_t free[QUOIT_REQUESTS_A_CHANNEL];
     struct quoit_pending pending[QUOIT_REQUESTS_A_CHANNEL];
 };
+
+/* A symmetric region as the program sees it: the heap, or the program's variables. */
+struct quoit_region {
+    uintptr_t base;       /* where this PE sees it */
+    uint64_t bytes;       /* 0: not there */
+    uint64_t area_offset; /* of its first byte */
+};
+#define QUOIT_REGION_COUNT 2
 
 struct quoit_fabric {
     uint32_t pe_self;
@@ -86,6 +96,10 @@ struct quoit_fabric {
     struct quoit_channel_end *channels;         /* [lane_count]; NULL when there is one host */
     struct quoit_waiter waiter;                 /* a copy of it serves each wait */
     struct quoit_context default_context;
+    /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
+    const struct quoit_region *regions[QUOIT_REGION_COUNT];
+    const char *call; /* API routine last entered and where from; for messages */
+    void *call_from;
 };
 
 struct quoit_fabric_config {

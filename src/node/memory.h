@@ -74,10 +74,9 @@ struct quoit_link_count {
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
-    _Atomic(const char *) call; /* name of the API routine last entered, in the PE's address space, NULL before */
-    char waiting_in[QUOIT_CALL_NAME_BYTES]; /* routine in which the PE sleeps now, "" while it runs */
-    _Atomic uint64_t waiting_from;          /* return address of that routine, and the load address of its object */
-    _Atomic uint64_t waiting_base;
+    char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;                    /* its return address in the PE */
+    _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
 };
 

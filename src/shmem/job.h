@@ -20,12 +20,6 @@
 #include "fabric/fabric.h"
 #include "heap/heap.h"
 
-struct quoit_region {
-    uintptr_t base;       /* where this PE sees it */
-    uint64_t bytes;       /* 0: not there */
-    uint64_t area_offset; /* of its first byte */
-};
-
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
@@ -58,6 +52,15 @@ static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t 
     }
     return false;
 }
+
+/* At the entry of every routine that may wait: what the messages about a waiting or crashed PE name. */
+#define QUOIT_JOB_ENTER(name)                                                                                          \
+    do {                                                                                                               \
+        if (quoit_job.fabric) {                                                                                        \
+            quoit_job.fabric->call = (name);                                                                           \
+            quoit_job.fabric->call_from = __builtin_return_address(0);                                                 \
+        }                                                                                                              \
+    } while (0)
 
 /* Set up and torn down by shmem_init and shmem_finalize (init.c). */
 void quoit_job_start(int thread_level);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/boot.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PAGE_BYTES        4096u
+#define ALONE_HEAP_BYTES  (1ull << 36) /* a limit of addresses, not of memory: pages come as the heap grows */
+#define ALONE_CHUNK_BYTES 64u
+
+/* Launchers that set a number of processes; seen without QUOIT_BOOT_FD, the program was started by the wrong one. */
+static const char *const foreign_sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS"};
+
+static enum quoit_status refuse_foreign_launcher(void)
+{
+    for (size_t i = 0; i < sizeof foreign_sizes / sizeof foreign_sizes[0]; i++) {
+        const char *value = getenv(foreign_sizes[i]);
+        if (value && atoi(value) > 1) {
+            quoit_say("started by a launcher that is not oshrun (%s=%s): this would be %s jobs of one PE each [Q0301]\n"
+                      "  start it with: oshrun -n %s PROGRAM",
+                      foreign_sizes[i], value, value, value);
+            return QUOIT_UNSUPPORTED;
+        }
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status map_memory(struct quoit_boot *boot)
+{
+    boot->memory =
+        mmap(NULL, boot->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, 0);
+    if (boot->memory == MAP_FAILED) {
+        boot->memory = NULL;
+        quoit_say("cannot map %llu MiB of address space for the symmetric areas: %s (a smaller "
+                  "SHMEM_SYMMETRIC_SIZE needs less) [Q0302]",
+                  (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));
+        return QUOIT_NO_MEMORY;
+    }
+    return QUOIT_OK;
+}
+
+/* A job of one PE whose memory is its own. */
+static enum quoit_status start_alone(uint64_t data_bytes, struct quoit_boot *boot)
+{
+    enum quoit_status status = refuse_foreign_launcher();
+    if (status != QUOIT_OK)
+        return status;
+    struct quoit_shape shape = {
+        .host_count = 1,
+        .pe_count = 1,
+        .lane_count = 1,
+        .slot_count = QUOIT_RING_SLOTS_MIN,
+        .chunk_bytes = ALONE_CHUNK_BYTES,
+        .data_bytes = data_bytes,
+        .heap_bytes = boot->heap_bytes_alone ? boot->heap_bytes_alone : ALONE_HEAP_BYTES,
+    };
+    status = quoit_layout_make(&shape, 0, &boot->layout);
+    if (status != QUOIT_OK)
+        return status;
+    boot->policy = quoit_wait_policy_for(1, quoit_wait_core_count());
+    boot->memory_fd = memfd_create("quoit-host", MFD_CLOEXEC);
+    if (boot->memory_fd < 0 || ftruncate(boot->memory_fd, (off_t)boot->layout.total_bytes) != 0) {
+        quoit_say("cannot create %llu MiB of shared memory: %s [Q0302]",
+                  (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));
+        return QUOIT_SYSTEM;
+    }
+    return map_memory(boot);
+}
+
+static enum quoit_status say_to_launcher(const struct quoit_boot *boot, const struct quoit_boot_message *message)
+{
+    for (;;) {
+        ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
+        if (n == (ssize_t)sizeof *message)
+            return QUOIT_OK;
+        if (n < 0 && errno == EINTR)
+            continue;
+        return QUOIT_GONE;
+    }
+}
+
+/* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
+static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
+                                       struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
+    } control;
+    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
+    struct msghdr packet = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    do
+        n = recvmsg(boot->socket_fd, &packet, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return QUOIT_GONE;
+    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
+        quoit_say("the launcher and this program do not understand each other: were both built from the same "
+                  "version? [Q0303]");
+        return QUOIT_INVALID;
+    }
+    uint32_t fd_count = 0;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS && fds_out) {
+        fd_count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(fds_out, CMSG_DATA(header), fd_count * sizeof(int));
+    }
+    if (fd_count_out)
+        *fd_count_out = fd_count;
+    return QUOIT_OK;
+}
+
+/* When the launcher dies the kernel ends this process, even one that the launcher did not start itself. Called when the
+ * launcher has nothing more to say, since any message would signal too. */
+static void die_with_launcher(const struct quoit_boot *boot)
+{
+    fcntl(boot->socket_fd, F_SETOWN, getpid());
+    fcntl(boot->socket_fd, F_SETSIG, SIGKILL);
+    fcntl(boot->socket_fd, F_SETFL, fcntl(boot->socket_fd, F_GETFL) | O_ASYNC);
+    struct pollfd look = {.fd = boot->socket_fd, .events = POLLIN};
+    if (poll(&look, 1, 0) == 1 && (look.revents & POLLHUP))
+        raise(SIGKILL);
+}
+
+static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                     uint32_t fd_count)
+{
+    const struct quoit_shape *shape = &message->body.layout.shape;
+    uint32_t fds_wanted = shape->host_count > 1 ? QUOIT_BOOT_FDS_MAX : 1;
+    if (fd_count != fds_wanted)
+        return QUOIT_INVALID;
+    enum quoit_status status = quoit_layout_make(shape, message->body.layout.host, &boot->layout);
+    if (status != QUOIT_OK)
+        return status;
+    boot->pe = message->body.layout.pe;
+    boot->host = message->body.layout.host;
+    boot->policy = message->body.layout.policy;
+    boot->memory_fd = fds[0];
+    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT && fd_count > 1; side++)
+        boot->links[side] = (struct quoit_emulated_config){
+            .link_fd = fds[1 + 2 * side],
+            .peer_memory_fd = fds[2 + 2 * side],
+            .side = side == QUOIT_RIGHT ? 0 : 1,
+            .knobs = message->body.layout.knobs,
+        };
+    return map_memory(boot);
+}
+
+enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out)
+{
+    struct quoit_boot *boot = boot_out;
+    boot->socket_fd = -1;
+    boot->memory_fd = -1;
+    quoit_park_setup();
+    const char *variable = getenv(QUOIT_BOOT_FD_VARIABLE);
+    if (!variable)
+        return start_alone(data_bytes, boot);
+    boot->socket_fd = atoi(variable);
+    if (fcntl(boot->socket_fd, F_SETFD, FD_CLOEXEC) != 0) {
+        quoit_say("the connection to oshrun (descriptor %s) was closed before shmem_init: a wrapper must leave it open "
+                  "[Q0304]",
+                  variable);
+        return QUOIT_GONE;
+    }
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    message.body.hello.data_bytes = data_bytes;
+    message.body.hello.pid = (uint32_t)getpid();
+    enum quoit_status status = say_to_launcher(boot, &message);
+    if (status != QUOIT_OK)
+        return status;
+    int fds[QUOIT_BOOT_FDS_MAX];
+    uint32_t fd_count = 0;
+    status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
+    if (status != QUOIT_OK)
+        return status;
+    unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs that this one starts are jobs of their own */
+    return take_layout(boot, &message, fds, fd_count);
+}
+
+enum quoit_status quoit_boot_ready(struct quoit_boot *boot)
+{
+    if (boot->socket_fd < 0)
+        return QUOIT_OK;
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_READY};
+    enum quoit_status status = say_to_launcher(boot, &message);
+    if (status != QUOIT_OK)
+        return status;
+    status = hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
+    if (status == QUOIT_OK)
+        die_with_launcher(boot);
+    return status;
+}
+
+void quoit_boot_finalized(struct quoit_boot *boot)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
+    if (boot->socket_fd >= 0 && say_to_launcher(boot, &message) != QUOIT_OK)
+        quoit_log(QUOIT_LOG_WARN, "the launcher has gone before shmem_finalize");
+}
+
+void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text)
+{
+    if (boot->socket_fd >= 0) {
+        struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
+        message.body.abort.status = status;
+        snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
+        if (say_to_launcher(boot, &message) == QUOIT_OK)
+            _exit(status);
+    }
+    if (text[0])
+        quoit_say("%s", text);
+    _exit(status);
+}
+
+void quoit_boot_end(struct quoit_boot *boot)
+{
+    if (boot->memory)
+        munmap(boot->memory, boot->layout.total_bytes);
+    boot->memory = NULL;
+    if (boot->memory_fd >= 0)
+        close(boot->memory_fd);
+    boot->memory_fd = -1;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/channel.h"
+#include "base/assert.h"
+
+static void scatter(const struct quoit_pending *pending, const char *staging)
+{
+    if (pending->element_bytes == 0) {
+        memcpy(pending->destination, staging, pending->bytes);
+        return;
+    }
+    char *to = pending->destination;
+    for (uint32_t at = 0; at < pending->bytes; at += pending->element_bytes, to += pending->stride_bytes)
+        memcpy(to, staging + at, pending->element_bytes);
+}
+
+static void finish(struct quoit_fabric *fabric, uint32_t lane, uint16_t index)
+{
+    struct quoit_channel_end *end = &fabric->channels[lane];
+    struct quoit_pending *pending = &end->pending[index];
+    struct quoit_request *request = &end->shared->requests[index];
+    if (pending->destination)
+        scatter(pending, fabric->memory + quoit_layout_staging(&fabric->layout, fabric->local_self, lane, index));
+    if (pending->result)
+        memcpy(pending->result, &request->result, pending->result_bytes);
+    if (pending->is_detour)
+        atomic_fetch_sub_explicit(&pending->context->detour_count, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&pending->context->outstanding_count, 1, memory_order_release);
+    if (pending->left_count)
+        atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
+    quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
+    end->free[end->free_count++] = index;
+}
+
+static void reap_locked(struct quoit_fabric *fabric, uint32_t lane)
+{
+    struct quoit_channel_end *end = &fabric->channels[lane];
+    uint32_t tail = atomic_load_explicit(&end->shared->complete_tail, memory_order_acquire);
+    while (end->complete_head != tail) {
+        uint16_t index = end->shared->complete[end->complete_head % QUOIT_REQUESTS_A_CHANNEL];
+        quoit_assert(index < QUOIT_REQUESTS_A_CHANNEL);
+        finish(fabric, lane, index);
+        end->complete_head++;
+    }
+}
+
+void quoit_channel_reap(struct quoit_fabric *fabric)
+{
+    for (uint32_t lane = 0; lane < fabric->layout.shape.lane_count; lane++) {
+        struct quoit_channel_end *end = &fabric->channels[lane];
+        if (pthread_mutex_trylock(&end->lock) != 0)
+            continue; /* whoever holds it reaps or submits; the caller looks again */
+        reap_locked(fabric, lane);
+        pthread_mutex_unlock(&end->lock);
+    }
+}
+
+struct count_wait {
+    struct quoit_fabric *fabric;
+    _Atomic uint32_t *count32;
+    _Atomic uint64_t *count64;
+};
+
+static bool count_is_zero(void *arg)
+{
+    struct count_wait *wait = arg;
+    quoit_channel_reap(wait->fabric);
+    if (wait->count32)
+        return atomic_load_explicit(wait->count32, memory_order_acquire) == 0;
+    return atomic_load_explicit(wait->count64, memory_order_acquire) == 0;
+}
+
+void quoit_channel_wait32(struct quoit_fabric *fabric, _Atomic uint32_t *count)
+{
+    struct count_wait wait = {.fabric = fabric, .count32 = count};
+    quoit_fabric_wait(fabric, count_is_zero, &wait, NULL);
+}
+
+void quoit_channel_wait64(struct quoit_fabric *fabric, _Atomic uint64_t *count)
+{
+    struct count_wait wait = {.fabric = fabric, .count64 = count};
+    quoit_fabric_wait(fabric, count_is_zero, &wait, NULL);
+}
+
+struct slot_wait {
+    struct quoit_fabric *fabric;
+    uint32_t lane;
+};
+
+/* True, with the channel locked, when a slot is free. */
+static bool slot_is_free(void *arg)
+{
+    struct slot_wait *wait = arg;
+    struct quoit_channel_end *end = &wait->fabric->channels[wait->lane];
+    pthread_mutex_lock(&end->lock);
+    if (end->free_count == 0)
+        reap_locked(wait->fabric, wait->lane);
+    if (end->free_count > 0)
+        return true;
+    pthread_mutex_unlock(&end->lock);
+    return false;
+}
+
+/* All requests of one (PE, PE, context) ride one lane, so that they keep order. */
+static uint32_t lane_to(const struct quoit_fabric *fabric, const struct quoit_context *context, uint32_t pe)
+{
+    return (pe + fabric->pe_self * 7 + context->lane_salt) & (fabric->layout.shape.lane_count - 1);
+}
+
+void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe,
+                        struct quoit_slot *slot_out)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    struct slot_wait wait = {.fabric = fabric, .lane = lane_to(fabric, context, pe)};
+    if (!slot_is_free(&wait))
+        quoit_fabric_wait(fabric, slot_is_free, &wait, NULL);
+
+    struct quoit_channel_end *end = &fabric->channels[wait.lane];
+    struct quoit_slot *slot = slot_out;
+    slot->end = end;
+    slot->lane = wait.lane;
+    slot->index = end->free[--end->free_count];
+    slot->request = &end->shared->requests[slot->index];
+    slot->pending = &end->pending[slot->index];
+    slot->staging_offset = quoit_layout_staging(&fabric->layout, fabric->local_self, wait.lane, slot->index);
+    slot->staging = fabric->memory + slot->staging_offset;
+    memset(slot->request, 0, sizeof *slot->request);
+    memset(slot->pending, 0, sizeof *slot->pending);
+    slot->request->frame.dest_host = peer->host;
+    slot->request->frame.dest_pe = peer->local;
+    slot->request->frame.source_pe = (uint16_t)fabric->local_self;
+    slot->request->data_offset = slot->staging_offset;
+    slot->request->spread = fabric->pe_self + pe;
+    slot->pending->context = context;
+    slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
+}
+
+void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
+{
+    struct quoit_channel_end *end = slot->end;
+    atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
+    if (slot->pending->is_detour)
+        atomic_fetch_add_explicit(&slot->pending->context->detour_count, 1, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
+    end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
+    atomic_store_explicit(&end->shared->submit_tail, tail + 1,
+                          memory_order_release); /* pairs with acquire in the node */
+    pthread_mutex_unlock(&end->lock);
+    quoit_park_wake(&quoit_memory_lane(&fabric->layout, fabric->memory, slot->lane)->park);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* channel.h - the PE's end of its channels to the node: hand over requests, reap completions. Private to fabric.
+ *
+ * A request slot is free, filled (between take and submit, under the channel's lock), or under way until reaped.
+ * Reaping copies answers to where they belong, counts down the context and whoever waits, and frees the slot.
+ *
+ * Threads: every function may be called by several threads; take locks the channel and submit unlocks it.
+ */
+#ifndef QUOIT_FABRIC_CHANNEL_H
+#define QUOIT_FABRIC_CHANNEL_H
+
+#include "fabric/fabric.h"
+
+/* A request slot being filled. */
+struct quoit_slot {
+    struct quoit_channel_end *end;
+    uint32_t lane;
+    uint16_t index;
+    struct quoit_request *request; /* zeroed but for what take fills in: dest_host, dest_pe, source_pe, spread */
+    struct quoit_pending *pending; /* zeroed but for context and is_detour */
+    char *staging;                 /* chunk_bytes */
+    uint64_t staging_offset;       /* its memory offset */
+};
+
+/* Waits, asleep if it lasts, until a slot of the channel that leads to `pe` is free, and locks the channel. */
+void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe,
+                        struct quoit_slot *slot_out);
+/* Hands the filled request to the node and unlocks. */
+void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
+/* Reaps what is complete, on all lanes. */
+void quoit_channel_reap(struct quoit_fabric *fabric);
+/* Waits until *count is zero, reaping. */
+void quoit_channel_wait32(struct quoit_fabric *fabric, _Atomic uint32_t *count);
+void quoit_channel_wait64(struct quoit_fabric *fabric, _Atomic uint64_t *count);
+
+#endif

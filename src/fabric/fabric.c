@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/fabric.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "fabric/channel.h"
+
+#include <stdlib.h>
+
+void quoit_context_init(struct quoit_context *context, uint32_t lane_salt)
+{
+    memset(context, 0, sizeof *context);
+    context->lane_salt = lane_salt;
+}
+
+/* A neighbour can be reached by both sides when there are two hosts; requests and direct puts take the same. */
+static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_peer *peer)
+{
+    const struct quoit_layout *layout = &fabric->layout;
+    const struct quoit_shape *shape = &layout->shape;
+    peer->host = (uint16_t)quoit_shape_host_of_pe(shape, pe);
+    peer->local = (uint16_t)(pe - quoit_shape_first_pe(shape, peer->host));
+    if (peer->host == fabric->host_self) {
+        peer->way = QUOIT_WAY_LOCAL;
+        peer->area = fabric->memory + quoit_layout_area(layout, peer->local);
+        peer->park = &quoit_memory_pe(layout, fabric->memory, peer->local)->park;
+        return;
+    }
+    peer->way = QUOIT_WAY_RELAYED;
+    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, fabric->pe_self + pe);
+    peer->side = (uint8_t)side;
+    peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
+    uint32_t neighbour = side == QUOIT_RIGHT ? (fabric->host_self + 1) % shape->host_count
+                                             : (fabric->host_self + shape->host_count - 1) % shape->host_count;
+    if (neighbour != peer->host)
+        return;
+    struct quoit_port_limits limits;
+    quoit_port_limits(fabric->ports[side], &limits);
+    uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
+    uint64_t start = peer->local * layout->area_stride;
+    if (start >= window)
+        return;
+    peer->way = QUOIT_WAY_DIRECT;
+    peer->window_offset = start;
+    peer->window_bytes = window - start < layout->area_stride ? window - start : layout->area_stride;
+}
+
+static enum quoit_status open_ring(struct quoit_fabric *fabric, const struct quoit_fabric_config *config)
+{
+    uint32_t lane_count = fabric->layout.shape.lane_count;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        enum quoit_status status = quoit_port_open(&config->ports[side], &fabric->ports[side]);
+        if (status != QUOIT_OK)
+            return status;
+    }
+    fabric->channels = calloc(lane_count, sizeof *fabric->channels);
+    if (!fabric->channels)
+        return QUOIT_NO_MEMORY;
+    for (uint32_t lane = 0; lane < lane_count; lane++) {
+        struct quoit_channel_end *end = &fabric->channels[lane];
+        pthread_mutex_init(&end->lock, NULL);
+        end->shared = quoit_memory_channel(&fabric->layout, fabric->memory, fabric->local_self, lane);
+        for (uint16_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
+            end->free[end->free_count++] = (uint16_t)(QUOIT_REQUESTS_A_CHANNEL - 1 - i);
+    }
+    return QUOIT_OK;
+}
+
+/* Before the PE sleeps: says where, and clears its doorbell bits so that the next direct put interrupts. */
+static void arm(void *arg)
+{
+    struct quoit_fabric *fabric = arg;
+    struct quoit_pe_shared *shared = fabric->shared_self;
+    if (fabric->call) {
+        strncpy(shared->waiting_in, fabric->call, sizeof shared->waiting_in - 1);
+        atomic_store_explicit(&shared->waiting_from, (uintptr_t)fabric->call_from, memory_order_relaxed);
+    }
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        if (fabric->ports[side])
+            quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
+}
+
+enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, struct quoit_fabric **fabric_out)
+{
+    struct quoit_fabric *fabric = calloc(1, sizeof *fabric);
+    if (!fabric)
+        return QUOIT_NO_MEMORY;
+    fabric->layout = *config->layout;
+    fabric->memory = config->memory;
+    fabric->pe_self = config->pe_self;
+    fabric->pe_count = fabric->layout.shape.pe_count;
+    fabric->host_self = fabric->layout.host;
+    fabric->local_self = config->pe_self - fabric->layout.first_pe;
+    quoit_assert(fabric->local_self < fabric->layout.local_count);
+    fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
+    fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
+    fabric->waiter = (struct quoit_waiter){
+        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .arm_arg = fabric};
+    quoit_context_init(&fabric->default_context, 0);
+
+    enum quoit_status status = QUOIT_NO_MEMORY;
+    fabric->peers = calloc(fabric->pe_count, sizeof *fabric->peers);
+    if (!fabric->peers)
+        goto close_fabric;
+    if (fabric->layout.shape.host_count > 1) {
+        status = open_ring(fabric, config);
+        if (status != QUOIT_OK)
+            goto close_fabric;
+    }
+    for (uint32_t pe = 0; pe < fabric->pe_count; pe++)
+        choose_way(fabric, pe, &fabric->peers[pe]);
+    *fabric_out = fabric;
+    return QUOIT_OK;
+
+close_fabric:
+    quoit_fabric_close(fabric);
+    return status;
+}
+
+void quoit_fabric_close(struct quoit_fabric *fabric)
+{
+    if (!fabric)
+        return;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(fabric->ports[side]);
+    if (fabric->channels)
+        for (uint32_t lane = 0; lane < fabric->layout.shape.lane_count; lane++)
+            pthread_mutex_destroy(&fabric->channels[lane].lock);
+    free(fabric->channels);
+    free(fabric->peers);
+    free(fabric);
+}
+
+void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
+{
+    struct quoit_waiter waiter = fabric->waiter;
+    if (call)
+        fabric->call = call;
+    quoit_wait_until(&waiter, is_done, arg, 0);
+    if (waiter.sleep_count)
+        fabric->shared_self->waiting_in[0] = '\0';
+}
+
+void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)
+{
+    atomic_thread_fence(memory_order_release);
+    /* What goes to one PE through the node keeps its order; only a direct put could overtake such a request. */
+    if (atomic_load_explicit(&context->detour_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(fabric, &context->detour_count);
+}
+
+/* A read through the window returns after all that this host wrote there before: it is how arrival is known. */
+static void confirm_direct_puts(struct quoit_fabric *fabric, struct quoit_context *context)
+{
+    uint32_t sides = atomic_exchange_explicit(&context->dirty_sides, 0, memory_order_relaxed);
+    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint64_t word;
+        if ((sides & (1u << side)) == 0)
+            continue;
+        if (quoit_port_read(fabric->ports[side], QUOIT_WINDOW_MEMORY, 0, &word, sizeof word) != QUOIT_OK)
+            quoit_log(QUOIT_LOG_ERROR, "link %s is down: direct puts may be lost",
+                      side == QUOIT_LEFT ? "left" : "right");
+    }
+}
+
+void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context)
+{
+    if (atomic_load_explicit(&context->outstanding_count, memory_order_acquire) != 0)
+        quoit_channel_wait64(fabric, &context->outstanding_count);
+    if (atomic_load_explicit(&context->dirty_sides, memory_order_relaxed) != 0)
+        confirm_direct_puts(fabric, context);
+    atomic_thread_fence(memory_order_seq_cst); /* a PE that looks after quiet must not have looked before */
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* put, get and their strided forms. What goes through the node is cut into requests of at most one chunk. */
+#include "base/assert.h"
+#include "base/log.h"
+#include "fabric/channel.h"
+
+#include <unistd.h>
+
+/* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
+static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size_t bytes)
+{
+    struct quoit_link_count *count = &fabric->shared_self->direct[side];
+    atomic_store_explicit(&count->byte_count, atomic_load_explicit(&count->byte_count, memory_order_relaxed) + bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&count->message_count, atomic_load_explicit(&count->message_count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static bool reaches_directly(const struct quoit_peer *peer, uint64_t offset, size_t bytes)
+{
+    return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset;
+}
+
+static void put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
+                       uint64_t offset, const void *source, size_t bytes)
+{
+    struct quoit_port *port = fabric->ports[peer->side];
+    enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, peer->window_offset + offset, source, bytes);
+    if (status == QUOIT_LINK_DOWN) {
+        quoit_log(QUOIT_LOG_ERROR, "a put to host %u failed: the link is down", peer->host);
+        for (;;)
+            pause(); /* the node has seen it too, and the launcher ends the job */
+    }
+    quoit_assert(status == QUOIT_OK);
+    quoit_port_ring(port, 1u << peer->doorbell);
+    if ((atomic_load_explicit(&context->dirty_sides, memory_order_relaxed) & (1u << peer->side)) == 0)
+        atomic_fetch_or_explicit(&context->dirty_sides, 1u << peer->side, memory_order_relaxed);
+    count_direct(fabric, peer->side, bytes);
+}
+
+/* The memory offset of a private buffer that lies in a symmetric region of this PE, so that the node can reach it. */
+static bool find_in_own_area(const struct quoit_fabric *fabric, const void *buffer, size_t bytes, uint64_t *offset_out)
+{
+    for (int i = 0; i < QUOIT_REGION_COUNT; i++) {
+        const struct quoit_region *region = fabric->regions[i];
+        uint64_t at = region ? (uintptr_t)buffer - region->base : UINT64_MAX;
+        if (region && at < region->bytes && bytes <= region->bytes - at) {
+            *offset_out = quoit_layout_area(&fabric->layout, fabric->local_self) + region->area_offset + at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
+                        size_t bytes, uint32_t pe, bool is_nbi)
+{
+    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
+    uint64_t source_offset;
+    /* A small put is copied aside, so that it can return at once; a large one from symmetric memory is read in place.
+     */
+    bool is_in_place = (is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    _Atomic uint32_t left_count = 0;
+    for (size_t at = 0; at < bytes;) {
+        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
+        struct quoit_slot slot;
+        quoit_channel_take(fabric, context, pe, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_PUT;
+        slot.request->frame.bytes = part;
+        slot.request->frame.offset = offset + at;
+        if (is_in_place)
+            slot.request->data_offset = source_offset + at;
+        else
+            memcpy(slot.staging, (const char *)source + at, part);
+        if (is_in_place && !is_nbi) {
+            atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
+            slot.pending->left_count = &left_count;
+        }
+        quoit_channel_submit(fabric, &slot);
+        at += part;
+    }
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(fabric, &left_count);
+}
+
+static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
+                size_t bytes, uint32_t pe, bool is_nbi)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    if (bytes == 0)
+        return;
+    if (peer->area) {
+        memmove(peer->area + offset, source, bytes);
+        atomic_thread_fence(memory_order_release);
+        quoit_park_wake(peer->park);
+    } else if (reaches_directly(peer, offset, bytes)) {
+        put_direct(fabric, context, peer, offset, source, bytes);
+    } else {
+        put_relayed(fabric, context, offset, source, bytes, pe, is_nbi);
+    }
+}
+
+void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
+                      size_t bytes, uint32_t pe)
+{
+    put(fabric, context, offset, source, bytes, pe, false);
+}
+
+void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                          const void *source, size_t bytes, uint32_t pe)
+{
+    put(fabric, context, offset, source, bytes, pe, true);
+}
+
+/* left_count NULL: finished at quiet. */
+static void get(struct quoit_fabric *fabric, struct quoit_context *context, void *destination, uint64_t offset,
+                size_t bytes, uint32_t pe, _Atomic uint32_t *left_count)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    if (peer->area) {
+        atomic_thread_fence(memory_order_acquire);
+        memmove(destination, peer->area + offset, bytes);
+        return;
+    }
+    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
+    uint64_t destination_offset;
+    bool is_in_place = find_in_own_area(fabric, destination, bytes, &destination_offset);
+    for (size_t at = 0; at < bytes;) {
+        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
+        struct quoit_slot slot;
+        quoit_channel_take(fabric, context, pe, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_GET;
+        slot.request->frame.bytes = part;
+        slot.request->frame.offset = offset + at;
+        if (is_in_place) {
+            slot.request->data_offset = destination_offset + at;
+        } else {
+            slot.pending->destination = (char *)destination + at;
+            slot.pending->bytes = part;
+        }
+        slot.pending->left_count = left_count;
+        if (left_count)
+            atomic_fetch_add_explicit(left_count, 1, memory_order_relaxed);
+        quoit_channel_submit(fabric, &slot);
+        at += part;
+    }
+}
+
+void quoit_fabric_get(struct quoit_fabric *fabric, struct quoit_context *context, void *destination, uint64_t offset,
+                      size_t bytes, uint32_t pe)
+{
+    _Atomic uint32_t left_count = 0;
+    get(fabric, context, destination, offset, bytes, pe, &left_count);
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(fabric, &left_count);
+}
+
+void quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
+                          uint64_t offset, size_t bytes, uint32_t pe)
+{
+    get(fabric, context, destination, offset, bytes, pe, NULL);
+}
+
+static void copy_strided(char *to, ptrdiff_t to_stride, const char *from, ptrdiff_t from_stride, size_t count,
+                         uint32_t element_bytes)
+{
+    for (size_t i = 0; i < count; i++, to += to_stride, from += from_stride)
+        memcpy(to, from, element_bytes);
+}
+
+/* Offset of element i; strides may be negative. */
+static uint64_t element_offset(const struct quoit_strided *strided, size_t i)
+{
+    return strided->offset + (uint64_t)((int64_t)i * strided->remote_stride);
+}
+
+/* True when all remote elements lie in what the window covers. */
+static bool all_reach_directly(const struct quoit_peer *peer, const struct quoit_strided *strided)
+{
+    return reaches_directly(peer, element_offset(strided, 0), strided->element_bytes) &&
+           reaches_directly(peer, element_offset(strided, strided->count - 1), strided->element_bytes);
+}
+
+static void iput_relayed(struct quoit_fabric *fabric, struct quoit_context *context,
+                         const struct quoit_strided *strided, const char *source, uint32_t pe)
+{
+    size_t most = fabric->layout.shape.chunk_bytes / strided->element_bytes;
+    for (size_t i = 0; i < strided->count;) {
+        size_t count = strided->count - i < most ? strided->count - i : most;
+        struct quoit_slot slot;
+        quoit_channel_take(fabric, context, pe, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_PUT_STRIDED;
+        slot.request->frame.size = (uint8_t)strided->element_bytes;
+        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
+        slot.request->frame.offset = element_offset(strided, i);
+        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        copy_strided(slot.staging, (ptrdiff_t)strided->element_bytes, source + (ptrdiff_t)i * strided->private_stride,
+                     strided->private_stride, count, strided->element_bytes);
+        quoit_channel_submit(fabric, &slot);
+        i += count;
+    }
+}
+
+void quoit_fabric_iput(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_strided *strided,
+                       const void *source, uint32_t pe)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    const char *from = source;
+    if (strided->count == 0)
+        return;
+    if (peer->area) {
+        copy_strided(peer->area + strided->offset, strided->remote_stride, from, strided->private_stride,
+                     strided->count, strided->element_bytes);
+        atomic_thread_fence(memory_order_release);
+        quoit_park_wake(peer->park);
+    } else if (all_reach_directly(peer, strided)) {
+        for (size_t i = 0; i < strided->count; i++, from += strided->private_stride)
+            put_direct(fabric, context, peer, element_offset(strided, i), from, strided->element_bytes);
+    } else {
+        iput_relayed(fabric, context, strided, source, pe);
+    }
+}
+
+void quoit_fabric_iget(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_strided *strided,
+                       void *destination, uint32_t pe)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    if (peer->area) {
+        atomic_thread_fence(memory_order_acquire);
+        copy_strided(destination, strided->private_stride, peer->area + strided->offset, strided->remote_stride,
+                     strided->count, strided->element_bytes);
+        return;
+    }
+    size_t most = fabric->layout.shape.chunk_bytes / strided->element_bytes;
+    _Atomic uint32_t left_count = 0;
+    for (size_t i = 0; i < strided->count;) {
+        size_t count = strided->count - i < most ? strided->count - i : most;
+        struct quoit_slot slot;
+        quoit_channel_take(fabric, context, pe, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_GET_STRIDED;
+        slot.request->frame.size = (uint8_t)strided->element_bytes;
+        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
+        slot.request->frame.offset = element_offset(strided, i);
+        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        slot.pending->destination = (char *)destination + (ptrdiff_t)i * strided->private_stride;
+        slot.pending->bytes = slot.request->frame.bytes;
+        slot.pending->element_bytes = strided->element_bytes;
+        slot.pending->stride_bytes = strided->private_stride;
+        slot.pending->left_count = &left_count;
+        atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
+        quoit_channel_submit(fabric, &slot);
+        i += count;
+    }
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(fabric, &left_count);
+}
+
+void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                             const void *source, size_t bytes, const struct quoit_signal *signal, uint32_t pe,
+                             bool is_nbi)
+{
+    const struct quoit_peer *peer = &fabric->peers[pe];
+    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
+    if (peer->area || reaches_directly(peer, offset, bytes) || bytes == 0) {
+        put(fabric, context, offset, source, bytes, pe, is_nbi);
+        quoit_fabric_amo(fabric, context, signal->op, 8, signal->offset, signal->value, pe);
+        return;
+    }
+    /* The signal rides with the last chunk, on the lane that keeps the chunks in order. */
+    size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
+    put_relayed(fabric, context, offset, source, before, pe, is_nbi);
+    struct quoit_slot slot;
+    quoit_channel_take(fabric, context, pe, &slot);
+    slot.request->frame.kind = QUOIT_FRAME_PUT_SIGNAL;
+    slot.request->frame.op = (uint8_t)signal->op;
+    slot.request->frame.size = 8;
+    slot.request->frame.bytes = (uint32_t)(bytes - before);
+    slot.request->frame.offset = offset + before;
+    slot.request->frame.operand = signal->value;
+    slot.request->frame.operand2 = signal->offset;
+    memcpy(slot.staging, (const char *)source + before, bytes - before);
+    quoit_channel_submit(fabric, &slot);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/memory.h"
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define PAGE_BYTES  4096u
+#define AREA_ALIGN  (2u << 20) /* a huge page: areas can be backed by them */
+#define CREDIT_LINE 64u        /* each credit word has a cache line of its own */
+
+static uint64_t round_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) / align * align;
+}
+
+uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe)
+{
+    uint32_t few = shape->pe_count / shape->host_count;
+    uint32_t more_hosts = shape->pe_count % shape->host_count;
+    uint32_t in_larger = more_hosts * (few + 1);
+    if (pe < in_larger)
+        return pe / (few + 1);
+    return more_hosts + (pe - in_larger) / few;
+}
+
+static bool shape_is_sound(const struct quoit_shape *shape)
+{
+    uint32_t lanes = shape->lane_count;
+    return shape->host_count >= 1 && shape->host_count <= QUOIT_RING_HOSTS_MAX &&
+           shape->pe_count >= shape->host_count && quoit_shape_pes_of_host(shape, 0) <= QUOIT_LOCAL_PES_MAX &&
+           lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
+           shape->slot_count >= QUOIT_RING_SLOTS_MIN && shape->chunk_bytes >= 64 && shape->chunk_bytes % 64 == 0 &&
+           shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && shape->data_bytes % PAGE_BYTES == 0 &&
+           shape->heap_bytes % PAGE_BYTES == 0;
+}
+
+uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
+{
+    quoit_assert(lane < layout->shape.lane_count);
+    return ((uint64_t)lane * QUOIT_CLASS_COUNT + class) * CREDIT_LINE;
+}
+
+uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
+                           uint32_t slot_index)
+{
+    quoit_assert(lane < layout->shape.lane_count);
+    quoit_assert(slot_index < layout->shape.slot_count);
+    uint64_t credits = round_up((uint64_t)layout->shape.lane_count * QUOIT_CLASS_COUNT * CREDIT_LINE, PAGE_BYTES);
+    uint64_t queue = (uint64_t)lane * QUOIT_CLASS_COUNT + class;
+    return credits + (queue * layout->shape.slot_count + slot_index) * quoit_slot_bytes(layout->shape.chunk_bytes);
+}
+
+static uint64_t slots_bytes(const struct quoit_layout *layout)
+{
+    const struct quoit_shape *shape = &layout->shape;
+    uint64_t last = quoit_layout_slot(layout, shape->lane_count - 1, QUOIT_CLASS_COUNT - 1, shape->slot_count - 1);
+    return round_up(last + quoit_slot_bytes(shape->chunk_bytes), PAGE_BYTES);
+}
+
+enum quoit_status quoit_layout_make(const struct quoit_shape *shape, uint32_t host, struct quoit_layout *layout_out)
+{
+    if (!shape_is_sound(shape) || host >= shape->host_count) {
+        quoit_log(QUOIT_LOG_ERROR, "job shape is out of range: hosts %u pes %u lanes %u slots %u chunk %u",
+                  shape->host_count, shape->pe_count, shape->lane_count, shape->slot_count, shape->chunk_bytes);
+        return QUOIT_INVALID;
+    }
+    struct quoit_layout *layout = layout_out;
+    memset(layout, 0, sizeof *layout);
+    layout->shape = *shape;
+    layout->host = host;
+    layout->local_count = quoit_shape_pes_of_host(shape, host);
+    layout->first_pe = quoit_shape_first_pe(shape, host);
+    layout->pes = round_up(sizeof(struct quoit_host_header), PAGE_BYTES);
+    layout->lanes = round_up(layout->pes + layout->local_count * sizeof(struct quoit_pe_shared), PAGE_BYTES);
+    uint64_t at = round_up(layout->lanes + shape->lane_count * sizeof(struct quoit_lane_shared), PAGE_BYTES);
+    layout->channels = layout->staging = at;
+    if (shape->host_count > 1) {
+        uint64_t channel_count = (uint64_t)layout->local_count * shape->lane_count;
+        layout->staging = round_up(at + channel_count * sizeof(struct quoit_channel), PAGE_BYTES);
+        at = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * shape->chunk_bytes;
+        layout->slots_bytes = slots_bytes(layout);
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            layout->slots[side] = round_up(at, PAGE_BYTES);
+            at = layout->slots[side] + layout->slots_bytes;
+        }
+    }
+    layout->areas = round_up(at, AREA_ALIGN);
+    layout->area_data = QUOIT_RUNTIME_BYTES;
+    layout->area_heap = round_up(layout->area_data + shape->data_bytes, AREA_ALIGN);
+    layout->area_stride = round_up(layout->area_heap + shape->heap_bytes, AREA_ALIGN);
+    layout->total_bytes = layout->areas + layout->local_count * layout->area_stride;
+    return QUOIT_OK;
+}
