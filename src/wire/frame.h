@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* frame.h - what crosses a link in a slot: a 64-byte header, then the payload. Pure layout, little-endian.
  *
- * A slot is quoit_slot_bytes(chunk_bytes) long and starts with a header. The sender writes payload and header words 1..7,
- * then word 0 (`sequence`) by one aligned 8-byte store: a slot whose sequence is not the expected one is not there yet,
- * whatever else it holds. Sequences of a queue count 1, 2, 3, ...; slot index = (sequence - 1) % slot_count. Memory that
- * was never written is zero and so holds no frame.
+ * A slot is quoit_slot_bytes(chunk_bytes) long and starts with a header. The sender writes payload and header
+ * words 1..7, then word 0 (`sequence`) by one aligned 8-byte store: a slot whose sequence is not the expected one is
+ * not there yet, whatever else it holds. Sequences of a queue count 1, 2, 3, ...; slot index = (sequence - 1) %
+ * slot_count. Memory that was never written is zero and so holds no frame.
  *
  * Whoever receives checks a frame by quoit_frame_check() before believing it: a peer can write anything.
  */
@@ -15,8 +15,9 @@
 
 #include "base/status.h"
 
-#define QUOIT_FRAME_BYTES    64
-#define QUOIT_WIRE_VERSION   1
+#define QUOIT_FRAME_BYTES     64
+#define QUOIT_WIRE_VERSION    1
+#define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX (1u << 20)
 
 /* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
@@ -31,7 +32,8 @@ enum quoit_frame_kind {
                                 a two's complement number */
     QUOIT_FRAME_PUT_SIGNAL,  /* payload -> offset, then amo `op` with value operand on the word at operand2 */
     QUOIT_FRAME_GET,         /* bytes at offset -> DATA */
-    QUOIT_FRAME_GET_STRIDED, /* elements of `size` bytes at offset, offset + operand, ... -> DATA; `bytes` is their sum */
+    QUOIT_FRAME_GET_STRIDED, /* elements of `size` bytes at offset, offset + operand, ... -> DATA; `bytes` is their sum
+                              */
     QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
     QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
     /* replies */
@@ -55,15 +57,18 @@ enum quoit_amo {
 };
 
 /* flags */
-#define QUOIT_FRAME_LANDED 0x01u /* the payload already lies at its destination; the slot carries none */
-#define QUOIT_FRAME_RIGHT  0x02u /* the request was injected to the right; it names the flow. Replies name the flow of
-                                    their request */
+#define QUOIT_FRAME_LANDED                                                                                             \
+    0x01u /* the payload already lies at its destination; the slot carries none. Set by the last                       \
+             sender, only on PUT*: the frame of a DATA does not say where its payload goes */
+#define QUOIT_FRAME_RIGHT                                                                                              \
+    0x02u /* the request was injected to the right; it names the flow. Replies name the flow of                        \
+             their request */
 
 struct quoit_frame {
     uint64_t sequence; /* of the queue; written last */
     uint8_t kind;
     uint8_t op;
-    uint8_t size; /* bytes of an amo operand (4, 8) or of a strided element (1..16) */
+    uint8_t size; /* bytes of an amo operand (4, 8) or of a strided element (1..16); of a DATA: 0 if not strided */
     uint8_t flags;
     uint16_t source_host;
     uint16_t dest_host;
@@ -90,16 +95,31 @@ static inline enum quoit_class quoit_frame_class(uint8_t kind)
     return kind >= QUOIT_FRAME_DATA ? QUOIT_CLASS_REPLY : QUOIT_CLASS_REQUEST;
 }
 
+/* Whether the request is answered by DATA or VALUE. */
+static inline int quoit_frame_asks(uint8_t kind)
+{
+    return kind == QUOIT_FRAME_GET || kind == QUOIT_FRAME_GET_STRIDED || kind == QUOIT_FRAME_AMO_FETCH;
+}
+
+/* Bytes of payload that lie behind the header in the slot, so what a relay copies. */
+static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame)
+{
+    int carries = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
+                  frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_DATA;
+    return carries && !(frame->flags & QUOIT_FRAME_LANDED) ? frame->bytes : 0;
+}
+
 /* What a receiver knows of the job, to check frames against. */
 struct quoit_frame_limits {
     uint32_t host_count;
     uint32_t chunk_bytes;
-    uint64_t area_bytes;         /* of one PE's symmetric area */
-    const uint32_t *pe_counts;   /* PEs of each host */
+    uint64_t area_bytes;       /* of one PE's symmetric area */
+    const uint32_t *pe_counts; /* PEs of each host */
 };
 
-/* OK, or INVALID if any field is outside what `class` and the limits allow (kind, hosts, PEs, chunk, range of offset and
- * bytes, stride range, amo size and alignment). */
+/* OK, or INVALID if any field is outside what `class` and the limits allow (kind, hosts, PEs, chunk, range of offset
+ * and bytes, stride range, amo size and alignment, flags). Source and destination host differ. Fields that a kind does
+ * not use are not looked at; sequence, token and flow_sequence are the ring's to check. */
 QUOIT_MUST_USE enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_class class,
                                                    const struct quoit_frame_limits *limits);
 
