@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isort.c - a bucket sort of integers that lie over all PEs.
+ *
+ * Use: isort [keys a PE [seed]]     (1000000 keys and seed 1 unless given)
+ * 1. Each PE makes its keys (bell-shaped, so that equal ranges would be unfair) and counts them by bucket.
+ * 2. A sum over all PEs gives the size of every bucket; neighbouring buckets are dealt out so that PEs get equal
+ * shares.
+ * 3. Each PE reserves room at every other by one fetch-and-add and sends all keys for it by one put.
+ * 4. Each PE sorts what it got by counting.
+ * Checked: each PE's keys are in order and follow those of the PE before; none was lost or changed (number, sum and sum
+ * of squares of all keys).
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <shmem.h>
+
+#define KEY_BITS       20
+#define BUCKET_BITS    10
+#define BUCKET_COUNT   (1u << BUCKET_BITS)
+#define BUCKET_OF(key) ((key) >> (KEY_BITS - BUCKET_BITS))
+
+static int64_t bucket_size_here[BUCKET_COUNT], bucket_size[BUCKET_COUNT]; /* symmetric */
+static uint64_t filled;                                                   /* symmetric: keys that came, or will */
+
+struct digest {
+    uint64_t count, sum, squares;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    uint64_t z = (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void make_keys(uint32_t *keys, size_t count, uint64_t seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t r = next_random(&seed), mask = (1u << KEY_BITS) - 1;
+        keys[i] = (uint32_t)(((r & mask) + (r >> 20 & mask) + (r >> 40 & mask)) / 3);
+    }
+}
+
+static struct digest digest_of(const uint32_t *keys, size_t count)
+{
+    struct digest d = {.count = count};
+    for (size_t i = 0; i < count; i++) {
+        d.sum += keys[i];
+        d.squares += (uint64_t)keys[i] * keys[i];
+    }
+    return d;
+}
+
+/* owner[b]: the PE that gets bucket b, never falling. Returns the largest number of keys that one PE gets. */
+static size_t deal_buckets(int *owner, int pe_count, uint64_t total)
+{
+    uint64_t before = 0, of_pe = 0, largest = 0;
+    int pe = 0;
+    for (unsigned b = 0; b < BUCKET_COUNT; b++) {
+        while (pe < pe_count - 1 && before >= total * (uint64_t)(pe + 1) / (uint64_t)pe_count) {
+            pe++;
+            of_pe = 0;
+        }
+        owner[b] = pe;
+        before += (uint64_t)bucket_size[b];
+        of_pe += (uint64_t)bucket_size[b];
+        largest = of_pe > largest ? of_pe : largest;
+    }
+    return largest;
+}
+
+/* Groups the keys by the PE that gets them and sends each group by one put. */
+static void send_keys(const uint32_t *keys, size_t count, const int *owner, uint32_t *inbox, int pe_count)
+{
+    size_t *first = calloc((size_t)pe_count + 1, sizeof(*first)), *next = calloc((size_t)pe_count, sizeof(*next));
+    uint32_t *grouped = malloc((count + 1) * sizeof(*grouped));
+    for (size_t i = 0; i < count; i++)
+        first[owner[BUCKET_OF(keys[i])] + 1]++;
+    for (int pe = 0; pe < pe_count; pe++) {
+        first[pe + 1] += first[pe];
+        next[pe] = first[pe];
+    }
+    for (size_t i = 0; i < count; i++)
+        grouped[next[owner[BUCKET_OF(keys[i])]]++] = keys[i];
+    for (int i = 1; i <= pe_count; i++) {
+        int pe = (shmem_my_pe() + i) % pe_count; /* each starts with another PE */
+        size_t amount = first[pe + 1] - first[pe];
+        if (amount > 0) {
+            uint64_t at = shmem_uint64_atomic_fetch_add(&filled, amount, pe);
+            shmem_uint32_put_nbi(inbox + at, grouped + first[pe], amount, pe);
+        }
+    }
+    shmem_barrier_all(); /* also completes the puts, so that the buffers may go */
+    free(grouped);
+    free(next);
+    free(first);
+}
+
+static void sort_by_counting(uint32_t *keys, size_t count)
+{
+    uint32_t *how_many = calloc(1u << KEY_BITS, sizeof(*how_many));
+    for (size_t i = 0; i < count; i++)
+        how_many[keys[i]]++;
+    for (uint32_t key = 0, i = 0; key < 1u << KEY_BITS; key++)
+        for (uint32_t n = how_many[key]; n > 0; n--)
+            keys[i++] = key;
+    free(how_many);
+}
+
+/* All PEs call it: the number of things that are wrong on all of them. */
+static uint64_t count_wrong(const uint32_t *keys, size_t count, struct digest before, int me, int pe_count)
+{
+    static uint64_t here[7], all[7]; /* symmetric: wrong pairs, digest before, digest after */
+    int64_t *largest = shmem_malloc((size_t)pe_count * sizeof(*largest)); /* of each PE, -1 if it has no key */
+    if (largest == NULL)
+        shmem_global_exit(2);
+    struct digest after = digest_of(keys, count);
+    int64_t mine = count > 0 ? (int64_t)keys[count - 1] : -1;
+    for (int pe = me + 1; pe < pe_count; pe++)
+        shmem_int64_p(&largest[me], mine, pe);
+    shmem_barrier_all();
+    uint64_t wrong = 0;
+    for (size_t i = 1; i < count; i++)
+        wrong += keys[i - 1] > keys[i];
+    for (int pe = 0; pe < me && count > 0; pe++)
+        wrong += largest[pe] > (int64_t)keys[0];
+    uint64_t parts[7] = {wrong, before.count, before.sum, before.squares, after.count, after.sum, after.squares};
+    memcpy(here, parts, sizeof(here));
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, all, here, 7);
+    for (int i = 1; i <= 3; i++)
+        all[0] += all[i] != all[i + 3];
+    shmem_free(largest);
+    return all[0];
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+
+    shmem_init();
+    int me = shmem_my_pe();
+    int pe_count = shmem_n_pes();
+    uint32_t *keys = malloc((count + 1) * sizeof(*keys));
+    make_keys(keys, count, seed * 1000003 + (uint64_t)me);
+    struct digest before = digest_of(keys, count);
+
+    shmem_barrier_all();
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (size_t i = 0; i < count; i++)
+        bucket_size_here[BUCKET_OF(keys[i])]++;
+    shmem_int64_sum_reduce(SHMEM_TEAM_WORLD, bucket_size, bucket_size_here, BUCKET_COUNT);
+    int owner[BUCKET_COUNT];
+    size_t room = deal_buckets(owner, pe_count, (uint64_t)count * (uint64_t)pe_count);
+    uint32_t *inbox = shmem_malloc((room + 1) * sizeof(*inbox));
+    if (inbox == NULL) {
+        fprintf(stderr, "isort: no room for %zu keys; give SHMEM_SYMMETRIC_SIZE\n", room);
+        shmem_global_exit(2);
+    }
+    send_keys(keys, count, owner, inbox, pe_count);
+    sort_by_counting(inbox, filled);
+    shmem_barrier_all();
+    clock_gettime(CLOCK_MONOTONIC, &end);
+
+    uint64_t wrong = count_wrong(inbox, filled, before, me, pe_count);
+    double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+    if (me == 0)
+        printf("isort: %zu keys on %d PEs in %.3f s (seed %llu): %s\n", count * (size_t)pe_count, pe_count, seconds,
+               (unsigned long long)seed, wrong == 0 ? "verified" : "WRONG");
+    shmem_free(inbox);
+    free(keys);
+    shmem_finalize();
+    return wrong == 0 ? 0 : 1;
+}
