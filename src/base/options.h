@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.h - everything that can be set, in one table: the parser, the help, `oshrun --options`, the man page, the
+ * shell completion and SHMEM_INFO come from it.
+ *
+ * An option has a name on the command line of oshrun (`--name`), a variable of the environment, or both. The command
+ * line wins over the environment, the environment over the default. Variables that begin with SHMEM_ or QUOIT_ and are
+ * not in the table are typing mistakes: quoit_options_unknown() finds them and what was meant.
+ *
+ * Types: UINT 0..2^32-1. BYTES a number, decimals allowed, with K M G or T (powers of 1024). DURATION a number,
+ * decimals allowed, with ns us ms s min or h; seconds without. STRING. BOOL 0 1 no yes off on false true. ANY is on
+ * when the variable is there, whatever its value. FLAG is an option without a value.
+ *
+ * Threads: values are set at start by one thread and only read afterwards.
+ * Errors: a wrong value is described in one line of text for the user; the option keeps what it had.
+ */
+#ifndef QUOIT_BASE_OPTIONS_H
+#define QUOIT_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum quoit_option_type {
+    QUOIT_OPTION_UINT,
+    QUOIT_OPTION_BYTES,
+    QUOIT_OPTION_DURATION,
+    QUOIT_OPTION_STRING,
+    QUOIT_OPTION_BOOL,
+    QUOIT_OPTION_ANY,
+    QUOIT_OPTION_FLAG,
+};
+
+/* X(section, title) */
+#define QUOIT_OPTION_SECTIONS(X)                                                                                       \
+    X(LAUNCH, "Launch")                                                                                                \
+    X(OUTPUT, "Output")                                                                                                \
+    X(ENDING, "Ending")                                                                                                \
+    X(MEMORY, "Memory")                                                                                                \
+    X(RING, "Ring of hosts")                                                                                           \
+    X(EMULATED, "Emulated links")                                                                                      \
+    X(EXPLAIN, "Explaining")
+
+/* X(id, name or NULL, variable or NULL, type, default, placeholder, smallest, largest, section, sentence, paragraph)
+ * Limits are of the value in its unit (bytes, ns); largest 0: none. The paragraph follows the sentence in the manual.
+ */
+#define QUOIT_OPTIONS_TABLE(X)                                                                                         \
+    X(PES, "n", NULL, UINT, "", "N", 1, 65536, LAUNCH, "number of PEs of this program (also -np)",                     \
+      "Without it: one, or one a host with --hosts. More PEs than cores are allowed.")                                 \
+    X(HOSTS, "hosts", "QUOIT_HOSTS", UINT, "1", "H", 1, 1024, LAUNCH,                                                  \
+      "number of hosts, emulated on this machine and joined into a ring",                                              \
+      "PEs lie over the hosts in blocks. Each host has memory of its own and a node process; everything between "      \
+      "hosts "                                                                                                         \
+      "goes through the links. With 1 there is no ring and no node.")                                                  \
+    X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, "set a variable in the environment of the PEs",      \
+      "May be given many times. Without a value the variable must be set already.")                                    \
+    X(WDIR, "wdir", NULL, STRING, "", "DIR", 0, 0, LAUNCH, "working directory of the PEs",                             \
+      "A program named by a relative path is looked for there.")                                                       \
+    X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH,                                  \
+      "bind each PE to one core, or to none",                                                                          \
+      "PE i gets core i of those that oshrun may use, counted round again when there are more PEs than cores.")        \
+    X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, "print what would run, and start nothing",                 \
+      "One line a PE: its number, host, core, and command.")                                                           \
+    X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, "begin each line of output with its PE and host",          \
+      "In colour on a terminal unless NO_COLOR is set. Lines are never mixed, with or without it.")                    \
+    X(OUTPUT, "output", "QUOIT_OUTPUT", STRING, "", "DIR", 0, 0, OUTPUT, "write the output of PE i to DIR/pe<i>.out",  \
+      "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
+      "made if it is not there.")                                                                                      \
+    X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
+      "Bytes, messages, relays and doorbells of each link and direction, as a table and a picture of the ring, on "    \
+      "standard error.")                                                                                               \
+    X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
+      "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
+    X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
+      "limit of the symmetric heap of each PE",                                                                        \
+      "Such as 512M or 1.5G. Pages are taken as they are used. 0 is three quarters of the machine's memory, shared "   \
+      "by the PEs.")                                                                                                   \
+    X(LANES, "lanes", "QUOIT_LANES", UINT, "1", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
+      "A lane is a queue pair with a service thread of its own on each host.")                                         \
+    X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, "slots of each queue of a lane",                  \
+      "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \
+    X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING,                     \
+      "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
+    X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING,                         \
+      "how long a host waits at start for its neighbours", "")                                                         \
+    X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
+      "window of each link into the neighbour's symmetric memory, a power of two",                                     \
+      "What does not fit the window goes through the node of the neighbour.")                                          \
+    X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED,                                   \
+      "bytes a second that one direction of a link carries; 0: as fast as this machine goes", "")                      \
+    X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,           \
+      "time added to each write through a window", "")                                                                 \
+    X(READ_LATENCY, "read-latency", "QUOIT_READ_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,              \
+      "time added to each read through a window", "")                                                                  \
+    X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
+      "time from ringing a doorbell to its bit being set", "")                                                         \
+    X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
+      "lines about the inside of the machine: error, warn, info or debug", "On standard error.")                       \
+    X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \
+    X(SHMEM_VERSION, NULL, "SHMEM_VERSION", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the version at start",    \
+      "")                                                                                                              \
+    X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the variables at start", "")    \
+    X(OPTIONS, "options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print every option with its variable and value now", "") \
+    X(HELP, "help", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print this (also -h)", "")                                     \
+    X(VERSION, "version", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the version (also -V)", "")                        \
+    X(MAN_OPTIONS, "man-options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the options as a part of a man page", "")
+
+#define QUOIT_OPTION_CHUNK_BYTES_MAX (1u << 20)
+
+enum quoit_option_id {
+#define X(id, ...) QUOIT_OPT_##id,
+    QUOIT_OPTIONS_TABLE(X)
+#undef X
+        QUOIT_OPT_COUNT
+};
+
+enum quoit_option_section {
+#define X(section, title) QUOIT_SECTION_##section,
+    QUOIT_OPTION_SECTIONS(X)
+#undef X
+        QUOIT_SECTION_COUNT
+};
+
+struct quoit_option {
+    const char *name;     /* on the command line, without dashes; NULL: only a variable */
+    const char *variable; /* NULL: only on the command line */
+    enum quoit_option_type type;
+    const char *fallback; /* the default, as text */
+    const char *placeholder;
+    uint64_t smallest;
+    uint64_t largest; /* 0: none */
+    enum quoit_option_section section;
+    const char *sentence;
+    const char *paragraph;
+};
+
+extern const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT];
+extern const char *const quoit_option_sections[QUOIT_SECTION_COUNT];
+
+enum quoit_option_source { QUOIT_FROM_DEFAULT, QUOIT_FROM_ENVIRONMENT, QUOIT_FROM_COMMAND_LINE };
+
+struct quoit_option_value {
+    uint64_t number;  /* UINT, BYTES, DURATION in ns, BOOL, ANY, FLAG */
+    const char *text; /* as it was given; owned by the caller, the environment or the table */
+    enum quoit_option_source source;
+};
+
+struct quoit_options {
+    struct quoit_option_value values[QUOIT_OPT_COUNT];
+};
+
+#define QUOIT_OPTION_PROBLEM_BYTES 256
+
+void quoit_options_default(struct quoit_options *options);
+/* Takes the variables of `environment` (as environ(7)). False at the first wrong value, described in problem_out. */
+bool quoit_options_from_environment(struct quoit_options *options, char *const *environment,
+                                    char problem_out[QUOIT_OPTION_PROBLEM_BYTES]);
+/* Sets one option from text; `shown_as` is what the user calls it ("--lanes", "QUOIT_LANES"). */
+bool quoit_options_set(struct quoit_options *options, enum quoit_option_id id, const char *text,
+                       enum quoit_option_source source, const char *shown_as,
+                       char problem_out[QUOIT_OPTION_PROBLEM_BYTES]);
+
+/* Calls found(arg, text) for each variable of ours that is not in the table; the text is a whole sentence. */
+void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg);
+
+/* The option named `name` on the command line, QUOIT_OPT_COUNT if there is none; then *nearest_out (may be NULL) is the
+ * closest name, or NULL if none is close. */
+enum quoit_option_id quoit_option_find(const char *name, const char **nearest_out);
+
+/* The value as a person writes it (32K, 10s). */
+void quoit_option_format(const struct quoit_options *options, enum quoit_option_id id, char *text_out,
+                         size_t text_bytes);
+
+/* Parsers, for values that are not in the table. False if the text is not wholly a value. */
+bool quoit_parse_uint(const char *text, uint64_t *value_out);
+bool quoit_parse_bytes(const char *text, uint64_t *bytes_out);
+bool quoit_parse_duration(const char *text, uint64_t *ns_out);
+bool quoit_parse_bool(const char *text, uint64_t *value_out);
+
+#endif
