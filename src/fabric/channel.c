@@ -134,9 +134,22 @@ void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *conte
     slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
 }
 
+/* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
+static void mark_order(struct quoit_slot *slot)
+{
+    struct quoit_context *context = slot->pending->context;
+    if (!atomic_load_explicit(&context->has_fenced, memory_order_relaxed))
+        return;
+    if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) == 0)
+        atomic_store_explicit(&context->has_fenced, false, memory_order_relaxed);
+    else
+        slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
+}
+
 void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
 {
     struct quoit_channel_end *end = slot->end;
+    mark_order(slot);
     atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
     if (slot->pending->is_detour)
         atomic_fetch_add_explicit(&slot->pending->context->detour_count, 1, memory_order_relaxed);

@@ -29,9 +29,7 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
     enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, fabric->pe_self + pe);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
-    uint32_t neighbour = side == QUOIT_RIGHT ? (fabric->host_self + 1) % shape->host_count
-                                             : (fabric->host_self + shape->host_count - 1) % shape->host_count;
-    if (neighbour != peer->host)
+    if (quoit_node_neighbour(layout, side) != peer->host)
         return;
     struct quoit_port_limits limits;
     quoit_port_limits(fabric->ports[side], &limits);
@@ -143,7 +141,10 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)
 {
     atomic_thread_fence(memory_order_release);
-    /* What goes to one PE through the node keeps its order; only a direct put could overtake such a request. */
+    /* What goes to one PE through the node keeps its order, if payload does not land early; see channel.c. */
+    if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0)
+        atomic_store_explicit(&context->has_fenced, true, memory_order_relaxed);
+    /* A direct put could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&context->detour_count, memory_order_relaxed) != 0)
         quoit_channel_wait64(fabric, &context->detour_count);
 }

@@ -47,6 +47,7 @@ struct quoit_peer {
 struct quoit_context {
     _Atomic uint64_t outstanding_count; /* requests handed to the node and not yet reaped */
     _Atomic uint64_t detour_count;      /* of them: to DIRECT peers, where a later direct put could overtake them */
+    _Atomic bool has_fenced;            /* a fence came while requests were under way */
     uint32_t lane_salt;                 /* contexts spread over lanes */
     _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
 };

@@ -165,6 +165,13 @@ uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, e
 uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
                            uint32_t slot_index);
 
+/* The host at the other end of `side`'s link. */
+static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, enum quoit_side side)
+{
+    uint32_t host_count = layout->shape.host_count;
+    return (layout->host + (side == QUOIT_RIGHT ? 1 : host_count - 1)) % host_count;
+}
+
 /* Doorbell bits: one a lane, two kept for the barrier of the papers, the rest wake PEs after direct puts. */
 #define QUOIT_DOORBELL_LANE(lane)   (lane)
 #define QUOIT_DOORBELL_BARRIER      8

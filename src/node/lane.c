@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/lane.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_COUNT       16  /* frames of one queue, requests of one PE, before the others have their turn */
+#define INLINE_BYTES      512 /* up to here payload and header go out in one write */
+#define LAND_BYTES        512 /* beyond it the last hop writes straight into the area: one copy less */
+#define PENDING_REPLY_MAX 64
+#define HOLD_AFTER_NS     50000
+#define HOLD_FOR_NS       20000
+
+static bool is_stopping(const struct quoit_lane *lane)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    return atomic_load_explicit(&header->is_stopping, memory_order_relaxed) != 0;
+}
+
+/* One writer, so no atomic addition. */
+static void count_up(_Atomic uint64_t *count, uint64_t more)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+static void fail(struct quoit_lane *lane, enum quoit_status status)
+{
+    if (lane->status == QUOIT_OK)
+        lane->status = status;
+}
+
+static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
+{
+    if (verdict->hold_until_ns && (!lane->hold_until_ns || verdict->hold_until_ns < lane->hold_until_ns))
+        lane->hold_until_ns = verdict->hold_until_ns;
+}
+
+/* Payload of a put whose destination is the neighbour goes straight to where it belongs, if the window reaches there.
+ */
+static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload)
+{
+    struct quoit_frame *frame = &verdict->frame;
+    if (!verdict->is_last_hop || frame->bytes <= LAND_BYTES ||
+        (frame->flags & (QUOIT_FRAME_LANDED | QUOIT_FRAME_ORDERED)) ||
+        (frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_PUT_SIGNAL))
+        return false;
+    uint64_t at = frame->dest_pe * lane->layout->area_stride + frame->offset;
+    uint64_t covered = lane->landing_bytes[verdict->side];
+    if (at > covered || frame->bytes > covered - at)
+        return false;
+    frame->flags |= QUOIT_FRAME_LANDED;
+    enum quoit_status status =
+        quoit_port_write(lane->ports[verdict->side], QUOIT_WINDOW_MEMORY, at, payload, frame->bytes);
+    if (status != QUOIT_OK)
+        fail(lane, status);
+    return true;
+}
+
+static bool carries_payload(const struct quoit_frame *frame)
+{
+    return frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
+           frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_DATA;
+}
+
+/* Writes header and payload, then, alone and last, the sequence that makes the slot valid. */
+static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload, bool is_relay)
+{
+    struct quoit_port *port = lane->ports[verdict->side];
+    uint32_t bytes = carries_payload(&verdict->frame) ? verdict->frame.bytes : 0;
+    struct quoit_link_count *count = &lane->shared->out[verdict->side];
+    count_up(&count->byte_count, bytes);
+    count_up(&count->message_count, 1);
+    count_up(&count->relay_count, is_relay);
+
+    uint32_t in_slot = land(lane, verdict, payload) ? 0 : bytes;
+    uint64_t at = quoit_layout_slot(lane->layout, lane->index, verdict->class, verdict->slot_index);
+    char header[QUOIT_FRAME_BYTES + INLINE_BYTES];
+    size_t header_bytes = QUOIT_FRAME_BYTES;
+    memcpy(header, &verdict->frame, QUOIT_FRAME_BYTES);
+    enum quoit_status status = QUOIT_OK;
+    if (in_slot <= INLINE_BYTES) {
+        memcpy(header + QUOIT_FRAME_BYTES, payload, in_slot);
+        header_bytes += in_slot;
+    } else {
+        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at + QUOIT_FRAME_BYTES, payload, in_slot);
+    }
+    if (status == QUOIT_OK)
+        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at + sizeof(uint64_t), header + sizeof(uint64_t),
+                                  header_bytes - sizeof(uint64_t));
+    if (status == QUOIT_OK)
+        status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, at, verdict->frame.sequence);
+    if (status != QUOIT_OK)
+        fail(lane, status);
+    lane->must_ring[verdict->side] = true;
+}
+
+/* Payload pointer that is valid for memcpy of zero bytes too. */
+static const char no_payload[1];
+
+static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
+{
+    uint32_t done_count = 0;
+    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+        uint64_t expected = quoit_ring_expected(lane->ring, side, class);
+        uint32_t slot_index = (uint32_t)((expected - 1) % lane->layout->shape.slot_count);
+        char *slot =
+            lane->memory + lane->layout->slots[side] + quoit_layout_slot(lane->layout, lane->index, class, slot_index);
+        if (__atomic_load_n((uint64_t *)slot, __ATOMIC_ACQUIRE) != expected) /* pairs with the neighbour's write64 */
+            break;
+        struct quoit_frame frame;
+        struct quoit_verdict verdict;
+        memcpy(&frame, slot, sizeof frame);
+        enum quoit_status status = quoit_ring_receive(lane->ring, side, class, &frame, now_ns, &verdict);
+        if (status != QUOIT_OK) {
+            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from the %s: kind %u",
+                      side == QUOIT_LEFT ? "left" : "right", frame.kind);
+            fail(lane, status);
+            break;
+        }
+        if (verdict.kind == QUOIT_VERDICT_HOLD) {
+            hold(lane, &verdict);
+            break;
+        }
+        if (verdict.kind == QUOIT_VERDICT_SEND)
+            send(lane, &verdict, slot + QUOIT_FRAME_BYTES, true);
+        else
+            quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
+        done_count++;
+    }
+    return done_count;
+}
+
+static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns)
+{
+    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+    uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire);
+    uint32_t done_count = 0;
+    while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+        uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
+        struct quoit_frame frame;
+        struct quoit_verdict verdict;
+        uint32_t spread;
+        enum quoit_status status = quoit_lane_take_request(lane, local, index, &frame, &spread);
+        if (status != QUOIT_OK) {
+            fail(lane, status);
+            break;
+        }
+        uint64_t cookie = quoit_lane_cookie(local, index);
+        quoit_ring_submit(lane->ring, &frame, spread, cookie, now_ns, &verdict);
+        if (verdict.kind == QUOIT_VERDICT_HOLD) {
+            hold(lane, &verdict);
+            break;
+        }
+        send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, false);
+        lane->submit_heads[local]++;
+        done_count++;
+    }
+    if (done_count)
+        atomic_store_explicit(&channel->submit_head, lane->submit_heads[local], memory_order_relaxed);
+    return done_count;
+}
+
+static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
+{
+    uint32_t done_count = 0;
+    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+        struct quoit_verdict verdict;
+        quoit_ring_next_reply(lane->ring, now_ns, &verdict);
+        if (verdict.kind == QUOIT_VERDICT_HOLD) {
+            hold(lane, &verdict);
+            break;
+        }
+        const char *payload =
+            verdict.frame.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &verdict.frame) : no_payload;
+        send(lane, &verdict, payload, false);
+        done_count++;
+    }
+    return done_count;
+}
+
+static uint32_t exchange_credits(struct quoit_lane *lane, bool is_idle)
+{
+    uint32_t done_count = 0;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+            uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
+            uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
+            enum quoit_status status =
+                quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
+            if (status == QUOIT_OK && quoit_ring_credit_due(lane->ring, side, class, is_idle)) {
+                status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
+                                            quoit_ring_consumed_total(lane->ring, side, class));
+                quoit_ring_credit_told(lane->ring, side, class);
+                lane->must_ring[side] = true;
+                done_count++;
+            }
+            if (status != QUOIT_OK)
+                fail(lane, status);
+        }
+    }
+    return done_count;
+}
+
+static void ring_doorbells(struct quoit_lane *lane)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        if (!lane->must_ring[side])
+            continue;
+        quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+        count_up(&lane->shared->out[side].doorbell_count, 1);
+        lane->must_ring[side] = false;
+    }
+}
+
+/* One look at everything; true when there was something to do, or when it is time to end. */
+static bool step(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    if (lane->status != QUOIT_OK || is_stopping(lane))
+        return true;
+    uint64_t now_ns = quoit_clock_now_ns();
+    uint64_t cookie;
+    uint32_t done_count = 0;
+    lane->hold_until_ns = 0;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        done_count += poll_queue(lane, side, QUOIT_CLASS_REPLY, now_ns);
+    done_count += send_replies(lane, now_ns);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        done_count += poll_queue(lane, side, QUOIT_CLASS_REQUEST, now_ns);
+    uint32_t local_count = lane->layout->local_count;
+    for (uint32_t i = 0; i < local_count; i++)
+        done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
+    lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
+    while (quoit_ring_next_completion(lane->ring, &cookie))
+        quoit_lane_complete(lane, cookie);
+    done_count += exchange_credits(lane, done_count == 0);
+    ring_doorbells(lane);
+    return done_count > 0;
+}
+
+void quoit_lane_run(struct quoit_lane *lane)
+{
+    while (lane->status == QUOIT_OK && !is_stopping(lane)) {
+        uint64_t timeout_ns = lane->hold_until_ns ? HOLD_FOR_NS : 0;
+        quoit_wait_until(&lane->waiter, step, lane, timeout_ns);
+        atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
+    }
+}
+
+static void arm(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+}
+
+enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config, uint32_t index,
+                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT])
+{
+    const struct quoit_layout *layout = config->layout;
+    const struct quoit_shape *shape = &layout->shape;
+    memset(lane, 0, sizeof *lane);
+    lane->layout = layout;
+    lane->memory = config->memory;
+    lane->index = index;
+    lane->shared = quoit_memory_lane(layout, config->memory, index);
+    lane->waiter =
+        (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm = arm, .arm_arg = lane};
+    lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
+    lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
+    lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);
+    lane->gather = malloc(shape->chunk_bytes);
+    if (!lane->pe_counts || !lane->issued || !lane->submit_heads || !lane->gather)
+        return QUOIT_NO_MEMORY;
+    for (uint32_t host = 0; host < shape->host_count; host++)
+        lane->pe_counts[host] = quoit_shape_pes_of_host(shape, host);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t neighbour = quoit_node_neighbour(layout, side);
+        struct quoit_port_limits limits;
+        quoit_port_limits(ports[side], &limits);
+        uint64_t areas_bytes = lane->pe_counts[neighbour] * layout->area_stride;
+        uint64_t window_bytes = limits.window_bytes[QUOIT_WINDOW_MEMORY];
+        lane->landing_bytes[side] = areas_bytes < window_bytes ? areas_bytes : window_bytes;
+        lane->ports[side] = ports[side];
+    }
+    struct quoit_ring_config ring = {
+        .host_self = layout->host,
+        .slot_count = shape->slot_count,
+        .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
+        .pending_reply_max = PENDING_REPLY_MAX,
+        .hold_after_ns = HOLD_AFTER_NS,
+        .hold_for_ns = HOLD_FOR_NS,
+        .limits = {.host_count = shape->host_count,
+                   .chunk_bytes = shape->chunk_bytes,
+                   .area_bytes = layout->area_stride,
+                   .pe_counts = lane->pe_counts},
+    };
+    size_t ring_bytes = (quoit_ring_bytes(&ring) + 63) / 64 * 64;
+    void *ring_memory = aligned_alloc(64, ring_bytes);
+    if (!ring_memory)
+        return QUOIT_NO_MEMORY;
+    memset(ring_memory, 0, ring_bytes);
+    lane->ring = quoit_ring_init(ring_memory, &ring);
+    return QUOIT_OK;
+}
+
+void quoit_lane_close(struct quoit_lane *lane)
+{
+    free(lane->ring);
+    free(lane->gather);
+    free(lane->submit_heads);
+    free(lane->issued);
+    free(lane->pe_counts);
+    memset(lane, 0, sizeof *lane);
+}

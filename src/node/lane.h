@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lane.h - one lane of a node at work. Private to node.
+ *
+ * A lane turns the verdicts of its ring into copies and stores: it owns the inbound queues of its number on both sides
+ * (reads slots, returns credits), the outbound ones (writes slots), and the channels of its number of all local PEs.
+ *
+ * Threads: everything here belongs to the lane's thread, save is_stopping and the park.
+ */
+#ifndef QUOIT_NODE_LANE_H
+#define QUOIT_NODE_LANE_H
+
+#include "env/wait.h"
+#include "node/memory.h"
+#include "node/node.h"
+#include "port/port.h"
+
+/* What the lane keeps of a request under way: taken from the PE's memory once, checked, and not read there again. */
+struct quoit_issued {
+    uint64_t data_offset;
+    uint32_t bytes;
+};
+
+struct quoit_lane {
+    const struct quoit_layout *layout;
+    char *memory;
+    uint32_t index;
+    struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    uint64_t landing_bytes[QUOIT_SIDE_COUNT]; /* how much of the neighbour's areas its window covers */
+    struct quoit_lane_shared *shared;
+    struct quoit_ring *ring;
+    uint32_t *pe_counts;         /* PEs of each host, for frame checks */
+    struct quoit_issued *issued; /* [local PE][request] */
+    uint32_t *submit_heads;      /* [local PE] */
+    char *gather;                /* one chunk, for strided gets */
+    uint32_t first_pe_turn;      /* whose channel is looked at first; moves on, so that none starves */
+    bool must_ring[QUOIT_SIDE_COUNT];
+    uint64_t hold_until_ns;   /* the earliest time at which something held may go on; 0: none */
+    enum quoit_status status; /* what ended the lane; OK while it runs */
+    struct quoit_waiter waiter;
+};
+
+/* ports are opened and their windows set. NO_MEMORY. */
+QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config,
+                                                 uint32_t index, struct quoit_port *const ports[QUOIT_SIDE_COUNT]);
+void quoit_lane_close(struct quoit_lane *lane);
+/* Serves until the header says stop or something fails; lane->status tells. */
+void quoit_lane_run(struct quoit_lane *lane);
+
+/* deliver.c: executes a frame for a local PE; payload is what came with it (not for LANDED). */
+void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
+/* The payload of a DATA frame that is about to leave. */
+const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit_frame *frame);
+/* Takes a PE's request out of its memory and checks it. INVALID: the PE wrote what no library of ours writes. */
+QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
+                                                         struct quoit_frame *frame_out, uint32_t *spread_out);
+void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
+
+/* Names a request in the ring: which PE's, which slot of its channel. */
+static inline uint64_t quoit_lane_cookie(uint32_t local, uint32_t index)
+{
+    return (uint64_t)local * QUOIT_REQUESTS_A_CHANNEL + index;
+}
+
+#endif
