@@ -71,6 +71,18 @@ struct quoit_link_count {
     _Atomic uint64_t doorbell_count;
 };
 
+/* How a PE crashed, written by its crash handler (boot/crash.h) while it dies, read by the launcher afterwards. */
+struct quoit_crash_record {
+    _Atomic uint32_t signal; /* 0: none. Written last */
+    uint32_t is_inside;      /* the program was inside a library: `instruction` is where it will return to */
+    uint64_t fault_address;  /* of SIGSEGV, SIGBUS */
+    uint64_t instruction;    /* in the program; 0: not known */
+    uint64_t call_from;      /* return address of the API routine last entered */
+    char call[QUOIT_CALL_NAME_BYTES];
+    uint64_t unused[6];
+};
+_Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
+
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
@@ -78,6 +90,7 @@ struct quoit_pe_shared {
     _Atomic uint64_t waiting_from;                    /* its return address in the PE */
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
+    struct quoit_crash_record crash;
 };
 
 struct quoit_lane_shared {
