@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shmemx.h - the place for routines beyond the specification. There are none. */
+#ifndef QUOIT_SHMEMX_H
+#define QUOIT_SHMEMX_H
+
+#include <shmem.h>
+
+#endif
