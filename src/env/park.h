@@ -23,8 +23,8 @@
 #define QUOIT_PARK_BLIND_NS 1000000u
 
 struct quoit_park {
-    _Atomic uint32_t epoch;         /* writers: wakers. The futex word: changes with each wake */
-    _Atomic uint32_t sleeper_count; /* writers: the sleepers */
+    _Alignas(64) _Atomic uint32_t epoch; /* writers: wakers. The futex word: changes with each wake */
+    _Atomic uint32_t sleeper_count;      /* writers: the sleepers */
     uint32_t unused[14];
 };
 _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: no wake is lost although the waker runs no barrier. Method: two processes hand a counter back and forth with
+ * plain release stores, each sleeping at once for every turn; a lost wake stops the game and the wait's time limit
+ * tells. */
+#include "env/clock.h"
+#include "env/park.h"
+#include "env/wait.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TURN_COUNT 20000
+#define TIMEOUT_NS 20000000000u
+
+struct player {
+    struct quoit_park park;
+    _Atomic uint64_t turn; /* writer: the other player */
+    uint64_t unused[7];
+};
+
+struct want {
+    struct player *self;
+    uint64_t turn;
+};
+
+static bool has_turn(void *arg)
+{
+    struct want *want = arg;
+    return atomic_load_explicit(&want->self->turn, memory_order_acquire) >= want->turn;
+}
+
+static bool play(struct player *self, struct player *other, struct quoit_wait_policy policy, bool is_first)
+{
+    struct quoit_waiter waiter = {.park = &self->park, .policy = policy};
+    quoit_park_setup();
+    for (uint64_t i = 1; i <= TURN_COUNT; i++) {
+        struct want want = {self, i};
+        if (is_first) {
+            atomic_store_explicit(&other->turn, i, memory_order_release);
+            quoit_park_wake(&other->park);
+        }
+        if (!quoit_wait_until(&waiter, has_turn, &want, TIMEOUT_NS))
+            return false;
+        if (!is_first) {
+            atomic_store_explicit(&other->turn, i, memory_order_release);
+            quoit_park_wake(&other->park);
+        }
+    }
+    return true;
+}
+
+static void ping_pong(struct quoit_wait_policy policy)
+{
+    struct player *players = mmap(NULL, 2 * sizeof *players, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(play(&players[1], &players[0], policy, false) ? 0 : 1);
+    assert_true(play(&players[0], &players[1], policy, true));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    munmap(players, 2 * sizeof *players);
+}
+
+static void test_no_wake_is_lost_when_sleeping_at_once(void **state)
+{
+    (void)state;
+    ping_pong((struct quoit_wait_policy){.spin_count = 0, .yield_count = 0});
+}
+
+static void test_no_wake_is_lost_after_spinning_and_yielding(void **state)
+{
+    (void)state;
+    ping_pong((struct quoit_wait_policy){.spin_count = 3, .yield_count = 2});
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void test_timeout(void **state)
+{
+    (void)state;
+    struct quoit_park park = {0};
+    struct quoit_waiter waiter = {.park = &park};
+    uint64_t before_ns = quoit_clock_now_ns();
+    assert_false(quoit_wait_until(&waiter, never, NULL, 30000000));
+    assert_true(quoit_clock_now_ns() - before_ns >= 30000000);
+    assert_int_equal(park.sleeper_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_wake_is_lost_when_sleeping_at_once),
+        cmocka_unit_test(test_no_wake_is_lost_after_spinning_and_yielding),
+        cmocka_unit_test(test_timeout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

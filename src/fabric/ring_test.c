@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: fabric, node, ring and port together move every byte right, under all kinds of operation at once.
+ * Method: rings of hosts in one process: each host has memory, links and a node thread of its own; each PE is a thread
+ * with its own fabric. Every (source, destination) pair owns a piece of the destination's area that only the source
+ * writes; the source keeps a model of it and compares after quiet, by gets, and the destination's memory is compared
+ * with all models at the end. Counters hit by atomics of all PEs have known sums. QUOIT_SEED replays a failure. */
+#include "fabric/fabric.h"
+#include "base/prng.h"
+#include "node/node.h"
+#include "port/emulated/emulated.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HOSTS_MAX   8
+#define PES_MAX     16
+#define PIECE_BYTES 20000u
+#define STEP_COUNT  150
+
+struct world;
+
+struct host {
+    struct world *world;
+    uint32_t index;
+    struct quoit_layout layout;
+    int memory_fd;
+    void *memory;
+    pthread_t thread;
+    struct quoit_emulated_config links[QUOIT_SIDE_COUNT];
+    enum quoit_status status;
+};
+
+struct world {
+    struct quoit_shape shape;
+    struct quoit_emulated_knobs knobs;
+    struct host hosts[HOSTS_MAX];
+    int link_fds[HOSTS_MAX];
+    pthread_barrier_t ready;   /* nodes and the test */
+    pthread_barrier_t settled; /* PEs */
+    uint64_t seed;
+    unsigned char *models;  /* [source][destination][PIECE_BYTES] */
+    _Atomic uint64_t added; /* sum of what all PEs added to the counters */
+    _Atomic uint32_t error_count;
+};
+
+struct pe {
+    struct world *world;
+    uint32_t index;
+    pthread_t thread;
+};
+
+static void node_is_ready(void *arg)
+{
+    struct world *world = arg;
+    pthread_barrier_wait(&world->ready);
+}
+
+static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
+{
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        ports[side] = (struct quoit_port_config){
+            .driver = &quoit_port_emulated,
+            .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
+            .driver_config = &host->links[side],
+        };
+}
+
+static void *run_node(void *arg)
+{
+    struct host *host = arg;
+    struct quoit_node_config config = {
+        .layout = &host->layout,
+        .memory = host->memory,
+        .policy = quoit_wait_policy_for(100, 2),
+        .link_timeout_ns = 20000000000u,
+        .on_ready = node_is_ready,
+        .on_ready_arg = host->world,
+    };
+    set_ports(host, config.ports);
+    host->status = quoit_node_run(&config);
+    return NULL;
+}
+
+static void start_world(struct world *world)
+{
+    uint32_t host_count = world->shape.host_count;
+    pthread_barrier_init(&world->ready, NULL, host_count + 1);
+    pthread_barrier_init(&world->settled, NULL, world->shape.pe_count);
+    for (uint32_t i = 0; i < host_count; i++) {
+        struct host *host = &world->hosts[i];
+        host->world = world;
+        host->index = i;
+        assert_int_equal(quoit_layout_make(&world->shape, i, &host->layout), QUOIT_OK);
+        host->memory_fd = memfd_create("host", 0);
+        assert_int_equal(ftruncate(host->memory_fd, (off_t)host->layout.total_bytes), 0);
+        host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+        assert_ptr_not_equal(host->memory, MAP_FAILED);
+        world->link_fds[i] = memfd_create("link", 0);
+        assert_int_equal(ftruncate(world->link_fds[i], QUOIT_EMULATED_LINK_BYTES), 0);
+    }
+    for (uint32_t i = 0; i < host_count; i++) {
+        uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;
+        world->hosts[i].links[QUOIT_RIGHT] =
+            (struct quoit_emulated_config){.link_fd = world->link_fds[i],
+                                           .peer_memory_fd = world->hosts[right].memory_fd,
+                                           .side = 0,
+                                           .knobs = world->knobs};
+        world->hosts[i].links[QUOIT_LEFT] =
+            (struct quoit_emulated_config){.link_fd = world->link_fds[left],
+                                           .peer_memory_fd = world->hosts[left].memory_fd,
+                                           .side = 1,
+                                           .knobs = world->knobs};
+    }
+    for (uint32_t i = 0; i < host_count; i++)
+        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_node, &world->hosts[i]), 0);
+    pthread_barrier_wait(&world->ready);
+}
+
+static void stop_world(struct world *world)
+{
+    for (uint32_t i = 0; i < world->shape.host_count; i++)
+        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
+    for (uint32_t i = 0; i < world->shape.host_count; i++) {
+        pthread_join(world->hosts[i].thread, NULL);
+        assert_int_equal(world->hosts[i].status, QUOIT_OK);
+        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
+        close(world->hosts[i].memory_fd);
+        close(world->link_fds[i]);
+    }
+    pthread_barrier_destroy(&world->ready);
+    pthread_barrier_destroy(&world->settled);
+}
+
+static unsigned char *model_of(struct world *world, uint32_t source, uint32_t destination)
+{
+    return world->models + ((size_t)source * world->shape.pe_count + destination) * PIECE_BYTES;
+}
+
+/* Where the pair's piece lies in the destination's area; counters stand before the pieces. */
+static uint64_t piece_of(const struct quoit_fabric *fabric, uint32_t source)
+{
+    return fabric->layout.area_heap + 4096 + (uint64_t)source * PIECE_BYTES;
+}
+
+static void note_error(struct world *world, const struct quoit_fabric *fabric, const char *what, uint32_t pe)
+{
+    if (atomic_fetch_add(&world->error_count, 1) < 5)
+        fprintf(stderr, "PE %u -> %u: %s (QUOIT_SEED=%llu)\n", fabric->pe_self, pe, what,
+                (unsigned long long)world->seed);
+}
+
+static void fill(struct quoit_prng *prng, unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (unsigned char)quoit_prng_next(prng);
+}
+
+static void step_put(struct world *world, struct quoit_fabric *fabric, struct quoit_prng *prng, uint32_t pe,
+                     unsigned char *buffer)
+{
+    struct quoit_context *context = &fabric->default_context;
+    size_t bytes = quoit_prng_choose(prng, quoit_prng_choose(prng, 2) ? 64 : PIECE_BYTES / 2);
+    size_t at = quoit_prng_choose(prng, PIECE_BYTES - bytes - 8);
+    fill(prng, buffer, bytes);
+    quoit_fabric_fence(fabric, context); /* pieces of one pair overlap between steps */
+    memcpy(model_of(world, fabric->pe_self, pe) + at, buffer, bytes);
+    uint64_t offset = piece_of(fabric, fabric->pe_self) + at;
+    if (quoit_prng_choose(prng, 2)) {
+        quoit_fabric_put(fabric, context, offset, buffer, bytes, pe);
+    } else {
+        quoit_fabric_put_nbi(fabric, context, offset, buffer, bytes, pe);
+        quoit_fabric_quiet(fabric, context);
+    }
+}
+
+static void step_get(struct world *world, struct quoit_fabric *fabric, struct quoit_prng *prng, uint32_t pe,
+                     unsigned char *buffer)
+{
+    struct quoit_context *context = &fabric->default_context;
+    size_t bytes = quoit_prng_choose(prng, PIECE_BYTES);
+    size_t at = quoit_prng_choose(prng, PIECE_BYTES - bytes);
+    quoit_fabric_quiet(fabric, context);
+    memset(buffer, 0xee, bytes);
+    if (quoit_prng_choose(prng, 2)) {
+        quoit_fabric_get(fabric, context, buffer, piece_of(fabric, fabric->pe_self) + at, bytes, pe);
+    } else {
+        quoit_fabric_get_nbi(fabric, context, buffer, piece_of(fabric, fabric->pe_self) + at, bytes, pe);
+        quoit_fabric_quiet(fabric, context);
+    }
+    if (memcmp(buffer, model_of(world, fabric->pe_self, pe) + at, bytes) != 0)
+        note_error(world, fabric, "a get differs from what was put", pe);
+}
+
+static void step_strided(struct world *world, struct quoit_fabric *fabric, struct quoit_prng *prng, uint32_t pe,
+                         unsigned char *buffer)
+{
+    struct quoit_context *context = &fabric->default_context;
+    unsigned char *model = model_of(world, fabric->pe_self, pe);
+    uint32_t element_bytes = 1u << quoit_prng_choose(prng, 5);
+    ptrdiff_t remote = (ptrdiff_t)(element_bytes * (1 + quoit_prng_choose(prng, 3)));
+    ptrdiff_t own = (ptrdiff_t)(element_bytes * (1 + quoit_prng_choose(prng, 2)));
+    struct quoit_strided strided = {.offset = piece_of(fabric, fabric->pe_self),
+                                    .remote_stride = remote,
+                                    .private_stride = own,
+                                    .count = quoit_prng_choose(prng, 300),
+                                    .element_bytes = element_bytes};
+    fill(prng, buffer, strided.count * (size_t)own);
+    quoit_fabric_fence(fabric, context);
+    quoit_fabric_iput(fabric, context, &strided, buffer, pe);
+    for (size_t i = 0; i < strided.count; i++)
+        memcpy(model + (ptrdiff_t)i * remote, buffer + (ptrdiff_t)i * own, element_bytes);
+    quoit_fabric_quiet(fabric, context);
+    unsigned char *back = calloc(1, PIECE_BYTES);
+    quoit_fabric_iget(fabric, context, &strided, back, pe);
+    for (size_t i = 0; i < strided.count; i++)
+        if (memcmp(back + (ptrdiff_t)i * own, buffer + (ptrdiff_t)i * own, element_bytes) != 0)
+            note_error(world, fabric, "an iget differs from the iput", pe);
+    free(back);
+}
+
+static void step_atomic(struct world *world, struct quoit_fabric *fabric, struct quoit_prng *prng, uint32_t pe)
+{
+    struct quoit_context *context = &fabric->default_context;
+    uint64_t more = quoit_prng_choose(prng, 1000);
+    uint64_t counter = fabric->layout.area_heap + 8 * quoit_prng_choose(prng, 4);
+    atomic_fetch_add(&world->added, more);
+    if (quoit_prng_choose(prng, 2))
+        quoit_fabric_amo(fabric, context, QUOIT_AMO_ADD, 8, counter, more, pe);
+    else
+        quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_ADD, 8, counter, more, 0, pe);
+}
+
+/* Data, then a signal: the own word at the other PE counts up, so a later get of both must agree. */
+static void step_signal(struct world *world, struct quoit_fabric *fabric, struct quoit_prng *prng, uint32_t pe,
+                        unsigned char *buffer)
+{
+    struct quoit_context *context = &fabric->default_context;
+    size_t bytes = quoit_prng_choose(prng, PIECE_BYTES - 8);
+    struct quoit_signal signal = {
+        .offset = fabric->layout.area_heap + 1024 + 8 * fabric->pe_self, .value = 1, .op = QUOIT_AMO_ADD};
+    fill(prng, buffer, bytes);
+    quoit_fabric_fence(fabric, context);
+    memcpy(model_of(world, fabric->pe_self, pe), buffer, bytes);
+    uint64_t before = quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe);
+    quoit_fabric_put_signal(fabric, context, piece_of(fabric, fabric->pe_self), buffer, bytes, &signal, pe, false);
+    while (quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe) != before + 1)
+        ;
+    unsigned char *back = malloc(PIECE_BYTES);
+    quoit_fabric_get(fabric, context, back, piece_of(fabric, fabric->pe_self), bytes, pe);
+    if (memcmp(back, buffer, bytes) != 0)
+        note_error(world, fabric, "a signal came before its data", pe);
+    free(back);
+}
+
+static void *run_pe(void *arg)
+{
+    struct pe *pe = arg;
+    struct world *world = pe->world;
+    struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, pe->index)];
+    struct quoit_fabric_config config = {
+        .layout = &host->layout, .memory = host->memory, .pe_self = pe->index, .policy = quoit_wait_policy_for(100, 2)};
+    struct quoit_fabric *fabric;
+    set_ports(host, config.ports);
+    if (quoit_fabric_open(&config, &fabric) != QUOIT_OK)
+        abort();
+    struct quoit_prng prng = {.state = world->seed * 1000 + pe->index};
+    unsigned char *buffer = malloc(2 * PIECE_BYTES);
+    for (int i = 0; i < STEP_COUNT; i++) {
+        uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->shape.pe_count);
+        switch (quoit_prng_choose(&prng, 6)) {
+        case 0:
+        case 1:
+            step_put(world, fabric, &prng, other, buffer);
+            break;
+        case 2:
+            step_get(world, fabric, &prng, other, buffer);
+            break;
+        case 3:
+            step_strided(world, fabric, &prng, other, buffer);
+            break;
+        case 4:
+            step_atomic(world, fabric, &prng, other);
+            break;
+        default:
+            step_signal(world, fabric, &prng, other, buffer);
+        }
+    }
+    quoit_fabric_quiet(fabric, &fabric->default_context);
+    free(buffer);
+    pthread_barrier_wait(&world->settled);
+    quoit_fabric_close(fabric);
+    return NULL;
+}
+
+static void check_memory(struct world *world)
+{
+    uint64_t sum = 0;
+    for (uint32_t to = 0; to < world->shape.pe_count; to++) {
+        struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, to)];
+        char *area = (char *)host->memory + quoit_layout_area(&host->layout, to - host->layout.first_pe);
+        for (int i = 0; i < 4; i++)
+            sum += ((uint64_t *)(area + host->layout.area_heap))[i];
+        for (uint32_t from = 0; from < world->shape.pe_count; from++)
+            assert_memory_equal(area + host->layout.area_heap + 4096 + (uint64_t)from * PIECE_BYTES,
+                                model_of(world, from, to), PIECE_BYTES);
+    }
+    assert_int_equal(sum, world->added);
+}
+
+static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knobs)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct pe pes[PES_MAX];
+    const char *seed = getenv("QUOIT_SEED");
+    shape.data_bytes = 4096;
+    shape.heap_bytes = 1 << 20;
+    world->shape = shape;
+    world->knobs = knobs;
+    world->seed = seed ? strtoull(seed, NULL, 10) : 1;
+    world->models = calloc((size_t)shape.pe_count * shape.pe_count, PIECE_BYTES);
+    start_world(world);
+    for (uint32_t i = 0; i < shape.pe_count; i++) {
+        pes[i] = (struct pe){.world = world, .index = i};
+        assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
+    }
+    for (uint32_t i = 0; i < shape.pe_count; i++)
+        pthread_join(pes[i].thread, NULL);
+    assert_int_equal(world->error_count, 0);
+    check_memory(world);
+    stop_world(world);
+    free(world->models);
+    free(world);
+}
+
+static void test_two_hosts(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 2, .pe_count = 2, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
+        (struct quoit_emulated_knobs){0});
+}
+
+static void test_five_hosts(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 5, .pe_count = 5, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
+        (struct quoit_emulated_knobs){0});
+}
+
+static void test_eight_hosts_fewest_slots(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 8, .pe_count = 8, .lane_count = 1, .slot_count = 2, .chunk_bytes = 1024},
+        (struct quoit_emulated_knobs){0});
+}
+
+static void test_blocks_of_pes_and_lanes(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 3, .pe_count = 7, .lane_count = 4, .slot_count = 4, .chunk_bytes = 2048},
+        (struct quoit_emulated_knobs){0});
+}
+
+/* A window that reaches only the first PE's area and a part of the second: the rest goes through the slots. */
+static void test_small_memory_window(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096},
+        (struct quoit_emulated_knobs){.window_bytes = {0, 8u << 20}});
+}
+
+static void test_window_within_heap(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 4, .pe_count = 4, .lane_count = 1, .slot_count = 3, .chunk_bytes = 4096},
+        (struct quoit_emulated_knobs){.window_bytes = {0, 1u << 21}});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_five_hosts),
+        cmocka_unit_test(test_eight_hosts_fewest_slots),
+        cmocka_unit_test(test_blocks_of_pes_and_lanes),
+        cmocka_unit_test(test_small_memory_window),
+        cmocka_unit_test(test_window_within_heap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

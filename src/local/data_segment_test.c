@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: variables keep address and value when they are made shared, the file shows every write, and children of a fork
+ * have variables of their own. Method: this program's own variables are shared through a memfd. */
+#include "local/data_segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static long initialised = 1234567;
+static char zeroed[100000];
+static const long constant = 99;
+static int *volatile pointer_to_variable;
+static int pointed = 5;
+
+static void test_share_and_fork(void **state)
+{
+    (void)state;
+    struct quoit_data_segment segment;
+    quoit_data_segment_find(&segment);
+    assert_true(segment.bytes > sizeof zeroed);
+    assert_true((char *)&initialised >= segment.base && (char *)&initialised < segment.base + segment.bytes);
+    assert_true(zeroed >= segment.base && zeroed + sizeof zeroed <= segment.base + segment.bytes);
+    assert_false((char *)&constant >= segment.base && (char *)&constant < segment.base + segment.bytes);
+
+    zeroed[77] = 42;
+    pointer_to_variable = &pointed;
+    int fd = memfd_create("variables", 0);
+    assert_int_equal(ftruncate(fd, (off_t)(8192 + segment.bytes)), 0);
+    char *view = mmap(NULL, 8192 + segment.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_int_equal(quoit_data_segment_share(&segment, fd, 8192, view + 8192), QUOIT_OK);
+    assert_int_equal(initialised, 1234567);
+    assert_int_equal(zeroed[77], 42);
+    assert_int_equal(*pointer_to_variable, 5);
+
+    volatile long *seen = (volatile long *)(view + 8192 + ((char *)&initialised - segment.base));
+    *seen = 31;
+    assert_int_equal(*(volatile long *)&initialised, 31);
+    *(volatile long *)&initialised = 32;
+    assert_int_equal(*seen, 32);
+
+    int to_child[2];
+    assert_int_equal(pipe(to_child), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        *(volatile long *)&initialised = 1000; /* must not reach the parent */
+        if (read(to_child[0], &byte, 1) != 1)  /* the parent has changed zeroed[78] by now */
+            _exit(2);
+        _exit(*(volatile char *)&zeroed[78] == 0 && *(volatile char *)&zeroed[77] == 42 ? 0 : 3);
+    }
+    *(volatile char *)&zeroed[78] = 1; /* must not reach the child */
+    assert_int_equal(write(to_child[1], "x", 1), 1);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(*(volatile long *)&initialised, 32);
+    assert_int_equal(*seen, 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_share_and_fork)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
