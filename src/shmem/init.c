@@ -3,11 +3,14 @@
 #include "shmem/job.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/options.h"
+#include "boot/crash.h"
 #include "local/data_segment.h"
 
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -78,6 +81,44 @@ static void make_world(void)
         cannot_start("no memory", QUOIT_NO_MEMORY);
 }
 
+static void say_unknown_variable(void *arg, const char *text)
+{
+    (void)arg;
+    quoit_say("%s", text);
+}
+
+/* What the environment says. The launcher has looked at it already, for the whole job; alone it is looked at here. */
+static struct quoit_options read_options(void)
+{
+    struct quoit_options options;
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    quoit_options_default(&options);
+    if (!quoit_options_from_environment(&options, environ, problem))
+        quoit_boot_abort(&quoit_job.boot, 2, problem);
+    if (!getenv(QUOIT_BOOT_FD_VARIABLE))
+        quoit_options_unknown(environ, say_unknown_variable, NULL);
+    return options;
+}
+
+static void print_if_asked(const struct quoit_options *options)
+{
+    if (quoit_job.pe != 0)
+        return;
+    if (options->values[QUOIT_OPT_SHMEM_VERSION].number)
+        printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+    if (options->values[QUOIT_OPT_SHMEM_INFO].number) {
+        printf("%-26s %-12s %s\n", "variable", "value", "meaning");
+        for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
+            const struct quoit_option *option = &quoit_options_table[id];
+            char value[64];
+            quoit_option_format(options, (enum quoit_option_id)id, value, sizeof value);
+            if (option->variable)
+                printf("%-26s %-12s %s\n", option->variable, value, option->sentence);
+        }
+    }
+    fflush(stdout);
+}
+
 /* exit(0) or a return from main without shmem_finalize is a finalize; exit with another status is a failure, which the
  * launcher sees. A forked child is no PE. */
 static void at_exit(int status, void *arg)
@@ -86,19 +127,33 @@ static void at_exit(int status, void *arg)
         quoit_job_finish();
 }
 
+static enum quoit_log_level log_level(const struct quoit_options *options)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    if (options->values[QUOIT_OPT_SHMEM_DEBUG].number)
+        return QUOIT_LOG_DEBUG;
+    for (int level = QUOIT_LOG_ERROR; level <= QUOIT_LOG_DEBUG; level++)
+        if (strcmp(options->values[QUOIT_OPT_DEBUG].text, names[level]) == 0)
+            return (enum quoit_log_level)level;
+    return QUOIT_LOG_WARN;
+}
+
 void quoit_job_start(int thread_level)
 {
+    struct quoit_boot *boot = &quoit_job.boot;
     struct quoit_data_segment segment;
-    quoit_assert(quoit_job.state != QUOIT_JOB_RUNNING);
+    quoit_assert(quoit_job.state == QUOIT_JOB_NEW);
+    boot->socket_fd = -1;
+    struct quoit_options options = read_options();
     quoit_data_segment_find(&segment);
-    enum quoit_status status = quoit_boot_start(segment.bytes, &quoit_job.boot);
+    boot->heap_bytes_alone = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
+    enum quoit_status status = quoit_boot_start(segment.bytes, boot);
     if (status != QUOIT_OK)
         cannot_start("the job could not be joined", status);
 
-    struct quoit_boot *boot = &quoit_job.boot;
     char who[32];
     snprintf(who, sizeof who, "PE %u", boot->pe);
-    quoit_log_setup(QUOIT_LOG_WARN, who);
+    quoit_log_setup(log_level(&options), who);
     map_heap(boot);
     share_variables(boot, &segment);
     status = quoit_boot_ready(boot);
@@ -111,15 +166,20 @@ void quoit_job_start(int thread_level)
     quoit_job.pe = boot->pe;
     quoit_job.pe_count = boot->layout.shape.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
+    quoit_job.init_count = 1;
+    quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
     on_exit(at_exit, (void *)(intptr_t)getpid());
+    print_if_asked(&options);
 }
 
 void quoit_job_finish(void)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
+    QUOIT_JOB_ENTER("shmem_finalize");
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_boot_finalized(&quoit_job.boot);
+    quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
     quoit_job.heap.bytes = 0;
@@ -130,3 +190,67 @@ void quoit_job_finish(void)
     quoit_job.fabric = NULL;
     /* The memory stays mapped: the program's variables live in it, and pointers into the heap may still be read. */
 }
+
+/* --- The routines (specification, sections 9.1 and 9.2) --- */
+
+static void join(const char *routine, int thread_level)
+{
+    if (quoit_job.state == QUOIT_JOB_RUNNING) {
+        quoit_job.init_count++;
+        return;
+    }
+    if (quoit_job.state == QUOIT_JOB_FINALIZED) {
+        char text[128];
+        snprintf(text, sizeof text, "%s after shmem_finalize: a process can be a PE once [Q0103]", routine);
+        quoit_boot_abort(&quoit_job.boot, 1, text);
+    }
+    quoit_job_start(thread_level);
+}
+
+void pshmem_init(void)
+{
+    join("shmem_init", SHMEM_THREAD_SINGLE);
+}
+
+int pshmem_init_thread(int requested, int *provided)
+{
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+        return -1;
+    join("shmem_init_thread", requested);
+    *provided = quoit_job.thread_level;
+    return 0;
+}
+
+void start_pes(int npes)
+{
+    (void)npes; /* kept by the specification for old programs, and ignored */
+    join("start_pes", SHMEM_THREAD_SINGLE);
+}
+
+void pshmem_finalize(void)
+{
+    if (quoit_job.state == QUOIT_JOB_NEW)
+        quoit_boot_abort(&(struct quoit_boot){.socket_fd = -1}, 1,
+                         "shmem_finalize before shmem_init: call shmem_init first [Q0101]");
+    if (quoit_job.state == QUOIT_JOB_RUNNING && --quoit_job.init_count == 0)
+        quoit_job_finish();
+}
+
+void pshmem_query_initialized(int *initialized)
+{
+    *initialized = quoit_job.state == QUOIT_JOB_RUNNING;
+}
+
+void pshmem_global_exit(int status)
+{
+    fflush(NULL);
+    if (quoit_job.state == QUOIT_JOB_NEW)
+        _exit(status);
+    quoit_boot_abort(&quoit_job.boot, status, "");
+}
+
+#pragma weak shmem_init = pshmem_init
+#pragma weak shmem_init_thread = pshmem_init_thread
+#pragma weak shmem_finalize = pshmem_finalize
+#pragma weak shmem_query_initialized = pshmem_query_initialized
+#pragma weak shmem_global_exit = pshmem_global_exit

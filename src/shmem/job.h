@@ -30,6 +30,7 @@ struct quoit_job {
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
+    int init_count; /* shmem_init calls that no shmem_finalize has undone */
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
     struct quoit_boot boot;
