@@ -5,22 +5,22 @@
  * frames that arrived and the requests of its PEs; it answers with a verdict that says what to do with each; the node
  * does it (copies payload, writes slots, executes at memory) before it calls again. Lanes share nothing.
  *
- * The ring: host h has LEFT neighbour h-1 and RIGHT neighbour h+1 (modulo host_count >= 2). Each side has for each class
- * an outbound queue (slots in the neighbour's memory) and an inbound queue (slots in ours), slot_count slots each.
- * Inbound queues are first in, first out.
+ * The ring: host h has LEFT neighbour h-1 and RIGHT neighbour h+1 (modulo host_count >= 2). Each side has for each
+ * class an outbound queue (slots in the neighbour's memory) and an inbound queue (slots in ours), slot_count slots
+ * each. Inbound queues are first in, first out.
  *
  * Promises:
- * - Requests of one (source PE, destination PE) take one side and are executed in the order of submission. Shortest way;
- *   where both ways are equally long the side is (source PE + destination PE) parity, by global PE numbers that the
+ * - Requests of one (source PE, destination PE) take one side and are executed in the order of submission. Shortest
+ * way; where both ways are equally long the side is (source PE + destination PE) parity, by global PE numbers that the
  *   caller passes as `spread`.
  * - No deadlock with slot_count >= 2: transit needs one free slot, injection leaves one free (a bubble) in that queue,
- *   per class; replies never wait behind requests; a request that needs a reply is only accepted while there is room for
- *   the reply to wait.
- * - Injection does not starve: when transit has kept an injection waiting for hold_after_ns, transit of that queue rests
- *   for at most hold_for_ns, again and again, until an injection succeeded.
+ *   per class; replies never wait behind requests; a request that needs a reply is only accepted while there is room
+ * for the reply to wait.
+ * - Injection does not starve: when transit has kept an injection waiting for hold_after_ns, transit of that queue
+ * rests for at most hold_for_ns, again and again, until an injection succeeded.
  * - Every request is acknowledged: a flow is (source host, destination host, side of injection); its requests are
- *   numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is complete when it
- *   is acknowledged, or, if it asks for something, when the answer is there.
+ *   numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is complete when
+ * it is acknowledged, or, if it asks for something, when the answer is there.
  *
  * Threads: one at a time. Errors: INVALID for a frame that no correct peer sends (fatal for the job).
  */
@@ -36,16 +36,19 @@
 
 enum quoit_side { QUOIT_LEFT, QUOIT_RIGHT, QUOIT_SIDE_COUNT };
 
-#define QUOIT_RING_SLOTS_MIN 2
-#define QUOIT_RING_HOSTS_MAX 1024
+#define QUOIT_RING_SLOTS_MIN          2
+#define QUOIT_RING_HOSTS_MAX          1024
+#define QUOIT_RING_OUTSTANDING_MAX    (1u << 16)
+#define QUOIT_RING_ANSWERS_BEFORE_ACK 16 /* after so many answers on a side an acknowledgement that waits is next */
 
 struct quoit_ring_config {
     uint32_t host_self;
     uint32_t slot_count;        /* per queue, the same on all hosts; >= QUOIT_RING_SLOTS_MIN */
-    uint32_t outstanding_max;   /* requests of the own PEs under way at once; submit beyond it is HOLD */
+    uint32_t outstanding_max;   /* requests of the own PEs under way at once, 1..QUOIT_RING_OUTSTANDING_MAX; submit
+                                   beyond it is HOLD. A request stays under way until its completion is taken */
     uint32_t pending_reply_max; /* replies waiting for a slot, >= 1 */
     uint64_t hold_after_ns;
-    uint64_t hold_for_ns;
+    uint64_t hold_for_ns;             /* longer than a neighbour takes to consume a slot and tell the credit */
     struct quoit_frame_limits limits; /* limits.host_count >= 2; pe_counts must outlive the ring */
 };
 
@@ -63,18 +66,19 @@ enum quoit_verdict_kind {
 
 struct quoit_verdict {
     enum quoit_verdict_kind kind;
-    enum quoit_side side;    /* SEND: where out */
-    enum quoit_class class;  /* SEND */
-    uint32_t slot_index;     /* SEND */
-    bool is_last_hop;        /* SEND: the neighbour is the frame's destination, so payload may land directly */
-    uint64_t hold_until_ns;  /* HOLD */
-    uint64_t cookie;         /* DELIVER of DATA or VALUE: the cookie of the request that it answers */
+    enum quoit_side side;     /* SEND: where out */
+    enum quoit_class class;   /* SEND */
+    uint32_t slot_index;      /* SEND */
+    bool is_last_hop;         /* SEND: the neighbour is the frame's destination, so payload may land directly */
+    uint64_t hold_until_ns;   /* HOLD */
+    uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers */
     struct quoit_frame frame; /* SEND: the header to write. DELIVER: the frame */
 };
 
 /* A request of a PE of this host for another host: kind, op, size, dest_host, source_pe, dest_pe, bytes, offset and
  * operands are the caller's; the rest is filled in. `spread` decides the side where both ways are as long. `cookie`
- * comes back at completion. SEND (payload is the caller's) or HOLD. */
+ * comes back at completion. SEND (payload is the caller's) or HOLD. The caller has checked the request: one that
+ * quoit_frame_check() would refuse is an assertion. `trace` is carried as given. */
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
                        uint64_t now_ns, struct quoit_verdict *verdict_out);
 
@@ -84,10 +88,10 @@ enum quoit_side quoit_ring_route(uint32_t host_self, uint32_t host_count, uint32
 /* The sequence that the next frame of an inbound queue will carry; its slot is (sequence - 1) % slot_count. */
 uint64_t quoit_ring_expected(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 
-/* The frame that arrived next in an inbound queue. SEND (payload: the inbound slot's, to be copied on), DELIVER, or HOLD
- * (the same frame must be offered again). After SEND and DELIVER the slot counts as consumed: the caller must be done
- * with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered by quoit_ring_reply() at once.
- * ACK frames are consumed inside: verdict DELIVER with kind ACK needs nothing from the caller. */
+/* The frame that arrived next in an inbound queue. SEND (payload: the inbound slot's, to be copied on), DELIVER, or
+ * HOLD (the same frame must be offered again). After SEND and DELIVER the slot counts as consumed: the caller must be
+ * done with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered by quoit_ring_reply() at
+ * once. ACK frames are consumed inside: verdict DELIVER with kind ACK needs nothing from the caller. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side,
                                                     enum quoit_class class, const struct quoit_frame *frame,
                                                     uint64_t now_ns, struct quoit_verdict *verdict_out);
@@ -96,15 +100,17 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enu
 void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value);
 
 /* The next reply or acknowledgement that should go out, SEND, or HOLD if there is none or no slot for it. A DATA frame
- * to be sent keeps `offset`, `size`, `operand` and `bytes` of its request, and source_pe is the PE whose memory the
- * payload is read from, now. acknowledgements are sent when nothing else is, so that one covers many. */
+ * to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not strided);
+ * source_pe is the PE whose memory the payload is read from, now. Acknowledgements are sent when nothing else is, so
+ * that one covers many, but none waits for more than QUOIT_RING_ANSWERS_BEFORE_ACK answers of its side. */
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);
 
-/* Cookies of requests completed since the last call. False: none. */
+/* Cookies of requests completed since the last call: all requests, those that were answered by DATA or VALUE too.
+ * Within a flow acknowledged requests complete in order of submission, and so do answered ones. False: none. */
 bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out);
 
-/* Credits. consumed_total: how many slots of an inbound queue this side has consumed since the start; the caller writes it
- * to the neighbour, who gives it to credit() as the total consumed of its outbound queue. A total that goes back or
+/* Credits. consumed_total: how many slots of an inbound queue this side has consumed since the start; the caller writes
+ * it to the neighbour, who gives it to credit() as the total consumed of its outbound queue. A total that goes back or
  * beyond what was sent is INVALID. credit_due: whether the neighbour should be told now: it is true when a quarter of
  * the slots (at least one) were consumed since the last time it was told, or always when is_idle. */
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
@@ -113,9 +119,11 @@ void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum 
 QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side,
                                                    enum quoit_class class, uint64_t consumed_total);
 
-/* True when nothing is under way here: no outstanding request, no pending reply or acknowledgement, all credits home. */
+/* True when nothing is under way here: no outstanding request, no completion to be taken, no pending reply or
+ * acknowledgement, all credits home and the neighbours told of all of theirs. */
 bool quoit_ring_is_quiescent(const struct quoit_ring *ring);
-/* Asserts everything that must hold between two calls. */
+/* Asserts everything that must hold between two calls (after receive() of a request that asks: after its reply()).
+ * Visits every host and every request under way, so it is for tests. */
 void quoit_ring_check_invariants(const struct quoit_ring *ring);
 
 #endif

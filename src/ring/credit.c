@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* credit.c - counting slots. */
+#include "ring/credit.h"
+
+#include "base/assert.h"
+
+/* Allowed moves of `hold`, from row to column. */
+static const bool hold_moves[QUOIT_RING_HOLD_COUNT][QUOIT_RING_HOLD_COUNT] = {
+    [QUOIT_RING_OPEN] = {[QUOIT_RING_WAITING] = true},
+    [QUOIT_RING_WAITING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_RESTING] = true},
+    [QUOIT_RING_RESTING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_WAITING] = true},
+};
+
+static void move_hold(struct quoit_ring_outbound *out, enum quoit_ring_hold to, uint64_t now_ns)
+{
+    quoit_assert(hold_moves[out->hold][to]);
+    out->hold = to;
+    out->since_ns = now_ns;
+    out->is_refused_in_rest = false;
+}
+
+bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
+{
+    if (quoit_ring_free_slots(out, config->slot_count) >= 2) {
+        if (out->hold != QUOIT_RING_OPEN)
+            move_hold(out, QUOIT_RING_OPEN, now_ns);
+        return true;
+    }
+    if (out->hold == QUOIT_RING_OPEN)
+        move_hold(out, QUOIT_RING_WAITING, now_ns);
+    else if (out->hold == QUOIT_RING_RESTING)
+        out->is_refused_in_rest = true;
+    return false;
+}
+
+bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
+                            uint64_t *hold_until_ns_out)
+{
+    *hold_until_ns_out = 0;
+    if (out->hold == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->hold_after_ns)
+        move_hold(out, QUOIT_RING_RESTING, now_ns);
+    if (out->hold == QUOIT_RING_RESTING) {
+        if (now_ns - out->since_ns < config->hold_for_ns) {
+            *hold_until_ns_out = out->since_ns + config->hold_for_ns;
+            return false;
+        }
+        move_hold(out, out->is_refused_in_rest ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
+    }
+    return quoit_ring_free_slots(out, config->slot_count) >= 1;
+}
+
+void quoit_ring_take_slot(struct quoit_ring_outbound *out, const struct quoit_ring_config *config)
+{
+    quoit_assert(quoit_ring_free_slots(out, config->slot_count) >= 1);
+    out->sent_total++;
+}
+
+enum quoit_status quoit_ring_take_credit(struct quoit_ring_outbound *out, uint64_t consumed_total)
+{
+    if (consumed_total < out->credited_total || consumed_total > out->sent_total)
+        return QUOIT_INVALID;
+    out->credited_total = consumed_total;
+    return QUOIT_OK;
+}
+
+bool quoit_ring_is_credit_due(const struct quoit_ring_inbound *in, uint32_t slot_count, bool is_idle)
+{
+    uint64_t untold = in->consumed_total - in->told_total;
+    uint32_t quarter = slot_count / 4 > 0 ? slot_count / 4 : 1;
+    return untold >= (is_idle ? 1 : quarter);
+}
+
+void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t slot_count)
+{
+    quoit_assert(out->credited_total <= out->sent_total);
+    quoit_assert(out->sent_total - out->credited_total <= slot_count);
+    quoit_assert(out->hold < QUOIT_RING_HOLD_COUNT);
+    quoit_assert(out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest);
+}
+
+void quoit_ring_check_inbound(const struct quoit_ring_inbound *in, uint32_t slot_count)
+{
+    quoit_assert(in->told_total <= in->consumed_total);
+    quoit_assert(in->consumed_total - in->told_total <= slot_count);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flow.c - numbers, acknowledgements and answers. */
+#include "ring/flow.h"
+
+#include "base/assert.h"
+#include "ring/route.h"
+
+void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow)
+{
+    *flow = (struct quoit_ring_flow_out){0};
+    quoit_ring_list_init(&flow->plain);
+    quoit_ring_list_init(&flow->asking);
+}
+
+void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow, uint32_t entry_index)
+{
+    struct quoit_frame *frame = &pool->entries[entry_index].frame;
+    frame->flow_sequence = ++flow->sent;
+    quoit_ring_list_append(pool, quoit_frame_asks(frame->kind) ? &flow->asking : &flow->plain, entry_index);
+}
+
+enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
+                                              uint32_t number)
+{
+    if (quoit_ring_is_before(number, flow->acknowledged) || quoit_ring_is_before(flow->sent, number))
+        return QUOIT_INVALID;
+    flow->acknowledged = number;
+    while (flow->plain.count > 0 && !quoit_ring_is_before(number, pool->entries[flow->plain.head].frame.flow_sequence))
+        quoit_ring_list_append(pool, &pool->completed, quoit_ring_list_pop(pool, &flow->plain));
+    return QUOIT_OK;
+}
+
+static bool is_answer_to(const struct quoit_frame *answer, const struct quoit_frame *question)
+{
+    if (answer->dest_pe != question->source_pe || answer->source_pe != question->dest_pe)
+        return false;
+    if (answer->kind == QUOIT_FRAME_VALUE)
+        return question->kind == QUOIT_FRAME_AMO_FETCH;
+    return question->kind != QUOIT_FRAME_AMO_FETCH && answer->bytes == question->bytes &&
+           answer->offset == question->offset;
+}
+
+enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
+                                         const struct quoit_frame *answer, uint64_t *cookie_out)
+{
+    uint32_t index = quoit_ring_pool_find(pool, answer->token);
+    if (index == QUOIT_RING_NONE || flow->asking.count == 0 || index != flow->asking.head)
+        return QUOIT_INVALID;
+    const struct quoit_ring_entry *entry = &pool->entries[index];
+    if (!is_answer_to(answer, &entry->frame) || quoit_ring_is_before(answer->flow_sequence, entry->frame.flow_sequence))
+        return QUOIT_INVALID;
+    if (quoit_ring_flow_acknowledge(pool, flow, answer->flow_sequence) != QUOIT_OK)
+        return QUOIT_INVALID;
+    *cookie_out = entry->cookie;
+    quoit_ring_list_append(pool, &pool->completed, quoit_ring_list_pop(pool, &flow->asking));
+    return QUOIT_OK;
+}
+
+void quoit_ring_owing_init(struct quoit_ring_owing *owing)
+{
+    *owing = (struct quoit_ring_owing){.head = QUOIT_RING_NONE, .tail = QUOIT_RING_NONE};
+}
+
+void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+{
+    struct quoit_ring_flow_in *flow = &flows[flow_index];
+    flow->executed++;
+    if (flow->is_owing)
+        return;
+    flow->is_owing = true;
+    flow->next_owing = QUOIT_RING_NONE;
+    flow->previous_owing = owing->tail;
+    if (owing->count == 0)
+        owing->head = flow_index;
+    else
+        flows[owing->tail].next_owing = flow_index;
+    owing->tail = flow_index;
+    owing->count++;
+}
+
+uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+{
+    struct quoit_ring_flow_in *flow = &flows[flow_index];
+    flow->told = flow->executed;
+    if (!flow->is_owing)
+        return flow->told;
+    flow->is_owing = false;
+    if (flow->previous_owing == QUOIT_RING_NONE)
+        owing->head = flow->next_owing;
+    else
+        flows[flow->previous_owing].next_owing = flow->next_owing;
+    if (flow->next_owing == QUOIT_RING_NONE)
+        owing->tail = flow->previous_owing;
+    else
+        flows[flow->next_owing].previous_owing = flow->previous_owing;
+    owing->count--;
+    return flow->told;
+}
+
+/* Entries of one list of a flow: they are of this flow, numbered upwards, and none is completed but still here. */
+static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
+                                const struct quoit_ring_list *list, uint32_t dest_host, enum quoit_side side)
+{
+    bool is_asking = list == &flow->asking;
+    uint32_t count = quoit_ring_check_list(pool, list);
+    uint32_t before = is_asking ? 0 : flow->acknowledged;
+    uint32_t at = list->head;
+    for (uint32_t i = 0; i < count; i++, at = pool->entries[at].next) {
+        const struct quoit_frame *frame = &pool->entries[at].frame;
+        quoit_assert(!pool->entries[at].is_free);
+        quoit_assert(quoit_ring_pool_find(pool, frame->token) == at);
+        quoit_assert(frame->dest_host == dest_host);
+        quoit_assert(quoit_ring_heading(frame) == side);
+        quoit_assert(!!quoit_frame_asks(frame->kind) == is_asking);
+        quoit_assert(!quoit_ring_is_before(flow->sent, frame->flow_sequence));
+        if (i > 0 || !is_asking)
+            quoit_assert(quoit_ring_is_before(before, frame->flow_sequence));
+        before = frame->flow_sequence;
+    }
+    return count;
+}
+
+uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
+                                   uint32_t dest_host, enum quoit_side side)
+{
+    quoit_assert(!quoit_ring_is_before(flow->sent, flow->acknowledged));
+    return check_flow_list(pool, flow, &flow->plain, dest_host, side) +
+           check_flow_list(pool, flow, &flow->asking, dest_host, side);
+}
+
+void quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
+                            uint32_t flow_count)
+{
+    uint32_t owing_count = 0;
+    for (uint32_t i = 0; i < flow_count; i++) {
+        quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].told));
+        quoit_assert(flows[i].is_owing == (flows[i].executed != flows[i].told));
+        owing_count += flows[i].is_owing;
+    }
+    quoit_assert(owing_count == owing->count);
+    uint32_t before = QUOIT_RING_NONE;
+    uint32_t at = owing->head;
+    for (uint32_t i = 0; i < owing_count; i++) {
+        quoit_assert(at < flow_count);
+        quoit_assert(flows[at].is_owing);
+        quoit_assert(flows[at].previous_owing == before);
+        before = at;
+        at = flows[at].next_owing;
+    }
+    quoit_assert(at == QUOIT_RING_NONE);
+    quoit_assert(before == owing->tail);
+}

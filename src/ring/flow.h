@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flow.h - numbered requests of one (source host, destination host, side of injection), and their acknowledgement.
+ *
+ * The source's half counts what it sent and what is acknowledged, and keeps the requests in order in two lists: those
+ * that only need acknowledgement and those that ask. An answer comes in the order of asking, since the requests are
+ * executed in order and the answers leave in order on one way.
+ * The destination's half counts what it executed and what it told. A half that owes is in the list of its side, so that
+ * finding the next acknowledgement looks at no other flow.
+ *
+ * Numbers are 32 bits and wrap: a is before b when (int32_t)(a - b) < 0. At most QUOIT_RING_OUTSTANDING_MAX lie between
+ * the oldest and the newest that matter.
+ */
+#ifndef QUOIT_RING_FLOW_H
+#define QUOIT_RING_FLOW_H
+
+#include "ring/outstanding.h"
+
+struct quoit_ring_flow_out {
+    uint32_t sent;         /* the number of the last request */
+    uint32_t acknowledged; /* all up to here are executed at the destination */
+    struct quoit_ring_list plain;
+    struct quoit_ring_list asking;
+};
+
+struct quoit_ring_flow_in {
+    uint32_t executed;
+    uint32_t told;
+    uint32_t next_owing; /* indices of flows; QUOIT_RING_NONE at the ends */
+    uint32_t previous_owing;
+    bool is_owing; /* in the list */
+};
+
+/* Flows of one side of injection that owe an acknowledgement; the one that owes longest first. */
+struct quoit_ring_owing {
+    uint32_t head;
+    uint32_t tail;
+    uint32_t count;
+};
+
+static inline bool quoit_ring_is_before(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+
+void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow);
+/* Numbers a request that quoit_ring_pool_take() gave and puts it in its list. */
+void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow, uint32_t entry_index);
+/* Everything up to `number` is executed: completes the plain requests among it. INVALID if it goes back, or is beyond
+ * what was sent. */
+QUOIT_MUST_USE enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool,
+                                                             struct quoit_ring_flow_out *flow, uint32_t number);
+/* Completes the request that `answer` (DATA, VALUE) is for, after the plain ones it acknowledges. INVALID if nobody
+ * asked this of that PE, or an older question is open. */
+QUOIT_MUST_USE enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
+                                                        const struct quoit_frame *answer, uint64_t *cookie_out);
+
+void quoit_ring_owing_init(struct quoit_ring_owing *owing);
+/* Request number executed + 1 is being executed: the flow owes. `flows` are the destination's halves of one side. */
+void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+/* The number to tell the source now; the flow owes no more. */
+uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+
+/* Asserts one flow, which leads out of `side` to `dest_host`; returns how many entries its lists hold. */
+uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
+                                   uint32_t dest_host, enum quoit_side side);
+void quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
+                            uint32_t flow_count);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* state.h - the whole state of a ring, for the files of this folder and their tests. */
+#ifndef QUOIT_RING_STATE_H
+#define QUOIT_RING_STATE_H
+
+#include "ring/credit.h"
+#include "ring/flow.h"
+#include "ring/outstanding.h"
+#include "ring/reply.h"
+#include "ring/ring.h"
+#include "ring/route.h"
+
+struct quoit_ring {
+    struct quoit_ring_config config;
+    struct quoit_ring_outbound outbound[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT];
+    struct quoit_ring_inbound inbound[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT];
+    struct quoit_ring_pool pool;
+    struct quoit_ring_replies replies;
+    /* by side of injection, then by the other host */
+    struct quoit_ring_flow_out *flows_out[QUOIT_SIDE_COUNT];
+    struct quoit_ring_flow_in *flows_in[QUOIT_SIDE_COUNT];
+    struct quoit_ring_owing owing[QUOIT_SIDE_COUNT]; /* by side of injection */
+    enum quoit_side reply_side;                      /* which side may send the next reply first: they take turns */
+    uint32_t answer_count[QUOIT_SIDE_COUNT];         /* answers that left this side while an acknowledgement waited */
+    struct quoit_frame asked;                        /* is_answer_due: the request just delivered */
+    bool is_answer_due;
+};
+
+#endif
