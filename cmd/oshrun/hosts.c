@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "env/park.h"
+#include "node/node.h"
+
+#define PAGE_BYTES      4096u
+#define AREA_ALIGN      (2u << 20)
+#define AREAS_BYTES_MAX (64ull << 30) /* of a host, by default: the emulated port's window */
+#define HEAP_BYTES_MIN  (1u << 20)
+#define NODE_STOP_NS    1000000000u
+#define NODE_FIRST_FD   3
+
+/* Three quarters of the machine's memory for all PEs together, and no more than a neighbour can reach. */
+static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t heap = memory / 4 * 3 / job->plan->pe_count;
+    uint64_t stride = AREAS_BYTES_MAX / quoit_shape_pes_of_host(&job->shape, 0) / AREA_ALIGN * AREA_ALIGN;
+    uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+    if (stride < before_heap + HEAP_BYTES_MIN)
+        stride = before_heap + HEAP_BYTES_MIN;
+    if (heap > stride - before_heap)
+        heap = stride - before_heap;
+    return heap < HEAP_BYTES_MIN ? HEAP_BYTES_MIN : heap;
+}
+
+uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
+{
+    uint32_t count = job->plan->host_count;
+    return (host + (side == QUOIT_RIGHT ? 1 : count - 1)) % count;
+}
+
+/* Link i joins host i, at its right, to the next host, at its left. */
+int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side)
+{
+    return job->hosts[side == QUOIT_RIGHT ? host : hosts_neighbour(job, host, QUOIT_LEFT)].link_fd;
+}
+
+struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
+{
+    const struct host *host = &job->hosts[job->pes[pe].host];
+    if (!host->front)
+        return NULL;
+    return quoit_memory_pe(&host->layout, host->front, pe - host->layout.first_pe);
+}
+
+static int make_memory(const char *name, uint64_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool open_host(struct job *job, struct host *host)
+{
+    if (quoit_layout_make(&job->shape, host->index, &host->layout) != QUOIT_OK)
+        return false;
+    host->memory_fd = make_memory("quoit-host", host->layout.total_bytes);
+    if (job->plan->host_count > 1)
+        host->link_fd = make_memory("quoit-link", QUOIT_EMULATED_LINK_BYTES);
+    void *front = MAP_FAILED;
+    if (host->memory_fd >= 0)
+        front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+    if (front == MAP_FAILED || (job->plan->host_count > 1 && host->link_fd < 0)) {
+        quoit_say("cannot make the %llu MiB of memory of host%u: %s; a smaller SHMEM_SYMMETRIC_SIZE needs less "
+                  "[Q0215]",
+                  (unsigned long long)(host->layout.total_bytes >> 20), host->index, strerror(errno));
+        return false;
+    }
+    host->front = front;
+    return true;
+}
+
+static void tell_ready(void *arg)
+{
+    const int *fd = arg;
+    while (write(*fd, "r", 1) < 0 && errno == EINTR)
+        ;
+    close(*fd);
+}
+
+/* Moves the descriptors that a node needs to NODE_FIRST_FD.. and closes all others: a node must not hold pipes and
+ * sockets of the PEs open. */
+static void keep_only(int *fds, int count)
+{
+    for (int i = 0; i < count; i++)
+        fds[i] = fcntl(fds[i], F_DUPFD, NODE_FIRST_FD + count);
+    for (int i = 0; i < count; i++)
+        fds[i] = dup2(fds[i], NODE_FIRST_FD + i);
+    close_range((unsigned)(NODE_FIRST_FD + count), ~0u, 0);
+    int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    close(nothing);
+}
+
+static enum quoit_log_level debug_level(const struct job *job)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    if (plan_number(job->plan, QUOIT_OPT_SHMEM_DEBUG))
+        return QUOIT_LOG_DEBUG;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(names[i], plan_text(job->plan, QUOIT_OPT_DEBUG)) == 0)
+            return (enum quoit_log_level)i;
+    return QUOIT_LOG_WARN;
+}
+
+/* The node's process, from fork to its end. */
+static int serve(const struct job *job, const struct host *host, int ready_fd, pid_t parent)
+{
+    enum { MEMORY, READY, LEFT_LINK, LEFT_MEMORY, RIGHT_LINK, RIGHT_MEMORY, FD_COUNT };
+    char who[24];
+    sigset_t none;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        return 0;
+    prctl(PR_SET_NAME, "quoit-node");
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    snprintf(who, sizeof who, "host%u", host->index);
+    quoit_log_setup(debug_level(job), who);
+    int fds[FD_COUNT] = {
+        host->memory_fd,
+        ready_fd,
+        hosts_link_fd(job, host->index, QUOIT_LEFT),
+        job->hosts[hosts_neighbour(job, host->index, QUOIT_LEFT)].memory_fd,
+        hosts_link_fd(job, host->index, QUOIT_RIGHT),
+        job->hosts[hosts_neighbour(job, host->index, QUOIT_RIGHT)].memory_fd,
+    };
+    keep_only(fds, FD_COUNT);
+    uint64_t bytes = host->layout.total_bytes;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fds[MEMORY], 0);
+    if (memory == MAP_FAILED) {
+        quoit_say("cannot map %llu MiB: %s", (unsigned long long)(bytes >> 20), strerror(errno));
+        return 1;
+    }
+    const struct quoit_emulated_config ends[QUOIT_SIDE_COUNT] = {
+        [QUOIT_LEFT] = {fds[LEFT_LINK], fds[LEFT_MEMORY], 1, job->knobs},
+        [QUOIT_RIGHT] = {fds[RIGHT_LINK], fds[RIGHT_MEMORY], 0, job->knobs},
+    };
+    struct quoit_node_config config = {
+        .layout = &host->layout,
+        .memory = memory,
+        .policy = job->policy,
+        .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
+        .on_ready = tell_ready,
+        .on_ready_arg = &fds[READY],
+    };
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        config.ports[side] = (struct quoit_port_config){
+            .driver = &quoit_port_emulated, .memory = {memory, bytes}, .driver_config = &ends[side]};
+    return quoit_node_run(&config) == QUOIT_OK ? 0 : 1;
+}
+
+static void node_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    char byte;
+    struct host *host = watch->owner;
+    host->is_ready = read(watch->fd, &byte, 1) == 1; /* else it died, which SIGCHLD tells */
+    loop_close(&host->job->loop, watch);
+    service_step(host->job);
+}
+
+static bool start_node(struct job *job, struct host *host)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    pid_t parent = getpid();
+    host->node_pid = fork();
+    if (host->node_pid == 0)
+        _exit(serve(job, host, ends[1], parent));
+    close(ends[1]);
+    if (host->node_pid < 0) {
+        host->node_pid = 0;
+        close(ends[0]);
+        quoit_say("cannot start the node of host%u: %s [Q0213]", host->index, strerror(errno));
+        return false;
+    }
+    host->node_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = node_ready, .owner = host};
+    loop_add(&job->loop, &host->node_ready);
+    return true;
+}
+
+bool hosts_start(struct job *job, uint64_t data_bytes)
+{
+    uint64_t heap_bytes = plan_number(job->plan, QUOIT_OPT_SYMMETRIC_SIZE);
+    if (heap_bytes == 0)
+        heap_bytes = default_heap_bytes(job, data_bytes);
+    job->shape.data_bytes = data_bytes;
+    job->shape.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (!open_host(job, &job->hosts[i]))
+            return false;
+    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+        if (!start_node(job, &job->hosts[i]))
+            return false;
+    return true;
+}
+
+void hosts_stop(struct job *job)
+{
+    quoit_park_setup();
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].node_pid && job->hosts[i].front)
+            quoit_node_stop(&job->hosts[i].layout, job->hosts[i].front);
+    job->nodes_stop_ns = quoit_clock_now_ns() + NODE_STOP_NS;
+}
+
+bool hosts_are_gone(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].node_pid)
+            return false;
+    return true;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* oshrun - starts an OpenSHMEM job on this machine, on one host or on a ring of emulated hosts, and sees it to its end.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "env/clock.h"
+
+#define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
+
+/* The first asks the PEs to end, the second does not ask. */
+static void interrupt(struct job *job, int signal_number)
+{
+    if (job->end.phase != ENDING_NOT) {
+        job->is_hurried = true;
+        job->end.deadline_ns = 0;
+        return;
+    }
+    end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
+    end_signal_all(job, SIGCONT);
+    end_signal_all(job, SIGTERM);
+}
+
+static void take_signal(struct job *job, int signal_number)
+{
+    switch (signal_number) {
+    case SIGCHLD:
+        end_reap(job);
+        break;
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+        interrupt(job, signal_number);
+        break;
+    case SIGTSTP:
+        end_signal_all(job, SIGTSTP);
+        raise(SIGSTOP);
+        break;
+    case SIGCONT:
+        end_signal_all(job, SIGCONT);
+        input_resume(&job->input);
+        break;
+    default:
+        for (uint32_t i = 0; i < job->plan->pe_count; i++) {
+            const struct pe *pe = &job->pes[i];
+            if (pe->pid)
+                kill(pe->program_pid ? pe->program_pid : pe->pid, signal_number);
+        }
+    }
+}
+
+static void signals_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    struct signalfd_siginfo info;
+    while (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info)
+        take_signal(watch->owner, (int)info.ssi_signo);
+}
+
+/* Signals become something to read; those of the terminal must not stop or kill oshrun itself. */
+static bool open_signals(struct job *job)
+{
+    static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
+    sigset_t set;
+    struct sigaction old;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        bool is_ignored = sigaction(taken[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN; /* nohup */
+        if (!is_ignored || taken[i] == SIGCHLD)
+            sigaddset(&set, taken[i]);
+    }
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap for us */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    job->signals = (struct watch){
+        .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signals_ready, .owner = job};
+    return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals);
+}
+
+/* Standard descriptors that are closed would be taken by the first pipe or socket. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void raise_file_limit(struct job *job)
+{
+    getrlimit(RLIMIT_NOFILE, &job->old_files);
+    struct rlimit wanted = {job->old_files.rlim_max, job->old_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &wanted);
+}
+
+static void make_shape(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    job->shape = (struct quoit_shape){
+        .host_count = plan->host_count,
+        .pe_count = plan->pe_count,
+        .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
+        .slot_count = (uint32_t)plan_number(plan, QUOIT_OPT_SLOTS),
+        .chunk_bytes = (uint32_t)plan_number(plan, QUOIT_OPT_CHUNK),
+    };
+    job->knobs = (struct quoit_emulated_knobs){
+        .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),
+        .rate_bytes_per_s = plan_number(plan, QUOIT_OPT_LINK_RATE),
+        .read_latency_ns = plan_number(plan, QUOIT_OPT_READ_LATENCY),
+        .write_latency_ns = plan_number(plan, QUOIT_OPT_WRITE_LATENCY),
+        .doorbell_latency_ns = plan_number(plan, QUOIT_OPT_DOORBELL_LATENCY),
+    };
+    uint32_t node_threads = plan->host_count > 1 ? job->shape.lane_count * plan->host_count : 0;
+    job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_wait_core_count());
+}
+
+static bool open_job(struct job *job, const struct plan *plan, char **environment)
+{
+    job->plan = plan;
+    job->environment = environment;
+    job->pes = calloc(plan->pe_count, sizeof *job->pes);
+    job->hosts = calloc(plan->host_count, sizeof *job->hosts);
+    make_shape(job);
+    raise_file_limit(job);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!job->pes || !job->hosts || !loop_open(&job->loop) || !open_signals(job) ||
+        !guard_open(&job->guard, plan->pe_count) || !output_open(&job->output, &job->loop, 2 * (size_t)plan->pe_count))
+        return false;
+    for (uint32_t i = 0; i < plan->pe_count; i++) {
+        job->pes[i].job = job;
+        job->pes[i].index = i;
+        job->pes[i].host = quoit_shape_host_of_pe(&job->shape, i);
+        job->pes[i].socket.fd = -1;
+    }
+    for (uint32_t i = 0; i < plan->host_count; i++)
+        job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .node_ready.fd = -1};
+    uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
+    job->timeout_at_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
+    return true;
+}
+
+static void run(struct job *job)
+{
+    if (!spawn_all(job))
+        end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
+    guard_start(&job->guard);
+    for (;;) {
+        uint64_t now_ns = quoit_clock_now_ns();
+        uint64_t output_ns = output_step(&job->output, now_ns);
+        uint64_t end_ns = end_step(job, now_ns);
+        if (end_is_over(job))
+            return;
+        loop_turn(&job->loop, output_ns < end_ns ? output_ns : end_ns);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    extern char **environ;
+    static struct plan plan;
+    static struct job job;
+    fill_standard_descriptors();
+    quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
+    int status = plan_make(&plan, argc, argv, environ);
+    if (status != PLAN_GO_ON)
+        return status;
+    if (plan_number(&plan, QUOIT_OPT_DRY_RUN)) {
+        plan_print(&plan);
+        return 0;
+    }
+    if (!open_job(&job, &plan, environ)) {
+        quoit_say("cannot start: %s [Q0213]", strerror(errno));
+        return STATUS_CANNOT_START;
+    }
+    run(&job);
+    end_sweep(&job);
+    output_finish(&job.output, job.is_hurried);
+    if (plan_number(&plan, QUOIT_OPT_STATS))
+        stats_print(&job);
+    report_end(&job);
+    return job.end.status;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "env/clock.h"
+
+#define STREAM_BYTES    65536u
+#define SINK_FULL_BYTES (1u << 20)
+#define PARTIAL_NS      100000000u
+
+/* Room for `bytes` more at the end. */
+static bool sink_reserve(struct sink *sink, size_t bytes)
+{
+    if (sink->begin == sink->end)
+        sink->begin = sink->end = 0;
+    if (sink->end + bytes <= sink->capacity)
+        return true;
+    memmove(sink->data, sink->data + sink->begin, sink->end - sink->begin);
+    sink->end -= sink->begin;
+    sink->begin = 0;
+    if (sink->end + bytes <= sink->capacity)
+        return true;
+    size_t capacity = (sink->end + bytes) * 2;
+    char *data = realloc(sink->data, capacity);
+    if (!data)
+        return false;
+    sink->data = data;
+    sink->capacity = capacity;
+    return true;
+}
+
+static void sink_append(struct sink *sink, const char *data, size_t bytes)
+{
+    if (bytes == 0 || sink->is_broken)
+        return;
+    if (!sink_reserve(sink, bytes)) {
+        sink->is_broken = true;
+        return;
+    }
+    memcpy(sink->data + sink->end, data, bytes);
+    sink->end += bytes;
+}
+
+/* Whether a write of up to PIPE_BUF bytes would not block. The descriptor is shared with whoever started oshrun, so it
+ * is not made non-blocking. */
+static bool sink_has_room(const struct sink *sink)
+{
+    struct pollfd look = {.fd = sink->watch.fd, .events = POLLOUT};
+    return sink->is_always_ready || poll(&look, 1, 0) == 1;
+}
+
+static void sink_write(struct sink *sink)
+{
+    while (sink->begin < sink->end && !sink->is_broken && sink_has_room(sink)) {
+        size_t bytes = sink->end - sink->begin;
+        if (!sink->is_always_ready && bytes > PIPE_BUF)
+            bytes = PIPE_BUF;
+        ssize_t n = write(sink->watch.fd, sink->data + sink->begin, bytes);
+        if (n > 0)
+            sink->begin += (size_t)n;
+        else if (n < 0 && errno == EAGAIN)
+            break;
+        else if (n < 0 && errno != EINTR)
+            sink->is_broken = true;
+    }
+    if (sink->is_broken)
+        sink->begin = sink->end = 0;
+}
+
+static void sink_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    sink_write(watch->owner);
+}
+
+/* Hands over `bytes` of a stream that are whole lines, or the beginning of one. */
+static void stream_hand_over(struct stream *stream, size_t bytes)
+{
+    struct sink *sink = stream->sink;
+    const char *at = stream->data, *end = at + bytes;
+    if (bytes == 0)
+        return;
+    if (sink->open_line && sink->open_line != stream) {
+        sink_append(sink, "\n", 1);
+        sink->open_line->is_in_line = false;
+    }
+    size_t tag_bytes = strlen(stream->tag);
+    while (at < end) {
+        const char *newline = tag_bytes ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+        const char *next = newline ? newline + 1 : end;
+        if (!stream->is_in_line)
+            sink_append(sink, stream->tag, tag_bytes);
+        sink_append(sink, at, (size_t)(next - at));
+        stream->is_in_line = next[-1] != '\n';
+        at = next;
+    }
+    sink->open_line = stream->is_in_line ? stream : NULL;
+    stream->used -= bytes;
+    memmove(stream->data, stream->data + bytes, stream->used);
+    stream->partial_since_ns = 0;
+}
+
+static void stream_end(struct output *output, struct stream *stream)
+{
+    if (stream->watch.fd < 0)
+        return;
+    stream_hand_over(stream, stream->used);
+    loop_close(output->loop, &stream->watch);
+    free(stream->data);
+    stream->data = NULL;
+    output->open_count--;
+}
+
+static void stream_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    struct stream *stream = watch->owner;
+    struct output *output = stream->sink->output;
+    ssize_t n = read(watch->fd, stream->data + stream->used, STREAM_BYTES - stream->used);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    output->last_read_ns = quoit_clock_now_ns();
+    if (n <= 0) {
+        stream_end(output, stream);
+        return;
+    }
+    const char *newline = memrchr(stream->data + stream->used, '\n', (size_t)n);
+    stream->used += (size_t)n;
+    if (newline)
+        stream_hand_over(stream, (size_t)(newline + 1 - stream->data));
+    else if (stream->used == STREAM_BYTES || stream->is_in_line)
+        stream_hand_over(stream, stream->used);
+    if (stream->used > 0 && stream->partial_since_ns == 0)
+        stream->partial_since_ns = output->last_read_ns;
+}
+
+bool output_open(struct output *output, struct loop *loop, size_t stream_count)
+{
+    struct stat facts[2];
+    *output = (struct output){.loop = loop, .stream_count = stream_count};
+    output->streams = calloc(stream_count, sizeof *output->streams);
+    if (!output->streams)
+        return false;
+    for (size_t i = 0; i < stream_count; i++)
+        output->streams[i].watch.fd = -1;
+    for (int i = 0; i < 2; i++) {
+        struct sink *sink = &output->sinks[i];
+        sink->output = output;
+        sink->watch = (struct watch){.fd = i + 1, .events = EPOLLOUT, .ready = sink_ready, .owner = sink};
+        if (fstat(i + 1, &facts[i]) != 0)
+            sink->is_broken = true; /* closed by whoever started oshrun */
+        sink->is_always_ready = S_ISREG(facts[i].st_mode);
+    }
+    return true;
+}
+
+/* Both outputs in one file must be one sink, or their lines would mix. */
+static struct sink *sink_for(struct output *output, int which)
+{
+    struct stat out, error;
+    bool is_same = fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 && out.st_dev == error.st_dev &&
+                   out.st_ino == error.st_ino;
+    return &output->sinks[is_same ? 0 : which];
+}
+
+void output_add(struct output *output, size_t pe, int which, int fd, const char *tag)
+{
+    struct stream *stream = &output->streams[pe * 2 + (size_t)which];
+    stream->data = malloc(STREAM_BYTES);
+    quoit_assert(stream->data);
+    stream->sink = sink_for(output, which);
+    stream->tag = tag;
+    stream->watch = (struct watch){.fd = fd, .events = EPOLLIN, .ready = stream_ready, .owner = stream};
+    loop_add(output->loop, &stream->watch);
+    output->open_count++;
+}
+
+/* A full sink's streams are not read; they are again when half of it is written. */
+static void regulate(struct output *output, struct sink *sink)
+{
+    size_t waiting = sink->end - sink->begin;
+    bool is_full = sink->is_full ? waiting > SINK_FULL_BYTES / 2 : waiting > SINK_FULL_BYTES;
+    if (is_full == sink->is_full)
+        return;
+    sink->is_full = is_full;
+    for (size_t i = 0; i < output->stream_count; i++) {
+        struct stream *stream = &output->streams[i];
+        if (stream->watch.fd < 0 || stream->sink != sink)
+            continue;
+        if (is_full)
+            loop_pause(output->loop, &stream->watch);
+        else
+            loop_add(output->loop, &stream->watch);
+    }
+}
+
+uint64_t output_step(struct output *output, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < output->stream_count; i++) {
+        struct stream *stream = &output->streams[i];
+        if (stream->partial_since_ns == 0)
+            continue;
+        uint64_t due_ns = stream->partial_since_ns + PARTIAL_NS;
+        if (due_ns <= now_ns)
+            stream_hand_over(stream, stream->used);
+        else if (due_ns < next_ns)
+            next_ns = due_ns;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct sink *sink = &output->sinks[i];
+        sink_write(sink);
+        if (sink->begin < sink->end)
+            loop_add(output->loop, &sink->watch);
+        else
+            loop_pause(output->loop, &sink->watch);
+        regulate(output, sink);
+    }
+    return next_ns;
+}
+
+bool output_is_broken(const struct output *output)
+{
+    return output->sinks[0].is_broken;
+}
+
+uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)
+{
+    for (int i = 0; i < 2; i++)
+        if (output->sinks[i].begin < output->sinks[i].end)
+            return now_ns;
+    return output->last_read_ns;
+}
+
+void output_finish(struct output *output, bool is_hurried)
+{
+    for (size_t i = 0; i < output->stream_count; i++)
+        stream_end(output, &output->streams[i]);
+    for (int i = 0; i < 2; i++) {
+        struct sink *sink = &output->sinks[i];
+        while (sink->begin < sink->end) {
+            struct pollfd wait = {.fd = sink->watch.fd, .events = POLLOUT};
+            if (poll(&wait, 1, is_hurried ? 0 : -1) == 0)
+                break;
+            sink_write(sink);
+        }
+        if (sink->open_line)
+            sink->open_line->is_in_line = false;
+        loop_pause(output->loop, &sink->watch);
+        free(sink->data);
+        *sink = (struct sink){.watch = {.fd = -1}};
+    }
+    free(output->streams);
+    output->streams = NULL;
+    output->stream_count = 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* output.h - what the PEs print, on its way to oshrun's own standard output and error.
+ *
+ * What it is: a stream for each pipe of a PE, and a sink for each of the two outputs (one for both, if both lead to the
+ * same file). Bytes of a stream keep their order. Lines of different streams are never mixed: a stream hands over whole
+ * lines, and what stays without a newline for PARTIAL_NS (a prompt) or until the end.
+ *
+ * Promises: never blocks, whatever reads the sink; when a sink is full its streams are not read, so that the PEs wait.
+ * Errors: a sink whose reader has gone says so by is_broken.
+ */
+#ifndef OSHRUN_OUTPUT_H
+#define OSHRUN_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop.h"
+
+struct sink {
+    struct watch watch;   /* for room to write, only while there is something waiting */
+    bool is_always_ready; /* a regular file */
+    bool is_broken;
+    bool is_full; /* its streams pause */
+    char *data;
+    size_t begin;
+    size_t end;
+    size_t capacity;
+    struct stream *open_line; /* who wrote the last line, if that has no newline yet */
+    struct output *output;
+};
+
+struct stream {
+    struct watch watch;
+    struct sink *sink;
+    char *data; /* at most one unfinished line and what one read adds */
+    size_t used;
+    const char *tag;           /* begins each line; "" for none. Owned by the caller */
+    bool is_in_line;           /* the last bytes handed over had no newline at the end */
+    uint64_t partial_since_ns; /* 0: no unfinished line */
+};
+
+struct output {
+    struct loop *loop;
+    struct sink sinks[2];
+    struct stream *streams; /* two a PE */
+    size_t stream_count;
+    size_t open_count; /* streams before their end of file */
+    uint64_t last_read_ns;
+};
+
+/* False with errno if memory is short. */
+bool output_open(struct output *output, struct loop *loop, size_t stream_count);
+/* Begins to read `fd` (non-blocking), the stream of `which` (0 standard output, 1 error) of a PE. */
+void output_add(struct output *output, size_t pe, int which, int fd, const char *tag);
+/* Hands over what waits too long and writes what can be written. Returns when to call again at the latest. */
+uint64_t output_step(struct output *output, uint64_t now_ns);
+bool output_is_broken(const struct output *output);
+/* When something was last read, or `now_ns` while something waits to be written. */
+uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
+/* Gives up the streams that are open still, and writes everything out, waiting for the reader unless hurried. */
+void output_finish(struct output *output, bool is_hurried);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plan.h"
+#include "help.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "node/memory.h"
+
+_Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
+
+struct parser {
+    struct plan *plan;
+    struct plan_program *program; /* the one being described */
+    int argc;
+    char **argv;
+    int at; /* next argument */
+};
+
+static int bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int bad_usage(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    quoit_say("%s [Q0210]", text);
+    return STATUS_BAD_USAGE;
+}
+
+static void *must(void *memory)
+{
+    if (!memory) {
+        quoit_say("out of memory");
+        exit(STATUS_CANNOT_START);
+    }
+    return memory;
+}
+
+static int add_export(struct plan_program *program, const char *text)
+{
+    const char *value = NULL;
+    char *whole = NULL;
+    if (strchr(text, '=') == text || !text[0])
+        return bad_usage("-x wants VAR or VAR=value, not \"%s\"", text);
+    if (!strchr(text, '=')) {
+        value = getenv(text);
+        if (!value)
+            return bad_usage("-x %s: the variable is not set here; give it a value: -x %s=value", text, text);
+        if (asprintf(&whole, "%s=%s", text, value) < 0)
+            whole = NULL;
+    } else {
+        whole = strdup(text);
+    }
+    must(whole);
+    program->exports = must(realloc(program->exports, (program->export_count + 2) * sizeof *program->exports));
+    program->exports[program->export_count++] = whole;
+    program->exports[program->export_count] = NULL;
+    return PLAN_GO_ON;
+}
+
+/* What belongs to one program, not to the job. */
+static int take_program_option(struct parser *parser, enum quoit_option_id id, const char *text)
+{
+    if (id == QUOIT_OPT_PES)
+        parser->program->pe_count = (uint32_t)plan_number(parser->plan, QUOIT_OPT_PES);
+    else if (id == QUOIT_OPT_WDIR)
+        parser->program->wdir = text;
+    else if (id == QUOIT_OPT_EXPORT)
+        return add_export(parser->program, text);
+    return PLAN_GO_ON;
+}
+
+static int take_value(struct parser *parser, enum quoit_option_id id, const char *shown_as, const char *text)
+{
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    if (!quoit_options_set(&parser->plan->options, id, text, QUOIT_FROM_COMMAND_LINE, shown_as, problem))
+        return bad_usage("%s", problem);
+    return take_program_option(parser, id, text);
+}
+
+/* The option that an argument names: --name, -name, and what the hand is used to from other launchers. */
+static enum quoit_option_id find_option(const char *name, const char **nearest_out)
+{
+    static const struct {
+        const char *name;
+        enum quoit_option_id id;
+    } habits[] = {{"np", QUOIT_OPT_PES}, {"h", QUOIT_OPT_HELP}, {"V", QUOIT_OPT_VERSION}};
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++)
+        if (strcmp(name, habits[i].name) == 0)
+            return habits[i].id;
+    return quoit_option_find(name, nearest_out);
+}
+
+/* One argument that begins with a dash, and its value. */
+static int take_option(struct parser *parser)
+{
+    const char *argument = parser->argv[parser->at++];
+    const char *start = argument + (argument[1] == '-' ? 2 : 1);
+    char name[64], shown_as[72];
+    size_t length = strcspn(start, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), start);
+    snprintf(shown_as, sizeof shown_as, "%.*s%s", (int)(start - argument), argument, name);
+    const char *value = start[length] == '=' ? start + length + 1 : NULL;
+    const char *nearest = NULL;
+    enum quoit_option_id id = find_option(name, &nearest);
+    if (id == QUOIT_OPT_COUNT && argument[1] == 'n' && argument[2] >= '0' && argument[2] <= '9')
+        return take_value(parser, QUOIT_OPT_PES, "-n", argument + 2);
+    if (id == QUOIT_OPT_COUNT && nearest)
+        return bad_usage("unknown option %s: did you mean --%s?", shown_as, nearest);
+    if (id == QUOIT_OPT_COUNT)
+        return bad_usage("unknown option %s (oshrun --help lists them)", shown_as);
+    enum quoit_option_type type = quoit_options_table[id].type;
+    if (type == QUOIT_OPTION_FLAG || (type == QUOIT_OPTION_BOOL && !value)) {
+        if (value)
+            return bad_usage("%s takes no value", shown_as);
+        return take_value(parser, id, shown_as, "1");
+    }
+    if (!value) {
+        if (parser->at == parser->argc)
+            return bad_usage("%s needs a value: %s %s", shown_as, shown_as, quoit_options_table[id].placeholder);
+        value = parser->argv[parser->at++];
+    }
+    return take_value(parser, id, shown_as, value);
+}
+
+/* [options] program args, up to ":" or the end. */
+static int take_program(struct parser *parser)
+{
+    struct plan *plan = parser->plan;
+    plan->programs = must(realloc(plan->programs, (plan->program_count + 1) * sizeof *plan->programs));
+    parser->program = &plan->programs[plan->program_count++];
+    *parser->program = (struct plan_program){0};
+    while (parser->at < parser->argc && parser->argv[parser->at][0] == '-' && parser->argv[parser->at][1]) {
+        if (strcmp(parser->argv[parser->at], "--") == 0) {
+            parser->at++;
+            break;
+        }
+        int status = take_option(parser);
+        if (status != PLAN_GO_ON)
+            return status;
+    }
+    parser->program->argv = &parser->argv[parser->at];
+    while (parser->at < parser->argc && strcmp(parser->argv[parser->at], ":") != 0) {
+        parser->at++;
+        parser->program->argc++;
+    }
+    return PLAN_GO_ON;
+}
+
+static int take_command_line(struct plan *plan, int argc, char **argv)
+{
+    struct parser parser = {.plan = plan, .argc = argc, .argv = argv, .at = 1};
+    for (;;) {
+        int status = take_program(&parser);
+        if (status != PLAN_GO_ON)
+            return status;
+        if (parser.at == argc)
+            return PLAN_GO_ON;
+        argv[parser.at++] = NULL; /* the ":" ends the argv of the program before it */
+    }
+}
+
+static int count_pes(struct plan *plan)
+{
+    plan->host_count = (uint32_t)plan_number(plan, QUOIT_OPT_HOSTS);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < plan->program_count; i++) {
+        struct plan_program *program = &plan->programs[i];
+        if (program->argc == 0)
+            return bad_usage(plan->program_count > 1 ? "a program is missing beside \":\""
+                                                     : "no program given: oshrun -n 4 ./a.out (or oshrun --help)");
+        if (program->pe_count == 0)
+            program->pe_count = plan->program_count == 1 ? plan->host_count : 1;
+        total += program->pe_count;
+    }
+    if (total > PLAN_PE_COUNT_MAX)
+        return bad_usage("%llu PEs are more than a job can have (%u)", (unsigned long long)total, PLAN_PE_COUNT_MAX);
+    plan->pe_count = (uint32_t)total;
+    if (plan->pe_count < plan->host_count)
+        return bad_usage("--hosts %u wants a PE on each host, but the job has %u PE%s", plan->host_count,
+                         plan->pe_count, plan->pe_count == 1 ? "" : "s");
+    if ((plan->pe_count + plan->host_count - 1) / plan->host_count > PLAN_HOST_PES_MAX)
+        return bad_usage("%u PEs on %u host%s: a host takes %u at most", plan->pe_count, plan->host_count,
+                         plan->host_count == 1 ? "" : "s", PLAN_HOST_PES_MAX);
+    return PLAN_GO_ON;
+}
+
+/* Looks at one candidate path; 0 if it can be executed, else errno. */
+static int try_path(int wdir_fd, const char *path)
+{
+    struct stat facts;
+    if (fstatat(wdir_fd, path, &facts, 0) != 0)
+        return errno;
+    if (S_ISDIR(facts.st_mode))
+        return EISDIR;
+    return faccessat(wdir_fd, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* As the shell does: a name with a slash is a path, another is looked for in PATH. 0 or the errno that says most. */
+static int find_program(struct plan_program *program, int wdir_fd)
+{
+    const char *name = program->argv[0];
+    if (strchr(name, '/')) {
+        program->path = must(strdup(name));
+        return try_path(wdir_fd, name);
+    }
+    const char *paths = getenv("PATH");
+    int worst = ENOENT;
+    for (const char *part = paths ? paths : "/usr/local/bin:/usr/bin:/bin"; part;) {
+        size_t length = strcspn(part, ":");
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s%s%s", (int)length, part, length ? "/" : "./", name);
+        int error = try_path(wdir_fd, path);
+        if (error == 0) {
+            program->path = must(strdup(path));
+            return 0;
+        }
+        if (error == EACCES)
+            worst = EACCES;
+        part = part[length] ? part + length + 1 : NULL;
+    }
+    return worst;
+}
+
+static int check_program(struct plan_program *program)
+{
+    int wdir_fd = AT_FDCWD;
+    if (program->wdir) {
+        wdir_fd = open(program->wdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (wdir_fd < 0)
+            return bad_usage("--wdir %s: %s", program->wdir, strerror(errno));
+    }
+    int error = find_program(program, wdir_fd);
+    const char *name = program->argv[0];
+    struct stat facts;
+    bool is_here = !strchr(name, '/') && fstatat(wdir_fd, name, &facts, 0) == 0 && S_ISREG(facts.st_mode);
+    if (wdir_fd != AT_FDCWD)
+        close(wdir_fd);
+    if (error == 0)
+        return PLAN_GO_ON;
+    if (error == ENOENT || error == ENOTDIR) {
+        if (is_here)
+            quoit_say("program not found in PATH: %s (did you mean ./%s?) [Q0211]", name, name);
+        else
+            quoit_say("program not found: %s [Q0211]", name);
+        return STATUS_NOT_FOUND;
+    }
+    quoit_say("cannot run %s: %s [Q0212]", name, error == EACCES ? "it is not executable" : strerror(error));
+    return STATUS_NOT_RUNNABLE;
+}
+
+static void tell_unknown(void *arg, const char *text)
+{
+    (void)arg;
+    quoit_say("%s", text);
+}
+
+int plan_make(struct plan *plan, int argc, char **argv, char **environment)
+{
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    *plan = (struct plan){0};
+    quoit_options_default(&plan->options);
+    if (!quoit_options_from_environment(&plan->options, environment, problem))
+        return bad_usage("%s", problem);
+    int status = take_command_line(plan, argc, argv);
+    if (status != PLAN_GO_ON)
+        return status;
+    if (help_answer(plan))
+        return 0;
+    quoit_options_unknown(environment, tell_unknown, NULL);
+    status = count_pes(plan);
+    for (uint32_t i = 0; i < plan->program_count && status == PLAN_GO_ON; i++)
+        status = check_program(&plan->programs[i]);
+    return status;
+}
+
+const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < plan->program_count; i++) {
+        if (pe - first < plan->programs[i].pe_count)
+            return &plan->programs[i];
+        first += plan->programs[i].pe_count;
+    }
+    quoit_assert(false);
+    return NULL;
+}
+
+int plan_core_of(const struct plan *plan, uint32_t pe)
+{
+    cpu_set_t set;
+    if (strcmp(plan_text(plan, QUOIT_OPT_BIND_TO), "core") != 0 || sched_getaffinity(0, sizeof set, &set) != 0)
+        return -1;
+    int nth = (int)(pe % (uint32_t)CPU_COUNT(&set));
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &set) && nth-- == 0)
+            return core;
+    return -1;
+}
+
+void plan_print(const struct plan *plan)
+{
+    const struct quoit_shape shape = {.host_count = plan->host_count, .pe_count = plan->pe_count};
+    for (uint32_t pe = 0; pe < plan->pe_count; pe++) {
+        const struct plan_program *program = plan_program_of(plan, pe);
+        int core = plan_core_of(plan, pe);
+        printf("PE %u  host%u  ", pe, quoit_shape_host_of_pe(&shape, pe));
+        if (core >= 0)
+            printf("core %d  ", core);
+        for (uint32_t i = 0; i < program->export_count; i++)
+            printf("%s ", program->exports[i]);
+        printf("%s", program->path);
+        for (int i = 1; i < program->argc; i++)
+            printf(" %s", program->argv[i]);
+        printf("%s%s\n", program->wdir ? "  in " : "", program->wdir ? program->wdir : "");
+    }
+}

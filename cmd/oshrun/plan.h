@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plan.h - what the user asked for: options, programs, and who runs where. Made before anything starts.
+ *
+ * Errors: bad usage is told in one line with the status that oshrun ends with; nothing was started then.
+ */
+#ifndef OSHRUN_PLAN_H
+#define OSHRUN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
+
+#define STATUS_BAD_USAGE    2
+#define STATUS_NOT_RUNNABLE 126
+#define STATUS_NOT_FOUND    127
+#define STATUS_CANNOT_START 1
+#define PLAN_GO_ON          (-1)
+#define PLAN_PE_COUNT_MAX   65536u
+#define PLAN_HOST_PES_MAX   1024u
+
+struct plan_program {
+    uint32_t pe_count; /* 0: not given */
+    const char *wdir;  /* NULL: where oshrun runs */
+    char **exports;    /* NAME=value, NULL at the end */
+    uint32_t export_count;
+    char **argv; /* as the program sees it */
+    int argc;
+    char *path; /* what to execute; found in PATH */
+};
+
+struct plan {
+    struct quoit_options options;
+    struct plan_program *programs;
+    uint32_t program_count;
+    uint32_t pe_count;
+    uint32_t host_count;
+};
+
+/* Reads the environment and the command line. PLAN_GO_ON, or the status to end with: an error was told, or the user
+ * only asked something (help, version, options) and was answered. */
+int plan_make(struct plan *plan, int argc, char **argv, char **environment);
+/* The program of a PE. */
+const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
+/* --dry-run: prints a line a PE. */
+void plan_print(const struct plan *plan);
+
+static inline uint64_t plan_number(const struct plan *plan, enum quoit_option_id id)
+{
+    return plan->options.values[id].number;
+}
+static inline const char *plan_text(const struct plan *plan, enum quoit_option_id id)
+{
+    return plan->options.values[id].text;
+}
+/* Processor for a PE under --bind-to core; -1 without it. */
+int plan_core_of(const struct plan *plan, uint32_t pe);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job.h"
+#include "place.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CODE_COLUMN     80
+#define GROUPS_MAX      8 /* more than this explain nothing */
+#define GROUPS_TOLD_MAX 4
+#define LIST_BYTES      64
+#define SENTENCE_BYTES  256
+#define ABORT_TEXTS_MAX 4
+#define NOT_A_PE        UINT32_MAX
+
+/* PEs that were in the same place. */
+struct group {
+    const struct wait_note *note;
+    const char *executable;
+    uint32_t first;
+    uint32_t count;
+    char pes[LIST_BYTES];
+};
+
+/* "PE 3" or "PEs 0-2,5,7" of those for which is_member says yes; cut with ... */
+static uint32_t list_pes(const struct job *job, bool (*is_member)(const struct job *job, uint32_t pe, const void *arg),
+                         const void *arg, char text[LIST_BYTES])
+{
+    char list[LIST_BYTES - 8] = "";
+    size_t used = 0;
+    uint32_t count = 0, pe_count = job->plan->pe_count;
+    for (uint32_t pe = 0; pe < pe_count; pe++) {
+        if (!is_member(job, pe, arg))
+            continue;
+        uint32_t last = pe;
+        while (last + 1 < pe_count && is_member(job, last + 1, arg))
+            last++;
+        count += last - pe + 1;
+        if (used + 28 < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, last > pe + 1 ? "%s%u-%u" : "%s%u",
+                                     used ? "," : "", pe, last);
+        else if (list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, sizeof list - used, ",...");
+        if (last > pe + 1)
+            pe = last;
+    }
+    snprintf(text, LIST_BYTES, "PE%s %s", count == 1 ? "" : "s", list);
+    return count;
+}
+
+/* A sentence with its code at the right margin. */
+static void tell(FILE *out, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void tell(FILE *out, const char *code, const char *format, ...)
+{
+    char text[SENTENCE_BYTES + QUOIT_BOOT_TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(out, "oshrun: %-*s [%s]\n", CODE_COLUMN - 8, text, code);
+}
+
+static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
+{
+    const struct wait_note *x = &job->notes[a], *y = &job->notes[b];
+    const char *p = job->pes[a].executable, *q = job->pes[b].executable;
+    if (!x->is_alive || !y->is_alive)
+        return x->is_alive == y->is_alive;
+    return x->phase == y->phase && x->from == y->from && strcmp(x->call, y->call) == 0 &&
+           (p == q || (p && q && strcmp(p, q) == 0));
+}
+
+struct membership {
+    uint32_t like;
+    uint32_t except;
+};
+
+static bool is_in_group(const struct job *job, uint32_t pe, const void *arg)
+{
+    const struct membership *membership = arg;
+    return pe != membership->except && is_same_place(job, pe, membership->like);
+}
+
+/* Groups the PEs, save `except`, by where they were. Returns how many groups there are, at most GROUPS_MAX. */
+static uint32_t group_pes(const struct job *job, uint32_t except, struct group *groups)
+{
+    uint32_t group_count = 0;
+    for (uint32_t pe = 0; pe < job->plan->pe_count && group_count < GROUPS_MAX && job->notes; pe++) {
+        bool is_known = pe == except;
+        for (uint32_t i = 0; i < group_count && !is_known; i++)
+            is_known = is_same_place(job, pe, groups[i].first);
+        if (is_known)
+            continue;
+        struct group *group = &groups[group_count++];
+        const struct membership membership = {pe, except};
+        *group = (struct group){.note = &job->notes[pe], .executable = job->pes[pe].executable, .first = pe};
+        group->count = list_pes(job, is_in_group, &membership, group->pes);
+    }
+    return group_count;
+}
+
+static void tell_group(FILE *out, const struct group *group)
+{
+    const struct wait_note *note = group->note;
+    const char *were = group->count == 1 ? "was" : "were";
+    struct place place = {.line = ""};
+    uint64_t before = note->from - 1; /* the call stands before the address it returns to */
+    if (!note->is_alive)
+        fprintf(out, "  %s had ended", group->pes);
+    else if (note->phase == PE_STARTED)
+        fprintf(out, "  %s had not called shmem_init", group->pes);
+    else if (note->phase == PE_FINALIZED)
+        fprintf(out, "  %s %s through shmem_finalize", group->pes, were);
+    else if (note->phase != PE_RUNNING)
+        fprintf(out, "  %s %s waiting in shmem_init", group->pes, were);
+    else if (!note->call[0])
+        fprintf(out, "  %s %s running", group->pes, were);
+    else
+        fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
+    if (note->is_alive && note->call[0] && note->from)
+        place_find(group->executable, &before, 1, &place);
+    if (place.line[0])
+        fprintf(out, " (%s)", place.line);
+    else if (place.function[0])
+        fprintf(out, " (in %s)", place.function);
+}
+
+/* Who was where, and the last line. `tells_ended`: also those that were through before. */
+static void tell_others(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
+{
+    struct group groups[GROUPS_MAX];
+    uint32_t told = 0, group_count = group_pes(job, except, groups);
+    bool has_killed = false;
+    for (uint32_t i = 0; i < group_count; i++) {
+        has_killed |= groups[i].note->is_alive;
+        if (!groups[i].note->is_alive && !tells_ended)
+            continue;
+        if (told == GROUPS_TOLD_MAX) {
+            fprintf(out, "  and others elsewhere\n");
+            break;
+        }
+        tell_group(out, &groups[i]);
+        fprintf(out, "\n");
+        told++;
+    }
+    if (has_killed)
+        fprintf(out, "  the job was ended, status %d\n", job->end.status);
+    else
+        fprintf(out, "  status %d\n", job->end.status);
+}
+
+static const struct quoit_crash_record *crash_of(const struct job *job, uint32_t pe)
+{
+    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+    if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) == 0)
+        return NULL;
+    return &shared->crash;
+}
+
+/* "at solve() stencil.c:88, in shmem_putmem" */
+static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, const struct quoit_crash_record *crash)
+{
+    struct place place;
+    char call[QUOIT_CALL_NAME_BYTES];
+    uint64_t base = atomic_load(&hosts_pe_shared(job, pe)->load_base);
+    uint64_t address = crash->instruction - base - (crash->is_inside ? 1 : 0);
+    if (crash->instruction <= base)
+        return;
+    place_find(job->pes[pe].executable, &address, 1, &place);
+    snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, crash->call);
+    bool is_in_call = crash->is_inside && crash->call_from == crash->instruction;
+    if (place.function[0] || place.line[0])
+        fprintf(out, "  at %s%s%s%s", place.function, place.function[0] ? "()" : "",
+                place.function[0] && place.line[0] ? " " : "", place.line);
+    else
+        fprintf(out, "  at 0x%llx of %s", (unsigned long long)address, job->pes[pe].executable);
+    if (call[0])
+        fprintf(out, ", %s %s", is_in_call ? "in" : "after", call);
+    fprintf(out, "\n");
+}
+
+static void tell_signal(FILE *out, const struct job *job, const struct pe *pe, int signal_number,
+                        const struct quoit_crash_record *crash)
+{
+    const char *name = sigabbrev_np(signal_number);
+    char address[48] = "";
+    if (crash && (signal_number == SIGSEGV || signal_number == SIGBUS))
+        snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)crash->fault_address);
+    if (signal_number == SIGKILL)
+        snprintf(address, sizeof address, " (kill -9, or memory ran out)");
+    tell(out, "Q0201", "PE %u on host%u was killed by SIG%s%s", pe->index, pe->host, name ? name : "?", address);
+    if (crash)
+        tell_crash_place(out, job, pe->index, crash);
+}
+
+static void tell_failed_pe(FILE *out, const struct job *job)
+{
+    const struct pe *pe = &job->pes[job->end.culprit];
+    const struct quoit_crash_record *crash = crash_of(job, pe->index);
+    int status = WIFEXITED(pe->wait_status) ? WEXITSTATUS(pe->wait_status) : 0;
+    if (WIFSIGNALED(pe->wait_status))
+        tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
+    else if (crash && status == 128 + (int)crash->signal) /* a shell stands between */
+        tell_signal(out, job, pe, (int)crash->signal, crash);
+    else if (status == 0)
+        tell(out, "Q0203", "PE %u on host%u ended with status 0, but without shmem_finalize", pe->index, pe->host);
+    else
+        tell(out, "Q0202", "PE %u on host%u exited with status %d%s", pe->index, pe->host, status,
+             pe->phase == PE_STARTED ? "" : " before shmem_finalize");
+    tell_others(out, job, pe->index, false);
+}
+
+static bool said_text(const struct job *job, uint32_t pe, const void *arg)
+{
+    return job->pes[pe].abort_text && strcmp(job->pes[pe].abort_text, arg) == 0;
+}
+
+static void tell_aborts(FILE *out, const struct job *job)
+{
+    uint32_t text_count = 0;
+    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
+        char pes[LIST_BYTES];
+        const char *text = job->pes[pe].abort_text;
+        bool is_told = !text;
+        for (uint32_t before = 0; before < pe && !is_told; before++)
+            is_told = said_text(job, before, text);
+        if (is_told || text_count == ABORT_TEXTS_MAX)
+            continue;
+        text_count++;
+        list_pes(job, said_text, text, pes);
+        fprintf(out, "oshrun: %s: %s\n", pes, text);
+    }
+    fprintf(out, "  the job was ended, status %d\n", job->end.status);
+}
+
+static bool has_ended(const struct job *job, uint32_t pe, const void *arg)
+{
+    (void)arg;
+    return !job->notes || !job->notes[pe].is_alive;
+}
+
+static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
+{
+    return !has_ended(job, pe, arg) && job->notes[pe].phase == PE_HELLO;
+}
+
+static void tell_no_init(FILE *out, const struct job *job)
+{
+    char ended[LIST_BYTES], waiting[LIST_BYTES];
+    list_pes(job, has_ended, NULL, ended);
+    list_pes(job, waits_in_init, NULL, waiting);
+    tell(out, "Q0204", "%s ended without shmem_init, in which %s waited", ended, waiting);
+    fprintf(out, "  all PEs of a job must call it; the job was ended, status %d\n", job->end.status);
+}
+
+static void tell_cannot_start(FILE *out, const struct job *job)
+{
+    uint32_t pe = job->end.culprit;
+    int error = atomic_load(&job->guard.entries[pe].exec_error);
+    if (error)
+        tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
+}
+
+static void tell_reason(FILE *out, const struct job *job)
+{
+    char time[32];
+    const struct end *end = &job->end;
+    switch (end->reason) {
+    case END_NORMAL:
+        if (end->status)
+            tell(out, "Q0202", "PE %u on host%u exited with status %d", end->culprit, job->pes[end->culprit].host,
+                 end->status);
+        break;
+    case END_PE_FAILED:
+        tell_failed_pe(out, job);
+        break;
+    case END_NO_INIT:
+        tell_no_init(out, job);
+        break;
+    case END_ABORTED:
+        tell_aborts(out, job);
+        break;
+    case END_NODE_DIED:
+        tell(out, "Q0205", "the node of host%u has died; its PEs are cut off", end->culprit);
+        tell_others(out, job, NOT_A_PE, false);
+        break;
+    case END_CANNOT_START:
+        tell_cannot_start(out, job);
+        break;
+    case END_TIMEOUT:
+        quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
+        tell(out, "Q0206", "the job ran longer than %s (--timeout)", time);
+        tell_others(out, job, NOT_A_PE, true);
+        break;
+    case END_INTERRUPTED:
+        tell(out, "Q0207", "ended by SIG%s, status %d", sigabbrev_np(end->status - 128), end->status);
+        break;
+    case END_GLOBAL_EXIT:
+    case END_OUTPUT_GONE:
+        break;
+    }
+}
+
+void report_end(struct job *job)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    tell_reason(out, job);
+    fclose(out);
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = write(STDERR_FILENO, text + done, bytes - done);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    free(text);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+
+/* The ends of one PE that its child process takes. */
+struct ends {
+    int input;
+    int output[2]; /* standard output and error */
+    int socket;
+};
+
+/* The program's environment: ours, its -x, and the options that the PEs read themselves. The last slot but one is for
+ * QUOIT_BOOT_FD, which differs from PE to PE. */
+static char **make_environment(const struct job *job, const struct plan_program *program)
+{
+    const struct quoit_option_value *debug = &job->plan->options.values[QUOIT_OPT_DEBUG];
+    size_t count = 0, used = 0;
+    while (job->environment[count])
+        count++;
+    char **made = calloc(count + program->export_count + 3, sizeof *made);
+    char *own[2] = {NULL, NULL};
+    if (!made || (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[0], "QUOIT_DEBUG=%s", debug->text) < 0))
+        return NULL;
+    char **const lists[] = {own, program->exports, job->environment};
+    for (size_t list = 0; list < 3; list++) /* the first list wins */
+        for (char **entry = lists[list]; entry && *entry; entry++) {
+            size_t name_bytes = strcspn(*entry, "=") + 1;
+            bool is_there = strncmp(*entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0;
+            for (size_t i = 0; i < used && !is_there && list > 0; i++)
+                is_there = strncmp(made[i], *entry, name_bytes) == 0;
+            if (!is_there)
+                made[used++] = *entry;
+        }
+    return made;
+}
+
+static char *make_tag(const struct job *job, const struct pe *pe)
+{
+    static const char *const colours[] = {"36", "33", "32", "35", "34", "31", "96", "93"};
+    char *tag = NULL;
+    if (!plan_number(job->plan, QUOIT_OPT_TAG))
+        return strdup("");
+    const char *no_colour = getenv("NO_COLOR");
+    bool is_coloured = isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]);
+    const char *colour = colours[pe->index % 8];
+    int n = asprintf(&tag, "%s%s%s[PE %u host%u]%s ", is_coloured ? "\033[" : "", is_coloured ? colour : "",
+                     is_coloured ? "m" : "", pe->index, pe->host, is_coloured ? "\033[0m" : "");
+    return n < 0 ? NULL : tag;
+}
+
+/* Between fork and exec. Any failure is left in the table as an errno. */
+static int become_program(const struct job *job, const struct pe *pe, const struct plan_program *program,
+                          char **environment, const struct ends *ends, pid_t parent)
+{
+    sigset_t none;
+    char boot_fd[48];
+    int core = plan_core_of(job->plan, pe->index);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        return ESRCH;
+    if (dup2(ends->output[0], STDOUT_FILENO) < 0 || dup2(ends->output[1], STDERR_FILENO) < 0)
+        return errno;
+    if (ends->input != STDIN_FILENO && dup2(ends->input, STDIN_FILENO) < 0)
+        return errno;
+    if (fcntl(ends->socket, F_SETFD, 0) != 0)
+        return errno;
+    if (program->wdir && chdir(program->wdir) != 0)
+        return errno;
+    if (core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(core, &set);
+        sched_setaffinity(0, sizeof set, &set);
+    }
+    setrlimit(RLIMIT_NOFILE, &job->old_files);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGTTIN, SIG_DFL);
+    signal(SIGTTOU, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    snprintf(boot_fd, sizeof boot_fd, "%s=%d", QUOIT_BOOT_FD_VARIABLE, ends->socket);
+    size_t last = 0;
+    while (environment[last])
+        last++;
+    environment[last] = boot_fd;
+    execvpe(program->path, program->argv, environment);
+    return errno;
+}
+
+/* --output DIR: one file for both outputs of a PE. */
+static int open_output_file(const struct job *job, const struct pe *pe)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/pe%u.out", plan_text(job->plan, QUOIT_OPT_OUTPUT), pe->index);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        quoit_say("cannot write %s: %s [Q0213]", path, strerror(errno));
+    return fd;
+}
+
+/* Makes the PE's outputs: pipes that oshrun reads, or a file. The reading ends go to read_out (-1: none). */
+static bool make_outputs(const struct job *job, const struct pe *pe, struct ends *ends, int read_out[2])
+{
+    read_out[0] = read_out[1] = -1;
+    if (plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) {
+        ends->output[0] = ends->output[1] = open_output_file(job, pe);
+        return ends->output[0] >= 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        int pair[2];
+        if (pipe2(pair, O_CLOEXEC) != 0)
+            return false;
+        fcntl(pair[0], F_SETFL, O_NONBLOCK);
+        read_out[i] = pair[0];
+        ends->output[i] = pair[1];
+    }
+    return true;
+}
+
+static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *program, char **environment,
+                     int input_fd)
+{
+    int sockets[2], read_ends[2];
+    struct ends ends = {.input = input_fd};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
+        !make_outputs(job, pe, &ends, read_ends)) {
+        quoit_say("cannot start PE %u: %s (%u PEs need %u descriptors: ulimit -n) [Q0213]", pe->index, strerror(errno),
+                  job->plan->pe_count, 3 * job->plan->pe_count + 32);
+        return false;
+    }
+    ends.socket = sockets[1];
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        int error = become_program(job, pe, program, environment, &ends, parent);
+        atomic_store(&job->guard.entries[pe->index].exec_error, error);
+        _exit(STATUS_NOT_FOUND);
+    }
+    close(ends.socket);
+    close(ends.output[0]);
+    if (ends.output[1] != ends.output[0])
+        close(ends.output[1]);
+    if (pid < 0) {
+        quoit_say("cannot start PE %u: %s [Q0213]", pe->index, strerror(errno));
+        close(sockets[0]);
+        return false;
+    }
+    setpgid(pid, pid); /* here too: whoever is first */
+    atomic_store(&job->guard.entries[pe->index].group, pid);
+    pe->pid = pid;
+    job->alive_count++;
+    for (int i = 0; i < 2; i++)
+        if (read_ends[i] >= 0)
+            output_add(&job->output, pe->index, i, read_ends[i], pe->tag);
+    service_watch(pe, sockets[0]);
+    return true;
+}
+
+static bool spawn_program(struct job *job, const struct plan_program *program, uint32_t first, int input_fd,
+                          int nothing_fd)
+{
+    char **environment = make_environment(job, program);
+    bool is_started = environment != NULL;
+    for (uint32_t i = 0; i < program->pe_count && is_started; i++) {
+        struct pe *pe = &job->pes[first + i];
+        pe->tag = make_tag(job, pe);
+        is_started = pe->tag && spawn_pe(job, pe, program, environment, pe->index == 0 ? input_fd : nothing_fd);
+    }
+    free(environment);
+    return is_started;
+}
+
+bool spawn_all(struct job *job)
+{
+    const char *directory = plan_text(job->plan, QUOIT_OPT_OUTPUT);
+    if (directory[0] && mkdir(directory, 0777) != 0 && errno != EEXIST) {
+        quoit_say("cannot make directory %s: %s [Q0213]", directory, strerror(errno));
+        return false;
+    }
+    int nothing_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int input_fd = input_open(&job->input, &job->loop);
+    bool is_started = nothing_fd >= 0 && input_fd >= 0;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < job->plan->program_count && is_started; i++) {
+        is_started = spawn_program(job, &job->plan->programs[i], first, input_fd, nothing_fd);
+        first += job->plan->programs[i].pe_count;
+    }
+    input_start(&job->input);
+    if (nothing_fd >= 0)
+        close(nothing_fd);
+    return is_started;
+}
