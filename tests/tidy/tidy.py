@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rules of the house, checked.
+
+Each check is a function that takes the root of a tree and yields lines "path:line: what is wrong". For each there is a
+sample below that breaks its rule; --self-test shows that the check sees it, and is silent about a tree that keeps it.
+
+Use: tidy.py ROOT            all checks on the project
+     tidy.py --self-test     the checks on their samples
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Folders of src/, in order: each may include those before it, and itself.
+LAYERS = ["base", "env", "wire", "port", "ring", "node", "local", "fabric", "heap", "coll", "boot", "shmem", "veth", "dsm"]
+FILE_LINES_MAX = 900
+FUNCTION_LINES_MAX = 70
+SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")
+
+
+def files_of(root, folders, endings):
+    """Paths below some folders, relative to the root, in order."""
+    for folder in folders:
+        for where, subfolders, names in os.walk(os.path.join(root, folder)):
+            subfolders[:] = sorted(name for name in subfolders if not name.startswith((".", "__", "build")))
+            for name in sorted(names):
+                if name.endswith(endings):
+                    yield os.path.relpath(os.path.join(where, name), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+# Includes
+
+def include_problem(path, name, is_quoted):
+    """What is wrong with `path` including `name`, or None."""
+    top, *rest = path.split("/")
+    layer = name.split("/")[0] if "/" in name else None
+    is_public = name.startswith(("shmem", "mpp/shmem", "dsm.h"))
+    if top in ("examples", "bench"):
+        if not is_quoted or os.path.basename(name) == name:
+            return None
+        if path.startswith("bench/raw") and layer in ("base", "env", "port"):
+            return None  # measures the bare window, which is below the public interface
+        return "only the public headers may be included here"
+    if top == "cmd":
+        return "the programs do not use the library's API layer" if layer in ("shmem", "veth", "dsm") else None
+    own = rest[0]
+    if not is_quoted:
+        if is_public and own not in ("shmem", "dsm") and not name.startswith("shmem/types"):
+            return f"{own} is below the public interface"
+        return None
+    if layer is None or layer == own:
+        return None
+    if layer not in LAYERS:
+        return f"{layer} is no layer"
+    if LAYERS.index(layer) > LAYERS.index(own):
+        return f"{own} stands before {layer} and may not include it"
+    return None
+
+
+def check_includes(root):
+    for path in files_of(root, ["src", "cmd", "examples", "bench"], (".c", ".h")):
+        if path.startswith("src/") and path.split("/")[1] not in LAYERS:
+            yield f"{path}:1: this folder is not in the table of layers"
+            continue
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            problem = found and include_problem(path, found.group(2), found.group(1) == '"')
+            if problem:
+                yield f"{path}:{number}: includes {found.group(2)}: {problem}"
+
+
+# First lines and lengths
+
+def check_licence_lines(root):
+    folders = ["src", "cmd", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
+    for path in files_of(root, folders, ""):
+        first = read(root, path).split("\n")[:2]
+        is_source = path.endswith(SOURCE_ENDINGS) or first[0].startswith("#!")
+        if is_source and not any("SPDX-License-Identifier: BSD-3-Clause" in line for line in first):
+            yield f"{path}:1: does not begin with its SPDX line"
+
+
+def check_file_lengths(root):
+    for path in files_of(root, ["src", "cmd", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
+        count = read(root, path).count("\n")
+        if count > FILE_LINES_MAX:
+            yield f"{path}:{count}: has more than {FILE_LINES_MAX} lines"
+
+
+def check_function_lengths(root):
+    """A function's brace stands alone at the start of a line; so does the one that ends it."""
+    for path in files_of(root, ["src", "cmd", "examples", "bench", "tests"], (".c", ".h")):
+        start = None
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            if line == "{":
+                start = number
+            elif line.startswith("}") and start is not None:
+                if number - start + 1 > FUNCTION_LINES_MAX:
+                    yield f"{path}:{start}: function of {number - start + 1} lines, more than {FUNCTION_LINES_MAX}"
+                start = None
+
+
+# Mutable globals
+
+def bare(text):
+    """C without comments, strings and preprocessor lines; line numbers stay."""
+    def blank(found):
+        return re.sub(r"[^\n]", " ", found.group(0))
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", blank, text, flags=re.M)
+
+
+def statements(text):
+    """(depth, line, statement) of a bare C text; what stands in braces comes as statements of its own."""
+    depth, line, start_line, current = 0, 1, 1, [""]
+    for letter in text:
+        if letter == "\n":
+            line += 1
+        if not current[-1].strip():
+            start_line = line
+        if letter == "{":
+            yield depth, start_line, current[-1] + "{"
+            current[-1] += "{}"
+            current.append("")
+            depth += 1
+        elif letter == "}":
+            depth = max(depth - 1, 0)
+            if len(current) > 1:
+                current.pop()
+            if re.search(r"\)\s*(\{\})$", current[-1]) and "=" not in current[-1]:
+                current[-1] = ""  # the end of a function or of a block of one
+        elif letter == ";":
+            yield depth, start_line, current[-1]
+            current[-1] = ""
+        else:
+            current[-1] += letter
+
+
+def mutable_variable(depth, statement):
+    """The name, if the statement defines a variable that lives as long as the process and can change."""
+    text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|_Alignas\s*\([^()]*\)|_Atomic\s*\(([^()]*)\)", r"\1",
+                  " ".join(statement.split()))
+    if text.endswith("{") or not text:
+        return None
+    if depth > 0 and not re.match(r"(static|_Thread_local) ", text):
+        return None
+    if re.match(r"(typedef|extern|_Static_assert|static_assert|return|goto)\b", text):
+        return None
+    declarator = text.split("=")[0].strip()
+    pointer_to_function = re.match(r"[^(]*\(\*\s*(const )?(\w+)(\[[^\]]*\])?\)\s*\(", declarator)
+    if pointer_to_function:
+        return None if pointer_to_function.group(1) else pointer_to_function.group(2)
+    if "(" in re.sub(r"\[[^\]]*\]", "", declarator):
+        return None
+    if re.match(r"(static )?(struct|union|enum)( \w+)?( \{\})?$", declarator):
+        return None
+    found = re.search(r"(\w+)\s*(\[[^\]]*\]\s*)*$", re.sub(r"\{\}", "", declarator))
+    is_const = "const" in declarator.split("*")[-1].split() if "*" in declarator else "const" in declarator.split()
+    if not found or is_const or len(declarator.split()) < 2:
+        return None
+    return found.group(1)
+
+
+def allowed_globals(root):
+    path = os.path.join(root, "tests/tidy/globals.txt")
+    if not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        lines = [line.split(None, 1) for line in file if line.strip() and not line.startswith("#")]
+    return {line[0]: line[1].strip() if len(line) > 1 else "" for line in lines}
+
+
+def check_globals(root):
+    allowed, seen = allowed_globals(root), set()
+    for path in files_of(root, ["src", "cmd"], (".c", ".h")):
+        if path.endswith("_test.c"):
+            continue
+        for depth, line, statement in statements(bare(read(root, path))):
+            name = mutable_variable(depth, statement)
+            if name is None or name == "static":
+                continue
+            seen.add(f"{path}:{name}")
+            if not allowed.get(f"{path}:{name}"):
+                yield f"{path}:{line}: {name} is a mutable global; tests/tidy/globals.txt gives no reason for it"
+    for entry in sorted(set(allowed) - seen):
+        yield f"tests/tidy/globals.txt:1: {entry} is no longer there"
+
+
+# Documents
+
+def option_rows(root):
+    """(name, variable, sentence) of each option in the table."""
+    table = os.path.join(root, "src/base/options.h")
+    if not os.path.exists(table):
+        return []
+    with open(table) as file:
+        text = re.sub(r"\\\n", " ", file.read())
+    string = r'(?:NULL|(?:"(?:\\.|[^"\\])*"\s*)+)'
+    row = re.compile(rf"X\((\w+),\s*({string}),\s*({string}),\s*(\w+),\s*({string}),\s*({string}),"
+                     rf"\s*[^,]+,\s*[^,]+,\s*(\w+),\s*({string})")
+    def plain(part):
+        return None if part.strip() == "NULL" else "".join(re.findall(r'"((?:\\.|[^"\\])*)"', part))
+    return [(plain(found.group(2)), plain(found.group(3)), plain(found.group(8))) for found in row.finditer(text)]
+
+
+def documents(root):
+    names = [name for name in ("README.md", "ARCHITECTURE.md") if os.path.exists(os.path.join(root, name))]
+    return names + list(files_of(root, ["docs"], (".md", ".1", ".in")))
+
+
+def check_options(root):
+    """The manual is made from the table, so an option is documented when it has a sentence; and no document speaks of
+    an option that is not there."""
+    rows = option_rows(root)
+    known = {name for row in rows for name in row[:2] if name}
+    for name, variable, sentence in rows:
+        if not sentence:
+            yield f"src/base/options.h:1: {name or variable} has no sentence"
+    if not rows:
+        return
+    for path in documents(root):
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            for name in re.findall(r"\b(QUOIT_[A-Z_]+)\b(?!\()", line):
+                if name not in known and not name.startswith("QUOIT_BOOT_") and re.search(rf"{name}=|\$ ?{name}", line):
+                    yield f"{path}:{number}: {name} is not in the options table"
+            for name in re.findall(r"oshrun[^`\n]*?\s--([a-z][a-z-]+)", line):
+                if name not in known:
+                    yield f"{path}:{number}: oshrun has no option --{name}"
+
+
+def check_code_map(root):
+    """ARCHITECTURE.md names every layer and every program, and no layer that is not there."""
+    text = read(root, "ARCHITECTURE.md") if os.path.exists(os.path.join(root, "ARCHITECTURE.md")) else ""
+    for top in ("src", "cmd"):
+        folder = os.path.join(root, top)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            if os.path.isdir(os.path.join(folder, name)) and os.listdir(os.path.join(folder, name)) and f"{name}/" not in text:
+                yield f"ARCHITECTURE.md:1: does not speak of {top}/{name}/"
+    for name in re.findall(r"`((?:src|cmd|tests|docs|bench|examples|scripts|include)/[\w/.-]+)`", text):
+        if not os.path.exists(os.path.join(root, name)):
+            yield f"ARCHITECTURE.md:1: {name} is not there"
+
+
+def check_format(root):
+    """As clang-format has it, where that is installed."""
+    tool = shutil.which("clang-format")
+    paths = list(files_of(root, ["src", "cmd", "include", "examples", "bench", "tests"], (".c", ".h")))
+    if tool is None or not paths:
+        return
+    result = subprocess.run([tool, "--dry-run", *paths], cwd=root, stderr=subprocess.PIPE, text=True)
+    seen = set()
+    for path, line in re.findall(r"^([^:\n]+):(\d+):\d+: (?:warning|error): ", result.stderr, re.M):
+        if path not in seen:
+            seen.add(path)
+            yield f"{path}:{line}: clang-format would change it (clang-format -i {path})"
+
+
+CHECKS = [check_includes, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
+          check_code_map, check_format]
+
+# Samples: check -> files that break its rule (each alone must be seen), and files that keep it.
+
+SPDX = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
+OPTION = 'X(LANES, "lanes", "QUOIT_LANES", UINT, "1", "N", 1, 8, RING, {}, "More.") \\\n'
+STYLE = "BasedOnStyle: LLVM\n"
+SAMPLES = {
+    check_includes: (
+        [{"src/wire/a.h": '#include "port/port.h"\n'}, {"src/base/a.c": '#include "shmem/job.h"\n'},
+         {"src/odd/a.c": ""}, {"cmd/oshrun/a.c": '#include "shmem/job.h"\n'}, {"src/coll/a.c": "#include <shmem.h>\n"},
+         {"examples/a.c": '#include "base/prng.h"\n'}, {"bench/put.c": '#include "port/port.h"\n'}],
+        {"src/node/a.c": '#include "ring/ring.h"\n#include "node/b.h"\n#include "c.h"\n#include <stdio.h>\n',
+         "cmd/oshrun/a.c": '#include "node/node.h"\n', "bench/raw_copy.c": '#include "port/port.h"\n',
+         "examples/a.c": '#include <shmem.h>\n#include "graph.h"\n', "src/shmem/a.c": '#include "boot/boot.h"\n'}),
+    check_licence_lines: (
+        [{"src/base/a.c": "int a;\n"}, {"scripts/go": "#!/bin/sh\necho\n"}, {"tests/x/CMakeLists.txt": "\n"}],
+        {"src/base/a.c": SPDX, "scripts/go": "#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n", "tests/x/data.txt": "1\n"}),
+    check_file_lengths: ([{"src/base/a.c": "\n" * 901}], {"src/base/a.c": "\n" * 900}),
+    check_function_lengths: (
+        [{"src/base/a.c": "int f(void)\n{\n" + "    x();\n" * 69 + "}\n"}],
+        {"src/base/a.c": "int f(void)\n{\n" + "    x();\n" * 68 + "}\n\nint g(void)\n{\n" + "    x();\n" * 50 + "}\n"}),
+    check_globals: (
+        [{"src/base/a.c": text} for text in
+         ("static int count;\n", "int shared = 3;\n", "const char *text;\n", "static struct x table[3] = {{1}};\n",
+          "static void (*hook)(int);\n", "int f(void)\n{\n    static int calls;\n    return calls++;\n}\n",
+          "static _Atomic(int) flag;\n", "struct pair { int a; } pairs[2];\n", "static _Thread_local int mine;\n")] +
+        [{"src/base/a.c": "static int count;\n", "tests/tidy/globals.txt": "src/base/a.c:count\n"},
+         {"tests/tidy/globals.txt": "src/base/gone.c:gone it was needed\n"}],
+        {"src/base/a.c": '#define X(a) \\\n    static int a;\nstatic const int one = 1;\nstatic const char *const text[] = {"a", "b;"};\n'
+                         "/* static int no; */\nenum e { A, B };\nstruct s {\n    int a;\n    char *b;\n};\nextern int there;\n"
+                         "int f(int a, char *b);\nvoid each(int (*found)(int), int a);\nstatic int (*const table[])(void) = {f, g};\n_Static_assert(1, \"x\");\n"
+                         "typedef int (*function)(void);\nint f(int a, char *b)\n{\n    int local = 3;\n    static const int c = 2;\n"
+                         "    for (int i = 0; i < 3; i++) {\n        int x[3] = {0};\n    }\n    return local;\n}\n"
+                         "static int allowed;\n",
+         "tests/tidy/globals.txt": "# comment\nsrc/base/a.c:allowed for the sample\n"}),
+    check_options: (
+        [{"src/base/options.h": OPTION.format('""')},
+         {"src/base/options.h": OPTION.format('"lanes"'), "README.md": "run `oshrun --lames 2 a`\n"},
+         {"src/base/options.h": OPTION.format('"lanes"'), "docs/a.md": "set QUOIT_LAMES=2\n"}],
+        {"src/base/options.h": OPTION.format('"lanes of a \\"link\\""'),
+         "README.md": "run `oshrun --lanes 2 a` or QUOIT_LANES=2; QUOIT_LINK_DOWN is a status\n"}),
+    check_code_map: (
+        [{"src/base/a.c": "", "ARCHITECTURE.md": "nothing\n"}, {"ARCHITECTURE.md": "see `src/gone/a.c`\n"}],
+        {"src/base/a.c": "", "ARCHITECTURE.md": "  base/   words\nsee `src/base/a.c`\n"}),
+    check_format: (
+        [{"src/base/a.c": "int  a( void );\n", ".clang-format": STYLE}],
+        {"src/base/a.c": "int a(void);\n", ".clang-format": STYLE}),
+}
+
+
+def problems_in(check, files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)) or root, exist_ok=True)
+            with open(os.path.join(root, path), "w") as file:
+                file.write(text)
+        return list(check(root))
+
+
+def self_test():
+    failures = 0
+    for check in CHECKS:
+        if check is check_format and shutil.which("clang-format") is None:
+            continue
+        bad, good = SAMPLES[check]
+        for sample in bad:
+            if not problems_in(check, sample):
+                print(f"tidy: {check.__name__} does not see what is wrong with {sample}")
+                failures += 1
+        for problem in problems_in(check, good):
+            print(f"tidy: {check.__name__} is wrong about a good sample: {problem}")
+            failures += 1
+    print(f"tidy: self-test of {len(CHECKS)} checks: {failures} failures")
+    return failures
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(1 if self_test() else 0)
+    if len(sys.argv) != 2 or not os.path.isdir(sys.argv[1]):
+        sys.exit(__doc__)
+    problems = [problem for check in CHECKS for problem in check(sys.argv[1])]
+    for problem in problems:
+        print(problem)
+    print(f"tidy: {len(CHECKS)} checks, {len(problems)} problems")
+    sys.exit(1 if problems else 0)
+
+
+main()
