@@ -3,11 +3,21 @@
  *
  * A team is an ordered set of PEs: start, stride, size. It owns a piece of the runtime region at the front of every
  * PE's area (its workspace: flags and small buffers, the same area offsets on all members); pieces are numbered, and
- * piece 0 is the world's. Fresh workspace is zero. Operations of a team are called by all members in the same order; a
- * workspace is reused without a barrier between two operations (generation counters, alternating halves).
+ * piece 0 is the world's. Operations of a team are called by all members in the same order with the same arguments
+ * (but for the sizes of collect and the values of agree); nothing needs to stand between two operations.
+ *
+ * A piece may be used again by a later team. The later team then has a greater epoch: flags of an epoch are greater
+ * than those of all epochs before, so the workspace is never cleared. The API keeps one epoch counter a PE; a split
+ * takes quoit_coll_largest(parent, own counter) + 1, and all members of the parent set their counter to it. A team is
+ * deleted after a quoit_coll_sync of it.
  *
  * Hierarchical: inside a host through mapped memory, between hosts in ways that suit a ring.
- * Buffers are given as area offsets (symmetric) or private pointers as each function says.
+ *
+ * Buffers: area offsets, the same on all members (in OpenSHMEM source and dest of a collective are both symmetric);
+ * quoit_coll_address() tells where this PE sees one. A member's dest is written, and its source read, only between its
+ * entry and its return. At return the own dest is complete and the own source may be changed. Source and dest may be
+ * the same object where that is said, and do not overlap otherwise. Elements are aligned to their size, as the
+ * program's objects are; zero sizes are allowed, and then nothing is waited for.
  *
  * Threads: one collective of a team at a time. Errors: none; a job with a dead PE is ended by the launcher.
  */
@@ -18,9 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "fabric/fabric.h"
 
-struct quoit_fabric;
 struct quoit_team_state;
 
 struct quoit_team_shape {
@@ -29,40 +38,64 @@ struct quoit_team_shape {
     uint32_t size;
 };
 
-/* How many teams can live at once: pieces of the runtime region. */
-uint32_t quoit_team_pieces_max(void);
+#define QUOIT_TEAM_PIECES 17 /* pieces of the runtime region: so many teams can live at once on a PE */
 
-/* NULL when out of memory. The own PE must be a member. Local: members use it after a sync of the parent. */
+/* NULL when out of memory. The own PE must be a member. `piece` is free on all members. epoch 0: the piece was never
+ * used before, and members may use the team at once; else they use it after a sync of the parent that follows this. */
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
-                                        uint32_t piece);
+                                        uint32_t piece, uint32_t epoch);
 void quoit_team_delete(struct quoit_team_state *team);
+
+/* Where this PE sees its own object at `offset`. */
+static inline void *quoit_coll_address(const struct quoit_fabric *fabric, uint64_t offset)
+{
+    return fabric->area_self + offset;
+}
 
 /* All members have come. Does not complete memory updates: a barrier is quiet, then sync. */
 void quoit_coll_sync(struct quoit_team_state *team, const char *call);
 
-/* offset_dest on every member but the root gets `bytes` from source of the root; on the root too when has_root_copy.
- * `source` is read on the root only. Done locally at return: dest holds the data, source may be reused. */
-void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, const void *source, size_t bytes,
+/* dest on every member but the root gets `bytes` from source of the root; on the root too when has_root_copy. `root` is
+ * a rank in the team. Source and dest may be the same. */
+void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                           uint32_t root, bool has_root_copy, const char *call);
 
 /* The bytes of all members in order: member i's `bytes` at dest + sum of the earlier members' bytes. The sizes may
  * differ (collect) or be equal (fcollect: is_equal, no sizes are exchanged). */
-void quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, const void *source, size_t bytes,
+void quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                         bool is_equal, const char *call);
 
 /* Member j gets, at dest + i * bytes, block j of member i's source (block j at source + j * bytes). */
-void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, const void *source, size_t bytes,
+void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                          const char *call);
+
+/* The same with strides: a block is `count` elements of element_bytes (1..16); its elements, and the blocks after one
+ * another, lie dest_stride and source_stride elements (>= 1) apart. */
+struct quoit_alltoalls {
+    uint64_t offset_dest;
+    uint64_t offset_source;
+    ptrdiff_t dest_stride;
+    ptrdiff_t source_stride;
+    size_t count;
+    uint32_t element_bytes;
+};
+void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, const char *call);
 
 /* accumulate: into[i] = into[i] op from[i] for `count` elements. The same function on all members. */
 typedef void quoit_combine(void *into, const void *from, size_t count);
 
 /* dest on every member = the elementwise combination of all members' sources. In place (dest == source) is allowed.
- * The order of combination is the same for all members, so all get the same bits. */
-void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, const void *source, size_t count,
+ * element_bytes is 1..32. All members get the same bits. */
+void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
                        size_t element_bytes, quoit_combine *combine, const char *call);
 
-/* The OR of a small value of all members (agreement on success). */
+/* dest of member i = the combination of the sources of members 0..i (is_inclusive) or 0..i-1, in order. Exclusive:
+ * member 0's dest is filled with zero bytes. In place is allowed. */
+void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
+                     size_t element_bytes, quoit_combine *combine, bool is_inclusive, const char *call);
+
+/* The OR, and the largest, of a private value of all members (agreement on success, on a free piece, on an epoch). */
 uint64_t quoit_coll_agree(struct quoit_team_state *team, uint64_t value, const char *call);
+uint64_t quoit_coll_largest(struct quoit_team_state *team, uint64_t value, const char *call);
 
 #endif

@@ -75,7 +75,7 @@ static void open_fabric(struct quoit_boot *boot, const struct quoit_data_segment
 static void make_world(void)
 {
     const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.shape.pe_count};
-    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0);
+    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, 0);
     quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.shape.heap_bytes);
     if (!quoit_job.world || !quoit_job.allocator)
         cannot_start("no memory", QUOIT_NO_MEMORY);
