@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* put_get.c - how long puts and gets from PE 0 to another PE take, 8 B to 4 MiB, beside a memcpy of this process.
+ *
+ * Use: put_get TARGET WHERE      TARGET is a PE; WHERE is a word for the output
+ * put: puts that follow each other, then one quiet. put_quiet: each put with its quiet. get: each get waited for.
+ * get_nbi: gets that follow each other, then one quiet. Buffers are warm. What was put and got is compared with what
+ * it should be after each size; the program uses the standard API alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <shmem.h>
+
+#include "samples.h"
+
+struct run {
+    unsigned char *heap;   /* symmetric: what is put into, and got from, at the target */
+    unsigned char *source; /* private */
+    unsigned char *got;    /* private */
+    unsigned char *copied; /* private */
+    int target;
+};
+
+static void put(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++)
+        shmem_putmem(run->heap, run->source, bytes, run->target);
+    shmem_quiet();
+}
+
+static void put_quiet(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++) {
+        shmem_putmem(run->heap, run->source, bytes, run->target);
+        shmem_quiet();
+    }
+}
+
+static void get(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++)
+        shmem_getmem(run->got, run->heap + BYTES_MAX, bytes, run->target);
+}
+
+static void get_nbi(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++)
+        shmem_getmem_nbi(run->got, run->heap + BYTES_MAX, bytes, run->target);
+    shmem_quiet();
+}
+
+static void copy(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(run->copied, run->source, bytes);
+        __asm__ __volatile__("" ::: "memory"); /* each copy is made */
+    }
+}
+
+static unsigned char content(int pe, size_t bytes, size_t at)
+{
+    return (unsigned char)((unsigned)pe * 101 + bytes * 3 + at * 7 + (at >> 8) * 5 + (at >> 16));
+}
+
+static void must_be(const unsigned char *bytes, int pe, size_t count, const char *what)
+{
+    for (size_t at = 0; at < count; at++) {
+        if (bytes[at] != content(pe, count, at)) {
+            fprintf(stderr, "put_get: %s of %zu bytes: byte %zu is wrong\n", what, count, at);
+            shmem_global_exit(1);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct subject subjects[] = {
+        {"put", put}, {"memcpy", copy}, {"put_quiet", put_quiet}, {"get", get}, {"get_nbi", get_nbi}};
+    if (argc != 3) {
+        fprintf(stderr, "use: put_get TARGET WHERE\n");
+        return 2;
+    }
+    shmem_init();
+    int me = shmem_my_pe();
+    struct run run = {.target = atoi(argv[1])};
+    run.heap = shmem_malloc(2 * BYTES_MAX);
+    run.source = malloc(BYTES_MAX);
+    run.got = malloc(BYTES_MAX);
+    run.copied = malloc(BYTES_MAX);
+    if (run.heap == NULL || run.source == NULL || run.got == NULL || run.copied == NULL)
+        shmem_global_exit(1);
+
+    for (size_t bytes = BYTES_MIN; bytes <= BYTES_MAX; bytes *= 2) {
+        for (size_t at = 0; at < bytes; at++) {
+            run.source[at] = content(me, bytes, at);
+            run.heap[BYTES_MAX + at] = content(me, bytes, at);
+        }
+        memset(run.heap, 0, bytes);
+        memset(run.got, 0, bytes);
+        shmem_barrier_all();
+        if (me == 0) {
+            bench_measure(subjects, sizeof(subjects) / sizeof(subjects[0]), &run, bytes, argv[2]);
+            must_be(run.got, run.target, bytes, "get");
+        }
+        shmem_barrier_all();
+        if (me == run.target)
+            must_be(run.heap, 0, bytes, "put");
+        shmem_barrier_all();
+    }
+    free(run.copied);
+    free(run.got);
+    free(run.source);
+    shmem_free(run.heap);
+    shmem_finalize();
+    return 0;
+}
