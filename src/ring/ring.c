@@ -28,7 +28,6 @@ static void check_config(const struct quoit_ring_config *config)
     quoit_assert(config->host_self < config->limits.host_count);
     quoit_assert(config->limits.chunk_bytes <= QUOIT_CHUNK_BYTES_MAX);
     quoit_assert(config->slot_count >= QUOIT_RING_SLOTS_MIN);
-    quoit_assert(config->outstanding_max >= 1);
     quoit_assert(config->outstanding_max <= QUOIT_RING_OUTSTANDING_MAX);
     quoit_assert(config->pending_reply_max >= 1);
 }
@@ -86,7 +85,7 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
     enum quoit_side side = quoit_ring_route(host_self, ring->config.limits.host_count, request->dest_host, spread);
     struct quoit_frame frame = *request;
     frame.source_host = (uint16_t)host_self;
-    frame.flags = side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
+    frame.flags = (request->flags & QUOIT_FRAME_ORDERED) | (side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0);
     quoit_assert(quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &ring->config.limits) == QUOIT_OK);
     if (ring->pool.free.count == 0 ||
         !quoit_ring_may_inject(&ring->outbound[side][QUOIT_CLASS_REQUEST], &ring->config, now_ns)) {
@@ -289,9 +288,9 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         if (ring->owing[side].count > 0)
             return false;
-        for (int class = 0; class < QUOIT_CLASS_COUNT; class ++) {
-            const struct quoit_ring_outbound *out = &ring->outbound[side][class];
-            const struct quoit_ring_inbound *in = &ring->inbound[side][class];
+        for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
+            const struct quoit_ring_outbound *out = &ring->outbound[side][c];
+            const struct quoit_ring_inbound *in = &ring->inbound[side][c];
             if (out->sent_total != out->credited_total || in->consumed_total != in->told_total)
                 return false;
         }
@@ -304,9 +303,9 @@ void quoit_ring_check_invariants(const struct quoit_ring *ring)
     uint32_t host_count = ring->config.limits.host_count;
     uint32_t entry_count = 0;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        for (int class = 0; class < QUOIT_CLASS_COUNT; class ++) {
-            quoit_ring_check_outbound(&ring->outbound[side][class], ring->config.slot_count);
-            quoit_ring_check_inbound(&ring->inbound[side][class], ring->config.slot_count);
+        for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
+            quoit_ring_check_outbound(&ring->outbound[side][c], ring->config.slot_count);
+            quoit_ring_check_inbound(&ring->inbound[side][c], ring->config.slot_count);
         }
         for (uint32_t host = 0; host < host_count; host++)
             entry_count +=

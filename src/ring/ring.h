@@ -44,7 +44,7 @@ enum quoit_side { QUOIT_LEFT, QUOIT_RIGHT, QUOIT_SIDE_COUNT };
 struct quoit_ring_config {
     uint32_t host_self;
     uint32_t slot_count;        /* per queue, the same on all hosts; >= QUOIT_RING_SLOTS_MIN */
-    uint32_t outstanding_max;   /* requests of the own PEs under way at once, 1..QUOIT_RING_OUTSTANDING_MAX; submit
+    uint32_t outstanding_max;   /* requests of the own PEs under way at once, 0..QUOIT_RING_OUTSTANDING_MAX; submit
                                    beyond it is HOLD. A request stays under way until its completion is taken */
     uint32_t pending_reply_max; /* replies waiting for a slot, >= 1 */
     uint64_t hold_after_ns;
@@ -78,7 +78,7 @@ struct quoit_verdict {
 /* A request of a PE of this host for another host: kind, op, size, dest_host, source_pe, dest_pe, bytes, offset and
  * operands are the caller's; the rest is filled in. `spread` decides the side where both ways are as long. `cookie`
  * comes back at completion. SEND (payload is the caller's) or HOLD. The caller has checked the request: one that
- * quoit_frame_check() would refuse is an assertion. `trace` is carried as given. */
+ * quoit_frame_check() would refuse is an assertion. `trace` and the flag ORDERED are carried as given. */
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
                        uint64_t now_ns, struct quoit_verdict *verdict_out);
 

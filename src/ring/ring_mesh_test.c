@@ -290,6 +290,7 @@ static uint32_t make_op(struct mesh *mesh, uint32_t source)
     frame->source_pe = (uint16_t)(source - mesh->hosts[pe->host].pe_first);
     frame->dest_pe = (uint16_t)(op->dest_pe - mesh->hosts[dest->host].pe_first);
     frame->trace = index + 1;
+    frame->flags = choose(mesh, 4) ? 0 : QUOIT_FRAME_ORDERED;
     if (frame->kind == QUOIT_FRAME_AMO || frame->kind == QUOIT_FRAME_AMO_FETCH)
         make_amo(mesh, op, region);
     else
@@ -355,7 +356,7 @@ static void execute_request(struct mesh *mesh, struct quoit_ring *ring, const st
     expected.sequence = frame->sequence;
     expected.token = frame->token;
     expected.flow_sequence = frame->flow_sequence;
-    expected.flags = frame->flags;
+    expected.flags |= frame->flags & QUOIT_FRAME_RIGHT;
     require(memcmp(&expected, frame, sizeof expected) == 0, "operation %llu arrived changed",
             (unsigned long long)frame->trace);
     require(memcmp(op->payload, payload, quoit_frame_payload_bytes(frame)) == 0, "payload of %llu",
@@ -616,10 +617,10 @@ static void check_end(struct mesh *mesh)
         const struct quoit_ring *ring = mesh->hosts[h].ring;
         require(quoit_ring_is_quiescent(ring), "host %u is not quiescent", h);
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-            for (int class = 0; class < QUOIT_CLASS_COUNT; class ++)
-                require(quoit_ring_free_slots(&ring->outbound[side][class], mesh->config.slot_count) ==
+            for (int c = 0; c < QUOIT_CLASS_COUNT; c++)
+                require(quoit_ring_free_slots(&ring->outbound[side][c], mesh->config.slot_count) ==
                             mesh->config.slot_count,
-                        "host %u side %d class %d lost a credit", h, side, class);
+                        "host %u side %d class %d lost a credit", h, side, c);
     }
     for (uint32_t i = 0; i < mesh->pe_count; i++)
         require(memcmp(mesh->pes[i].area, mesh->pes[i].reference, AREA_BYTES) == 0, "memory of PE %u", i);
@@ -653,12 +654,14 @@ static void place_pes(struct mesh *mesh, bool with_empty_hosts)
 static void start_rings(struct mesh *mesh, uint32_t flow_start)
 {
     for (uint32_t h = 0; h < mesh->host_count; h++) {
-        mesh->config.host_self = h;
-        size_t bytes = quoit_ring_bytes(&mesh->config);
+        struct quoit_ring_config config = mesh->config;
+        config.host_self = h;
+        config.outstanding_max = mesh->pe_counts[h] > 0 ? config.outstanding_max : 0;
+        size_t bytes = quoit_ring_bytes(&config);
         void *memory = aligned_alloc(64, bytes);
         assert_non_null(memory);
         memset(memory, 0, bytes);
-        struct quoit_ring *ring = quoit_ring_init(memory, &mesh->config);
+        struct quoit_ring *ring = quoit_ring_init(memory, &config);
         mesh->hosts[h].ring = ring;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
             for (uint32_t other = 0; other < mesh->host_count; other++) {

@@ -56,13 +56,13 @@ enum quoit_amo {
     QUOIT_AMO_COUNT
 };
 
-/* flags */
-#define QUOIT_FRAME_LANDED                                                                                             \
-    0x01u /* the payload already lies at its destination; the slot carries none. Set by the last                       \
-             sender, only on PUT*: the frame of a DATA does not say where its payload goes */
-#define QUOIT_FRAME_RIGHT                                                                                              \
-    0x02u /* the request was injected to the right; it names the flow. Replies name the flow of                        \
-             their request */
+/* LANDED: the payload already lies at its destination and the slot carries none. Set by the last sender, only on PUT*:
+ *   a DATA does not say where its payload goes. Landing overtakes the frames that still wait in the neighbour's slots.
+ * RIGHT: the request was injected to the right; it names the flow. Replies name the flow of their request.
+ * ORDERED: a fence stands before the request: its payload must not land before earlier requests are executed. */
+#define QUOIT_FRAME_LANDED  0x01u
+#define QUOIT_FRAME_RIGHT   0x02u
+#define QUOIT_FRAME_ORDERED 0x04u
 
 struct quoit_frame {
     uint64_t sequence; /* of the queue; written last */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: slots are counted right, injection leaves a bubble, a rest is bounded and ends as credit.h says.
+ * Method: each rule by hand, with a clock of ours. */
+#include "ring/credit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static const struct quoit_ring_config config = {.slot_count = 3, .hold_after_ns = 100, .hold_for_ns = 20};
+
+static bool may_inject(struct quoit_ring_outbound *out, uint64_t now_ns)
+{
+    bool may = quoit_ring_may_inject(out, &config, now_ns);
+    quoit_ring_check_outbound(out, config.slot_count);
+    return may;
+}
+
+/* What until says: 1 when transit may go. */
+static uint64_t transit(struct quoit_ring_outbound *out, uint64_t now_ns)
+{
+    uint64_t until_ns = 77;
+    bool may = quoit_ring_may_transit(out, &config, now_ns, &until_ns);
+    quoit_ring_check_outbound(out, config.slot_count);
+    if (may)
+        assert_int_equal(until_ns, 0);
+    return may ? 1 : until_ns;
+}
+
+static void injection_leaves_a_bubble_that_transit_may_take(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {0};
+    assert_true(may_inject(&out, 1));
+    quoit_ring_take_slot(&out, &config);
+    assert_true(may_inject(&out, 1));
+    quoit_ring_take_slot(&out, &config);
+    assert_int_equal(quoit_ring_free_slots(&out, 3), 1);
+    assert_false(may_inject(&out, 1));
+    assert_int_equal(transit(&out, 1), 1);
+    quoit_ring_take_slot(&out, &config);
+    assert_int_equal(transit(&out, 1), 0);
+    assert_false(may_inject(&out, 1));
+    assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
+    assert_int_equal(transit(&out, 1), 1);
+    assert_false(may_inject(&out, 1));
+    assert_int_equal(quoit_ring_take_credit(&out, 2), QUOIT_OK);
+    assert_true(may_inject(&out, 1));
+}
+
+static void a_total_neither_goes_back_nor_ahead(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 7, .credited_total = 5};
+    assert_int_equal(quoit_ring_take_credit(&out, 4), QUOIT_INVALID);
+    assert_int_equal(quoit_ring_take_credit(&out, 8), QUOIT_INVALID);
+    assert_int_equal(quoit_ring_take_credit(&out, UINT64_MAX), QUOIT_INVALID);
+    assert_int_equal(out.credited_total, 5);
+    assert_int_equal(quoit_ring_take_credit(&out, 5), QUOIT_OK);
+    assert_int_equal(quoit_ring_take_credit(&out, 7), QUOIT_OK);
+    assert_int_equal(out.credited_total, 7);
+}
+
+static void a_rest_starts_after_hold_after_and_lasts_hold_for(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 2};
+    assert_false(may_inject(&out, 1000));
+    assert_int_equal(transit(&out, 1099), 1);
+    assert_int_equal(transit(&out, 1100), 1120);
+    assert_int_equal(transit(&out, 1119), 1120);
+    assert_false(may_inject(&out, 1119));
+    assert_int_equal(transit(&out, 1120), 1);
+    /* refused again during the rest: waits anew from the end of it */
+    assert_int_equal(transit(&out, 1219), 1);
+    assert_int_equal(transit(&out, 1220), 1240);
+    /* an injection ends the rest at once */
+    assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
+    assert_true(may_inject(&out, 1225));
+    assert_int_equal(transit(&out, 1226), 1);
+    assert_int_equal(out.hold, QUOIT_RING_OPEN);
+}
+
+static void a_waiter_that_gave_up_costs_one_rest(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 2};
+    assert_false(may_inject(&out, 0));
+    assert_int_equal(transit(&out, 100), 120);
+    assert_int_equal(transit(&out, 120), 1);
+    assert_int_equal(out.hold, QUOIT_RING_OPEN);
+    assert_int_equal(transit(&out, 10000), 1);
+}
+
+static void credits_are_due_by_quarters_or_when_idle(void **state)
+{
+    (void)state;
+    struct quoit_ring_inbound in = {0};
+    assert_false(quoit_ring_is_credit_due(&in, 2, true));
+    in.consumed_total = 1;
+    assert_true(quoit_ring_is_credit_due(&in, 2, false));
+    assert_true(quoit_ring_is_credit_due(&in, 7, false));
+    assert_false(quoit_ring_is_credit_due(&in, 16, false));
+    assert_true(quoit_ring_is_credit_due(&in, 16, true));
+    in.consumed_total = 4;
+    assert_true(quoit_ring_is_credit_due(&in, 16, false));
+    in.told_total = 1;
+    assert_false(quoit_ring_is_credit_due(&in, 16, false));
+    quoit_ring_check_inbound(&in, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(injection_leaves_a_bubble_that_transit_may_take),
+        cmocka_unit_test(a_total_neither_goes_back_nor_ahead),
+        cmocka_unit_test(a_rest_starts_after_hold_after_and_lasts_hold_for),
+        cmocka_unit_test(a_waiter_that_gave_up_costs_one_rest),
+        cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
+    };
+    return cmocka_run_group_tests_name("ring.credit", tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: each invariant that quoit_ring_check_invariants() asserts can fail.
+ * Method: a ring with requests, answers and acknowledgements under way is spoilt in one place; a child process checks
+ * it and must abort naming the condition that this place breaks. */
+#include "ring/ring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "ring/state.h"
+
+#define REQUEST QUOIT_CLASS_REQUEST
+#define REPLY   QUOIT_CLASS_REPLY
+
+static const uint32_t pe_counts[] = {1, 1, 1};
+
+static void bring_request(struct quoit_ring *ring, uint8_t kind, uint16_t source_host, uint32_t number)
+{
+    enum quoit_side side = source_host == 0 ? QUOIT_LEFT : QUOIT_RIGHT;
+    struct quoit_frame frame = {.sequence = quoit_ring_expected(ring, side, REQUEST),
+                                .kind = kind,
+                                .flags = side == QUOIT_LEFT ? QUOIT_FRAME_RIGHT : 0,
+                                .source_host = source_host,
+                                .dest_host = 1,
+                                .bytes = 8,
+                                .token = number,
+                                .flow_sequence = number};
+    struct quoit_verdict verdict;
+    assert_int_equal(quoit_ring_receive(ring, side, REQUEST, &frame, 1, &verdict), QUOIT_OK);
+    assert_int_equal(verdict.kind, QUOIT_VERDICT_DELIVER);
+    if (quoit_frame_asks(kind))
+        quoit_ring_reply(ring, &verdict.frame, 0);
+}
+
+/* Host 1 of 3: puts 1..3 and gets 4, 5 to host 2 under way, puts 1, 2 of them complete and one of these taken; answers
+ * to host 0 and host 2 waiting, acknowledgements owed. */
+static struct quoit_ring *make_busy_ring(void)
+{
+    struct quoit_ring_config config = {
+        .host_self = 1,
+        .slot_count = 8,
+        .outstanding_max = 8,
+        .pending_reply_max = 4,
+        .hold_after_ns = 100,
+        .hold_for_ns = 10,
+        .limits = {.host_count = 3, .chunk_bytes = 64, .area_bytes = 64, .pe_counts = pe_counts},
+    };
+    size_t bytes = quoit_ring_bytes(&config);
+    void *memory = aligned_alloc(64, bytes);
+    assert_non_null(memory);
+    memset(memory, 0, bytes);
+    struct quoit_ring *ring = quoit_ring_init(memory, &config);
+    struct quoit_verdict verdict;
+    for (uint32_t i = 0; i < 5; i++) {
+        struct quoit_frame frame = {.kind = i < 3 ? QUOIT_FRAME_PUT : QUOIT_FRAME_GET, .dest_host = 2, .bytes = 8};
+        quoit_ring_submit(ring, &frame, 0, i + 1, 1, &verdict);
+        assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND);
+    }
+    struct quoit_frame ack = {.sequence = 1,
+                              .kind = QUOIT_FRAME_ACK,
+                              .flags = QUOIT_FRAME_RIGHT,
+                              .source_host = 2,
+                              .dest_host = 1,
+                              .flow_sequence = 2};
+    uint64_t cookie;
+    assert_int_equal(quoit_ring_receive(ring, QUOIT_RIGHT, REPLY, &ack, 1, &verdict), QUOIT_OK);
+    assert_true(quoit_ring_next_completion(ring, &cookie));
+    bring_request(ring, QUOIT_FRAME_GET, 0, 1);
+    bring_request(ring, QUOIT_FRAME_GET, 2, 1);
+    bring_request(ring, QUOIT_FRAME_GET, 2, 2);
+    bring_request(ring, QUOIT_FRAME_PUT, 2, 3);
+    quoit_ring_check_invariants(ring);
+    return ring;
+}
+
+#define OUT        (ring->outbound[QUOIT_RIGHT][REQUEST])
+#define IN         (ring->inbound[QUOIT_LEFT][REPLY])
+#define FLOW       (ring->flows_out[QUOIT_RIGHT][2])
+#define PLAIN      (ring->pool.entries[FLOW.plain.head])
+#define ASKING     (ring->pool.entries[FLOW.asking.head])
+#define OWING      (ring->owing[QUOIT_LEFT])
+#define OWING_FLOW (ring->flows_in[QUOIT_LEFT][2])
+#define OTHER_FLOW (ring->flows_in[QUOIT_LEFT][0])
+#define WAITING    (ring->replies.waiting[QUOIT_RIGHT])
+
+/* X(what is spoilt, the condition that must be named) */
+#define SPOIL_TABLE(X)                                                                                                 \
+    X(OUT.credited_total = OUT.sent_total + 1, "out->credited_total <= out->sent_total")                               \
+    X(OUT.sent_total += 9, "out->sent_total - out->credited_total <= slot_count")                                      \
+    X(OUT.hold = QUOIT_RING_HOLD_COUNT, "out->hold < QUOIT_RING_HOLD_COUNT")                                           \
+    X(OUT.is_refused_in_rest = true, "out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest")                    \
+    X(IN.told_total = 1, "in->told_total <= in->consumed_total")                                                       \
+    X(IN.consumed_total = 9, "in->consumed_total - in->told_total <= slot_count")                                      \
+    X(FLOW.acknowledged = FLOW.sent + 1, "!quoit_ring_is_before(flow->sent, flow->acknowledged)")                      \
+    X(FLOW.acknowledged = 3, "quoit_ring_is_before(before, frame->flow_sequence)")                                     \
+    X(ring->pool.entries[FLOW.asking.tail].frame.flow_sequence = 4,                                                    \
+      "quoit_ring_is_before(before, frame->flow_sequence)")                                                            \
+    X(ASKING.frame.flow_sequence = 6, "!quoit_ring_is_before(flow->sent, frame->flow_sequence)")                       \
+    X(ASKING.frame.token ^= 1, "quoit_ring_pool_find(pool, frame->token) == at")                                       \
+    X(ASKING.frame.dest_host = 0, "frame->dest_host == dest_host")                                                     \
+    X(ASKING.frame.flags = 0, "quoit_ring_heading(frame) == side")                                                     \
+    X(ASKING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_asks(frame->kind) == is_asking")                             \
+    X(PLAIN.is_free = true, "!pool->entries[at].is_free")                                                              \
+    X(FLOW.plain.tail = FLOW.asking.head, "last == list->tail")                                                        \
+    X(FLOW.asking.count = 1, "at == QUOIT_RING_NONE")                                                                  \
+    X(FLOW.asking.count = 3, "at < pool->entry_count")                                                                 \
+    X(quoit_ring_list_pop(&ring->pool, &ring->pool.free),                                                              \
+      "free_count + completed_count + flow_count == pool->entry_count")                                                \
+    X(ring->pool.entries[ring->pool.free.head].is_free = false, "pool->entries[at].is_free")                           \
+    X(ring->pool.entries[ring->pool.completed.head].is_free = true, "!pool->entries[at].is_free")                      \
+    X(OWING_FLOW.told = 4, "!quoit_ring_is_before(flows[i].executed, flows[i].told)")                                  \
+    X(OWING_FLOW.told = 3, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                                \
+    X(OTHER_FLOW.executed = 1, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                            \
+    X(OWING.count = 2, "owing_count == owing->count")                                                                  \
+    X(OWING.head = 3, "at < flow_count")                                                                               \
+    X(OWING.head = 0, "flows[at].is_owing")                                                                            \
+    X(OWING_FLOW.previous_owing = 0, "flows[at].previous_owing == before")                                             \
+    X(OWING_FLOW.next_owing = 0, "at == QUOIT_RING_NONE")                                                              \
+    X(OWING.tail = 0, "before == owing->tail")                                                                         \
+    X((quoit_ring_flow_tell(&ring->owing[QUOIT_RIGHT], ring->flows_in[QUOIT_RIGHT], 0), ring->answer_count[0] = 1),    \
+      "ring->answer_count[side] == 0 || ring->owing[quoit_ring_opposite(side)].count > 0")                             \
+    X(WAITING.head = 4, "at < replies->entry_count")                                                                   \
+    X(ring->replies.entries[WAITING.tail].frame.flags = QUOIT_FRAME_RIGHT,                                             \
+      "quoit_ring_heading(&replies->entries[at].frame) == (enum quoit_side)side")                                      \
+    X(WAITING.count = 1, "at == QUOIT_RING_NONE")                                                                      \
+    X(WAITING.tail = 3, "last == list->tail")                                                                          \
+    X(ring->replies.free_count = 0, "waiting_count + replies->free_count == replies->entry_count")                     \
+    X(ring->replies.free_head = 4, "at < replies->entry_count")                                                        \
+    X(ring->replies.entries[ring->replies.free_head].next = 0, "at == QUOIT_RING_NONE")                                \
+    X(ring->is_answer_due = true, "!ring->is_answer_due")
+
+#define X(spoiling, condition) +1
+enum { SPOIL_COUNT = 0 SPOIL_TABLE(X) };
+#undef X
+
+/* Does spoiling number `which`; the condition it must break. */
+static const char *spoil(struct quoit_ring *ring, int which)
+{
+    int at = 0;
+#define X(spoiling, condition)                                                                                         \
+    if (which == at++) {                                                                                               \
+        spoiling;                                                                                                      \
+        return condition;                                                                                              \
+    }
+    SPOIL_TABLE(X)
+#undef X
+    return NULL;
+}
+
+/* Checks the ring in a child; what it printed, and its status. */
+static int check_in_child(const struct quoit_ring *ring, char *text_out, size_t text_bytes)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        quoit_ring_check_invariants(ring);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t n;
+    while (length + 1 < text_bytes && (n = read(ends[0], text_out + length, text_bytes - 1 - length)) > 0)
+        length += (size_t)n;
+    text_out[length] = '\0';
+    close(ends[0]);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void each_invariant_can_fail(void **state)
+{
+    (void)state;
+    char text[1024];
+    for (int which = 0; which < SPOIL_COUNT; which++) {
+        struct quoit_ring *ring = make_busy_ring();
+        char expected[256];
+        snprintf(expected, sizeof expected, "assertion failed: %s (", spoil(ring, which));
+        int status = check_in_child(ring, text, sizeof text);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || strstr(text, expected) == NULL)
+            fail_msg("spoiling %d: wanted \"%s\", status %d, got \"%s\"", which, expected, status, text);
+        free(ring);
+    }
+}
+
+static void a_sound_ring_passes(void **state)
+{
+    (void)state;
+    char text[1024];
+    struct quoit_ring *ring = make_busy_ring();
+    assert_int_equal(check_in_child(ring, text, sizeof text), 0);
+    free(ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sound_ring_passes),
+        cmocka_unit_test(each_invariant_can_fail),
+    };
+    return cmocka_run_group_tests_name("ring.invariants", tests, NULL, NULL);
+}
