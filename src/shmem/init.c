@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up and finalize: the process becomes a PE and stops being one. */
-#include "shmem/job.h"
+#include "shmem/handle.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -177,6 +177,7 @@ void quoit_job_finish(void)
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     QUOIT_JOB_ENTER("shmem_finalize");
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+    quoit_handles_quiet();
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
@@ -184,6 +185,7 @@ void quoit_job_finish(void)
     quoit_job.pe_count = 0;
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;
+    quoit_handles_end();
     quoit_team_delete(quoit_job.world);
     quoit_heap_delete(quoit_job.allocator);
     quoit_fabric_close(quoit_job.fabric);

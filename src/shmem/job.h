@@ -34,9 +34,14 @@ struct quoit_job {
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
     struct quoit_boot boot;
+    struct quoit_ctx_slot *contexts; /* see handle.h; NULL until the first is made */
+    struct quoit_team_slot *teams;   /* likewise */
+    uint64_t team_epoch;             /* of the youngest team this PE knows of; see coll.h */
+    _Atomic uint32_t wait_turn;      /* where the next wait for any of several objects begins to look */
 };
 
-extern struct quoit_job quoit_job;
+/* Hidden, so that the hot path reaches it without a detour through the loader's tables. */
+extern struct quoit_job quoit_job __attribute__((visibility("hidden")));
 
 /* The area offset of a symmetric object of `bytes` at `address`; false if it does not lie wholly in one region. */
 static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shmem/check.h"
+#include "shmem/handle.h"
+
+size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(nelems, element_bytes, &bytes))
+        quoit_wrong(QUOIT_WRONG_COUNT, call, "nelems is %zu, but elements of %zu bytes are counted up to %zu", nelems,
+                    element_bytes, SIZE_MAX / element_bytes);
+    return bytes;
+}
+
+uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call)
+{
+    uint64_t offset = 0;
+    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
+        quoit_wrong_address(call, argument, address, bytes);
+    return offset;
+}
+
+void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call)
+{
+    if (!address && bytes != 0)
+        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are to be copied", argument, bytes);
+}
+
+void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call)
+{
+    quoit_check_symmetric(address, bytes, argument, call);
+    if (((uintptr_t)address & (bytes - 1)) != 0)
+        quoit_wrong(QUOIT_WRONG_ALIGNMENT, call, "%s %p is not aligned to its %zu bytes", argument, address, bytes);
+}
+
+struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, const char *argument, size_t nelems,
+                                       size_t element_bytes, int pe, const char *call)
+{
+    struct quoit_target target;
+    quoit_check_running(call);
+    target.context = quoit_ctx_reach(ctx, &pe, call);
+    target.pe = (uint32_t)pe;
+    target.bytes = quoit_check_bytes(nelems, element_bytes, call);
+    target.offset = quoit_check_symmetric(address, target.bytes, argument, call);
+    return target;
+}
+
+void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
+                    const char *call)
+{
+    struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_check_private(source, target.bytes, "source", call);
+    quoit_fabric_put(quoit_job.fabric, target.context, target.offset, source, target.bytes, target.pe);
+}
+
+void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
+                    const char *call)
+{
+    struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
+    quoit_check_private(dest, target.bytes, "dest", call);
+    quoit_fabric_get(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
+}
+
+void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
+                   const char *call)
+{
+    struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_check_private(source, target.bytes, "source", call);
+    quoit_fabric_put_nbi(quoit_job.fabric, target.context, target.offset, source, target.bytes, target.pe);
+}
+
+void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
+                   const char *call)
+{
+    struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
+    quoit_check_private(dest, target.bytes, "dest", call);
+    quoit_fabric_get_nbi(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
+}
+
+/* The argument's name in messages: atomics read `source` and change `dest`. */
+static struct quoit_target check_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, int pe,
+                                     const char *call)
+{
+    const char *argument = op == QUOIT_AMO_FETCH ? "source" : "dest";
+    struct quoit_target target = quoit_check_target(ctx, address, argument, 1, size, pe, call);
+    quoit_check_word(address, size, argument, call);
+    return target;
+}
+
+void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand, int pe,
+                    const char *call)
+{
+    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    quoit_fabric_amo(quoit_job.fabric, target.context, op, size, target.offset, operand, target.pe);
+}
+
+uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand,
+                              uint64_t compare, int pe, const char *call)
+{
+    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    return quoit_fabric_amo_fetch(quoit_job.fabric, target.context, op, size, target.offset, operand, compare,
+                                  target.pe);
+}
+
+void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void *fetch, const void *address,
+                        uint64_t operand, uint64_t compare, int pe, const char *call)
+{
+    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    quoit_check_private(fetch, size, "fetch", call);
+    quoit_fabric_amo_fetch_nbi(quoit_job.fabric, target.context, op, size, target.offset, operand, compare, fetch,
+                               target.pe);
+}

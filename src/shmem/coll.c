@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives of teams: arguments checked, types reduced to bytes; the work is coll's. */
+#include "shmem/check.h"
+#include "shmem/combine.h"
+#include "shmem/handle.h"
+
+QUOIT_API(void, barrier_all, (void))
+{
+    quoit_check_running("shmem_barrier_all");
+    QUOIT_JOB_ENTER("shmem_barrier_all");
+    quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+    quoit_coll_sync(quoit_job.world, "shmem_barrier_all");
+}
+
+QUOIT_API(void, sync_all, (void))
+{
+    quoit_check_running("shmem_sync_all");
+    QUOIT_JOB_ENTER("shmem_sync_all");
+    quoit_coll_sync(quoit_job.world, "shmem_sync_all");
+}
+
+QUOIT_API(int, team_sync, (shmem_team_t team))
+{
+    QUOIT_JOB_ENTER("shmem_team_sync");
+    quoit_coll_sync(quoit_team_for_collective(team, "shmem_team_sync")->state, "shmem_team_sync");
+    return 0;
+}
+
+/* The team's machinery and where dest and source lie. */
+struct buffers {
+    struct quoit_team_slot *team;
+    uint64_t offset_dest;
+    uint64_t offset_source;
+    size_t bytes; /* of nelems */
+};
+
+static struct buffers check_buffers(shmem_team_t team, const void *dest, const void *source, size_t nelems,
+                                    size_t element_bytes, bool is_dest_of_all, bool is_source_of_all, const char *call)
+{
+    struct buffers buffers = {.team = quoit_team_for_collective(team, call)};
+    size_t size = buffers.team->shape.size;
+    buffers.bytes = quoit_check_bytes(nelems, element_bytes, call);
+    size_t all = quoit_check_bytes(buffers.bytes, size, call);
+    buffers.offset_dest = quoit_check_symmetric(dest, is_dest_of_all ? all : buffers.bytes, "dest", call);
+    buffers.offset_source = quoit_check_symmetric(source, is_source_of_all ? all : buffers.bytes, "source", call);
+    return buffers;
+}
+
+static int broadcast(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes, int root,
+                     const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    if ((uint32_t)root >= buffers.team->shape.size)
+        quoit_wrong_pe(call, "PE_root", root, buffers.team->shape.size, "the team");
+    if (buffers.bytes != 0)
+        quoit_coll_broadcast(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes,
+                             (uint32_t)root, dest != source, call);
+    return 0;
+}
+
+/* A PE without elements still receives those of the others. */
+static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                   const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    uint64_t offset = quoit_check_symmetric(dest, buffers.bytes ? buffers.bytes : 1, "dest", call);
+    quoit_coll_collect(buffers.team->state, offset, buffers.offset_source, buffers.bytes, false, call);
+    return 0;
+}
+
+static int fcollect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                    const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
+    if (buffers.bytes != 0)
+        quoit_coll_collect(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, true, call);
+    return 0;
+}
+
+static int alltoall(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                    const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
+    if (buffers.bytes != 0)
+        quoit_coll_alltoall(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, call);
+    return 0;
+}
+
+static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                     size_t element_bytes, const char *call)
+{
+    const struct quoit_team_slot *slot = quoit_team_for_collective(team, call);
+    if (dst < 1 || sst < 1)
+        quoit_wrong(QUOIT_WRONG_STRIDE, call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
+                    dst < 1 ? dst : sst);
+    if (nelems == 0)
+        return 0;
+    /* Nothing need lie between the last element and the next stride. */
+    size_t steps = quoit_check_bytes(nelems, slot->shape.size, call) - 1;
+    size_t dest_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)dst, call) + 1, element_bytes, call);
+    size_t source_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)sst, call) + 1, element_bytes, call);
+    struct quoit_alltoalls blocks = {.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", call),
+                                     .offset_source = quoit_check_symmetric(source, source_bytes, "source", call),
+                                     .dest_stride = dst,
+                                     .source_stride = sst,
+                                     .count = nelems,
+                                     .element_bytes = (uint32_t)element_bytes};
+    quoit_coll_alltoalls(slot->state, &blocks, call);
+    return 0;
+}
+
+#define COLLECTIVES(PREFIX, SUFFIX, T, BYTES)                                                                          \
+    QUOIT_API(int, PREFIX##alltoall##SUFFIX, (shmem_team_t team, T * dest, const T *source, size_t nelems))            \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #PREFIX "alltoall" #SUFFIX);                                                          \
+        return alltoall(team, dest, source, nelems, BYTES, "shmem_" #PREFIX "alltoall" #SUFFIX);                       \
+    }                                                                                                                  \
+    QUOIT_API(int, PREFIX##alltoalls##SUFFIX,                                                                          \
+              (shmem_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems))             \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #PREFIX "alltoalls" #SUFFIX);                                                         \
+        return alltoalls(team, dest, source, dst, sst, nelems, BYTES, "shmem_" #PREFIX "alltoalls" #SUFFIX);           \
+    }                                                                                                                  \
+    QUOIT_API(int, PREFIX##broadcast##SUFFIX,                                                                          \
+              (shmem_team_t team, T * dest, const T *source, size_t nelems, int PE_root))                              \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #PREFIX "broadcast" #SUFFIX);                                                         \
+        return broadcast(team, dest, source, nelems, BYTES, PE_root, "shmem_" #PREFIX "broadcast" #SUFFIX);            \
+    }                                                                                                                  \
+    QUOIT_API(int, PREFIX##collect##SUFFIX, (shmem_team_t team, T * dest, const T *source, size_t nelems))             \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #PREFIX "collect" #SUFFIX);                                                           \
+        return collect(team, dest, source, nelems, BYTES, "shmem_" #PREFIX "collect" #SUFFIX);                         \
+    }                                                                                                                  \
+    QUOIT_API(int, PREFIX##fcollect##SUFFIX, (shmem_team_t team, T * dest, const T *source, size_t nelems))            \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #PREFIX "fcollect" #SUFFIX);                                                          \
+        return fcollect(team, dest, source, nelems, BYTES, "shmem_" #PREFIX "fcollect" #SUFFIX);                       \
+    }
+#define X(N, T) COLLECTIVES(N##_, , T, sizeof(T))
+QUOIT_RMA_TYPES(X)
+#undef X
+COLLECTIVES(, mem, void, 1)
+
+static int reduce(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                  quoit_combine *combine, const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    if (buffers.bytes != 0)
+        quoit_coll_reduce(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes,
+                          combine, call);
+    return 0;
+}
+
+#define REDUCE(N, T, OP)                                                                                               \
+    QUOIT_API(int, N##_##OP##_reduce, (shmem_team_t team, T * dest, const T *source, size_t nreduce))                  \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #N "_" #OP "_reduce");                                                                \
+        return reduce(team, dest, source, nreduce, sizeof(T), quoit_##OP##_##N, "shmem_" #N "_" #OP "_reduce");        \
+    }
+#define X(N, T) REDUCE(N, T, and) REDUCE(N, T, or) REDUCE(N, T, xor)
+QUOIT_REDUCE_BITWISE_TYPES(X)
+#undef X
+#define X(N, T) REDUCE(N, T, min) REDUCE(N, T, max)
+QUOIT_REDUCE_ORDERED_TYPES(X)
+#undef X
+#define X(N, T) REDUCE(N, T, sum) REDUCE(N, T, prod)
+QUOIT_REDUCE_ARITHMETIC_TYPES(X)
+#undef X
+
+static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                quoit_combine *sum, bool is_inclusive, const char *call)
+{
+    struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    if (buffers.bytes != 0)
+        quoit_coll_scan(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes, sum,
+                        is_inclusive, call);
+    return 0;
+}
+
+#define X(N, T)                                                                                                        \
+    QUOIT_API(int, N##_sum_inscan, (shmem_team_t team, T * dest, const T *source, size_t nelems))                      \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #N "_sum_inscan");                                                                    \
+        return scan(team, dest, source, nelems, sizeof(T), quoit_sum_##N, true, "shmem_" #N "_sum_inscan");            \
+    }                                                                                                                  \
+    QUOIT_API(int, N##_sum_exscan, (shmem_team_t team, T * dest, const T *source, size_t nelems))                      \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #N "_sum_exscan");                                                                    \
+        return scan(team, dest, source, nelems, sizeof(T), quoit_sum_##N, false, "shmem_" #N "_sum_exscan");           \
+    }
+QUOIT_REDUCE_ARITHMETIC_TYPES(X)
+#undef X

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shmem/handle.h"
+#include "shmem/check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define WORLD_PIECE  0
+#define SHARED_PIECE 1
+#define FIRST_PIECE  2 /* of the teams that programs make */
+
+/* Making and destroying contexts and teams. */
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uintptr_t handle_of(size_t index, uint32_t generation)
+{
+    return (uintptr_t)generation << QUOIT_HANDLE_BITS | (index + 1);
+}
+
+/* The slot of a handle; false if it has no valid form. */
+static bool split_handle(uintptr_t handle, size_t limit, size_t *index_out, uint32_t *generation_out)
+{
+    *index_out = (handle & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
+    *generation_out = (uint32_t)(handle >> QUOIT_HANDLE_BITS);
+    return *index_out < limit;
+}
+
+/* --- teams --- */
+
+static void fill_predefined(struct quoit_team_slot *teams)
+{
+    const struct quoit_layout *layout = &quoit_job.boot.layout;
+    teams[0] = (struct quoit_team_slot){.state = quoit_job.world,
+                                        .shape = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
+                                        .piece = WORLD_PIECE,
+                                        .rank = quoit_job.pe};
+    teams[1] = (struct quoit_team_slot){.shape = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
+                                        .piece = SHARED_PIECE,
+                                        .rank = quoit_job.pe - layout->first_pe};
+}
+
+static struct quoit_team_slot *team_table(const char *call)
+{
+    quoit_check_running(call);
+    pthread_mutex_lock(&table_lock);
+    if (!quoit_job.teams) {
+        quoit_job.teams = calloc(QUOIT_TEAMS_MAX, sizeof *quoit_job.teams);
+        if (!quoit_job.teams)
+            quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of teams");
+        fill_predefined(quoit_job.teams);
+    }
+    pthread_mutex_unlock(&table_lock);
+    return quoit_job.teams;
+}
+
+struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call)
+{
+    struct quoit_team_slot *teams = team_table(call);
+    size_t index;
+    uint32_t generation;
+    if (team == SHMEM_TEAM_INVALID)
+        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is SHMEM_TEAM_INVALID, but a team that this PE is in is needed");
+    if (!split_handle((uintptr_t)team, QUOIT_TEAMS_MAX, &index, &generation))
+        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which is no team", (void *)team);
+    if (generation != teams[index].generation || teams[index].shape.size == 0)
+        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which was destroyed or never made", (void *)team);
+    return &teams[index];
+}
+
+struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char *call)
+{
+    struct quoit_team_slot *slot = quoit_team_of(team, call);
+    if (!slot->state) /* SHARED, whose workspace is its own from the start and so needs no agreement */
+        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, 0);
+    if (!slot->state)
+        quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
+    return slot;
+}
+
+QUOIT_API(int, team_my_pe, (shmem_team_t team))
+{
+    quoit_check_running("shmem_team_my_pe");
+    return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_my_pe")->rank;
+}
+
+QUOIT_API(int, team_n_pes, (shmem_team_t team))
+{
+    quoit_check_running("shmem_team_n_pes");
+    return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_n_pes")->shape.size;
+}
+
+QUOIT_API(int, team_get_config, (shmem_team_t team, long config_mask, shmem_team_config_t *config))
+{
+    const char *call = "shmem_team_get_config";
+    quoit_check_running(call);
+    if (team == SHMEM_TEAM_INVALID)
+        return -1;
+    const struct quoit_team_slot *slot = quoit_team_of(team, call);
+    if (config_mask == 0)
+        return 0;
+    quoit_check_private(config, sizeof *config, "config", call);
+    *config = slot->config;
+    return 0;
+}
+
+QUOIT_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team_t dest_team))
+{
+    const char *call = "shmem_team_translate_pe";
+    quoit_check_running(call);
+    if (src_team == SHMEM_TEAM_INVALID || dest_team == SHMEM_TEAM_INVALID)
+        return -1;
+    const struct quoit_team_slot *from = quoit_team_of(src_team, call);
+    const struct quoit_team_shape *to = &quoit_team_of(dest_team, call)->shape;
+    if (src_pe < 0 || (uint32_t)src_pe >= from->shape.size)
+        return -1;
+    int64_t distance = (int64_t)quoit_team_pe(from, (uint32_t)src_pe) - (int64_t)to->start;
+    int32_t stride = (int32_t)to->stride;
+    if (distance == 0)
+        return 0;
+    if (stride == 0 || distance % stride != 0 || distance / stride < 0 || distance / stride >= (int64_t)to->size)
+        return -1;
+    return (int)(distance / stride);
+}
+
+/* Pieces of the workspace that this PE's teams hold, as bits. */
+static uint64_t used_pieces(const struct quoit_team_slot *teams)
+{
+    uint64_t used = (1u << FIRST_PIECE) - 1;
+    _Static_assert(QUOIT_TEAM_PIECES < 64, "the pieces are bits of a word");
+    used |= ~0ull << QUOIT_TEAM_PIECES;
+    for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++)
+        if (teams[i].shape.size != 0)
+            used |= 1ull << teams[i].piece;
+    return used;
+}
+
+static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piece, uint32_t rank,
+                             const shmem_team_config_t *config)
+{
+    struct quoit_team_slot *teams = quoit_job.teams;
+    for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++) {
+        if (teams[i].shape.size != 0)
+            continue;
+        struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, shape, piece, (uint32_t)quoit_job.team_epoch);
+        if (!state)
+            break;
+        uint32_t generation = teams[i].generation;
+        teams[i] = (struct quoit_team_slot){
+            .state = state, .shape = *shape, .piece = piece, .rank = rank, .generation = generation, .config = *config};
+        return (shmem_team_t)handle_of(i, generation);
+    }
+    return SHMEM_TEAM_INVALID;
+}
+
+struct split {
+    int start;
+    int stride;
+    int size;
+};
+
+/* Collective over the parent: the PEs agree on a piece that is free on all of them, on an epoch, then on
+ * success, which is also the sync after which the new team may be used. */
+static int split_strided(struct quoit_team_slot *parent, struct split split, const shmem_team_config_t *config,
+                         shmem_team_t *team_out, const char *call)
+{
+    uint64_t used = quoit_coll_agree(parent->state, used_pieces(quoit_job.teams), call);
+    if (used == ~0ull)
+        return -1;
+    uint32_t piece = (uint32_t)__builtin_ctzll(~used);
+    quoit_job.team_epoch = quoit_coll_largest(parent->state, quoit_job.team_epoch, call) + 1;
+    struct quoit_team_shape shape = {.start = quoit_team_pe(parent, (uint32_t)split.start),
+                                     .stride = (uint32_t)split.stride * parent->shape.stride,
+                                     .size = (uint32_t)split.size};
+    int distance = (int)parent->rank - split.start;
+    bool is_member = split.size == 1 ? distance == 0
+                                     : distance % split.stride == 0 && distance / split.stride >= 0 &&
+                                           distance / split.stride < split.size;
+    shmem_team_t made = SHMEM_TEAM_INVALID;
+    if (is_member)
+        made = new_team(&shape, piece, split.size == 1 ? 0 : (uint32_t)(distance / split.stride), config);
+    uint64_t is_failed = quoit_coll_agree(parent->state, is_member && made == SHMEM_TEAM_INVALID, call);
+    if (is_failed && made != SHMEM_TEAM_INVALID) {
+        struct quoit_team_slot *slot = quoit_team_of(made, call);
+        quoit_team_delete(slot->state);
+        slot->shape.size = 0;
+        slot->generation++;
+        made = SHMEM_TEAM_INVALID;
+    }
+    *team_out = made;
+    return is_failed ? -1 : 0;
+}
+
+static bool is_valid_split(const struct quoit_team_slot *parent, struct split split)
+{
+    int64_t last = split.start + (int64_t)split.stride * (split.size - 1);
+    return split.size >= 1 && split.start >= 0 && (uint32_t)split.start < parent->shape.size && last >= 0 &&
+           last < (int64_t)parent->shape.size && (split.stride != 0 || split.size == 1);
+}
+
+static shmem_team_config_t chosen_config(const shmem_team_config_t *config, long mask, const char *call)
+{
+    if ((mask & ~SHMEM_TEAM_NUM_CONTEXTS) != 0)
+        quoit_wrong(QUOIT_WRONG_CHOICE, call, "config_mask is %ld, but only SHMEM_TEAM_NUM_CONTEXTS (%ld) exists", mask,
+                    SHMEM_TEAM_NUM_CONTEXTS);
+    if (mask == 0)
+        return (shmem_team_config_t){.num_contexts = 0};
+    quoit_check_private(config, sizeof *config, "config", call);
+    return *config;
+}
+
+QUOIT_API(int, team_split_strided,
+          (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config,
+           long config_mask, shmem_team_t *new_team_out))
+{
+    const char *call = "shmem_team_split_strided";
+    struct split split = {start, stride, size};
+    QUOIT_JOB_ENTER(call);
+    quoit_check_running(call);
+    quoit_check_private(new_team_out, sizeof *new_team_out, "new_team", call);
+    *new_team_out = SHMEM_TEAM_INVALID;
+    if (parent_team == SHMEM_TEAM_INVALID)
+        return -1;
+    struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
+    shmem_team_config_t chosen = chosen_config(config, config_mask, call);
+    if (!is_valid_split(parent, split))
+        return -1;
+    return split_strided(parent, split, &chosen, new_team_out, call);
+}
+
+/* Rows of xrange PEs: the x team of a PE is its row, the y team its column. All rows are made one after another, since
+ * each split is collective over the parent. */
+QUOIT_API(int, team_split_2d,
+          (shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask,
+           shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask,
+           shmem_team_t *yaxis_team))
+{
+    const char *call = "shmem_team_split_2d";
+    QUOIT_JOB_ENTER(call);
+    quoit_check_running(call);
+    quoit_check_private(xaxis_team, sizeof *xaxis_team, "xaxis_team", call);
+    quoit_check_private(yaxis_team, sizeof *yaxis_team, "yaxis_team", call);
+    *xaxis_team = SHMEM_TEAM_INVALID;
+    *yaxis_team = SHMEM_TEAM_INVALID;
+    if (parent_team == SHMEM_TEAM_INVALID || xrange < 1)
+        return -1;
+    struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
+    shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
+    shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
+    int total = (int)parent->shape.size;
+    int width = xrange < total ? xrange : total;
+    int failed_count = 0;
+    for (int start = 0; start < total; start += width) {
+        shmem_team_t team;
+        struct split row = {start, 1, start + width <= total ? width : total - start};
+        failed_count += split_strided(parent, row, &x_config, &team, call) != 0;
+        if (team != SHMEM_TEAM_INVALID)
+            *xaxis_team = team;
+    }
+    for (int column = 0; column < width; column++) {
+        shmem_team_t team;
+        struct split split = {column, width, (total - column + width - 1) / width};
+        failed_count += split_strided(parent, split, &y_config, &team, call) != 0;
+        if (team != SHMEM_TEAM_INVALID)
+            *yaxis_team = team;
+    }
+    return failed_count == 0 ? 0 : -1;
+}
+
+QUOIT_API(void, team_destroy, (shmem_team_t team))
+{
+    const char *call = "shmem_team_destroy";
+    QUOIT_JOB_ENTER(call);
+    quoit_check_running(call);
+    if (team == SHMEM_TEAM_INVALID)
+        return;
+    struct quoit_team_slot *slot = quoit_team_of(team, call);
+    if (slot->piece < FIRST_PIECE)
+        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %s, which cannot be destroyed",
+                    slot->piece == WORLD_PIECE ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
+    quoit_coll_sync(slot->state, call); /* nobody is inside any more when the workspace is given to others */
+    quoit_team_delete(slot->state);
+    slot->state = NULL;
+    slot->shape.size = 0;
+    slot->generation++;
+}
+
+/* --- contexts --- */
+
+static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
+{
+    size_t index;
+    uint32_t generation;
+    if (ctx == SHMEM_CTX_INVALID)
+        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is SHMEM_CTX_INVALID, but a context is needed");
+    if (!split_handle((uintptr_t)ctx, QUOIT_CONTEXTS_MAX, &index, &generation) || !quoit_job.contexts)
+        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which is no context", (void *)ctx);
+    struct quoit_ctx_slot *slot = &quoit_job.contexts[index];
+    if (!slot->team || slot->generation != generation)
+        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed or never made", (void *)ctx);
+    return slot;
+}
+
+struct quoit_context *quoit_ctx_of(shmem_ctx_t ctx, const char *call)
+{
+    quoit_check_running(call);
+    return ctx == SHMEM_CTX_DEFAULT ? &quoit_job.fabric->default_context : &find_ctx(ctx, call)->context;
+}
+
+struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char *call)
+{
+    int pe = *pe_inout;
+    quoit_check_running(call);
+    if (ctx == SHMEM_CTX_DEFAULT) {
+        if ((uint32_t)pe >= quoit_job.pe_count)
+            quoit_wrong_pe(call, "pe", pe, quoit_job.pe_count, "the job");
+        return &quoit_job.fabric->default_context;
+    }
+    struct quoit_ctx_slot *slot = find_ctx(ctx, call);
+    if ((uint32_t)pe >= slot->team->shape.size)
+        quoit_wrong_pe(call, "pe", pe, slot->team->shape.size, "the team of ctx");
+    *pe_inout = (int)quoit_team_pe(slot->team, (uint32_t)pe);
+    return &slot->context;
+}
+
+/* The first free slot; slot 0 stands for the default context. */
+static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, shmem_team_t handle)
+{
+    struct quoit_ctx_slot *taken = NULL;
+    pthread_mutex_lock(&table_lock);
+    if (!quoit_job.contexts)
+        quoit_job.contexts = calloc(QUOIT_CONTEXTS_MAX, sizeof *quoit_job.contexts);
+    for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX && !taken; i++) {
+        struct quoit_ctx_slot *slot = &quoit_job.contexts[i];
+        if (slot->team)
+            continue;
+        quoit_context_init(&slot->context, (uint32_t)i);
+        slot->team = team;
+        slot->team_handle = handle;
+        taken = slot;
+    }
+    pthread_mutex_unlock(&table_lock);
+    return taken;
+}
+
+static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
+{
+    const long known = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE;
+    quoit_check_running(call);
+    quoit_check_private(ctx, sizeof *ctx, "ctx", call);
+    *ctx = SHMEM_CTX_INVALID;
+    if ((options & ~known) != 0)
+        quoit_wrong(QUOIT_WRONG_CHOICE, call,
+                    "options is %ld, but only SHMEM_CTX_SERIALIZED, _PRIVATE and _NOSTORE exist", options);
+    if (team == SHMEM_TEAM_INVALID)
+        return -1;
+    struct quoit_ctx_slot *slot = take_ctx_slot(quoit_team_of(team, call), team);
+    if (!slot)
+        return -1;
+    *ctx = (shmem_ctx_t)handle_of((size_t)(slot - quoit_job.contexts), slot->generation);
+    return 0;
+}
+
+QUOIT_API(int, ctx_create, (long options, shmem_ctx_t *ctx))
+{
+    return create_ctx(SHMEM_TEAM_WORLD, options, ctx, "shmem_ctx_create");
+}
+
+QUOIT_API(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t *ctx))
+{
+    return create_ctx(team, options, ctx, "shmem_team_create_ctx");
+}
+
+QUOIT_API(void, ctx_destroy, (shmem_ctx_t ctx))
+{
+    const char *call = "shmem_ctx_destroy";
+    QUOIT_JOB_ENTER(call);
+    quoit_check_running(call);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    if (ctx == SHMEM_CTX_DEFAULT)
+        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
+    struct quoit_ctx_slot *slot = find_ctx(ctx, call);
+    quoit_fabric_quiet(quoit_job.fabric, &slot->context);
+    pthread_mutex_lock(&table_lock);
+    slot->team = NULL;
+    slot->generation++;
+    pthread_mutex_unlock(&table_lock);
+}
+
+QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
+{
+    const char *call = "shmem_ctx_get_team";
+    quoit_check_running(call);
+    quoit_check_private(team, sizeof *team, "team", call);
+    *team = SHMEM_TEAM_INVALID;
+    if (ctx == SHMEM_CTX_INVALID)
+        return -1;
+    *team = ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD : find_ctx(ctx, call)->team_handle;
+    return 0;
+}
+
+QUOIT_API(void, ctx_session_start,
+          (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask))
+{
+    quoit_ctx_of(ctx, "shmem_ctx_session_start");
+    (void)options; /* hints, of which none makes a difference here */
+    (void)config;
+    (void)config_mask;
+}
+
+QUOIT_API(void, ctx_session_stop, (shmem_ctx_t ctx))
+{
+    quoit_ctx_of(ctx, "shmem_ctx_session_stop");
+}
+
+void quoit_handles_quiet(void)
+{
+    for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
+        if (quoit_job.contexts[i].team)
+            quoit_fabric_quiet(quoit_job.fabric, &quoit_job.contexts[i].context);
+}
+
+void quoit_handles_end(void)
+{
+    for (size_t i = 1; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
+        quoit_team_delete(quoit_job.teams[i].state);
+    free(quoit_job.teams);
+    free(quoit_job.contexts);
+    quoit_job.teams = NULL;
+    quoit_job.contexts = NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* handle.h - contexts and teams behind their handles.
+ *
+ * A handle is index + 1 in the low QUOIT_HANDLE_BITS bits and above them a generation that changes when the slot is
+ * given back, so that a handle used after its destruction is found. Slot 0 of contexts is the default context; slots 0
+ * and 1 of teams are SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED.
+ *
+ * Threads: any; making and destroying is serialized inside. Errors: a handle that is not valid ends the job.
+ */
+#ifndef QUOIT_SHMEM_HANDLE_H
+#define QUOIT_SHMEM_HANDLE_H
+
+#include "shmem/api.h"
+
+#define QUOIT_HANDLE_BITS  16
+#define QUOIT_CONTEXTS_MAX 1024
+#define QUOIT_TEAMS_MAX    256
+
+struct quoit_team_slot {
+    struct quoit_team_state *state; /* NULL: free, or SHARED before its first use */
+    struct quoit_team_shape shape;
+    uint32_t piece;
+    uint32_t generation;
+    uint32_t rank; /* of this PE */
+    shmem_team_config_t config;
+};
+
+struct quoit_ctx_slot {
+    struct quoit_context context;
+    const struct quoit_team_slot *team; /* NULL: free */
+    shmem_team_t team_handle;
+    uint32_t generation;
+};
+
+/* The context of a handle and, in *pe_inout, the PE of the world that its team's PE is. */
+struct quoit_context *quoit_ctx_of(shmem_ctx_t ctx, const char *call);
+struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char *call);
+
+/* The team of a handle. SHMEM_TEAM_INVALID is a mistake here. */
+struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call);
+/* The same with the machinery for collectives there. */
+struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char *call);
+
+/* The PE of the world that is `rank` in the team. */
+static inline uint32_t quoit_team_pe(const struct quoit_team_slot *team, uint32_t rank)
+{
+    return team->shape.start + rank * team->shape.stride;
+}
+
+/* Completes all contexts; then gives back what contexts and teams hold. Part of finalize. */
+void quoit_handles_quiet(void);
+void quoit_handles_end(void);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
+ * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
+#include "base/assert.h"
+#include "shmem/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GROW_BYTES  (1u << 20)  /* the heap grows by multiples of this */
+#define SPARE_BYTES (64u << 20) /* left to the rest of the machine */
+#define MAP_ALIGN   4096u       /* what any mapping of the heap is aligned to */
+
+/* One call on all PEs: its arguments folded to 31 bits, to find PEs that call with different ones. */
+struct same {
+    const char *call;
+    uint32_t fold;
+};
+
+static struct same same_of(const char *call, uint64_t a, uint64_t b)
+{
+    uint64_t mix = 0;
+    for (const char *c = call; *c; c++)
+        mix = (mix ^ (uint8_t)*c) * 0x100000001b3u;
+    mix = (mix ^ a) * 0x9e3779b97f4a7c15u;
+    mix = (mix ^ (mix >> 29) ^ b) * 0xbf58476d1ce4e5b9u;
+    return (struct same){call, (uint32_t)(mix >> 33)};
+}
+
+/* Each PE gives its fold and the fold's complement: where the OR has a bit in both, two PEs differ. The highest bit
+ * says that a PE failed. Includes a sync of all PEs. */
+static bool any_failed(struct same same, bool is_failed)
+{
+    const uint64_t mask = (1u << 31) - 1;
+    uint64_t all = quoit_coll_agree(quoit_job.world,
+                                    same.fold | ((~same.fold & mask) << 31) | (uint64_t)is_failed << 63, same.call);
+    if ((all & (all >> 31) & mask) != 0)
+        quoit_wrong(QUOIT_WRONG_COLLECTIVE, same.call,
+                    "PEs called it with different arguments, or other routines of the heap at the same time; all PEs "
+                    "call it together with the same arguments");
+    return all >> 63;
+}
+
+static void barrier(struct same same)
+{
+    quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+    any_failed(same, false);
+}
+
+/* A number from a file of one line or "name: number kB" lines; UINT64_MAX if it is not there. */
+static uint64_t read_number(const char *path, const char *format)
+{
+    FILE *file = fopen(path, "re");
+    char line[128];
+    uint64_t value = UINT64_MAX;
+    unsigned long long number;
+    while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
+        if (sscanf(line, format, &number) == 1)
+            value = number;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* What this process could still take: of the machine, and of its control group where that has a limit. */
+static uint64_t available_bytes(void)
+{
+    uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %llu kB");
+    uint64_t machine = kib == UINT64_MAX ? UINT64_MAX : kib << 10;
+    uint64_t most = read_number("/sys/fs/cgroup/memory.max", "%llu");
+    uint64_t used = read_number("/sys/fs/cgroup/memory.current", "%llu");
+    uint64_t group = most == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : most - (used < most ? used : most);
+    return machine < group ? machine : group;
+}
+
+/* All PEs grow at once, and emulated hosts share one machine. */
+static bool is_room(uint64_t more_bytes)
+{
+    uint64_t all;
+    return !__builtin_mul_overflow(more_bytes, (uint64_t)quoit_job.pe_count, &all) &&
+           !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= available_bytes();
+}
+
+static bool take_pages(uint64_t from, uint64_t to)
+{
+    const struct quoit_boot *boot = &quoit_job.boot;
+    uint64_t heap = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
+    int error;
+    do
+        error = posix_fallocate(boot->memory_fd, (off_t)(heap + from), (off_t)(to - from));
+    while (error == EINTR);
+    return error == 0;
+}
+
+/* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */
+static bool grow(struct same same)
+{
+    uint64_t used = quoit_heap_used_bytes(quoit_job.allocator);
+    uint64_t limit = quoit_job.boot.layout.shape.heap_bytes;
+    uint64_t from = quoit_job.heap.bytes;
+    if (used <= from)
+        return true;
+    uint64_t to = (used + used / 8 + GROW_BYTES - 1) / GROW_BYTES * GROW_BYTES;
+    if (to > limit)
+        to = limit;
+    if (any_failed(same, !is_room(to - from)) || any_failed(same, !take_pages(from, to)))
+        return false;
+    quoit_job.heap.bytes = to;
+    return true;
+}
+
+static uint64_t offset_of_block(const void *ptr, const char *call)
+{
+    uint64_t offset = (uintptr_t)ptr - quoit_job.heap.base;
+    uint64_t start, bytes;
+    if (quoit_heap_block_bytes(quoit_job.allocator, offset) != 0)
+        return offset;
+    if (offset < quoit_job.heap.bytes && quoit_heap_find(quoit_job.allocator, offset, &start, &bytes))
+        quoit_wrong(QUOIT_WRONG_BLOCK, call,
+                    "ptr is %p, which is %llu bytes into a block of %llu bytes; its beginning is needed", ptr,
+                    (unsigned long long)(offset - start), (unsigned long long)bytes);
+    if (offset < quoit_job.heap.bytes)
+        quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is no block now; freed twice?", ptr);
+    quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
+}
+
+/* A new block, or NULL on all PEs. Ends before the barrier. */
+static void *take(size_t bytes, size_t align, struct same same)
+{
+    if (align > MAP_ALIGN && any_failed(same, quoit_job.heap.base % align != 0))
+        return NULL;
+    if (bytes > quoit_job.boot.layout.shape.heap_bytes)
+        return NULL;
+    uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes, align);
+    if (offset == QUOIT_HEAP_NONE)
+        return NULL;
+    if (!grow(same)) {
+        quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+        return NULL;
+    }
+    return (char *)quoit_job.heap.base + offset;
+}
+
+static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const char *call)
+{
+    quoit_check_running(call);
+    if (bytes == 0)
+        return NULL;
+    struct same same = same_of(call, bytes, align);
+    void *block = take(bytes, align, same);
+    if (block && is_zeroed)
+        memset(block, 0, bytes);
+    barrier(same);
+    return block;
+}
+
+static void give(void *ptr, const char *call)
+{
+    quoit_check_running(call);
+    if (!ptr)
+        return;
+    uint64_t offset = offset_of_block(ptr, call);
+    barrier(same_of(call, offset, 0));
+    quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+}
+
+static void *resize(void *ptr, size_t bytes, const char *call)
+{
+    quoit_check_running(call);
+    if (!ptr)
+        return take_with_barrier(bytes, 1, false, call);
+    if (bytes == 0) {
+        give(ptr, call);
+        return NULL;
+    }
+    uint64_t offset = offset_of_block(ptr, call);
+    uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset);
+    struct same same = same_of(call, offset, bytes);
+    barrier(same);
+    void *block = NULL;
+    if (quoit_heap_resize(quoit_job.allocator, offset, bytes) == QUOIT_OK) {
+        if (grow(same))
+            block = ptr;
+        else
+            quoit_assert(quoit_heap_resize(quoit_job.allocator, offset, before) == QUOIT_OK);
+    } else {
+        block = take(bytes, 1, same);
+        if (block) {
+            memcpy(block, ptr, before < bytes ? before : bytes);
+            quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+        }
+    }
+    barrier(same);
+    return block;
+}
+
+static void *take_aligned(size_t alignment, size_t bytes, const char *call)
+{
+    quoit_check_running(call);
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
+        quoit_wrong(QUOIT_WRONG_ALIGNMENT, call, "alignment is %zu, but a power of two of at least %zu is needed",
+                    alignment, sizeof(void *));
+    return take_with_barrier(bytes, alignment, false, call);
+}
+
+QUOIT_API(void *, malloc, (size_t size))
+{
+    QUOIT_JOB_ENTER("shmem_malloc");
+    return take_with_barrier(size, 1, false, "shmem_malloc");
+}
+
+QUOIT_API(void *, calloc, (size_t count, size_t size))
+{
+    size_t bytes;
+    QUOIT_JOB_ENTER("shmem_calloc");
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX / 2; /* more than any heap holds: NULL on all PEs */
+    return take_with_barrier(bytes, 1, true, "shmem_calloc");
+}
+
+QUOIT_API(void *, align, (size_t alignment, size_t size))
+{
+    QUOIT_JOB_ENTER("shmem_align");
+    return take_aligned(alignment, size, "shmem_align");
+}
+
+QUOIT_API(void *, malloc_with_hints, (size_t size, long hints))
+{
+    const char *call = "shmem_malloc_with_hints";
+    QUOIT_JOB_ENTER(call);
+    if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE)) != 0)
+        quoit_wrong(QUOIT_WRONG_CHOICE, call,
+                    "hints is %ld, but only SHMEM_MALLOC_ATOMICS_REMOTE and SHMEM_MALLOC_SIGNAL_REMOTE exist", hints);
+    return take_with_barrier(size, 1, false, call);
+}
+
+QUOIT_API(void *, realloc, (void *ptr, size_t size))
+{
+    QUOIT_JOB_ENTER("shmem_realloc");
+    return resize(ptr, size, "shmem_realloc");
+}
+
+QUOIT_API(void, free, (void *ptr))
+{
+    QUOIT_JOB_ENTER("shmem_free");
+    give(ptr, "shmem_free");
+}
+
+void *shmalloc(size_t size)
+{
+    QUOIT_JOB_ENTER("shmalloc");
+    return take_with_barrier(size, 1, false, "shmalloc");
+}
+
+void *shmemalign(size_t alignment, size_t size)
+{
+    QUOIT_JOB_ENTER("shmemalign");
+    return take_aligned(alignment, size, "shmemalign");
+}
+
+void *shrealloc(void *ptr, size_t size)
+{
+    QUOIT_JOB_ENTER("shrealloc");
+    return resize(ptr, size, "shrealloc");
+}
+
+void shfree(void *ptr)
+{
+    QUOIT_JOB_ENTER("shfree");
+    give(ptr, "shfree");
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fence and quiet. */
+#include "shmem/check.h"
+#include "shmem/handle.h"
+
+QUOIT_API(void, fence, (void))
+{
+    quoit_check_running("shmem_fence");
+    QUOIT_JOB_ENTER("shmem_fence");
+    quoit_fabric_fence(quoit_job.fabric, &quoit_job.fabric->default_context);
+}
+
+QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
+{
+    QUOIT_JOB_ENTER("shmem_ctx_fence");
+    struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_fence");
+    quoit_fabric_fence(quoit_job.fabric, context);
+}
+
+QUOIT_API(void, quiet, (void))
+{
+    quoit_check_running("shmem_quiet");
+    QUOIT_JOB_ENTER("shmem_quiet");
+    quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+}
+
+QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
+{
+    QUOIT_JOB_ENTER("shmem_ctx_quiet");
+    struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_quiet");
+    quoit_fabric_quiet(quoit_job.fabric, context);
+}
+
+/* Completes all PEs, which includes those asked for. */
+static void pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes, const char *call)
+{
+    struct quoit_context *context = quoit_ctx_of(ctx, call);
+    quoit_check_private(target_pes, npes, "target_pes", call);
+    for (size_t i = 0; i < npes; i++) {
+        int pe = target_pes[i];
+        quoit_ctx_reach(ctx, &pe, call);
+    }
+    if (npes != 0)
+        quoit_fabric_quiet(quoit_job.fabric, context);
+}
+
+QUOIT_API(void, pe_quiet, (const int *target_pes, size_t npes))
+{
+    QUOIT_JOB_ENTER("shmem_pe_quiet");
+    pe_quiet(SHMEM_CTX_DEFAULT, target_pes, npes, "shmem_pe_quiet");
+}
+
+QUOIT_API(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int *target_pes, size_t npes))
+{
+    QUOIT_JOB_ENTER("shmem_ctx_pe_quiet");
+    pe_quiet(ctx, target_pes, npes, "shmem_ctx_pe_quiet");
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Put-with-signal and the operations on signals. A signal is changed by atomics alone. */
+#include "shmem/fast.h"
+
+#include <stdatomic.h>
+
+static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                       uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
+{
+    struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_check_private(source, target.bytes, "source", call);
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
+        quoit_wrong(QUOIT_WRONG_CHOICE, call,
+                    "sig_op is %d, but SHMEM_SIGNAL_SET (%d) or SHMEM_SIGNAL_ADD (%d) is "
+                    "needed",
+                    sig_op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
+    quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", call);
+    struct quoit_signal update = {
+        .offset = quoit_check_symmetric(sig_addr, sizeof *sig_addr, "sig_addr", call),
+        .value = signal,
+        .op = sig_op == SHMEM_SIGNAL_SET ? QUOIT_AMO_SET : QUOIT_AMO_ADD,
+    };
+    quoit_fabric_put_signal(quoit_job.fabric, target.context, target.offset, source, target.bytes, &update, target.pe,
+                            is_nbi);
+}
+
+#define PUT_SIGNAL(NAME, T, BYTES, IS_NBI)                                                                             \
+    QUOIT_API(void, NAME,                                                                                              \
+              (T * dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe))     \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_" #NAME);                                                                               \
+        put_signal(SHMEM_CTX_DEFAULT, dest, source, nelems, BYTES, sig_addr, signal, sig_op, pe, IS_NBI,               \
+                   "shmem_" #NAME);                                                                                    \
+    }                                                                                                                  \
+    QUOIT_API(void, ctx_##NAME,                                                                                        \
+              (shmem_ctx_t ctx, T * dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,         \
+               int sig_op, int pe))                                                                                    \
+    {                                                                                                                  \
+        QUOIT_JOB_ENTER("shmem_ctx_" #NAME);                                                                           \
+        put_signal(ctx, dest, source, nelems, BYTES, sig_addr, signal, sig_op, pe, IS_NBI, "shmem_ctx_" #NAME);        \
+    }
+#define X(N, T)                                                                                                        \
+    PUT_SIGNAL(N##_put_signal, T, sizeof(T), false)                                                                    \
+    PUT_SIGNAL(N##_put_signal_nbi, T, sizeof(T), true)
+QUOIT_RMA_TYPES(X)
+#undef X
+#define X(BITS, BYTES)                                                                                                 \
+    PUT_SIGNAL(put##BITS##_signal, void, BYTES, false)                                                                 \
+    PUT_SIGNAL(put##BITS##_signal_nbi, void, BYTES, true)
+QUOIT_RMA_SIZES(X)
+#undef X
+PUT_SIGNAL(putmem_signal, void, 1, false)
+PUT_SIGNAL(putmem_signal_nbi, void, 1, true)
+
+QUOIT_API(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe))
+{
+    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, signal, pe, "shmem_signal_add");
+}
+QUOIT_API(void, ctx_signal_add, (shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe))
+{
+    quoit_amo(ctx, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, signal, pe, "shmem_ctx_signal_add");
+}
+QUOIT_API(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe))
+{
+    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, signal, pe, "shmem_signal_set");
+}
+QUOIT_API(void, ctx_signal_set, (shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe))
+{
+    quoit_amo(ctx, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, signal, pe, "shmem_ctx_signal_set");
+}
+
+QUOIT_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
+{
+    quoit_check_running("shmem_signal_fetch");
+    quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", "shmem_signal_fetch");
+    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shmem/wrong.h"
+#include "shmem/api.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUESS_BYTES 256
+
+void quoit_wrong(enum quoit_wrong code, const char *call, const char *format, ...)
+{
+    char reason[QUOIT_BOOT_TEXT_BYTES - 128];
+    char text[QUOIT_BOOT_TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    snprintf(text, sizeof text, "%s: %s [Q%04d]", call, reason, (int)code);
+    struct quoit_boot alone = {.socket_fd = -1};
+    quoit_boot_abort(quoit_job.state == QUOIT_JOB_NEW ? &alone : &quoit_job.boot, 1, text);
+}
+
+void quoit_wrong_state(const char *call)
+{
+    if (quoit_job.state == QUOIT_JOB_FINALIZED)
+        quoit_wrong(QUOIT_WRONG_AFTER_FINALIZE, call,
+                    "called after shmem_finalize; nothing of OpenSHMEM is allowed then");
+    quoit_wrong(QUOIT_WRONG_BEFORE_INIT, call, "called before shmem_init; call shmem_init first in main");
+}
+
+void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_count, const char *of_what)
+{
+    if (pe_count == 1)
+        quoit_wrong(QUOIT_WRONG_PE, call, "%s is %d, but %s has 1 PE (0)", argument, pe, of_what);
+    quoit_wrong(QUOIT_WRONG_PE, call, "%s is %d, but %s has %u PEs (0..%u)", argument, pe, of_what, pe_count,
+                pe_count - 1);
+}
+
+/* The line of /proc/self/maps that holds `address`: its rights and name. False if nothing is mapped there. */
+static int find_mapping(uintptr_t address, char rights_out[8], char *name_out, size_t name_bytes)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    int is_found = 0;
+    while (maps && !is_found && fgets(line, sizeof line, maps)) {
+        uintptr_t start, end;
+        char rights[8] = "", path[GUESS_BYTES] = "";
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %255s", &start, &end, rights, path) < 3)
+            continue;
+        if (address >= start && address < end) {
+            memcpy(rights_out, rights, sizeof rights);
+            snprintf(name_out, name_bytes, "%s", path);
+            is_found = 1;
+        }
+    }
+    if (maps)
+        fclose(maps);
+    return is_found;
+}
+
+/* What an address that is not symmetric may be. Addresses near the frame of this very call are the thread's stack. */
+static void guess(const void *address, char *guess_out)
+{
+    uintptr_t at = (uintptr_t)address;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    char rights[8], name[GUESS_BYTES];
+    if (!find_mapping(at, rights, name, sizeof name))
+        snprintf(guess_out, GUESS_BYTES, "nothing is mapped there; a wild pointer?");
+    else if (strncmp(name, "[stack", 6) == 0 || (at > here && at - here < (8u << 20) && name[0] == '\0'))
+        snprintf(guess_out, GUESS_BYTES, "a stack variable?");
+    else if (strcmp(name, "[heap]") == 0 || name[0] == '\0')
+        snprintf(guess_out, GUESS_BYTES, "memory from malloc? shmem_malloc gives symmetric memory");
+    else if (strstr(name, ".so"))
+        snprintf(guess_out, GUESS_BYTES,
+                 "a variable of the shared library %.160s? only the program's own are symmetric",
+                 strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+    else if (rights[1] != 'w')
+        snprintf(guess_out, GUESS_BYTES, "a constant or code of the program?");
+    else
+        snprintf(guess_out, GUESS_BYTES, "it lies in %.160s", name);
+}
+
+/* The block nearest to an offset of the heap, in words. */
+static void describe_block(uint64_t offset, char *text_out)
+{
+    uint64_t start, bytes;
+    if (quoit_heap_find(quoit_job.allocator, offset, &start, &bytes))
+        snprintf(text_out, GUESS_BYTES, "it is %" PRIu64 " bytes into a block of %" PRIu64 " bytes", offset - start,
+                 bytes);
+    else
+        snprintf(text_out, GUESS_BYTES, "it is in no block that shmem_malloc gave");
+}
+
+void quoit_wrong_address(const char *call, const char *argument, const void *address, size_t bytes)
+{
+    char what[GUESS_BYTES];
+    uint64_t in_heap = (uintptr_t)address - quoit_job.heap.base;
+    uint64_t in_data = (uintptr_t)address - quoit_job.data.base;
+    uint64_t limit = quoit_job.boot.layout.shape.heap_bytes;
+    if (!address)
+        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but a symmetric address is needed", argument);
+    if (in_heap < quoit_job.heap.bytes) {
+        describe_block(in_heap, what);
+        quoit_wrong(QUOIT_WRONG_ADDRESS, call,
+                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the symmetric heap; %s", argument,
+                    address, bytes, (uint64_t)bytes - (quoit_job.heap.bytes - in_heap), what);
+    }
+    if (in_heap < limit)
+        quoit_wrong(QUOIT_WRONG_ADDRESS, call,
+                    "%s %p lies %" PRIu64 " bytes past the end of the symmetric heap, of which %" PRIu64
+                    " bytes are in use",
+                    argument, address, in_heap - quoit_heap_used_bytes(quoit_job.allocator),
+                    quoit_heap_used_bytes(quoit_job.allocator));
+    if (in_data < quoit_job.data.bytes)
+        quoit_wrong(QUOIT_WRONG_ADDRESS, call,
+                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the program's global variables",
+                    argument, address, bytes, (uint64_t)bytes - (quoit_job.data.bytes - in_data));
+    guess(address, what);
+    quoit_wrong(QUOIT_WRONG_ADDRESS, call, "%s %p is not a symmetric address (%s)", argument, address, what);
+}
