@@ -8,6 +8,8 @@
  * Growth: used_bytes() tells how far from the start blocks reach; the caller makes that much of the region usable
  * before it hands out a block. Freed space is merged with its neighbours at once.
  *
+ * Cost: take, give, resize and block_bytes take constant expected time, whatever the number of blocks; find walks all.
+ *
  * Threads: one at a time. Errors: no room is QUOIT_HEAP_NONE. A free of what is no block is INVALID.
  */
 #ifndef QUOIT_HEAP_HEAP_H
@@ -25,17 +27,20 @@ struct quoit_heap;
 
 /* NULL when the process is out of memory. limit_bytes is a multiple of QUOIT_HEAP_ALIGN. */
 struct quoit_heap *quoit_heap_new(uint64_t limit_bytes);
+/* NULL is allowed. */
 void quoit_heap_delete(struct quoit_heap *heap);
 
 /* The offset of a new block of at least `bytes` (>0), aligned to `align` (a power of two; less than QUOIT_HEAP_ALIGN
  * means that), or QUOIT_HEAP_NONE. */
 uint64_t quoit_heap_take(struct quoit_heap *heap, uint64_t bytes, uint64_t align);
+/* INVALID, and nothing changes, if no block starts at `offset`. */
 QUOIT_MUST_USE enum quoit_status quoit_heap_give(struct quoit_heap *heap, uint64_t offset);
-/* Changes the size in place if it can; false leaves the block as it was. */
+/* Changes the size (>0) in place. FULL if there is no room behind the block, INVALID if there is no such block; both
+ * leave everything as it was. */
 QUOIT_MUST_USE enum quoit_status quoit_heap_resize(struct quoit_heap *heap, uint64_t offset, uint64_t bytes);
 /* The size that was asked for of the block starting at offset; 0 if there is none. */
 uint64_t quoit_heap_block_bytes(const struct quoit_heap *heap, uint64_t offset);
-/* The block that `offset` lies in, for messages: its start and size; false if none. */
+/* The block that `offset` lies in, for messages: its start and size; 0 if none. */
 int quoit_heap_find(const struct quoit_heap *heap, uint64_t offset, uint64_t *start_out, uint64_t *bytes_out);
 /* One past the end of the last block in use. */
 uint64_t quoit_heap_used_bytes(const struct quoit_heap *heap);

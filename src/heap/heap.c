@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A two-level segregated fit. Free blocks hang in lists by size class: a power of two, divided into SPLIT_COUNT steps;
+ * bitmaps tell which lists have blocks, so a fitting class is found by two bit scans. Records of blocks lie in a
+ * growing table and name one another by index; 0 is nobody. Blocks of all kinds form one list in order of offset, which
+ * gives merging, and blocks in use are found by a hash of their offset. */
+#include "heap/heap.h"
+#include "base/assert.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIT              QUOIT_HEAP_ALIGN
+#define SPLIT_LOG2        4
+#define SPLIT_COUNT       (1u << SPLIT_LOG2)
+#define POWER_COUNT       60 /* of two, of sizes counted in units: all that 64 bits hold */
+#define RECORDS_AT_START  64
+#define BUCKETS_AT_START  64
+#define RECORDS_A_CALL    2 /* the most that one call adds: before and behind a new block */
+#define NEAR_MISSES_TRIED 4 /* blocks of the request's own class looked at before a larger class is split */
+
+struct record {
+    uint64_t offset;
+    uint64_t extent;      /* bytes, a multiple of UNIT */
+    uint64_t asked_bytes; /* 0: free */
+    uint32_t before;      /* in order of offset */
+    uint32_t behind;
+    uint32_t previous; /* free: in the list of its class. In use: unused */
+    uint32_t next;     /* free: likewise. In use: in its hash bucket. Spare record: the next spare one */
+};
+
+struct quoit_heap {
+    uint64_t limit_bytes;
+    struct record *records; /* [record_limit]; 0 is nobody */
+    uint32_t record_limit;
+    uint32_t spare; /* first spare record */
+    uint32_t spare_count;
+    uint32_t first; /* block at offset 0 */
+    uint32_t last;
+    uint32_t *buckets; /* [bucket_count], a power of two */
+    uint32_t bucket_count;
+    uint32_t used_count;
+    uint64_t powers;              /* bit: some class of this power has blocks */
+    uint32_t splits[POWER_COUNT]; /* bit: the class has blocks */
+    uint32_t classes[POWER_COUNT][SPLIT_COUNT];
+};
+
+struct class
+{
+    uint32_t power;
+    uint32_t split;
+};
+
+/* The class that a free block of this extent hangs in: it holds blocks of at least its first extent. */
+static struct class class_of(uint64_t extent)
+{
+    uint64_t units = extent / UNIT;
+    if (units < SPLIT_COUNT)
+        return (struct class){0, (uint32_t)units};
+    uint32_t log2 = 63 - (uint32_t)__builtin_clzll(units);
+    return (struct class){log2 - SPLIT_LOG2 + 1, (uint32_t)(units >> (log2 - SPLIT_LOG2)) & (SPLIT_COUNT - 1)};
+}
+
+/* The lowest class all of whose blocks have at least this extent. */
+static struct class class_above(uint64_t extent)
+{
+    uint64_t units = extent / UNIT;
+    if (units >= SPLIT_COUNT)
+        units += (1ull << (63 - __builtin_clzll(units) - SPLIT_LOG2)) - 1;
+    return class_of(units * UNIT);
+}
+
+static void hang_free(struct quoit_heap *heap, uint32_t index)
+{
+    struct record *record = &heap->records[index];
+    struct class class = class_of(record->extent);
+    uint32_t *head = &heap->classes[class.power][class.split];
+    record->asked_bytes = 0;
+    record->previous = 0;
+    record->next = *head;
+    if (*head)
+        heap->records[*head].previous = index;
+    *head = index;
+    heap->powers |= 1ull << class.power;
+    heap->splits[class.power] |= 1u << class.split;
+}
+
+static void unhang_free(struct quoit_heap *heap, uint32_t index)
+{
+    struct record *record = &heap->records[index];
+    struct class class = class_of(record->extent);
+    if (record->next)
+        heap->records[record->next].previous = record->previous;
+    if (record->previous) {
+        heap->records[record->previous].next = record->next;
+        return;
+    }
+    uint32_t *head = &heap->classes[class.power][class.split];
+    quoit_assert(*head == index);
+    *head = record->next;
+    if (*head)
+        return;
+    heap->splits[class.power] &= ~(1u << class.split);
+    if (heap->splits[class.power] == 0)
+        heap->powers &= ~(1ull << class.power);
+}
+
+static uint32_t bucket_of(const struct quoit_heap *heap, uint64_t offset)
+{
+    return (uint32_t)((offset / UNIT * 0x9e3779b97f4a7c15u) >> 32) & (heap->bucket_count - 1);
+}
+
+static void hash_in(struct quoit_heap *heap, uint32_t index)
+{
+    uint32_t *head = &heap->buckets[bucket_of(heap, heap->records[index].offset)];
+    heap->records[index].next = *head;
+    *head = index;
+}
+
+static void hash_out(struct quoit_heap *heap, uint32_t index)
+{
+    uint32_t *at = &heap->buckets[bucket_of(heap, heap->records[index].offset)];
+    while (*at != index)
+        at = &heap->records[*at].next;
+    *at = heap->records[index].next;
+}
+
+static uint32_t hash_find(const struct quoit_heap *heap, uint64_t offset)
+{
+    uint32_t index = heap->buckets[bucket_of(heap, offset)];
+    while (index && heap->records[index].offset != offset)
+        index = heap->records[index].next;
+    return index;
+}
+
+static void add_spares(struct quoit_heap *heap, uint32_t from)
+{
+    for (uint32_t i = heap->record_limit; i-- > from;) {
+        heap->records[i].next = heap->spare;
+        heap->spare = i;
+        heap->spare_count++;
+    }
+}
+
+/* Makes sure that the next call has records and a roomy hash. On false nothing changed. */
+static bool make_room(struct quoit_heap *heap)
+{
+    if (heap->spare_count < RECORDS_A_CALL) {
+        uint32_t old_limit = heap->record_limit;
+        if (old_limit > UINT32_MAX / 2)
+            return false;
+        struct record *records = realloc(heap->records, sizeof *records * 2 * old_limit);
+        if (!records)
+            return false;
+        heap->records = records;
+        heap->record_limit = 2 * old_limit;
+        memset(records + old_limit, 0, sizeof *records * old_limit);
+        add_spares(heap, old_limit);
+    }
+    if (heap->used_count >= heap->bucket_count && heap->bucket_count <= UINT32_MAX / 4) {
+        uint32_t *buckets = calloc(2 * (size_t)heap->bucket_count, sizeof *buckets);
+        if (!buckets)
+            return false;
+        free(heap->buckets);
+        heap->buckets = buckets;
+        heap->bucket_count *= 2;
+        for (uint32_t i = heap->first; i; i = heap->records[i].behind)
+            if (heap->records[i].asked_bytes)
+                hash_in(heap, i);
+    }
+    return true;
+}
+
+/* Cuts a block after `extent` bytes; what is left becomes a free block of its own behind it. */
+static void cut(struct quoit_heap *heap, uint32_t index, uint64_t extent)
+{
+    struct record *record = &heap->records[index];
+    uint32_t rest = heap->spare;
+    quoit_assert(rest != 0);
+    heap->spare = heap->records[rest].next;
+    heap->spare_count--;
+    heap->records[rest] = (struct record){.offset = record->offset + extent,
+                                          .extent = record->extent - extent,
+                                          .before = index,
+                                          .behind = record->behind};
+    if (record->behind)
+        heap->records[record->behind].before = rest;
+    else
+        heap->last = rest;
+    record->behind = rest;
+    record->extent = extent;
+}
+
+/* The block behind `index`, in no list any more, becomes a part of it. */
+static void swallow_behind(struct quoit_heap *heap, uint32_t index)
+{
+    struct record *record = &heap->records[index];
+    uint32_t gone = record->behind;
+    record->extent += heap->records[gone].extent;
+    record->behind = heap->records[gone].behind;
+    if (record->behind)
+        heap->records[record->behind].before = index;
+    else
+        heap->last = index;
+    heap->records[gone].next = heap->spare;
+    heap->spare = gone;
+    heap->spare_count++;
+}
+
+static bool is_free(const struct quoit_heap *heap, uint32_t index)
+{
+    return index != 0 && heap->records[index].asked_bytes == 0;
+}
+
+/* Makes a block free, as one with its free neighbours. */
+static void release(struct quoit_heap *heap, uint32_t index)
+{
+    uint32_t before = heap->records[index].before, behind = heap->records[index].behind;
+    if (is_free(heap, behind)) {
+        unhang_free(heap, behind);
+        swallow_behind(heap, index);
+    }
+    if (is_free(heap, before)) {
+        unhang_free(heap, before);
+        swallow_behind(heap, before);
+        index = before;
+    }
+    hang_free(heap, index);
+}
+
+static uint64_t round_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) & ~(align - 1);
+}
+
+static bool fits(const struct record *record, uint64_t extent, uint64_t align)
+{
+    uint64_t gap = round_up(record->offset, align) - record->offset;
+    return gap < record->extent && extent <= record->extent - gap;
+}
+
+/* The first of up to `try_count` blocks of a class that fits; 0: none. */
+static uint32_t find_in_class(const struct quoit_heap *heap, struct class class, uint64_t extent, uint64_t align,
+                              uint32_t try_count)
+{
+    uint32_t index = heap->classes[class.power][class.split];
+    for (; index && try_count > 0; index = heap->records[index].next, try_count--)
+        if (fits(&heap->records[index], extent, align))
+            return index;
+    return 0;
+}
+
+/* The lowest class from `class` on that has blocks; false: none. */
+static bool find_class(const struct quoit_heap *heap, struct class *class)
+{
+    if (class->power >= POWER_COUNT)
+        return false;
+    uint32_t splits = heap->splits[class->power] & (UINT32_MAX << class->split);
+    if (splits == 0) {
+        uint64_t powers = heap->powers & (UINT64_MAX << class->power << 1);
+        if (powers == 0)
+            return false;
+        class->power = (uint32_t)__builtin_ctzll(powers);
+        splits = heap->splits[class->power];
+    }
+    class->split = (uint32_t)__builtin_ctz(splits);
+    return true;
+}
+
+/* A free block that holds `extent` aligned bytes. First a look at a few that are hardly too large, then any of a class
+ * where all fit; only when there is none are all of the classes between walked, so that nothing is refused that fits.
+ */
+static uint32_t find_fit(const struct quoit_heap *heap, uint64_t extent, uint64_t align)
+{
+    uint32_t index = find_in_class(heap, class_of(extent), extent, align, NEAR_MISSES_TRIED);
+    if (index)
+        return index;
+    struct class class = class_above(extent + align - UNIT);
+    if (find_class(heap, &class))
+        return heap->classes[class.power][class.split];
+    class = class_of(extent);
+    while (find_class(heap, &class)) {
+        index = find_in_class(heap, class, extent, align, UINT32_MAX);
+        if (index)
+            return index;
+        if (++class.split == SPLIT_COUNT)
+            class = (struct class){class.power + 1, 0};
+    }
+    return 0;
+}
+
+struct quoit_heap *quoit_heap_new(uint64_t limit_bytes)
+{
+    quoit_assert(limit_bytes % UNIT == 0);
+    struct quoit_heap *heap = calloc(1, sizeof *heap);
+    if (!heap)
+        return NULL;
+    heap->limit_bytes = limit_bytes;
+    heap->record_limit = RECORDS_AT_START;
+    heap->bucket_count = BUCKETS_AT_START;
+    heap->records = calloc(heap->record_limit, sizeof *heap->records);
+    heap->buckets = calloc(heap->bucket_count, sizeof *heap->buckets);
+    if (!heap->records || !heap->buckets) {
+        quoit_heap_delete(heap);
+        return NULL;
+    }
+    add_spares(heap, 2);
+    if (limit_bytes > 0) {
+        heap->first = heap->last = 1;
+        heap->records[1] = (struct record){.extent = limit_bytes};
+        hang_free(heap, 1);
+    }
+    return heap;
+}
+
+void quoit_heap_delete(struct quoit_heap *heap)
+{
+    if (!heap)
+        return;
+    free(heap->records);
+    free(heap->buckets);
+    free(heap);
+}
+
+uint64_t quoit_heap_take(struct quoit_heap *heap, uint64_t bytes, uint64_t align)
+{
+    if (align < UNIT)
+        align = UNIT;
+    quoit_assert(bytes > 0);
+    quoit_assert((align & (align - 1)) == 0);
+    if (bytes > heap->limit_bytes || !make_room(heap))
+        return QUOIT_HEAP_NONE;
+    uint64_t extent = round_up(bytes, UNIT);
+    uint32_t index = find_fit(heap, extent, align);
+    if (!index)
+        return QUOIT_HEAP_NONE;
+    unhang_free(heap, index);
+    uint64_t gap = round_up(heap->records[index].offset, align) - heap->records[index].offset;
+    if (gap > 0) {
+        cut(heap, index, gap);
+        hang_free(heap, index);
+        index = heap->records[index].behind;
+    }
+    if (heap->records[index].extent > extent) {
+        cut(heap, index, extent);
+        hang_free(heap, heap->records[index].behind);
+    }
+    heap->records[index].asked_bytes = bytes;
+    hash_in(heap, index);
+    heap->used_count++;
+    return heap->records[index].offset;
+}
+
+enum quoit_status quoit_heap_give(struct quoit_heap *heap, uint64_t offset)
+{
+    uint32_t index = hash_find(heap, offset);
+    if (!index)
+        return QUOIT_INVALID;
+    hash_out(heap, index);
+    heap->used_count--;
+    release(heap, index);
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_heap_resize(struct quoit_heap *heap, uint64_t offset, uint64_t bytes)
+{
+    uint32_t index = hash_find(heap, offset);
+    quoit_assert(bytes > 0);
+    if (!index)
+        return QUOIT_INVALID;
+    if (bytes > heap->limit_bytes || !make_room(heap))
+        return QUOIT_FULL;
+    uint64_t extent = round_up(bytes, UNIT);
+    uint32_t behind = heap->records[index].behind;
+    if (extent > heap->records[index].extent) {
+        if (!is_free(heap, behind) || heap->records[index].extent + heap->records[behind].extent < extent)
+            return QUOIT_FULL;
+        unhang_free(heap, behind);
+        swallow_behind(heap, index);
+    }
+    if (extent < heap->records[index].extent) {
+        cut(heap, index, extent);
+        release(heap, heap->records[index].behind);
+    }
+    heap->records[index].asked_bytes = bytes;
+    return QUOIT_OK;
+}
+
+uint64_t quoit_heap_block_bytes(const struct quoit_heap *heap, uint64_t offset)
+{
+    uint32_t index = hash_find(heap, offset);
+    return index ? heap->records[index].asked_bytes : 0;
+}
+
+int quoit_heap_find(const struct quoit_heap *heap, uint64_t offset, uint64_t *start_out, uint64_t *bytes_out)
+{
+    for (uint32_t i = heap->first; i; i = heap->records[i].behind) {
+        const struct record *record = &heap->records[i];
+        if (record->asked_bytes && offset >= record->offset && offset - record->offset < record->asked_bytes) {
+            *start_out = record->offset;
+            *bytes_out = record->asked_bytes;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+uint64_t quoit_heap_used_bytes(const struct quoit_heap *heap)
+{
+    if (!heap->last)
+        return 0;
+    const struct record *last = &heap->records[heap->last];
+    return last->asked_bytes ? last->offset + last->extent : last->offset;
+}
