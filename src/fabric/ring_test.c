@@ -123,13 +123,19 @@ static void start_world(struct world *world)
     pthread_barrier_wait(&world->ready);
 }
 
-static void stop_world(struct world *world)
+static void stop_nodes(struct world *world)
 {
     for (uint32_t i = 0; i < world->shape.host_count; i++)
         quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
     for (uint32_t i = 0; i < world->shape.host_count; i++) {
         pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
+    }
+}
+
+static void end_world(struct world *world)
+{
+    for (uint32_t i = 0; i < world->shape.host_count; i++) {
         munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
         close(world->hosts[i].memory_fd);
         close(world->link_fds[i]);
@@ -333,8 +339,9 @@ static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knob
     for (uint32_t i = 0; i < shape.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
     assert_int_equal(world->error_count, 0);
+    stop_nodes(world);
     check_memory(world);
-    stop_world(world);
+    end_world(world);
     free(world->models);
     free(world);
 }
