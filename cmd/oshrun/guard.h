@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 struct guard_entry {
-    _Atomic int group;      /* process group of the PE; 0: none is left. Writer: oshrun */
+    _Atomic int group;      /* process group of the PE; 0: none is left. Writers: the child, then oshrun */
     _Atomic int exec_error; /* errno of the step that failed between fork and exec. Writer: the child */
 };
 

@@ -156,9 +156,9 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
 
 static void run(struct job *job)
 {
+    guard_start(&job->guard); /* before there is something to guard */
     if (!spawn_all(job))
         end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
-    guard_start(&job->guard);
     for (;;) {
         uint64_t now_ns = quoit_clock_now_ns();
         uint64_t output_ns = output_step(&job->output, now_ns);

@@ -14,7 +14,8 @@
 
 #define STREAM_BYTES    65536u
 #define SINK_FULL_BYTES (1u << 20)
-#define PARTIAL_NS      100000000u
+#define PARTIAL_NS      200000000u  /* when nothing else is printed either */
+#define PARTIAL_MAX_NS  1000000000u /* although others print */
 
 /* Room for `bytes` more at the end. */
 static bool sink_reserve(struct sink *sink, size_t bytes)
@@ -184,7 +185,7 @@ void output_add(struct output *output, size_t pe, int which, int fd, const char 
 }
 
 /* A full sink's streams are not read; they are again when half of it is written. */
-static void regulate(struct output *output, struct sink *sink)
+static void regulate(struct output *output, struct sink *sink, uint64_t now_ns)
 {
     size_t waiting = sink->end - sink->begin;
     bool is_full = sink->is_full ? waiting > SINK_FULL_BYTES / 2 : waiting > SINK_FULL_BYTES;
@@ -195,10 +196,13 @@ static void regulate(struct output *output, struct sink *sink)
         struct stream *stream = &output->streams[i];
         if (stream->watch.fd < 0 || stream->sink != sink)
             continue;
-        if (is_full)
+        if (is_full) {
             loop_pause(output->loop, &stream->watch);
-        else
+        } else {
             loop_add(output->loop, &stream->watch);
+            stream->partial_since_ns = stream->used ? now_ns : 0;
+            output->last_read_ns = now_ns;
+        }
     }
 }
 
@@ -207,9 +211,11 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < output->stream_count; i++) {
         struct stream *stream = &output->streams[i];
-        if (stream->partial_since_ns == 0)
-            continue;
-        uint64_t due_ns = stream->partial_since_ns + PARTIAL_NS;
+        if (stream->partial_since_ns == 0 || stream->sink->is_full)
+            continue; /* a full sink keeps the rest of the line from coming */
+        uint64_t due_ns = output->last_read_ns + PARTIAL_NS;
+        if (due_ns > stream->partial_since_ns + PARTIAL_MAX_NS)
+            due_ns = stream->partial_since_ns + PARTIAL_MAX_NS;
         if (due_ns <= now_ns)
             stream_hand_over(stream, stream->used);
         else if (due_ns < next_ns)
@@ -222,7 +228,7 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
             loop_add(output->loop, &sink->watch);
         else
             loop_pause(output->loop, &sink->watch);
-        regulate(output, sink);
+        regulate(output, sink, now_ns);
     }
     return next_ns;
 }

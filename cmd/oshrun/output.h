@@ -3,7 +3,7 @@
  *
  * What it is: a stream for each pipe of a PE, and a sink for each of the two outputs (one for both, if both lead to the
  * same file). Bytes of a stream keep their order. Lines of different streams are never mixed: a stream hands over whole
- * lines, and what stays without a newline for PARTIAL_NS (a prompt) or until the end.
+ * lines, and what stays without a newline (a prompt) when all is quiet for a moment, after a second, or at the end.
  *
  * Promises: never blocks, whatever reads the sink; when a sink is full its streams are not read, so that the PEs wait.
  * Errors: a sink whose reader has gone says so by is_broken.

@@ -70,9 +70,10 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     char boot_fd[48];
     int core = plan_core_of(job->plan, pe->index);
     setpgid(0, 0);
+    atomic_store(&job->guard.entries[pe->index].group, getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        return ESRCH;
+        _exit(STATUS_CANNOT_START);
     if (dup2(ends->output[0], STDOUT_FILENO) < 0 || dup2(ends->output[1], STDERR_FILENO) < 0)
         return errno;
     if (ends->input != STDIN_FILENO && dup2(ends->input, STDIN_FILENO) < 0)
@@ -98,7 +99,7 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     while (environment[last])
         last++;
     environment[last] = boot_fd;
-    execvpe(program->path, program->argv, environment);
+    execve(program->path, program->argv, environment);
     return errno;
 }
 

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: however a job ends, oshrun ends soon with the right status, says what happened, and nothing stays behind.
+Method: programs that end in every way, first without the library (sh, sleep), then PEs that misbehave, on one host and
+on a ring; signals to oshrun. Every test looks for processes that were left (scenario.Case.tearDown)."""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import scenario
+
+MISBEHAVE = scenario.program("scenario_misbehave")
+HAS_LIBRARY = os.path.exists(MISBEHAVE)
+
+
+class Plain(scenario.Case):
+    """Without the library."""
+
+    def assert_soon(self, result):
+        self.assertLess(result.seconds, scenario.SOON_S, result)
+
+    def test_status_of_a_pe(self):
+        result = self.run_job("true", ":", "sh", "-c", "exit 3", ":", "sleep", 100)
+        self.assertEqual(result.status, 3)
+        self.assertIn("PE 1 on host0 exited with status 3", result.err)
+        self.assertIn("[Q0202]", result.err)
+        self.assert_soon(result)
+
+    def test_signal_of_a_pe(self):
+        result = self.run_job("sleep", 100, ":", "sh", "-c", "kill -FPE $$")
+        self.assertEqual(result.status, 128 + signal.SIGFPE)
+        self.assertIn("PE 1 on host0 was killed by SIGFPE", result.err)
+        self.assert_soon(result)
+
+    def test_all_fail(self):
+        result = self.run_job("-n", 8, "sh", "-c", "exit 7")
+        self.assertEqual(result.status, 7)
+        self.assertEqual(result.err.count("exited with status 7"), 1)
+
+    def test_what_pes_started_ends_too(self):
+        result = self.run_job("-n", 2, "sh", "-c", "sleep 100 & setsid sleep 100 & exit 0")
+        self.assertEqual(result.status, 0)
+        self.assert_soon(result)
+        result = self.run_job("sh", "-c", "trap '' TERM INT; sleep 100 & wait", ":", "sh", "-c", "sleep 0.3; exit 4")
+        self.assertEqual(result.status, 4)
+        self.assert_soon(result)
+
+    def test_output_before_the_end_is_kept(self):
+        result = self.run_job("sh", "-c", "seq 20000; exit 5", ":", "sleep", 100)
+        self.assertEqual(result.status, 5)
+        self.assertEqual(result.out, "".join(f"{i}\n" for i in range(1, 20001)))
+
+    def test_timeout(self):
+        result = self.run_job("--timeout", "300ms", "-n", 3, "sleep", 100)
+        self.assertEqual(result.status, 124)
+        self.assertIn("longer than 300ms", result.err)
+        self.assertIn("PEs 0-2 had not called shmem_init", result.err)
+        self.assert_soon(result)
+        self.assertEqual(self.run_job("--timeout=30s", "-n", 2, "true").status, 0)
+
+    def interrupt(self, numbers, script, limit):
+        job = self.start("-n", 2, "sh", "-c", "echo ready; " + script)
+        self.assertEqual(job.stdout.readline(), b"ready\n")
+        self.assertEqual(job.stdout.readline(), b"ready\n")
+        begin = time.monotonic()
+        for number in numbers:
+            job.send_signal(number)
+            time.sleep(0.3)
+        out, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertLess(time.monotonic() - begin, limit)
+        return job.returncode, out.decode(), err.decode()
+
+    def test_interrupt(self):
+        status, out, err = self.interrupt([signal.SIGINT], "trap 'echo bye; exit 0' TERM; sleep 100 & wait",
+                                          scenario.SOON_S)
+        self.assertEqual((status, out), (130, "bye\nbye\n"), err)
+        status, _, _ = self.interrupt([signal.SIGTERM], "exec sleep 100", scenario.SOON_S)
+        self.assertEqual(status, 143)
+        stubborn = "trap '' TERM INT; while :; do sleep 1; done"
+        status, _, _ = self.interrupt([signal.SIGINT], stubborn, 2 + scenario.SOON_S)
+        self.assertEqual(status, 130)
+        status, _, _ = self.interrupt([signal.SIGINT, signal.SIGINT], stubborn, 1.8)
+        self.assertEqual(status, 130)
+
+    def test_signals_are_passed_on(self):
+        job = self.start("-n", 2, "sh", "-c", "trap 'echo usr1' USR1; trap 'exit 6' USR2; echo ready; "
+                         "while :; do sleep 0.1; done")
+        for _ in range(2):
+            self.assertEqual(job.stdout.readline(), b"ready\n")
+        job.send_signal(signal.SIGUSR1)
+        for _ in range(2):
+            self.assertEqual(job.stdout.readline(), b"usr1\n")
+        job.send_signal(signal.SIGUSR2)
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 6)
+
+    def state_of(self, pid):
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+
+    def test_stop_and_continue(self):
+        job = self.start("-n", 2, "sleep", 100)
+        self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 2,
+                      "two PEs")
+        pids = [p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"] + [job.pid]
+        job.send_signal(signal.SIGTSTP)
+        self.wait_for(lambda: all(self.state_of(p) == "T" for p in pids), "everything to stop")
+        job.send_signal(signal.SIGCONT)
+        self.wait_for(lambda: all(self.state_of(p) != "T" for p in pids), "everything to go on")
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 143)
+
+    def test_kill_of_the_launcher(self):
+        for delay in (0.001, 0.003, 0.01, 0.1):
+            job = self.start("-n", 3, "sh", "-c", "sleep 100 & sleep 101; true")
+            time.sleep(delay)
+            job.kill()
+            job.communicate(timeout=scenario.LIMIT_S)
+            self.assert_nothing_left()
+
+
+@unittest.skipUnless(HAS_LIBRARY, "the library was not built")
+class Pes(scenario.Case):
+    """PEs that misbehave while others wait in a barrier, on one host and on rings."""
+
+    shapes = (["-n", 4], ["--hosts", 2, "-n", 4], ["--hosts", 3, "-n", 3])
+
+    def misbehave(self, who, *deed, options=()):
+        for shape in self.shapes:
+            with self.subTest(shape=shape, deed=deed):
+                result = self.run_job(*options, *shape, MISBEHAVE, who, *deed)
+                self.assertLess(result.seconds, scenario.SOON_S + 2, result)
+                yield result
+
+    def test_exit(self):
+        for result in self.misbehave(1, "exit", 3):
+            self.assertEqual(result.status, 3, result)
+            self.assertIn("PE 1 on host", result.err)
+            self.assertIn("exited with status 3", result.err)
+
+    def test_quick_exit_is_a_failure(self):
+        for result in self.misbehave(2, "_exit", 0):
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("[Q0203]", result.err)
+
+    def test_return_after_finalize(self):
+        for result in self.misbehave(1, "return", 9):
+            self.assertEqual(result.status, 9, result)
+
+    @unittest.skipIf(scenario.SANITIZE, "a sanitizer takes the signal")
+    def test_crash(self):
+        for result in self.misbehave(1, "null"):
+            self.assertEqual(result.status, 139, result)
+            self.assertIn("was killed by SIGSEGV (address 0x0)", result.err)
+            self.assertIn("at solve() misbehave.c:", result.err)
+            self.assertIn("[Q0201]", result.err)
+            self.assertRegex(result.err, r"PEs 0,2[-,0-9]* were waiting in shmem_barrier_all \(misbehave.c:\d+\)"
+                             r"|PEs 0,2 were")
+            self.assertLessEqual(len(result.err.splitlines()), 8)
+        for result in self.misbehave(1, "put-null"):
+            self.assertEqual(result.status, 139, result)
+            self.assertIn("was killed by SIGSEGV (address 0x40)", result.err)
+            self.assertRegex(result.err, r"at copy_from_nowhere\(\) misbehave.c:\d+, in shmem_putmem")
+        for result in self.misbehave(0, "abort"):
+            self.assertEqual(result.status, 134, result)
+            self.assertIn("was killed by SIGABRT", result.err)
+
+    def test_kill(self):
+        for result in self.misbehave(1, "kill", 9):
+            self.assertEqual(result.status, 137, result)
+            self.assertIn("was killed by SIGKILL", result.err)
+
+    def test_global_exit(self):
+        for status in (0, 5):
+            for result in self.misbehave(1, "global-exit", status):
+                self.assertEqual((result.status, result.err), (status, ""), result)
+            for result in self.misbehave(-1, "global-exit", status):
+                self.assertEqual((result.status, result.err), (status, ""), result)
+
+    def test_misuse_is_told_once(self):
+        for result in self.misbehave(-1, "bad-pe"):
+            self.assertNotIn(result.status, (0, 139), result)
+            self.assertEqual(result.err.count("1000"), 1, result)
+            self.assertIn("oshrun: PEs 0-", result.err)
+
+    def test_timeout_says_who_waits(self):
+        for result in self.misbehave(1, "flag", options=("--timeout", "1.5s")):
+            self.assertEqual(result.status, 124, result)
+            self.assertRegex(result.err, r"PE 1 was waiting in shmem_long_wait_until \(misbehave.c:\d+\)")
+            self.assertRegex(result.err, r"PEs 0,2[-,0-9]* were waiting in shmem_barrier_all \(misbehave.c:\d+\)")
+        for result in self.misbehave(0, "sleep", 100, options=("--timeout", "1.5s")):
+            self.assertEqual(result.status, 124, result)
+            self.assertIn("PE 0 was running", result.err)
+
+    def test_one_without_init(self):
+        result = self.run_job("-n", 2, MISBEHAVE, 0, "nothing", ":", "-n", 2, "true")
+        self.assertEqual(result.status, 1)
+        self.assertIn("PEs 2,3 ended without shmem_init, in which PEs 0,1 waited", result.err)
+        result = self.run_job("--timeout", "0.5s", "-n", 2, MISBEHAVE, 0, "nothing", ":", "sleep", 100)
+        self.assertEqual(result.status, 124)
+        self.assertIn("PE 2 had not called shmem_init", result.err)
+
+    def test_under_a_shell(self):
+        """A shell between oshrun and the PE changes nothing."""
+        shape = ["--hosts", 2, "-n", 2]
+        self.assertEqual(self.run_job(*shape, "sh", "-c", f"{MISBEHAVE} 5 nothing; exit $?").status, 0)
+        result = self.run_job(*shape, "sh", "-c", f"{MISBEHAVE} 1 exit 3; exit $?")
+        self.assertEqual(result.status, 3, result)
+        if not scenario.SANITIZE:
+            result = self.run_job(*shape, "sh", "-c", f"{MISBEHAVE} 1 null; exit $?")
+            self.assertEqual(result.status, 139, result)
+            self.assertIn("killed by SIGSEGV", result.err)
+
+
+if __name__ == "__main__":
+    scenario.main()

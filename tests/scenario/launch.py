@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: oshrun starts what it was told, where it was told, with the environment it was told, and refuses bad usage
+before anything starts. Method: programs of the system (sh, pwd, env) under oshrun, and their output."""
+import os
+import re
+import subprocess
+import tempfile
+
+import scenario
+
+
+class Launch(scenario.Case):
+    def test_counts_and_programs(self):
+        self.assertEqual(self.run_job("-n", 4, "echo", "x").out, "x\n" * 4)
+        self.assertEqual(self.run_job("-np", 3, "echo", "x").out, "x\n" * 3)
+        self.assertEqual(self.run_job("-n2", "echo", "x").out, "x\n" * 2)
+        self.assertEqual(self.run_job("echo", "x").out, "x\n")
+        self.assertEqual(self.run_job("--hosts", 3, "echo", "x").out, "x\n" * 3)
+        result = self.run_job("-n", 2, "echo", "a", ":", "-n", 3, "echo", "b")
+        self.assertEqual(sorted(result.out.split()), ["a"] * 2 + ["b"] * 3)
+
+    def test_arguments_reach_the_program(self):
+        result = self.run_job("-n", 1, "--", "printf", "%s|", "--tag", "-n", "a b", "", "$HOME")
+        self.assertEqual(result.out, "--tag|-n|a b||$HOME|")
+
+    def test_environment(self):
+        result = self.run_job("-x", "MINE=1 2", "-x", "GIVEN", "-n", 2, "sh", "-c", "echo $MINE $GIVEN",
+                              env={"GIVEN": "here"})
+        self.assertEqual(result.out, "1 2 here\n" * 2)
+        result = self.run_job("-x", "MINE=a", "sh", "-c", "echo [$MINE]", ":", "sh", "-c", "echo [$MINE]")
+        self.assertEqual(sorted(result.out.split()), ["[]", "[a]"])
+        self.assertEqual(self.run_job("-x", "PATH=/nowhere", "/bin/sh", "-c", "echo $PATH").out, "/nowhere\n")
+        self.assertEqual(self.run_job("-x", "NOTSET", "true").status, 2)
+
+    def test_working_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = os.path.realpath(folder)
+            script = os.path.join(folder, "script")
+            with open(script, "w") as file:
+                file.write("#!/bin/sh\npwd\n")
+            os.chmod(script, 0o755)
+            self.assertEqual(self.run_job("--wdir", folder, "./script").out, folder + "\n")
+            self.assertEqual(self.run_job("-n", 1, "--wdir", "/", "pwd", ":", "--wdir", folder, "pwd").out.split(),
+                             ["/", folder])
+            result = self.run_job("--wdir", folder + "/nowhere", "pwd")
+            self.assertEqual(result.status, 2)
+
+    def test_binding(self):
+        cores = sorted(os.sched_getaffinity(0))
+        show = "grep Cpus_allowed_list /proc/self/status | cut -f2"
+        result = self.run_job("--bind-to", "core", "-n", 2 * len(cores), "--tag", "sh", "-c", show)
+        seen = dict(re.findall(r"\[PE (\d+) host0\] (\S+)", result.out))
+        self.assertEqual(seen, {str(i): str(cores[i % len(cores)]) for i in range(2 * len(cores))})
+        result = self.run_job("--bind-to", "none", "sh", "-c", show)
+        free = subprocess.run(["sh", "-c", show], capture_output=True, text=True).stdout
+        self.assertEqual(result.out, free)
+
+    def test_dry_run_starts_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.run_job("--dry-run", "--hosts", 2, "-n", 3, "touch", folder + "/made")
+            self.assertEqual(os.listdir(folder), [])
+        lines = result.out.splitlines()
+        self.assertEqual([line.split()[:3] for line in lines],
+                         [["PE", "0", "host0"], ["PE", "1", "host0"], ["PE", "2", "host1"]])
+
+    def test_bad_usage(self):
+        for arguments, words in [
+            (["-n", "0", "true"], "-n is 0"),
+            (["-n", "x", "true"], "whole number"),
+            (["-n"], "needs a value"),
+            (["-n", "2"], "no program"),
+            ([], "no program"),
+            (["-n", "2", "true", ":"], "missing beside"),
+            (["--hots", "2", "true"], "did you mean --hosts?"),
+            (["--frobnicate", "true"], "unknown option --frobnicate"),
+            (["--hosts", "4", "-n", "2", "true"], "wants a PE on each host"),
+            (["--lanes", "3", "true"], "1, 2, 4 or 8"),
+            (["--chunk=100", "true"], "multiple of 64"),
+            (["--timeout", "soon", "true"], "500ms or 60s"),
+            (["--bind-to", "socket", "true"], "core or none"),
+            (["--help=1", "true"], "takes no value"),
+            (["-x", "=1", "true"], "-x wants"),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.run_job(*arguments)
+                self.assertEqual(result.status, 2, result)
+                self.assertIn(words, result.err)
+                self.assertEqual(len(result.err.splitlines()), 1, result)
+                self.assertEqual(result.out, "")
+
+    def test_program_that_cannot_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plain = os.path.join(folder, "plain")
+            with open(plain, "wb") as file:
+                file.write(b"\x7fELF not really")
+            self.assertEqual(self.run_job("-n", 2, "no-such-program").status, 127)
+            self.assertEqual(self.run_job("./no-such-program").status, 127)
+            self.assertEqual(self.run_job(plain).status, 126)
+            self.assertEqual(self.run_job(folder).status, 126)
+            result = self.run_job("plain", cwd=folder)
+            self.assertEqual(result.status, 127)
+            self.assertIn("did you mean ./plain?", result.err)
+            # The second program is bad: the first must not have run either.
+            result = self.run_job("touch", folder + "/made", ":", plain)
+            self.assertEqual(result.status, 126)
+            self.assertFalse(os.path.exists(folder + "/made"))
+            os.chmod(plain, 0o755)
+            result = self.run_job("-n", 2, plain)
+            self.assertEqual(result.status, 126, result)
+            self.assertIn("Q0212", result.err)
+
+    def test_environment_mistakes(self):
+        result = self.run_job("echo", "ran", env={"SHMEM_SYMMETRIC_SIZE": "12Q"})
+        self.assertEqual((result.status, result.out, len(result.err.splitlines())), (2, "", 1), result)
+        self.assertIn('SHMEM_SYMMETRIC_SIZE is "12Q"', result.err)
+        result = self.run_job("echo", "ran", env={"SHMEM_SYMETRIC_SIZE": "1G"})
+        self.assertEqual((result.status, result.out), (0, "ran\n"))
+        self.assertIn("did you mean SHMEM_SYMMETRIC_SIZE?", result.err)
+        result = self.run_job("-n", 3, "echo", "ran", env={"QUOIT_LANE": "2"})
+        self.assertEqual(result.err.count("did you mean QUOIT_LANES?"), 1)
+
+    def test_help(self):
+        text = self.run_job("--help")
+        self.assertEqual((text.status, text.err), (0, ""))
+        self.assertLess(len(text.out.splitlines()), 60)
+        self.assertEqual(self.run_job("-h").out, text.out)
+        self.assertIn("OpenSHMEM 1.6", self.run_job("--version").out)
+        table = self.run_job("--options", "--lanes", 4, env={"QUOIT_SLOTS": "8"}).out
+        rows = {line.split()[0]: line.split() for line in table.splitlines()}
+        self.assertEqual(rows["--lanes"][1:4], ["QUOIT_LANES", "4", "1"])
+        self.assertEqual(rows["--slots"][1:4], ["QUOIT_SLOTS", "8", "16"])
+        manual = self.run_job("--man-options").out
+        for name in rows:
+            if name.startswith("-") and name != "-":
+                self.assertIn(name.replace("-", "\\-"), manual)
+
+    def test_many_pes(self):
+        result = self.run_job("-n", 200, "sh", "-c", "echo $$")
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(set(result.out.split())), 200)
+
+
+if __name__ == "__main__":
+    scenario.main()

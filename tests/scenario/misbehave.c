@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* misbehave PE DEED [ARGUMENT]: that PE does the deed, the others wait in a barrier as well-behaved ones do. */
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *volatile nowhere;
+static long flag;
+
+static void __attribute__((noinline)) solve(void)
+{
+    *(volatile char *)nowhere = 1; /* the line that the test looks for */
+}
+
+static void __attribute__((noinline)) copy_from_nowhere(int pe)
+{
+    static char target[4096];
+    shmem_putmem(target, nowhere + 64, sizeof target, pe);
+    printf("not reached\n");
+}
+
+static void __attribute__((noinline)) wait_for_flag(void)
+{
+    shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
+}
+
+static void misbehave(const char *deed, int argument)
+{
+    int next = (shmem_my_pe() + 1) % shmem_n_pes();
+    if (strcmp(deed, "null") == 0)
+        solve();
+    else if (strcmp(deed, "put-null") == 0)
+        copy_from_nowhere(next);
+    else if (strcmp(deed, "abort") == 0)
+        abort();
+    else if (strcmp(deed, "exit") == 0)
+        exit(argument);
+    else if (strcmp(deed, "_exit") == 0)
+        _exit(argument);
+    else if (strcmp(deed, "kill") == 0)
+        raise(argument);
+    else if (strcmp(deed, "global-exit") == 0)
+        shmem_global_exit(argument);
+    else if (strcmp(deed, "bad-pe") == 0)
+        shmem_long_p(&flag, 1, 1000);
+    else if (strcmp(deed, "flag") == 0)
+        wait_for_flag();
+    else if (strcmp(deed, "sleep") == 0)
+        sleep((unsigned)argument);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    int who = atoi(argv[1]), argument = argc > 3 ? atoi(argv[3]) : 0;
+    shmem_init();
+    shmem_barrier_all();
+    if (who == -1 || shmem_my_pe() == who)
+        misbehave(argv[2], argument);
+    shmem_barrier_all();
+    int is_late = strcmp(argv[2], "return") == 0 && shmem_my_pe() == who;
+    shmem_finalize();
+    return is_late ? argument : 0;
+}

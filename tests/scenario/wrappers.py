@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: oshcc and oshc++ build programs that run, from the build tree and from an installed tree that was moved; the
+packages (pkg-config, CMake) do the same; the manual has every option. Method: install into a folder, move it, build and
+run a program with each way."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+import scenario
+
+SOURCE = os.environ["SCENARIO_SOURCE"]
+BUILD = os.environ["SCENARIO_BUILD"]
+C_PROGRAM = os.path.join(SOURCE, "tests", "scenario", "greet.c")
+CXX_TEXT = '#include <shmem.h>\n#include <iostream>\nint main() { shmem_init(); std::cout << "hello from PE " ' \
+           '<< shmem_my_pe() << " of " << shmem_n_pes() << "\\n"; shmem_finalize(); }\n'
+HELLO_2 = ["hello from PE 0 of 2", "hello from PE 1 of 2"]
+
+
+class Wrappers(scenario.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        first = os.path.join(cls.folder.name, "first")
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", first], check=True, stdout=subprocess.DEVNULL)
+        cls.prefix = os.path.join(cls.folder.name, "moved")
+        shutil.move(first, cls.prefix)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        super().setUp()
+        self.work = tempfile.mkdtemp(dir=self.folder.name)
+
+    def command(self, *words, env=None, status=0):
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=self.work,
+                              timeout=scenario.LIMIT_S, env=scenario.environment(self.mark, **(env or {})))
+        self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))
+        self.assertEqual(done.stderr, "", words)
+        return done.stdout
+
+    def check_hello(self, bin_folder, program):
+        out = self.command(os.path.join(bin_folder, "oshrun"), "-n", 2, program)
+        self.assertEqual(sorted(out.splitlines()), HELLO_2)
+
+    def test_build_and_run(self):
+        for folder in (scenario.BIN, os.path.join(self.prefix, "bin")):
+            with self.subTest(folder=folder):
+                self.command(f"{folder}/oshcc", "-Wall", "-Wextra", "-O1", C_PROGRAM, "-o", "hello")
+                self.check_hello(folder, "./hello")
+                self.command(f"{folder}/oshcc", "-c", C_PROGRAM, "-o", "hello.o")
+                self.command(f"{folder}/oshcc", "hello.o", "-o", "hello2")
+                self.check_hello(folder, "./hello2")
+                with open(os.path.join(self.work, "hello.cc"), "w") as file:
+                    file.write(CXX_TEXT)
+                self.command(f"{folder}/oshc++", "-Wall", "-Wextra", "hello.cc", "-o", "hello3")
+                self.check_hello(folder, "./hello3")
+
+    def test_show(self):
+        oshcc = os.path.join(self.prefix, "bin", "oshcc")
+        shown = self.command(oshcc, "-show", "a.c", "-o", "x y").split()
+        self.assertIn(f"-I{self.prefix}/include", shown)
+        self.assertIn("-lshmem", shown)
+        self.assertIn("a.c -o 'x y' -L", " ".join(shown))
+        self.assertNotIn("-lshmem", self.command(oshcc, "-show", "-c", "a.c").split())
+        compile_flags = self.command(oshcc, "--showme:compile").split()
+        link_flags = self.command(oshcc, "--showme:link").split()
+        self.assertEqual(compile_flags[0], f"-I{self.prefix}/include")
+        self.assertEqual(link_flags[-1], "-lshmem")
+        self.assertEqual(self.command(oshcc, "-show", "a.c", env={"OSHCC": "my cc"}).split()[:2], ["my", "cc"])
+        self.assertEqual(self.command(oshcc, "-show", "a.c", env={"CC": "tcc"}).split()[0], "tcc")
+        self.assertNotEqual(self.command(oshcc, "-show", "a.c", env={"CC": oshcc}).split()[0], oshcc)
+        self.command("cc", *compile_flags, C_PROGRAM, "-o", "hello", *link_flags)
+        self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
+
+    def test_old_library_name(self):
+        oshcc = os.path.join(self.prefix, "bin", "oshcc")
+        flags = self.command(oshcc, "--showme:compile").split()
+        link = [f.replace("-lshmem", "-lsma") for f in self.command(oshcc, "--showme:link").split()]
+        self.command("cc", *flags, C_PROGRAM, "-o", "hello", *link)
+        self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
+
+    def test_pkg_config(self):
+        if not shutil.which("pkg-config"):
+            self.skipTest("no pkg-config")
+        found = [folder for folder, _, files in os.walk(self.prefix) if "openshmem.pc" in files]
+        flags = self.command("pkg-config", "--cflags", "--libs", "openshmem", env={"PKG_CONFIG_PATH": found[0]}).split()
+        self.assertTrue(any(f.startswith("-I") and os.path.exists(f[2:] + "/shmem.h") for f in flags), flags)
+        if not scenario.SANITIZE:
+            self.command("cc", C_PROGRAM, "-o", "hello", *flags)
+            self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
+
+    def test_cmake_package(self):
+        with open(os.path.join(self.work, "CMakeLists.txt"), "w") as file:
+            file.write("cmake_minimum_required(VERSION 3.16)\nproject(t C)\nfind_package(OpenSHMEM 1.6 REQUIRED)\n"
+                       f"add_executable(hello {C_PROGRAM})\ntarget_link_libraries(hello OpenSHMEM::C)\n")
+        sanitize = [f"-DCMAKE_C_FLAGS=-fsanitize={scenario.SANITIZE}"] if scenario.SANITIZE else []
+        self.command("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
+        self.command("cmake", "--build", "out")
+        self.check_hello(os.path.join(self.prefix, "bin"), "out/hello")
+
+    def test_manual(self):
+        names = [line.split()[0] for line in self.command(scenario.OSHRUN, "--options").splitlines()[1:]]
+        with open(os.path.join(self.prefix, "share", "man", "man1", "oshrun.1")) as file:
+            manual = file.read()
+        for name in names:
+            self.assertIn(name.replace("-", "\\-"), manual)
+        self.assertNotIn("@", manual)
+        for page in ("oshcc.1", "oshc++.1"):
+            self.assertTrue(os.path.exists(os.path.join(self.prefix, "share", "man", "man1", page)))
+
+
+if __name__ == "__main__":
+    scenario.main()
