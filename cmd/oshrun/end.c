@@ -157,8 +157,9 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
     struct end *end = &job->end;
     if (end->phase == ENDING_NOT && job->timeout_at_ns && now_ns >= job->timeout_at_ns)
         end_begin(job, END_TIMEOUT, 124, 0, 0);
-    if (end->phase == ENDING_NOT && output_is_broken(&job->output))
-        end_begin(job, END_OUTPUT_GONE, 128 + SIGPIPE, 0, 0);
+    int error = output_error(&job->output);
+    if (end->phase == ENDING_NOT && error)
+        end_begin(job, END_OUTPUT_GONE, error == EPIPE ? 128 + SIGPIPE : STATUS_CANNOT_START, (uint32_t)error, 0);
     if (end->phase == ENDING_NOT && job->alive_count == 0) {
         if (!job->nodes_stop_ns)
             hosts_stop(job);
