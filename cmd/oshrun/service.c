@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-#define ABORT_GRACE_NS 200000000u /* for the same message from other PEs, and for their output */
+#define ABORT_GRACE_NS 200000000u /* for the same fate of other PEs, and for their output */
 
 static void take_hello(struct pe *pe, const struct quoit_boot_message *message)
 {
@@ -152,7 +152,7 @@ void service_step(struct job *job)
     if (job->end.phase != ENDING_NOT)
         return;
     if (job->hello_count > 0 && job->quiet_exit_count > 0) {
-        end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, 0);
+        end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, ABORT_GRACE_NS);
         return;
     }
     if (job->hello_count == pe_count && !job->has_layout) {
