@@ -63,6 +63,8 @@ struct pe {
     struct quoit_prng common;  /* the same on all PEs */
     struct quoit_prng private; /* delays */
     uint64_t step;
+    struct quoit_team_state *world_team;
+    uint64_t epoch;
     struct quoit_team_state *team; /* in use */
     struct quoit_team_shape shape;
     uint32_t rank;
@@ -502,10 +504,11 @@ static void step_agree(struct pe *pe)
         note_error(pe, "largest", 0);
 }
 
-/* Before a sync each member puts the step's number where the member behind it looks after the sync. */
+/* Before a sync each member puts the step's number where the member behind it looks after the sync: a word for the
+ * world and one for other teams, since the member behind may still be in another. */
 static void step_sync(struct pe *pe)
 {
-    uint64_t offset = pe->fabric->layout.area_heap + 2 * SIDE_BYTES; /* a page of its own */
+    uint64_t offset = pe->fabric->layout.area_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
     uint32_t behind = pe->shape.start + (pe->rank + 1) % pe->shape.size * pe->shape.stride;
     uint64_t *place_of_news = quoit_coll_address(pe->fabric, offset);
     delay(pe);
@@ -529,11 +532,6 @@ static void step(struct pe *pe)
 
 /* --- Teams --- */
 
-struct member {
-    struct quoit_team_state *world;
-    uint64_t epoch;
-};
-
 static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_team_shape shape, uint32_t rank)
 {
     pe->team = team;
@@ -543,7 +541,7 @@ static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_
 
 /* The PEs fall apart into teams: every stride-th PE, in ascending or descending order, on a piece that was in use
  * before. Each team does some steps of its own; then the world comes together again. */
-static void run_split(struct pe *pe, struct member *member, const struct quoit_team_shape *world)
+static void run_split(struct pe *pe, const struct quoit_team_shape *world)
 {
     uint32_t stride = 1 + (uint32_t)quoit_prng_choose(&pe->common, world->size);
     uint32_t piece = 1 + (uint32_t)quoit_prng_choose(&pe->common, 2) * (QUOIT_TEAM_PIECES - 2);
@@ -558,11 +556,11 @@ static void run_split(struct pe *pe, struct member *member, const struct quoit_t
         shape.stride = 0u - stride;
         rank = size - 1 - rank;
     }
-    member->epoch = quoit_coll_largest(member->world, member->epoch, "split") + 1;
-    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, (uint32_t)member->epoch);
+    pe->epoch = quoit_coll_largest(pe->world_team, pe->epoch, "split") + 1;
+    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, (uint32_t)pe->epoch);
     if (!team)
         abort();
-    quoit_coll_sync(member->world, "split");
+    quoit_coll_sync(pe->world_team, "split");
     use_team(pe, team, shape, rank);
     struct quoit_prng saved = pe->common;
     pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* each team its own sequence */
@@ -572,7 +570,7 @@ static void run_split(struct pe *pe, struct member *member, const struct quoit_t
     pe->step += 1000 - step_count; /* the same again on all PEs */
     quoit_coll_sync(team, "delete");
     quoit_team_delete(team);
-    use_team(pe, member->world, *world, pe->index);
+    use_team(pe, pe->world_team, *world, pe->index);
 }
 
 static void *run_pe(void *arg)
@@ -585,7 +583,6 @@ static void *run_pe(void *arg)
                                          .pe_self = pe->index,
                                          .policy = quoit_wait_policy_for(world->shape.pe_count, 2)};
     const struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = world->shape.pe_count};
-    struct member member = {.epoch = 0};
     set_ports(host, config.ports);
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         abort();
@@ -593,18 +590,18 @@ static void *run_pe(void *arg)
     pe->private.state = world->seed * 1000 + pe->index;
     pe->model = malloc(SIDE_BYTES);
     pe->block = malloc(SIDE_BYTES);
-    member.world = quoit_team_new(pe->fabric, &shape, 0, 0);
-    use_team(pe, member.world, shape, pe->index);
+    pe->world_team = quoit_team_new(pe->fabric, &shape, 0, 0);
+    use_team(pe, pe->world_team, shape, pe->index);
     for (uint32_t i = 0; i < world->step_count; i++) {
         if (quoit_prng_choose(&pe->common, 25) == 0)
-            run_split(pe, &member, &shape);
+            run_split(pe, &shape);
         else
             step(pe);
         if (i % 16 == 0 && quoit_coll_agree(pe->team, world->error_count, "end") != 0)
             break;
     }
-    quoit_coll_sync(member.world, "end");
-    quoit_team_delete(member.world);
+    quoit_coll_sync(pe->world_team, "end");
+    quoit_team_delete(pe->world_team);
     free(pe->model);
     free(pe->block);
     pthread_barrier_wait(&world->settled);
@@ -614,25 +611,30 @@ static void *run_pe(void *arg)
 
 /* --- The tests --- */
 
-static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knobs, uint32_t step_count,
+/* window_bytes of the memory windows; 0: all of the memory. */
+static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_bytes, uint32_t step_count,
                       uint32_t size_log_max)
 {
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
-    shape.data_bytes = 4096;
-    shape.heap_bytes = HEAP_BYTES;
-    world->shape = shape;
-    world->knobs = knobs;
+    world->shape = (struct quoit_shape){.host_count = host_count,
+                                        .pe_count = pe_count,
+                                        .lane_count = 1,
+                                        .slot_count = 4,
+                                        .chunk_bytes = 4096,
+                                        .data_bytes = 4096,
+                                        .heap_bytes = HEAP_BYTES};
+    world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->step_count = step_count;
     world->size_log_max = size_log_max;
     start_world(world);
-    for (uint32_t i = 0; i < shape.pe_count; i++) {
+    for (uint32_t i = 0; i < pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
         assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
     }
-    for (uint32_t i = 0; i < shape.pe_count; i++)
+    for (uint32_t i = 0; i < pe_count; i++)
         pthread_join(pes[i].thread, NULL);
     assert_int_equal(world->error_count, 0);
     stop_world(world);
@@ -643,27 +645,51 @@ static void test_one_host(void **state)
 {
     (void)state;
     for (uint32_t pe_count = 1; pe_count <= 12; pe_count++)
-        run_world(
-            (struct quoit_shape){
-                .host_count = 1, .pe_count = pe_count, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
-            (struct quoit_emulated_knobs){{0}}, 300, 13);
+        run_world(1, pe_count, 0, 300, 13);
 }
 
 static void test_one_host_large(void **state)
 {
     (void)state;
     for (uint32_t pe_count = 1; pe_count <= 6; pe_count++)
-        run_world(
-            (struct quoit_shape){
-                .host_count = 1, .pe_count = pe_count, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
-            (struct quoit_emulated_knobs){{0}}, 40, SIZE_MAX_LOG);
+        run_world(1, pe_count, 0, 40, SIZE_MAX_LOG);
+}
+
+static void test_rings(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= HOSTS_MAX; host_count++)
+        run_world(host_count, host_count, 0, 60, 14);
+}
+
+static void test_rings_large(void **state)
+{
+    (void)state;
+    run_world(2, 2, 0, 30, SIZE_MAX_LOG);
+    run_world(5, 5, 0, 30, SIZE_MAX_LOG);
+}
+
+static void test_blocks_of_pes(void **state)
+{
+    (void)state;
+    run_world(2, 5, 0, 60, 14);
+    run_world(3, 9, 0, 60, 14);
+    run_world(5, 12, 0, 60, 14);
+}
+
+/* Windows that reach only a part of a host's memory: some data goes through the slots, some flags too. */
+static void test_small_windows(void **state)
+{
+    (void)state;
+    run_world(3, 7, 1u << 23, 60, 16);
+    run_world(4, 4, 1u << 21, 60, 16);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_host),
-        cmocka_unit_test(test_one_host_large),
+        cmocka_unit_test(test_one_host),    cmocka_unit_test(test_one_host_large), cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_rings_large), cmocka_unit_test(test_blocks_of_pes),  cmocka_unit_test(test_small_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

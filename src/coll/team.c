@@ -178,12 +178,15 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
     quoit_team_wake(team);
 }
 
+/* The fence: a message that lands directly must not overtake one to the same leader that goes through the nodes, since
+ * a flag's value says that all messages before it have come. */
 static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {
     static const struct quoit_team_message nothing;
     const struct quoit_team_message *what = message ? message : &nothing;
     struct quoit_signal signal = {.offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
+    quoit_fabric_fence(team->fabric, &team->context);
     quoit_fabric_put_signal(team->fabric, &team->context, what->offset, what->source, what->bytes, &signal,
                             team->hosts[host].leader_pe, false);
 }
