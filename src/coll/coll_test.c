@@ -295,10 +295,8 @@ static size_t draw_bytes(struct pe *pe, size_t limit)
 
 /* --- The operations --- */
 
-static void step_broadcast(struct pe *pe)
+static void broadcast(struct pe *pe, size_t bytes, uint32_t root)
 {
-    size_t bytes = draw_bytes(pe, 1u << SIZE_MAX_LOG);
-    uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
     bool has_root_copy = quoit_prng_choose(&pe->common, 2);
     struct buffers buffers = place(pe, bytes, bytes, 1);
     fill_source(pe, root, pe->model, bytes);
@@ -311,6 +309,25 @@ static void step_broadcast(struct pe *pe)
     enter(pe, &buffers);
     quoit_coll_broadcast(pe->team, buffers.offset_dest, buffers.offset_source, bytes, root, has_root_copy, "broadcast");
     leave(pe, &buffers, "broadcast");
+}
+
+static void step_broadcast(struct pe *pe)
+{
+    size_t bytes = draw_bytes(pe, 1u << SIZE_MAX_LOG);
+    broadcast(pe, bytes, (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size));
+}
+
+/* A root that does not wait runs ahead of a member that sleeps, until the slots are used up. */
+static void step_broadcasts_in_a_row(struct pe *pe)
+{
+    uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
+    uint32_t sleeper = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
+    for (uint32_t i = 0; i < 25; i++) {
+        if (pe->rank == sleeper && i % 5 == 0)
+            quoit_clock_sleep_ns(200000);
+        pe->step++;
+        broadcast(pe, 1 + quoit_prng_choose(&pe->common, 64), root);
+    }
 }
 
 static void step_collect(struct pe *pe)
@@ -523,8 +540,19 @@ static void step_sync(struct pe *pe)
 static void step(struct pe *pe)
 {
     static void (*const steps[])(struct pe *) = {
-        step_broadcast, step_broadcast, step_collect, step_collect, step_alltoall, step_alltoalls,
-        step_reduce,    step_reduce,    step_scan,    step_order,   step_agree,    step_sync,
+        step_broadcast,
+        step_broadcast,
+        step_collect,
+        step_collect,
+        step_alltoall,
+        step_alltoalls,
+        step_broadcasts_in_a_row,
+        step_reduce,
+        step_reduce,
+        step_scan,
+        step_order,
+        step_agree,
+        step_sync,
     };
     pe->step++;
     steps[quoit_prng_choose(&pe->common, sizeof steps / sizeof steps[0])](pe);
@@ -563,11 +591,12 @@ static void run_split(struct pe *pe, const struct quoit_team_shape *world)
     quoit_coll_sync(pe->world_team, "split");
     use_team(pe, team, shape, rank);
     struct quoit_prng saved = pe->common;
+    uint64_t step_before = pe->step;
     pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* each team its own sequence */
     for (uint32_t i = 0; i < step_count; i++)
         step(pe);
     pe->common = saved;
-    pe->step += 1000 - step_count; /* the same again on all PEs */
+    pe->step = step_before + 1000; /* the same again on all PEs */
     quoit_coll_sync(team, "delete");
     quoit_team_delete(team);
     use_team(pe, pe->world_team, *world, pe->index);

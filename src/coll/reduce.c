@@ -208,6 +208,8 @@ void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64
                      size_t element_bytes, quoit_combine *combine, bool is_inclusive, const char *call)
 {
     size_t most = (team->host_count == 1 ? QUOIT_SCRATCH_BYTES : team->partial_bytes) / element_bytes;
+    if (count == 0)
+        return;
     team->call = call;
     team->open_count = 0;
     for (size_t at = 0; at < count; at += most) {
