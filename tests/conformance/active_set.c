@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the collectives of active sets (9.9, deprecated). Method: over all PEs, over the even ones and over those from
+/* Aim: the collectives of active sets (9.10, deprecated). Method: over all PEs, over the even ones and over those from
  * PE 1 on, compared with what a sequential program would say; pSync must be as it was at the end. */
 #include "check.h"
 
