@@ -167,12 +167,12 @@ struct split {
 };
 
 /* Collective over the parent, whose PEs give the part they are in, disjoint from the parts of others, or none (size 0).
- * They agree on a piece that is free on all of them, on an epoch, then on success, which is also the sync after which
- * the new teams may be used. */
+ * They agree on a piece that is free on all that are in a part, on an epoch, then on success, which is also the sync
+ * after which the new teams may be used. */
 static int split_parent(struct quoit_team_slot *parent, struct split part, uint32_t rank,
                         const shmem_team_config_t *config, shmem_team_t *team_out, const char *call)
 {
-    uint64_t used = quoit_coll_agree(parent->state, used_pieces(quoit_job.teams), call);
+    uint64_t used = quoit_coll_agree(parent->state, part.size == 0 ? 0 : used_pieces(quoit_job.teams), call);
     *team_out = SHMEM_TEAM_INVALID;
     if (used == ~0ull)
         return -1;
