@@ -714,11 +714,33 @@ static void test_small_windows(void **state)
     run_world(4, 4, 1u << 21, 60, 16);
 }
 
+/* The thread sanitizer cannot follow what one host tells another: each end of a link maps the same memory at an address
+ * of its own. It is given one host. */
+#if defined(__SANITIZE_THREAD__)
+#define SEES_RINGS false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SEES_RINGS false
+#endif
+#endif
+#ifndef SEES_RINGS
+#define SEES_RINGS true
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_host),    cmocka_unit_test(test_one_host_large), cmocka_unit_test(test_rings),
-        cmocka_unit_test(test_rings_large), cmocka_unit_test(test_blocks_of_pes),  cmocka_unit_test(test_small_windows),
+    const struct CMUnitTest on_one_host[] = {
+        cmocka_unit_test(test_one_host),
+        cmocka_unit_test(test_one_host_large),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest on_rings[] = {
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_rings_large),
+        cmocka_unit_test(test_blocks_of_pes),
+        cmocka_unit_test(test_small_windows),
+    };
+    int failed_count = cmocka_run_group_tests(on_one_host, NULL, NULL);
+    if (SEES_RINGS)
+        failed_count += cmocka_run_group_tests(on_rings, NULL, NULL);
+    return failed_count;
 }
