@@ -101,6 +101,18 @@ class Killed(scenario.Case):
         for status, _ in self.repeat("launcher"):
             self.assertEqual(status, -signal.SIGKILL)
 
+    def test_launcher_of_pes_that_left_their_group(self):
+        job = self.start("--hosts", 2, "-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+        job = self.start("-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        os.kill(self.victims("pe", job)[0], signal.SIGKILL)
+        job.communicate(timeout=scenario.SOON_S)
+        self.assertEqual(job.returncode, 137)
+
     def test_alone_under_other_launchers(self):
         result = scenario.subprocess.run([GREET], capture_output=True, text=True, timeout=scenario.LIMIT_S,
                                          env=scenario.environment(self.mark))
