@@ -24,6 +24,11 @@ uint32_t quoit_wait_core_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
+void quoit_wait_yield(void)
+{
+    sched_yield();
+}
+
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;

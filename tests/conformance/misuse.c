@@ -143,10 +143,6 @@ static void active_set(void)
 {
     shmem_barrier(0, 3, shmem_n_pes() + 1, globals);
 }
-static void bad_hints(void)
-{
-    shmem_malloc_with_hints(8, 256);
-}
 static void different_sizes(void)
 {
     shmem_malloc(100 + (size_t)shmem_my_pe());
@@ -165,13 +161,13 @@ static const struct {
     {                                                                                                                  \
 #NAME, NAME                                                                                                    \
     }
-    CASE(put_bad_pe),      CASE(p_negative_pe),    CASE(put_stack),       CASE(put_malloc),      CASE(put_library),
-    CASE(put_constant),    CASE(put_wild),         CASE(put_null),        CASE(put_null_source), CASE(get_past_heap),
-    CASE(get_beyond_heap), CASE(put_past_globals), CASE(too_many),        CASE(stride_zero),     CASE(block_stride),
-    CASE(amo_unaligned),   CASE(bad_cmp),          CASE(bad_signal_op),   CASE(wait_stack),      CASE(ctx_null),
-    CASE(ctx_dead),        CASE(team_invalid),     CASE(team_wild),       CASE(bad_root),        CASE(free_wild),
-    CASE(free_inside),     CASE(free_twice),       CASE(align_three),     CASE(clear_free_lock), CASE(lock_twice),
-    CASE(active_set),      CASE(bad_hints),        CASE(different_sizes), CASE(after_finalize),
+    CASE(put_bad_pe),      CASE(p_negative_pe),    CASE(put_stack),      CASE(put_malloc),      CASE(put_library),
+    CASE(put_constant),    CASE(put_wild),         CASE(put_null),       CASE(put_null_source), CASE(get_past_heap),
+    CASE(get_beyond_heap), CASE(put_past_globals), CASE(too_many),       CASE(stride_zero),     CASE(block_stride),
+    CASE(amo_unaligned),   CASE(bad_cmp),          CASE(bad_signal_op),  CASE(wait_stack),      CASE(ctx_null),
+    CASE(ctx_dead),        CASE(team_invalid),     CASE(team_wild),      CASE(bad_root),        CASE(free_wild),
+    CASE(free_inside),     CASE(free_twice),       CASE(align_three),    CASE(clear_free_lock), CASE(lock_twice),
+    CASE(active_set),      CASE(different_sizes),  CASE(after_finalize),
 };
 
 int main(int argc, char **argv)
