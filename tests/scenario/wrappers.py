@@ -97,7 +97,7 @@ class Wrappers(scenario.Case):
             file.write("cmake_minimum_required(VERSION 3.16)\nproject(t C)\nfind_package(OpenSHMEM 1.6 REQUIRED)\n"
                        f"add_executable(hello {C_PROGRAM})\ntarget_link_libraries(hello OpenSHMEM::C)\n")
         sanitize = [f"-DCMAKE_C_FLAGS=-fsanitize={scenario.SANITIZE}"] if scenario.SANITIZE else []
-        self.command("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
+        self.command("cmake", "-G", "Ninja", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
         self.command("cmake", "--build", "out")
         self.check_hello(os.path.join(self.prefix, "bin"), "out/hello")
 
