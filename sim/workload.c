@@ -61,11 +61,8 @@ void sim_pes_start(struct sim_world *world)
 
 void sim_pes_free(struct sim_world *world)
 {
-    for (uint32_t i = 0; world->pes && i < world->config.shape.pe_count; i++) {
-        if (world->pes[i].team)
-            quoit_team_delete(world->pes[i].team);
+    for (uint32_t i = 0; world->pes && i < world->config.shape.pe_count; i++)
         quoit_fabric_close(world->pes[i].fabric);
-    }
     free(world->pes);
 }
 

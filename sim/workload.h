@@ -49,7 +49,7 @@ extern const struct sim_workload sim_workload_turnaround;
 
 /* Starts a task for each PE. */
 void sim_pes_start(struct sim_world *world);
-/* Closes what those that did not end have open. */
+/* Closes what those that did not end have open. A team of theirs is lost: it can only be deleted by a live PE. */
 void sim_pes_free(struct sim_world *world);
 
 /* Memory of a PE by area offset, from outside, for check(). */
