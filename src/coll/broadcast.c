@@ -2,6 +2,7 @@
 /* Broadcast. Small data: the root writes it into a slot of its leader and goes on; slots travel from leader to leader.
  * Large data: from leader to leader in chunks, each straight into the leader's dest, passed on while the next comes;
  * the members of a group read the root's source or their leader's dest in place. */
+#include "base/assert.h"
 #include "coll/team.h"
 
 #include <string.h>
@@ -42,12 +43,13 @@ static void broadcast_small(struct quoit_team_state *team, const struct broadcas
     if (team->open_count == QUOIT_SLOT_COUNT - 1)
         quoit_coll_sync(team, team->call); /* see team.h on slots */
     team->open_count++;
-    uint64_t offset = team->space.slots + (uint64_t)(team->slot_turn++ % QUOIT_SLOT_COUNT) * team->space.slot_bytes;
+    uint64_t offset = team->space.slots + team->slot_turn++ % QUOIT_SLOT_COUNT * team->space.slot_bytes;
     char *slot = team->leader_area + offset;
     struct quoit_team_message message = {.offset = offset, .source = slot, .bytes = broadcast->bytes};
     bool speaks = team->is_leader && team->host_count > 1;
 
     if (broadcast->is_root) {
+        quoit_assert(broadcast->source);
         memcpy(slot, broadcast->source, broadcast->bytes);
         if (speaks)
             send_on(team, broadcast, &message);
@@ -108,6 +110,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
 {
     if (bytes == 0)
         return;
+    quoit_assert(root < team->shape.size);
     team->call = call;
     team->publish_count++;
     const struct quoit_team_host *own = &team->hosts[team->host];

@@ -3,6 +3,7 @@
  * the leaders exchange what they have, and each combines it in order of host. Large: each member combines a part of all
  * sources of its host into the leader's dest; the leaders' dests are combined around the ring in chunks, both ways at
  * once; members copy from their leader. What is computed once is copied to all, so all have the same bits. */
+#include "base/assert.h"
 #include "coll/team.h"
 
 #include <string.h>
@@ -84,18 +85,18 @@ static void combine_rounds(struct quoit_team_state *team, const struct reduce *r
 {
     for (uint32_t round = 0; round + 1 < team->host_count; round++) {
         struct quoit_team_message messages[QUOIT_TRAVEL_COUNT];
-        uint64_t inbound = team->space.inbound + (round % 2) * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
+        uint64_t inbound = team->space.inbound + (uint64_t)(round % 2) * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
         for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).send;
             messages[travel] = chunk_of(team, reduce, &runs[travel], chunk);
-            messages[travel].offset = inbound + (uint64_t)travel * team->space.inbound_bytes;
+            messages[travel].offset = inbound + (uint32_t)travel * team->space.inbound_bytes;
         }
         quoit_team_round(team, (const struct quoit_team_message *[]){&messages[0], &messages[1]});
         for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).receive;
             struct quoit_team_message own = chunk_of(team, reduce, &runs[travel], chunk);
             reduce->combine(quoit_coll_address(team->fabric, own.offset),
-                            quoit_coll_address(team->fabric, inbound + (uint64_t)travel * team->space.inbound_bytes),
+                            quoit_coll_address(team->fabric, inbound + (uint32_t)travel * team->space.inbound_bytes),
                             own.bytes / reduce->element_bytes);
         }
     }
@@ -158,12 +159,14 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
 {
     struct reduce reduce = {offset_dest, offset_source, count, element_bytes, combine};
     size_t bytes = count * element_bytes;
+    quoit_assert(element_bytes >= 1);
+    quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
     if (count == 0)
         return;
     team->call = call;
     team->open_count = 0;
     team->gather_turn++;
-    if (bytes > (team->host_count == 1 ? team->space.gather_bytes : team->partial_bytes)) {
+    if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
         reduce_large(team, &reduce);
         return;
     }
@@ -207,7 +210,11 @@ static void scan_chunk(struct quoit_team_state *team, struct reduce *reduce, boo
 void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
                      size_t element_bytes, quoit_combine *combine, bool is_inclusive, const char *call)
 {
-    size_t most = (team->host_count == 1 ? QUOIT_SCRATCH_BYTES : team->partial_bytes) / element_bytes;
+    size_t most = (team->host_count == 1 ? QUOIT_SCRATCH_BYTES : team->space.gather_bytes) / element_bytes;
+    quoit_assert(element_bytes >= 1);
+    quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
+    if (count == 0)
+        return;
     team->call = call;
     team->open_count = 0;
     for (size_t at = 0; at < count; at += most) {

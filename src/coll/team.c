@@ -30,10 +30,10 @@ static struct quoit_team_space space_of(uint32_t piece)
         limit = PIECE_BYTES;
     }
     space.slots = space.start + FLAG_BYTES;
-    space.gather = space.slots + (uint64_t)QUOIT_SLOT_COUNT * space.slot_bytes;
+    space.gather = space.slots + QUOIT_SLOT_COUNT * space.slot_bytes;
     space.table = space.gather + 2 * space.gather_bytes;
     space.inbound = space.table + 2 * space.table_bytes;
-    quoit_assert(space.inbound + 2 * QUOIT_TRAVEL_COUNT * space.inbound_bytes <= space.start + limit);
+    quoit_assert(space.inbound + space.inbound_bytes * 2 * QUOIT_TRAVEL_COUNT <= space.start + limit);
     return space;
 }
 
@@ -60,17 +60,6 @@ static void group_members(struct quoit_team_state *team)
     }
 }
 
-static bool take_memory_of_leader(struct quoit_team_state *team)
-{
-    uint32_t share = team->space.table_bytes / team->host_count / QUOIT_ELEMENT_BYTES * QUOIT_ELEMENT_BYTES;
-    team->partial_bytes = share > team->space.gather_bytes ? team->space.gather_bytes : share;
-    if (team->partial_bytes < QUOIT_ELEMENT_BYTES)
-        team->partial_bytes = QUOIT_ELEMENT_BYTES;
-    team->starts = calloc(team->host_count + 1, sizeof *team->starts);
-    team->partials = aligned_alloc(64, ((size_t)team->host_count * team->partial_bytes + 63) / 64 * 64);
-    return team->starts && team->partials;
-}
-
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
                                         uint32_t piece, uint32_t epoch)
 {
@@ -85,19 +74,23 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
     team->flag_base = (uint64_t)epoch << QUOIT_EPOCH_SHIFT;
     quoit_context_init(&team->context, piece);
     team->hosts = calloc(shape->size, sizeof *team->hosts);
+    team->starts = calloc((size_t)shape->size + 1, sizeof *team->starts);
     team->scratch = aligned_alloc(64, QUOIT_SCRATCH_BYTES);
-    if (!team->hosts || !team->scratch)
+    if (!team->hosts || !team->starts || !team->scratch)
         goto delete_team;
     team->host = UINT32_MAX;
     group_members(team);
     quoit_assert(team->host != UINT32_MAX); /* the own PE is a member */
-    if (!take_memory_of_leader(team))
-        goto delete_team;
 
     const struct quoit_team_host *own = &team->hosts[team->host];
     team->local_count = own->member_count;
     team->local = team->rank - own->first_rank;
     team->is_leader = own->leader_pe == fabric->pe_self;
+    if (team->is_leader && team->host_count > 1) {
+        team->partials = aligned_alloc(64, team->host_count * team->space.gather_bytes);
+        if (!team->partials)
+            goto delete_team;
+    }
     team->is_exchange_best =
         team->host_count == fabric->layout.shape.host_count || team->host_count <= EXCHANGE_HOSTS_MAX;
     team->leader_area = fabric->peers[own->leader_pe].area;
@@ -178,12 +171,15 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
     quoit_team_wake(team);
 }
 
+/* The fence: a message that lands directly must not overtake one to the same leader that goes through the nodes, since
+ * a flag's value says that all messages before it have come. */
 static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {
     static const struct quoit_team_message nothing;
     const struct quoit_team_message *what = message ? message : &nothing;
     struct quoit_signal signal = {.offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
+    quoit_fabric_fence(team->fabric, &team->context);
     quoit_fabric_put_signal(team->fabric, &team->context, what->offset, what->source, what->bytes, &signal,
                             team->hosts[host].leader_pe, false);
 }
@@ -232,15 +228,14 @@ void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
     }
 }
 
-/* In slices, since of many hosts the table holds little of each. */
 void quoit_team_exchange_partials(struct quoit_team_state *team, const void *block, size_t bytes)
 {
-    size_t slice_bytes = team->space.table_bytes / team->host_count / 8 * 8;
-    quoit_assert(bytes <= team->partial_bytes);
+    size_t slice_bytes = quoit_team_slice_bytes(team);
+    quoit_assert(bytes <= team->space.gather_bytes);
     quoit_assert(slice_bytes > 0);
     for (size_t at = 0; at < bytes; at += slice_bytes) {
         size_t slice = bytes - at < slice_bytes ? bytes - at : slice_bytes;
-        uint64_t offset = team->space.table + (uint64_t)(team->table_turn++ % 2) * team->space.table_bytes;
+        uint64_t offset = team->space.table + team->table_turn++ % 2 * team->space.table_bytes;
         char *table = quoit_coll_address(team->fabric, offset);
         for (uint32_t host = 0; host <= team->host_count; host++)
             team->starts[host] = host * slice;

@@ -54,10 +54,10 @@ struct quoit_team_flags {
 /* A piece: flags, slots, then twice gather and table, then inbound for each way and half. All offsets in the piece. */
 struct quoit_team_space {
     uint64_t start; /* of the piece, an area offset */
-    uint32_t slot_bytes;
-    uint32_t gather_bytes;
-    uint32_t table_bytes;
-    uint32_t inbound_bytes;
+    uint64_t slot_bytes;
+    uint64_t gather_bytes;
+    uint64_t table_bytes;
+    uint64_t inbound_bytes;
     uint64_t slots;
     uint64_t gather;
     uint64_t table;
@@ -99,10 +99,9 @@ struct quoit_team_state {
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint32_t table_turn;
-    uint32_t partial_bytes; /* the largest block of quoit_team_exchange_partials() */
-    char *partials;         /* [host_count][that many] */
-    uint64_t *starts;       /* [host_count + 1] */
-    char *scratch;          /* QUOIT_SCRATCH_BYTES, aligned to a cache line */
+    char *partials;   /* [host_count][gather_bytes]; NULL on others */
+    uint64_t *starts; /* [host_count + 1], on all members */
+    char *scratch;    /* QUOIT_SCRATCH_BYTES, aligned to a cache line */
 };
 
 static inline uint32_t quoit_team_pe_of(const struct quoit_team_state *team, uint32_t rank)
@@ -122,7 +121,7 @@ static inline struct quoit_team_flags *quoit_team_flags_of(const struct quoit_te
 /* Area offset of this operation's half of the gather buffer. */
 static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 {
-    return team->space.gather + (uint64_t)(team->gather_turn % 2) * team->space.gather_bytes;
+    return team->space.gather + team->gather_turn % 2 * team->space.gather_bytes;
 }
 
 /* Waits until *flag is at least `value`. */
@@ -150,7 +149,12 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
 /* Block j, at area offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
-/* Blocks of `bytes` (<= partial_bytes) of all leaders get to team->partials, that of host j at j * bytes. */
+/* Blocks of `bytes` (<= gather_bytes) of all leaders get to team->partials, that of host j at j * bytes. In slices of
+ * this many bytes, since of many hosts the table holds little of each. */
+static inline uint64_t quoit_team_slice_bytes(const struct quoit_team_state *team)
+{
+    return team->space.table_bytes / team->host_count / 8 * 8;
+}
 void quoit_team_exchange_partials(struct quoit_team_state *team, const void *block, size_t bytes);
 /* All leaders have come. A quoit_team_work; does nothing on one host. */
 void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused);

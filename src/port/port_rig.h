@@ -10,10 +10,12 @@
 #define QUOIT_PORT_PORT_RIG_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,6 +151,14 @@ struct rig_other {
     pthread_t thread;
 };
 
+/* In a process of a test: a test that fails must not leave it behind. */
+static inline void rig_die_with_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == 1)
+        _exit(1);
+}
+
 #if defined(__SANITIZE_THREAD__)
 static inline void *rig_other_main(void *arg)
 {
@@ -173,6 +183,7 @@ static inline void rig_other_start(struct rig_other *other)
     other->pid = fork();
     must(other->pid >= 0);
     if (other->pid == 0) {
+        rig_die_with_parent();
         other->run(other->arg);
         _exit(0);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the collectives of active sets (9.9, deprecated). Method: over all PEs, over the even ones and over those from
+/* Aim: the collectives of active sets (9.10, deprecated). Method: over all PEs, over the even ones and over those from
  * PE 1 on, compared with what a sequential program would say; pSync must be as it was at the end. */
 #include "check.h"
 
 #define COUNT 5
 #define PES   64
 
-static long psync[SHMEM_SYNC_SIZE];
+static long psync[SHMEM_SYNC_SIZE], barrier_sync[SHMEM_BARRIER_SYNC_SIZE];
 static uint32_t source32[PES * COUNT * 3], dest32[PES * COUNT * 3];
 static uint64_t source64[PES * COUNT * 3], dest64[PES * COUNT * 3];
 
@@ -20,7 +20,8 @@ static int rank_in(struct set set)
     return distance >= 0 && distance % stride == 0 && distance / stride < set.size ? distance / stride : -1;
 }
 
-#define SET set.start, set.log_stride, set.size, psync
+#define MEMBERS set.start, set.log_stride, set.size
+#define SET     MEMBERS, psync
 #define X(BITS)                                                                                                        \
     static void run_##BITS(struct set set, int rank)                                                                   \
     {                                                                                                                  \
@@ -29,33 +30,33 @@ static int rank_in(struct set set)
             source##BITS[i] = VALUE(uint##BITS##_t, rank, i, 4);                                                       \
             dest##BITS[i] = 999;                                                                                       \
         }                                                                                                              \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
         int root = set.size - 1;                                                                                       \
         shmem_broadcast##BITS(dest##BITS, source##BITS, COUNT, root, SET);                                             \
         for (int i = 0; i < COUNT; i++)                                                                                \
             CHECK(dest##BITS[i] == (rank == root ? 999 : VALUE(uint##BITS##_t, root, i, 4)), "broadcast" #BITS);       \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
         shmem_fcollect##BITS(dest##BITS, source##BITS, COUNT, SET);                                                    \
         for (int pe = 0; pe < set.size; pe++)                                                                          \
             for (int i = 0; i < COUNT; i++)                                                                            \
                 CHECK(dest##BITS[pe * COUNT + i] == VALUE(uint##BITS##_t, pe, i, 4), "fcollect" #BITS);                \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
         shmem_collect##BITS(dest##BITS, source##BITS, (size_t)(rank % 3), SET);                                        \
         for (int pe = 0, at = 0; pe < set.size; at += pe % 3, pe++)                                                    \
             for (int i = 0; i < pe % 3; i++)                                                                           \
                 CHECK(dest##BITS[at + i] == VALUE(uint##BITS##_t, pe, i, 4), "collect" #BITS);                         \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
         shmem_alltoall##BITS(dest##BITS, source##BITS, COUNT, SET);                                                    \
         for (int pe = 0; pe < set.size; pe++)                                                                          \
             for (int i = 0; i < COUNT; i++)                                                                            \
                 CHECK(dest##BITS[pe * COUNT + i] == VALUE(uint##BITS##_t, pe, rank * COUNT + i, 4), "alltoall" #BITS); \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
         shmem_alltoalls##BITS(dest##BITS, source##BITS, 2, 3, COUNT, SET);                                             \
         for (int pe = 0; pe < set.size; pe++)                                                                          \
             for (int i = 0; i < COUNT; i++)                                                                            \
                 CHECK(dest##BITS[(pe * COUNT + i) * 2] == VALUE(uint##BITS##_t, pe, (rank * COUNT + i) * 3, 4),        \
                       "alltoalls" #BITS);                                                                              \
-        shmem_barrier(SET);                                                                                            \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
     }
 X(32)
 X(64)
@@ -72,11 +73,12 @@ int main(void)
             run_32(set, rank);
             run_64(set, rank);
             for (int i = 0; i < 10; i++)
-                (shmem_sync)(SET);
+                (shmem_sync)(MEMBERS, barrier_sync);
         }
         shmem_barrier_all();
         for (int i = 0; i < SHMEM_SYNC_SIZE; i++)
-            CHECK(psync[i] == SHMEM_SYNC_VALUE, "pSync[%d] is %ld at the end", i, psync[i]);
+            CHECK(psync[i] == SHMEM_SYNC_VALUE && barrier_sync[i] == SHMEM_SYNC_VALUE, "pSync[%d] is %ld at the end", i,
+                  psync[i]);
         shmem_barrier_all();
     }
     return check_end("active_set");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: broadcast, collect, fcollect, alltoall, alltoalls of every type, over the world, the PEs of the own host and
- * split teams; barrier and sync (9.9). Method: each result is compared with what a sequential program would say; calls
+ * split teams; barrier and sync (9.10). Method: each result is compared with what a sequential program would say; calls
  * follow each other without barriers, and in each round other roots and sizes. */
 #include "check.h"
 

@@ -15,8 +15,8 @@
     X(int8, int8_t) X(int16, int16_t) X(uchar, unsigned char) X(ushort, unsigned short) BITWISE_TYPES(X)
 #define RMA_TYPES(X)                                                                                                   \
     X(longdouble, long double)                                                                                         \
-    X(char, char) X(schar, signed char) X(uchar, unsigned char) EXTENDED_TYPES(X) X(short, short)                      \
-        X(ushort, unsigned short)
+    X(char, char)                                                                                                      \
+    X(schar, signed char) X(uchar, unsigned char) EXTENDED_TYPES(X) X(short, short) X(ushort, unsigned short)
 #define ARITHMETIC_TYPES(X) RMA_TYPES(X) X(complexf, QUOIT_COMPLEX_FLOAT) X(complexd, QUOIT_COMPLEX_DOUBLE)
 
 static shmem_ctx_t ctx;

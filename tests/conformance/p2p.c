@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: wait_until and test in all forms and types with all comparisons (9.10). Method: comparisons are tried on known
+/* Aim: wait_until and test in all forms and types with all comparisons (9.11). Method: comparisons are tried on known
  * values, also at the ends of each type's range; then PEs wake each other around the ring of PE numbers. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: all reductions and scans of every type, in place and not, and those of active sets (9.9). Method: compared with
+/* Aim: all reductions and scans of every type, in place and not, and those of active sets (9.10). Method: compared with
  * the same operator applied in the order of PE numbers. Values are small, so that no order rounds. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: teams and contexts (9.4, 9.5, 9.11). Method: numbers of split teams against arithmetic, operations on contexts
+/* Aim: teams and contexts (9.4, 9.5, 9.9). Method: numbers of split teams against arithmetic, operations on contexts
  * of teams go to the team's PEs, many teams and contexts made and destroyed. */
 #include "check.h"
 

@@ -156,8 +156,9 @@ class Pes(scenario.Case):
             self.assertIn("was killed by SIGSEGV (address 0x0)", result.err)
             self.assertIn("at solve() misbehave.c:", result.err)
             self.assertIn("[Q0201]", result.err)
-            self.assertRegex(result.err, r"PEs 0,2[-,0-9]* were waiting in shmem_barrier_all \(misbehave.c:\d+\)"
-                             r"|PEs 0,2 were")
+            # On a busy machine they may not have come to sleep yet.
+            self.assertRegex(result.err, r"PEs? [-,023]+ (was|were) (waiting in shmem_barrier_all "
+                             r"\(misbehave.c:\d+\)|running)")
             self.assertLessEqual(len(result.err.splitlines()), 8)
         for result in self.misbehave(1, "put-null"):
             self.assertEqual(result.status, 139, result)

@@ -3,11 +3,19 @@
 
 #include <string.h>
 
-#define WORD_BYTES 8
-#define LINE_BYTES 64
-/* memcpy stores the ends of a short copy as overlapping words, some of them across the aligned ones; whole lines, and
- * not few of them, it stores in order by aligned vectors. */
-#define MEMCPY_FROM_BYTES 512
+#define WORD_BYTES   8
+#define VECTOR_BYTES 16
+#define LINE_BYTES   64
+
+/* Not memcpy: its byte moves (`rep movsb`, from a few KB) tear aligned words when the source is not aligned as the
+ * destination is: 17000 torn of 4e8 read on an AMD EPYC with glibc 2.36. `rep movsq` stores words and is as fast; its
+ * start costs 12 ns, so shorter copies go by vectors. The sanitizers cannot see it, so they get the vectors too. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HAS_STRING_MOVE 1
+#endif
+#define STRING_MOVE_FROM_BYTES 2048
+
+typedef uint64_t vector __attribute__((vector_size(VECTOR_BYTES)));
 
 /* Stores of one write stay behind those of the writes before it. */
 static inline void order_stores(void)
@@ -44,17 +52,39 @@ static inline void store_words(char *to, const char *from, size_t bytes)
     store_bytes(to + done, from + done, bytes - done);
 }
 
+/* An aligned vector's two words are stored whole. */
+static inline void store_vectors(char *to, const char *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += VECTOR_BYTES) {
+        vector both;
+        memcpy(&both, from + done, sizeof both);
+        *(volatile vector *)(void *)(to + done) = both;
+    }
+}
+
+static inline void store_long(char *to, const char *from, size_t bytes)
+{
+#if defined(HAS_STRING_MOVE)
+    if (bytes >= STRING_MOVE_FROM_BYTES) {
+        size_t word_count = bytes / WORD_BYTES;
+        __asm__ __volatile__("rep movsq" : "+D"(to), "+S"(from), "+c"(word_count) : : "memory");
+        return;
+    }
+#endif
+    store_vectors(to, from, bytes);
+}
+
 void quoit_emulated_words_out(char *to, const char *from, size_t bytes)
 {
     order_stores();
-    if (bytes < MEMCPY_FROM_BYTES) {
+    if (bytes < 2 * LINE_BYTES) {
         store_words(to, from, bytes);
         return;
     }
     size_t head = bytes_to_boundary(to, LINE_BYTES, bytes);
     size_t lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
     store_words(to, from, head);
-    memcpy(to + head, from + head, lines);
+    store_long(to + head, from + head, lines);
     store_words(to + head + lines, from + head + lines, bytes - head - lines);
 }
 
