@@ -181,24 +181,37 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
-static uint32_t exchange_credits(struct quoit_lane *lane, bool is_idle)
+/* Comes first in a step: a look that finds nothing must have used every credit that is there, since the next one may be
+ * the last before a sleep and the doorbell of those credits was cleared before it. */
+static void take_credits(struct quoit_lane *lane)
 {
-    uint32_t done_count = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
             enum quoit_status status =
                 quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
-            if (status == QUOIT_OK && quoit_ring_credit_due(lane->ring, side, class, is_idle)) {
-                status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
-                                            quoit_ring_consumed_total(lane->ring, side, class));
-                quoit_ring_credit_told(lane->ring, side, class);
-                lane->must_ring[side] = true;
-                done_count++;
-            }
             if (status != QUOIT_OK)
                 fail(lane, status);
+        }
+    }
+}
+
+static uint32_t tell_credits(struct quoit_lane *lane, bool is_idle)
+{
+    uint32_t done_count = 0;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+            if (!quoit_ring_credit_due(lane->ring, side, class, is_idle))
+                continue;
+            enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
+                                                          quoit_layout_credit(lane->layout, lane->index, class),
+                                                          quoit_ring_consumed_total(lane->ring, side, class));
+            if (status != QUOIT_OK)
+                fail(lane, status);
+            quoit_ring_credit_told(lane->ring, side, class);
+            lane->must_ring[side] = true;
+            done_count++;
         }
     }
     return done_count;
@@ -225,6 +238,7 @@ static bool step(void *arg)
     uint64_t cookie;
     uint32_t done_count = 0;
     lane->hold_until_ns = 0;
+    take_credits(lane);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REPLY, now_ns);
     done_count += send_replies(lane, now_ns);
@@ -236,7 +250,7 @@ static bool step(void *arg)
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
-    done_count += exchange_credits(lane, done_count == 0);
+    done_count += tell_credits(lane, done_count == 0);
     ring_doorbells(lane);
     return done_count > 0;
 }
