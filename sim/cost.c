@@ -20,6 +20,16 @@ void __real_quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *
 void __real_quoit_fabric_get(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
                              uint64_t offset, size_t bytes, uint32_t pe);
 
+void __real_quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                                 const void *source, size_t bytes, uint32_t pe);
+void __wrap_quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                                 const void *source, size_t bytes, uint32_t pe);
+
+void __real_quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
+                                 uint64_t offset, size_t bytes, uint32_t pe);
+void __wrap_quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
+                                 uint64_t offset, size_t bytes, uint32_t pe);
+
 void __wrap_quoit_assert_failed(const char *condition, const char *file, int line) __attribute__((noreturn));
 void __wrap_quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
 enum quoit_status __wrap_quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
@@ -113,6 +123,24 @@ void __wrap_quoit_fabric_get(struct quoit_fabric *fabric, struct quoit_context *
 {
     struct sim_world *world = sim_world_current();
     __real_quoit_fabric_get(fabric, context, destination, offset, bytes, pe);
+    if (world)
+        copy_in_memory(world, bytes);
+}
+
+void __wrap_quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
+                                 const void *source, size_t bytes, uint32_t pe)
+{
+    struct sim_world *world = sim_world_current();
+    if (world && fabric->peers[pe].area)
+        copy_in_memory(world, bytes);
+    __real_quoit_fabric_put_nbi(fabric, context, offset, source, bytes, pe);
+}
+
+void __wrap_quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
+                                 uint64_t offset, size_t bytes, uint32_t pe)
+{
+    struct sim_world *world = sim_world_current();
+    __real_quoit_fabric_get_nbi(fabric, context, destination, offset, bytes, pe);
     if (world)
         copy_in_memory(world, bytes);
 }

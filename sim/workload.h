@@ -18,6 +18,7 @@ struct sim_pe {
     uint32_t index;
     struct quoit_fabric *fabric;   /* NULL: closed */
     struct quoit_context *context; /* the default one */
+    struct quoit_region heap;      /* as the API layer tells the fabric */
     struct quoit_team_state *team; /* of workloads with collectives; NULL: none */
     struct quoit_prng prng;        /* its own chance, so that PEs do the same however they interleave */
 };

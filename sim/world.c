@@ -14,7 +14,7 @@
 
 #define LINK_TIMEOUT_NS   1000000000u
 #define NO_PROGRESS_NS    10000000000u /* of virtual time, with the PEs at work */
-#define NO_PROGRESS_STEPS 50000000u    /* events without a step of virtual time that matters */
+#define NO_PROGRESS_STEPS 50000000u    /* or so many events */
 
 /* The functions that replace those of env/ have no argument to hand it in. */
 static struct sim_world *current_world;
@@ -273,6 +273,14 @@ static void check_quiet(struct sim_world *world)
                          lane, host);
     if (world->config.workload->check)
         world->config.workload->check(world);
+}
+
+bool sim_world_settle(struct sim_world *world)
+{
+    if (sigsetjmp(world->escape, 0) != 0)
+        return false;
+    run_events(world);
+    return !world->has_failed;
 }
 
 bool sim_world_run(struct sim_world *world)

@@ -113,8 +113,11 @@ struct sim_world *sim_world_current(void);
 /* Hosts, links and nodes; NULL when out of memory. The world becomes the current one. */
 struct sim_world *sim_world_new(const struct sim_config *config);
 void sim_world_free(struct sim_world *world);
-/* Handles events until none is left. False: the run has failed, see world->failure. */
+/* The whole job: nodes start, PEs run the workload, everything comes to rest and is checked, nodes stop. False: the run
+ * has failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
+/* Only handles events until none is left; for tests that start tasks of their own. False: as above. */
+bool sim_world_settle(struct sim_world *world);
 
 /* Ends the run: the text says what is wrong. Does not return. */
 __attribute__((noreturn, format(printf, 2, 3))) void sim_fail(struct sim_world *world, const char *format, ...);
