@@ -207,6 +207,35 @@ static void check_all_lanes(struct sim_world *world)
             quoit_ring_check_invariants(quoit_node_lane(world->hosts[host].node, lane)->ring);
 }
 
+static const char *state_text(const struct sim_task *task)
+{
+    static const char *const texts[] = {"is at work", "is looking", "waits for a core", "is asleep", "has ended"};
+    return texts[task->state];
+}
+
+/* Who has not ended, and what they do; of lanes only when with_lanes. Returns how many. */
+static uint32_t list_tasks(const struct sim_world *world, bool with_lanes, char *list, size_t bytes)
+{
+    size_t at = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < world->task_count; i++) {
+        const struct sim_task *task = world->tasks[i];
+        if (task->state == SIM_TASK_ENDED || (!with_lanes && sim_task_lane(task)))
+            continue;
+        count++;
+        if (at < bytes - 40)
+            at += (size_t)snprintf(list + at, bytes - at, "%s%s %s", at ? ", " : "", task->name, state_text(task));
+    }
+    return count;
+}
+
+static void fail_stuck(struct sim_world *world)
+{
+    char list[SIM_FAILURE_BYTES / 2] = "";
+    list_tasks(world, true, list, sizeof list);
+    sim_fail(world, "no PE has got anywhere since %llu us: %s", (unsigned long long)(world->progress_ns / 1000), list);
+}
+
 static void check_progress(struct sim_world *world, uint64_t *last_progress_ns, uint64_t *last_event)
 {
     if (*last_progress_ns != world->progress_ns) {
@@ -215,7 +244,7 @@ static void check_progress(struct sim_world *world, uint64_t *last_progress_ns, 
     }
     if (world->live_pe_count > 0 &&
         (world->now_ns - world->progress_ns > NO_PROGRESS_NS || world->event_count - *last_event > NO_PROGRESS_STEPS))
-        sim_fail(world, "no PE has got anywhere since %llu us", (unsigned long long)(world->progress_ns / 1000));
+        fail_stuck(world);
 }
 
 static void run_events(struct sim_world *world)
@@ -235,28 +264,11 @@ static void run_events(struct sim_world *world)
     }
 }
 
-static const char *state_text(const struct sim_task *task)
-{
-    static const char *const texts[] = {"is at work", "is looking", "waits for a core", "is asleep", "has ended"};
-    return texts[task->state];
-}
-
 /* Nothing will happen any more: everybody must have come to the end. */
 static void check_nobody_waits(struct sim_world *world, bool is_end)
 {
     char list[SIM_FAILURE_BYTES / 2] = "";
-    size_t at = 0;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < world->task_count; i++) {
-        const struct sim_task *task = world->tasks[i];
-        if (task->state == SIM_TASK_ENDED || (!is_end && sim_task_lane(task)))
-            continue;
-        count++;
-        if (at < sizeof list - 40)
-            at +=
-                (size_t)snprintf(list + at, sizeof list - at, "%s%s %s", at ? ", " : "", task->name, state_text(task));
-    }
-    if (count > 0)
+    if (list_tasks(world, is_end, list, sizeof list) > 0)
         sim_fail(world, "%s: %s", is_end ? "some tasks do not stop" : "nothing moves any more", list);
     if (world->ready_host_count < world->config.shape.host_count)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);

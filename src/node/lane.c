@@ -228,7 +228,8 @@ static void ring_doorbells(struct quoit_lane *lane)
     }
 }
 
-/* One look at everything; true when there was something to do, or when it is time to end. */
+/* One look at everything; true when there was something to do, or when it is time to end, or when something is held for
+ * a time and the wait under way would not end by then. */
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;
@@ -252,14 +253,14 @@ static bool step(void *arg)
         quoit_lane_complete(lane, cookie);
     done_count += tell_credits(lane, done_count == 0);
     ring_doorbells(lane);
-    return done_count > 0;
+    return done_count > 0 || (lane->hold_until_ns != 0 && !lane->is_wait_timed);
 }
 
 void quoit_lane_run(struct quoit_lane *lane)
 {
     while (lane->status == QUOIT_OK && !is_stopping(lane)) {
-        uint64_t timeout_ns = lane->hold_until_ns ? HOLD_FOR_NS : 0;
-        quoit_wait_until(&lane->waiter, step, lane, timeout_ns);
+        lane->is_wait_timed = lane->hold_until_ns != 0;
+        quoit_wait_until(&lane->waiter, step, lane, lane->is_wait_timed ? HOLD_FOR_NS : 0);
         atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }
