@@ -114,8 +114,10 @@ const struct sim_workload sim_workload_mix = {
     .teardown = sim_pieces_free_world,
 };
 
-/* Order: a PE puts n into a block of words at another, fences, and puts n into a word; whoever sees n in the word must
- * see at least n in all of the block. A quarter of the words goes by atomic sets, another way to the same place. */
+/* Order: a PE puts n into a block of words at another, adds 1 to the block's first word by an atomic, fences, and puts
+ * n into a word; whoever sees n in the word must see at least n in all of the block, and, since the next step begins
+ * with a fence too, at most n + 1. Puts to neighbours go directly and atomics through the node, so the fence must order
+ * both ways; a quarter of the flags goes by atomics too. */
 #define BLOCK_WORDS 96u
 
 static uint64_t word_offset(const struct quoit_fabric *fabric, uint32_t source)
@@ -139,9 +141,9 @@ static void look_at(struct sim_pe *pe, uint32_t source, uint64_t *seen)
     for (uint32_t i = 0; i < BLOCK_WORDS; i++) {
         uint64_t value;
         memcpy(&value, area + block_offset(pe->fabric, source) + 8ull * i, sizeof value);
-        if (value < word)
-            sim_fail(pe->world, "PE %u saw the fence of PE %u broken: %llu after it, %llu before it", pe->index, source,
-                     (unsigned long long)word, (unsigned long long)value);
+        if (value < word || value > word + 1)
+            sim_fail(pe->world, "PE %u saw a fence of PE %u broken: the flag is %llu, word %u of the block %llu",
+                     pe->index, source, (unsigned long long)word, i, (unsigned long long)value);
     }
 }
 
@@ -158,7 +160,8 @@ static void run_order(struct sim_pe *pe)
             for (uint32_t w = 0; w < BLOCK_WORDS; w++)
                 block[w] = step;
             quoit_fabric_fence(fabric, pe->context);
-            quoit_fabric_put(fabric, pe->context, block_offset(fabric, pe->index), block, sizeof block, to);
+            quoit_fabric_put(fabric, pe->context, block_offset(fabric, pe->index) + 8, block + 1, sizeof block - 8, to);
+            quoit_fabric_amo(fabric, pe->context, QUOIT_AMO_ADD, 8, block_offset(fabric, pe->index), 1, to);
             quoit_fabric_fence(fabric, pe->context);
             if (quoit_prng_choose(&pe->prng, 4) == 0)
                 quoit_fabric_amo_fetch(fabric, pe->context, QUOIT_AMO_SWAP, 8, word_offset(fabric, pe->index), step, 0,
