@@ -7,17 +7,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static void *run_lane(void *arg)
-{
-    struct quoit_lane *lane = arg;
-    quoit_lane_run(lane);
-    if (lane->status != QUOIT_OK) {
-        quoit_log(QUOIT_LOG_ERROR, "lane %u of host %u ended: %s", lane->index, lane->layout->host,
-                  quoit_status_text(lane->status));
-        quoit_node_stop(lane->layout, lane->memory); /* the others cannot go on without it */
-    }
-    return NULL;
-}
+struct quoit_node {
+    struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    uint32_t lane_count;
+    struct quoit_lane lanes[QUOIT_LANES_MAX];
+};
 
 void quoit_node_stop(const struct quoit_layout *layout, void *memory)
 {
@@ -27,45 +21,99 @@ void quoit_node_stop(const struct quoit_layout *layout, void *memory)
         quoit_park_wake(&quoit_memory_lane(layout, memory, lane)->park);
 }
 
-/* The first lane runs on the caller's thread. */
-static enum quoit_status run_lanes(struct quoit_lane *lanes, uint32_t lane_count)
+enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct quoit_node **node_out)
 {
-    pthread_t threads[QUOIT_LANES_MAX];
+    struct quoit_node *node = calloc(1, sizeof *node);
+    if (!node)
+        return QUOIT_NO_MEMORY;
+    quoit_park_setup();
+    enum quoit_status status = quoit_node_start_links(config, node->ports);
+    while (status == QUOIT_OK && node->lane_count < config->layout->shape.lane_count) {
+        status = quoit_lane_open(&node->lanes[node->lane_count], config, node->lane_count, node->ports);
+        node->lane_count++; /* one that was opened in part is closed too */
+    }
+    if (status != QUOIT_OK) {
+        quoit_node_close(node);
+        return status;
+    }
+    *node_out = node;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index)
+{
+    struct quoit_lane *lane = &node->lanes[lane_index];
+    quoit_lane_run(lane);
+    if (lane->status != QUOIT_OK) {
+        quoit_log(QUOIT_LOG_ERROR, "lane %u of host %u ended: %s", lane->index, lane->layout->host,
+                  quoit_status_text(lane->status));
+        quoit_node_stop(lane->layout, lane->memory); /* the others cannot go on without it */
+    }
+    return lane->status;
+}
+
+const struct quoit_lane *quoit_node_lane(const struct quoit_node *node, uint32_t lane_index)
+{
+    return &node->lanes[lane_index];
+}
+
+void quoit_node_close(struct quoit_node *node)
+{
+    if (!node)
+        return;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        quoit_lane_close(&node->lanes[i]);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(node->ports[side]);
+    free(node);
+}
+
+struct service {
+    struct quoit_node *node;
+    uint32_t lane_index;
+    enum quoit_status status;
+    pthread_t thread;
+};
+
+static void *serve(void *arg)
+{
+    struct service *service = arg;
+    service->status = quoit_node_serve(service->node, service->lane_index);
+    return NULL;
+}
+
+/* The first lane runs on the caller's thread. */
+static enum quoit_status serve_all(struct quoit_node *node)
+{
+    struct service services[QUOIT_LANES_MAX];
     uint32_t started_count = 1;
     enum quoit_status status = QUOIT_OK;
-    for (; started_count < lane_count; started_count++) {
-        if (pthread_create(&threads[started_count], NULL, run_lane, &lanes[started_count]) != 0) {
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        services[i] = (struct service){.node = node, .lane_index = i};
+    for (; started_count < node->lane_count; started_count++) {
+        if (pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]) != 0) {
             quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u", started_count);
-            quoit_node_stop(lanes[0].layout, lanes[0].memory);
+            quoit_node_stop(node->lanes[0].layout, node->lanes[0].memory);
             status = QUOIT_SYSTEM;
             break;
         }
     }
-    run_lane(&lanes[0]);
+    serve(&services[0]);
     for (uint32_t i = 1; i < started_count; i++)
-        pthread_join(threads[i], NULL);
-    for (uint32_t i = 0; i < lane_count && status == QUOIT_OK; i++)
-        status = lanes[i].status;
+        pthread_join(services[i].thread, NULL);
+    for (uint32_t i = 0; i < started_count && status == QUOIT_OK; i++)
+        status = services[i].status;
     return status;
 }
 
 enum quoit_status quoit_node_run(const struct quoit_node_config *config)
 {
-    uint32_t lane_count = config->layout->shape.lane_count;
-    struct quoit_port *ports[QUOIT_SIDE_COUNT] = {NULL, NULL};
-    struct quoit_lane *lanes = calloc(lane_count, sizeof *lanes);
-    quoit_park_setup();
-    enum quoit_status status = lanes ? quoit_node_start_links(config, ports) : QUOIT_NO_MEMORY;
-    for (uint32_t i = 0; i < lane_count && status == QUOIT_OK; i++)
-        status = quoit_lane_open(&lanes[i], config, i, ports);
-    if (status == QUOIT_OK) {
-        config->on_ready(config->on_ready_arg);
-        status = run_lanes(lanes, lane_count);
-    }
-    for (uint32_t i = 0; i < lane_count && lanes; i++)
-        quoit_lane_close(&lanes[i]);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_close(ports[side]);
-    free(lanes);
+    struct quoit_node *node;
+    enum quoit_status status = quoit_node_open(config, &node);
+    if (status != QUOIT_OK)
+        return status;
+    config->on_ready(config->on_ready_arg);
+    status = serve_all(node);
+    quoit_node_close(node);
     return status;
 }

@@ -28,6 +28,18 @@ struct quoit_node_config {
 
 /* Serves until header.is_stopping. OK after an orderly stop. */
 QUOIT_MUST_USE enum quoit_status quoit_node_run(const struct quoit_node_config *config);
+
+/* The same in parts, for a caller that gives each lane a thread of its own making: open (links, lanes; waits for the
+ * neighbours, does not call on_ready), serve each lane once, then close. */
+struct quoit_node;
+struct quoit_lane;
+QUOIT_MUST_USE enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct quoit_node **node_out);
+/* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop. */
+QUOIT_MUST_USE enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index);
+const struct quoit_lane *quoit_node_lane(const struct quoit_node *node, uint32_t lane_index);
+/* After all lanes have ended. NULL is allowed. */
+void quoit_node_close(struct quoit_node *node);
+
 /* Asks the node of this memory to stop; returns at once. Any process of the host. */
 void quoit_node_stop(const struct quoit_layout *layout, void *memory);
 

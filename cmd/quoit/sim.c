@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quoit sim - runs seeds, says what was found, and how to see a failure again. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "command.h"
+#include "env/clock.h"
+#include "sim/canary.h"
+#include "sim/fault.h"
+#include "sim/run.h"
+
+#define PROGRESS_AFTER_NS 2000000000u
+#define PROGRESS_EVERY_NS 500000000u
+#define WORKLOADS_MAX     32
+
+struct session {
+    struct sim_plan plan;
+    uint64_t seed;
+    uint64_t seed_count;
+    bool is_endless;
+    bool is_json;
+    bool shows_each;
+    bool shows_model;
+    bool wants_help;
+    char problem[200];
+};
+
+/* What all seeds came to, by workload. */
+struct tally {
+    uint64_t seed_count;
+    uint64_t silent_count; /* canaries that had no occasion */
+    uint64_t run_counts[WORKLOADS_MAX];
+    uint64_t events[WORKLOADS_MAX];
+    uint64_t requests[WORKLOADS_MAX];
+    uint64_t virtual_ns[WORKLOADS_MAX];
+    struct sim_metric metrics[SIM_METRICS_MAX];
+    uint32_t metric_count;
+};
+
+/* Options: each row sets what it is named for; false with session->problem set if the value is wrong. */
+
+static bool refuse(struct session *session, const char *what, const char *value)
+{
+    snprintf(session->problem, sizeof session->problem, "%s: %s", what, value);
+    return false;
+}
+
+static bool set_count(struct session *session, const char *text, uint64_t smallest, uint64_t largest, uint64_t *out)
+{
+    if (quoit_parse_bytes(text, out) && *out >= smallest && *out <= largest)
+        return true;
+    snprintf(session->problem, sizeof session->problem, "%s is not a number from %llu to %llu", text,
+             (unsigned long long)smallest, (unsigned long long)largest);
+    return false;
+}
+
+static bool set_count32(struct session *session, const char *text, uint64_t smallest, uint64_t largest, uint32_t *out)
+{
+    uint64_t value;
+    bool is_good = set_count(session, text, smallest, largest, &value);
+    if (is_good)
+        *out = (uint32_t)value;
+    return is_good;
+}
+
+static bool set_seed(struct session *session, const char *text)
+{
+    return set_count(session, text, 0, UINT64_MAX, &session->seed);
+}
+
+static bool set_seeds(struct session *session, const char *text)
+{
+    return set_count(session, text, 1, UINT64_MAX, &session->seed_count);
+}
+
+static bool set_hosts(struct session *session, const char *text)
+{
+    return set_count32(session, text, 2, QUOIT_RING_HOSTS_MAX, &session->plan.host_count);
+}
+
+static bool set_pes(struct session *session, const char *text)
+{
+    return set_count32(session, text, 2, 4096, &session->plan.pe_count);
+}
+
+static bool set_lanes(struct session *session, const char *text)
+{
+    bool is_good = set_count32(session, text, 1, QUOIT_LANES_MAX, &session->plan.lane_count);
+    uint32_t lanes = session->plan.lane_count;
+    return is_good && ((lanes & (lanes - 1)) == 0 || refuse(session, "lanes are 1, 2, 4 or 8", text));
+}
+
+static bool set_slots(struct session *session, const char *text)
+{
+    return set_count32(session, text, QUOIT_RING_SLOTS_MIN, 4096, &session->plan.slot_count);
+}
+
+static bool set_chunk(struct session *session, const char *text)
+{
+    return set_count32(session, text, 64, QUOIT_CHUNK_BYTES_MAX, &session->plan.chunk_bytes) &&
+           (session->plan.chunk_bytes % 64 == 0 || refuse(session, "a chunk is a multiple of 64 bytes", text));
+}
+
+static bool set_steps(struct session *session, const char *text)
+{
+    return set_count32(session, text, 1, 1u << 20, &session->plan.step_count);
+}
+
+static bool set_bytes(struct session *session, const char *text)
+{
+    return set_count(session, text, 1, 1u << 30, &session->plan.bytes);
+}
+
+static bool set_workload(struct session *session, const char *text)
+{
+    session->plan.workload = sim_workload_find(text);
+    return session->plan.workload || refuse(session, "there is no such workload", text);
+}
+
+static bool add_fault(struct session *session, const char *text)
+{
+    const struct sim_fault *fault = sim_fault_find(text);
+    session->plan.has_no_faults |= strcmp(text, "none") == 0;
+    if (!fault)
+        return strcmp(text, "none") == 0 || refuse(session, "there is no such fault", text);
+    if (session->plan.fault_count == SIM_FAULTS_MAX)
+        return refuse(session, "too many faults", text);
+    session->plan.faults[session->plan.fault_count++] = fault;
+    return true;
+}
+
+static bool set_canary(struct session *session, const char *text)
+{
+    session->plan.canary = sim_canary_find(text);
+    return session->plan.canary || refuse(session, "there is no such canary", text);
+}
+
+static bool set_model(struct session *session, const char *text)
+{
+    const char *problem;
+    session->plan.has_own_window |= strncmp(text, "window_memory_mib", 17) == 0;
+    return sim_model_set(&session->plan.model, text, &problem) || refuse(session, problem, text);
+}
+
+static bool set_trace(struct session *session, const char *text)
+{
+    session->plan.trace = fopen(text, "w");
+    return session->plan.trace || refuse(session, "cannot be written", text);
+}
+
+static bool set_until(struct session *session, const char *text)
+{
+    session->is_endless = strcmp(text, "stopped") == 0;
+    return session->is_endless || refuse(session, "--until knows only \"stopped\"", text);
+}
+
+static bool set_json(struct session *session, const char *text)
+{
+    (void)text;
+    return session->is_json = true;
+}
+
+static bool set_each(struct session *session, const char *text)
+{
+    (void)text;
+    return session->shows_each = true;
+}
+
+static bool set_show_model(struct session *session, const char *text)
+{
+    (void)text;
+    return session->shows_model = true;
+}
+
+static bool set_help(struct session *session, const char *text)
+{
+    (void)text;
+    return session->wants_help = true;
+}
+
+struct option {
+    const char *name;
+    const char *placeholder; /* NULL: no value */
+    const char *sentence;
+    bool (*set)(struct session *session, const char *text);
+};
+
+static const struct option options[] = {
+    {"--seed", "N", "first seed (1)", set_seed},
+    {"--seeds", "N", "how many, one after the other (1)", set_seeds},
+    {"--until", "stopped", "go on until a run fails, or an interrupt", set_until},
+    {"--workload", "NAME", "what the PEs do", set_workload},
+    {"--fault", "NAME", "what goes wrong; many times; \"none\": nothing does", add_fault},
+    {"--canary", "NAME", "a mistake on purpose, which must be found", set_canary},
+    {"--hosts", "N", "hosts of the ring", set_hosts},
+    {"--pes", "N", "PEs, in blocks over the hosts", set_pes},
+    {"--lanes", "N", "lanes of each link: 1, 2, 4 or 8", set_lanes},
+    {"--slots", "N", "slots of each queue", set_slots},
+    {"--chunk", "SIZE", "payload of a slot", set_chunk},
+    {"--steps", "N", "length of the workload", set_steps},
+    {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
+    {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},
+    {"--show-model", NULL, "print the constants with their sources", set_show_model},
+    {"--trace-text", "FILE", "write every event of the run as a line", set_trace},
+    {"--each", NULL, "a line for each seed, with the hash of its trace", set_each},
+    {"--json", NULL, "print JSON", set_json},
+    {"--help", NULL, "print this", set_help},
+};
+#define OPTION_COUNT (sizeof options / sizeof options[0])
+
+static void print_help(void)
+{
+    printf("usage: quoit sim [OPTION]...\n\n"
+           "Runs the production code of ring, nodes, fabric and collectives on simulated hosts and links, in virtual\n"
+           "time. What is not said is chosen by the seed. When a run fails, prints the command that replays it; status "
+           "1.\n\n");
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        char left[40];
+        snprintf(left, sizeof left, "%s %s", options[i].name, options[i].placeholder ? options[i].placeholder : "");
+        printf("  %-24s %s\n", left, options[i].sentence);
+    }
+    printf("\nworkloads:\n");
+    for (uint32_t i = 0; i < sim_workload_count; i++)
+        printf("  %-24s %s%s\n", sim_workloads[i]->name, sim_workloads[i]->sentence,
+               sim_workloads[i]->measures ? " (measures)" : "");
+    printf("\nfaults:\n");
+    for (uint32_t i = 0; i < sim_fault_count; i++)
+        printf("  %-24s %s\n", sim_faults[i].name, sim_faults[i].sentence);
+    printf("\ncanaries:\n");
+    for (uint32_t i = 0; i < sim_canary_count; i++)
+        printf("  %-24s %s\n", sim_canaries[i].name, sim_canaries[i].sentence);
+}
+
+static bool read_options(struct session *session, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct option *option = options;
+        while (option < options + OPTION_COUNT && strcmp(option->name, argv[i]) != 0)
+            option++;
+        if (option == options + OPTION_COUNT)
+            return refuse(session, "there is no such option (see --help)", argv[i]);
+        if (option->placeholder && i + 1 == argc)
+            return refuse(session, "a value is missing", argv[i]);
+        if (!option->set(session, option->placeholder ? argv[++i] : ""))
+            return false;
+    }
+    if (session->plan.host_count && session->plan.pe_count && session->plan.pe_count < session->plan.host_count)
+        return refuse(session, "there must be a PE on each host", "--pes is less than --hosts");
+    if (session->plan.pe_count && !session->plan.host_count)
+        return refuse(session, "--pes needs --hosts", "how many PEs a host has follows from both");
+    return true;
+}
+
+/* Running */
+
+static uint32_t workload_index(const struct sim_workload *workload)
+{
+    uint32_t i = 0;
+    while (sim_workloads[i] != workload)
+        i++;
+    return i;
+}
+
+static void add_metrics(struct tally *tally, const struct sim_result *result)
+{
+    for (uint32_t i = 0; i < result->metric_count; i++) {
+        const struct sim_metric *from = &result->metrics[i];
+        struct sim_metric *to = &tally->metrics[i];
+        if (i >= tally->metric_count) {
+            *to = *from;
+            tally->metric_count = i + 1;
+            continue;
+        }
+        to->count += from->count;
+        to->sum += from->sum;
+        to->least = from->least < to->least ? from->least : to->least;
+        to->largest = from->largest > to->largest ? from->largest : to->largest;
+    }
+}
+
+static void describe(const struct sim_config *config, char *text, size_t bytes)
+{
+    const struct quoit_shape *shape = &config->shape;
+    size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
+                                 config->workload->name, shape->host_count, shape->pe_count, shape->lane_count,
+                                 shape->slot_count, shape->chunk_bytes, config->step_count);
+    for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
+        at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
+}
+
+/* The options that were given, but for those that say which seeds. */
+static void print_replay(FILE *out, uint64_t seed, int argc, char **argv)
+{
+    fprintf(out, "quoit sim --seed %" PRIu64, seed);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--seed") == 0 || strcmp(argv[i], "--seeds") == 0 || strcmp(argv[i], "--until") == 0)
+            i++;
+        else
+            fprintf(out, " %s", argv[i]);
+    }
+}
+
+static void report_failure(const struct session *session, const struct sim_config *config,
+                           const struct sim_result *result, int argc, char **argv)
+{
+    char text[300];
+    describe(config, text, sizeof text);
+    if (session->is_json) {
+        printf("{\"ok\": false, \"seed\": %" PRIu64 ", \"run\": \"%s\", \"failure\": \"", config->seed, text);
+        for (const char *letter = result->failure; *letter; letter++)
+            printf(*letter == '"' || *letter == '\\' ? "\\%c" : "%c", *letter);
+        printf("\", \"event\": %" PRIu64 ", \"virtual_ns\": %" PRIu64 ", \"trace\": \"%016" PRIx64 "\", \"replay\": \"",
+               result->event_count, result->virtual_ns, result->trace_hash);
+        print_replay(stdout, config->seed, argc, argv);
+        printf("\"}\n");
+        return;
+    }
+    fprintf(stderr,
+            "quoit sim: seed %" PRIu64 " fails at event %" PRIu64 ", %.3f ms: %s\n  run: %s\n  trace: %016" PRIx64
+            "\n  replay: ",
+            config->seed, result->event_count, (double)result->virtual_ns / 1e6, result->failure, text,
+            result->trace_hash);
+    print_replay(stderr, config->seed, argc, argv);
+    fprintf(stderr, "\n");
+}
+
+static void print_table(const struct tally *tally, double seconds)
+{
+    printf("%-12s %8s %12s %12s %14s\n", "workload", "runs", "requests", "events", "virtual ms");
+    for (uint32_t i = 0; i < sim_workload_count; i++)
+        if (tally->run_counts[i])
+            printf("%-12s %8" PRIu64 " %12" PRIu64 " %12" PRIu64 " %14.1f\n", sim_workloads[i]->name,
+                   tally->run_counts[i], tally->requests[i], tally->events[i], (double)tally->virtual_ns[i] / 1e6);
+    if (tally->metric_count)
+        printf("\n%-28s %12s %12s %12s %6s\n", "figure", "mean", "least", "largest", "unit");
+    for (uint32_t i = 0; i < tally->metric_count; i++) {
+        const struct sim_metric *metric = &tally->metrics[i];
+        printf("%-28s %12.2f %12.2f %12.2f %6s\n", metric->name, metric->sum / (double)metric->count, metric->least,
+               metric->largest, metric->unit);
+    }
+    printf("\n%" PRIu64 " seeds passed in %.1f s\n", tally->seed_count, seconds);
+}
+
+static void print_json(const struct session *session, const struct tally *tally, double seconds)
+{
+    const char *comma = "";
+    printf("{\"ok\": true, \"first_seed\": %" PRIu64 ", \"seeds\": %" PRIu64 ", \"seconds\": %.3f, \"workloads\": {",
+           session->seed, tally->seed_count, seconds);
+    for (uint32_t i = 0; i < sim_workload_count; i++) {
+        if (!tally->run_counts[i])
+            continue;
+        printf("%s\"%s\": {\"runs\": %" PRIu64 ", \"requests\": %" PRIu64 ", \"events\": %" PRIu64
+               ", \"virtual_ns\": %" PRIu64 "}",
+               comma, sim_workloads[i]->name, tally->run_counts[i], tally->requests[i], tally->events[i],
+               tally->virtual_ns[i]);
+        comma = ", ";
+    }
+    printf("}, \"figures\": {");
+    for (uint32_t i = 0; i < tally->metric_count; i++) {
+        const struct sim_metric *metric = &tally->metrics[i];
+        printf("%s\"%s\": {\"mean\": %.4f, \"least\": %.4f, \"largest\": %.4f, \"unit\": \"%s\"}", i ? ", " : "",
+               metric->name, metric->sum / (double)metric->count, metric->least, metric->largest, metric->unit);
+    }
+    printf("}, \"model\": ");
+    sim_model_print(&session->plan.model, stdout, true);
+    printf("}\n");
+}
+
+static void show_progress(const struct tally *tally, uint64_t seed, uint64_t start_ns, uint64_t *last_ns)
+{
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (now_ns - start_ns < PROGRESS_AFTER_NS || now_ns - *last_ns < PROGRESS_EVERY_NS || !isatty(STDERR_FILENO))
+        return;
+    *last_ns = now_ns;
+    fprintf(stderr, "\r%" PRIu64 " seeds passed, at seed %" PRIu64 " ", tally->seed_count, seed);
+}
+
+static void count_run(struct tally *tally, const struct sim_config *config, const struct sim_result *result)
+{
+    uint32_t i = workload_index(config->workload);
+    tally->seed_count++;
+    tally->run_counts[i]++;
+    tally->events[i] += result->event_count;
+    tally->requests[i] += result->request_count;
+    tally->virtual_ns[i] += result->virtual_ns;
+    tally->silent_count += config->canary && !result->has_canary_sung;
+    add_metrics(tally, result);
+}
+
+/* Blocked while runs go on, so that an interrupt is seen between two seeds. */
+static bool is_interrupted(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+static void block_interrupts(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static int run_seeds(struct session *session, int argc, char **argv)
+{
+    uint64_t start_ns = quoit_clock_now_ns();
+    uint64_t last_ns = start_ns;
+    struct tally tally = {0};
+    if (session->is_endless)
+        block_interrupts();
+    for (uint64_t seed = session->seed; session->is_endless || seed - session->seed < session->seed_count; seed++) {
+        struct sim_config config;
+        struct sim_result result;
+        sim_config_choose(&session->plan, seed, &config);
+        sim_run(&config, &result);
+        if (!result.is_ok) {
+            report_failure(session, &config, &result, argc, argv);
+            return 1;
+        }
+        count_run(&tally, &config, &result);
+        if (session->shows_each) {
+            char text[300];
+            describe(&config, text, sizeof text);
+            printf("%" PRIu64 " %016" PRIx64 " %" PRIu64 " %s\n", seed, result.trace_hash, result.event_count, text);
+        }
+        show_progress(&tally, seed, start_ns, &last_ns);
+        if (session->is_endless && is_interrupted())
+            break;
+    }
+    double seconds = (double)(quoit_clock_now_ns() - start_ns) / 1e9;
+    if (last_ns != start_ns)
+        fprintf(stderr, "\n");
+    if (session->is_json)
+        print_json(session, &tally, seconds);
+    else
+        print_table(&tally, seconds);
+    if (session->plan.canary)
+        fprintf(stderr, "quoit sim: the canary was not found (%" PRIu64 " runs had no occasion for it)\n",
+                tally.silent_count);
+    return 0;
+}
+
+int command_sim(int argc, char **argv)
+{
+    struct session session = {.seed = 1, .seed_count = 1};
+    sim_plan_default(&session.plan);
+    if (!read_options(&session, argc, argv)) {
+        fprintf(stderr, "quoit sim: %s\n", session.problem);
+        return 2;
+    }
+    int status = 0;
+    if (session.wants_help)
+        print_help();
+    else if (session.shows_model)
+        sim_model_print(&session.plan.model, stdout, session.is_json);
+    else
+        status = run_seeds(&session, argc, argv);
+    if (session.plan.trace)
+        fclose(session.plan.trace);
+    return status;
+}

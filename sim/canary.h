@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* canary.h - mistakes made on purpose, once a run, that the checks must report: they prove that the alarm rings.
+ *
+ * To add one: a row in the table of canary.c, and what it does where packets arrive or requests are executed.
+ */
+#ifndef SIM_CANARY_H
+#define SIM_CANARY_H
+
+#include "node/memory.h"
+#include "sim/port.h"
+
+struct sim_canary {
+    const char *name;
+    const char *sentence;
+    /* The first packet of `way` is about to arrive. NULL: does nothing there. */
+    void (*arrive)(struct sim_world *world, struct sim_way *way);
+    /* How often a request is to be executed. NULL: once. */
+    uint32_t (*deliver)(struct sim_world *world, const struct quoit_frame *frame);
+};
+
+extern const struct sim_canary sim_canaries[];
+extern const uint32_t sim_canary_count;
+
+const struct sim_canary *sim_canary_find(const char *name);
+void sim_canary_start(struct sim_world *world);
+void sim_canary_end(struct sim_world *world);
+/* Whether the mistake has been made: a run that had no occasion proves nothing. */
+bool sim_canary_has_sung(const struct sim_world *world);
+
+void sim_canary_look(struct sim_way *way);
+uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *frame);
+
+#endif

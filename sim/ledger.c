@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/ledger.h"
+#include "base/assert.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    uint16_t dest_host;
+    uint16_t dest_pe; /* local there */
+    uint32_t source_pe;
+    uint32_t bytes;
+    uint64_t offset;
+    uint8_t kind;
+    bool is_executed;
+    bool is_answered;
+    bool is_completed;
+};
+
+struct sim_ledger {
+    struct sim_world *world;
+    struct entry *entries; /* number n stands at n - 1 */
+    uint64_t count;
+    uint64_t capacity;
+    uint64_t *last_executed; /* [lane][source PE][destination PE] */
+};
+
+struct sim_ledger *sim_ledger_new(struct sim_world *world)
+{
+    const struct quoit_shape *shape = &world->config.shape;
+    struct sim_ledger *ledger = calloc(1, sizeof *ledger);
+    quoit_assert(ledger != NULL);
+    ledger->world = world;
+    ledger->last_executed =
+        calloc((size_t)shape->lane_count * shape->pe_count * shape->pe_count, sizeof *ledger->last_executed);
+    quoit_assert(ledger->last_executed != NULL);
+    return ledger;
+}
+
+void sim_ledger_free(struct sim_ledger *ledger)
+{
+    if (!ledger)
+        return;
+    free(ledger->entries);
+    free(ledger->last_executed);
+    free(ledger);
+}
+
+uint64_t sim_ledger_count(const struct sim_ledger *ledger)
+{
+    return ledger->count;
+}
+
+void sim_ledger_submit(struct sim_ledger *ledger, uint32_t source_pe, const struct quoit_slot *slot)
+{
+    if (ledger->count == ledger->capacity) {
+        ledger->capacity = ledger->capacity ? 2 * ledger->capacity : 1024;
+        ledger->entries = realloc(ledger->entries, ledger->capacity * sizeof *ledger->entries);
+        quoit_assert(ledger->entries != NULL);
+    }
+    struct quoit_frame *frame = &slot->request->frame;
+    ledger->entries[ledger->count++] = (struct entry){.dest_host = frame->dest_host,
+                                                      .dest_pe = frame->dest_pe,
+                                                      .source_pe = source_pe,
+                                                      .bytes = frame->bytes,
+                                                      .offset = frame->offset,
+                                                      .kind = frame->kind};
+    frame->trace = ledger->count;
+    ledger->world->progress_ns = ledger->world->now_ns;
+}
+
+static struct entry *find(struct sim_ledger *ledger, uint64_t number)
+{
+    if (number == 0 || number > ledger->count)
+        sim_fail(ledger->world, "a frame carries the number %llu, which no request has", (unsigned long long)number);
+    return &ledger->entries[number - 1];
+}
+
+static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
+{
+    struct sim_world *world = ledger->world;
+    const struct quoit_shape *shape = &world->config.shape;
+    struct entry *entry = find(ledger, frame->trace);
+    unsigned long long number = frame->trace;
+    if (entry->is_executed)
+        sim_fail(world, "request %llu of PE %u is executed twice", number, entry->source_pe);
+    if (entry->kind != frame->kind || entry->bytes != frame->bytes || entry->offset != frame->offset ||
+        entry->dest_host != host || entry->dest_pe != frame->dest_pe)
+        sim_fail(world, "request %llu of PE %u was changed on the way", number, entry->source_pe);
+    uint32_t dest_pe = quoit_shape_first_pe(shape, host) + frame->dest_pe;
+    uint64_t *last =
+        &ledger->last_executed[((size_t)lane * shape->pe_count + entry->source_pe) * shape->pe_count + dest_pe];
+    if (*last >= frame->trace)
+        sim_fail(world, "request %llu of PE %u is executed after %llu, which it stands before", number,
+                 entry->source_pe, (unsigned long long)*last);
+    *last = frame->trace;
+    entry->is_executed = true;
+}
+
+void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
+{
+    if (frame->kind == QUOIT_FRAME_ACK)
+        return;
+    if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST) {
+        execute(ledger, host, lane, frame);
+        return;
+    }
+    struct entry *entry = find(ledger, frame->trace);
+    if (!entry->is_executed || entry->is_answered)
+        sim_fail(ledger->world, "request %llu of PE %u is answered %s", (unsigned long long)frame->trace,
+                 entry->source_pe, entry->is_answered ? "twice" : "before it is executed");
+    entry->is_answered = true;
+}
+
+void sim_ledger_complete(struct sim_ledger *ledger, const struct quoit_frame *frame)
+{
+    struct entry *entry = find(ledger, frame->trace);
+    if (!entry->is_executed || entry->is_completed || (quoit_frame_asks(entry->kind) && !entry->is_answered))
+        sim_fail(ledger->world, "request %llu of PE %u completes %s", (unsigned long long)frame->trace,
+                 entry->source_pe, entry->is_completed ? "twice" : "before it is executed and answered");
+    entry->is_completed = true;
+    ledger->world->progress_ns = ledger->world->now_ns;
+}
+
+void sim_ledger_check_end(struct sim_ledger *ledger)
+{
+    for (uint64_t i = 0; i < ledger->count; i++)
+        if (!ledger->entries[i].is_completed)
+            sim_fail(ledger->world, "request %llu of PE %u was never %s", (unsigned long long)i + 1,
+                     ledger->entries[i].source_pe, ledger->entries[i].is_executed ? "completed" : "executed");
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ledger.h - every request that a PE handed to its node, and what became of it.
+ *
+ * Each request gets a number, which travels in its frame. Whoever executes, answers or completes one tells the ledger,
+ * and the run fails at once when something is executed twice, out of order (of one source PE, destination PE and lane),
+ * changed on the way, answered before it was executed, or completed before that; and at the end when anything is left.
+ */
+#ifndef SIM_LEDGER_H
+#define SIM_LEDGER_H
+
+#include "fabric/channel.h"
+
+struct sim_world;
+struct sim_ledger;
+
+struct sim_ledger *sim_ledger_new(struct sim_world *world);
+void sim_ledger_free(struct sim_ledger *ledger);
+uint64_t sim_ledger_count(const struct sim_ledger *ledger);
+
+/* Numbers the request in the slot. */
+void sim_ledger_submit(struct sim_ledger *ledger, uint32_t source_pe, const struct quoit_slot *slot);
+/* A frame for a PE of `host` is about to be executed there by `lane`. */
+void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame);
+void sim_ledger_complete(struct sim_ledger *ledger, const struct quoit_frame *frame);
+/* Fails the run if any request was not executed and completed. */
+void sim_ledger_check_end(struct sim_ledger *ledger);
+
+#endif

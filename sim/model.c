@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/model.h"
+#include "base/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define VALUE_MAX 1000000000000u
+
+struct constant {
+    const char *name;
+    size_t at;
+    const char *meaning;
+    const char *source;
+};
+
+static const struct constant constants[] = {
+#define X(name, fallback, meaning, source) {#name, offsetof(struct sim_model, name), meaning, source},
+    SIM_MODEL_TABLE(X)
+#undef X
+};
+#define CONSTANT_COUNT (sizeof constants / sizeof constants[0])
+
+void sim_model_default(struct sim_model *model)
+{
+#define X(name, fallback, ...) model->name = fallback;
+    SIM_MODEL_TABLE(X)
+#undef X
+}
+
+static bool is_in_range(const char *name, uint64_t value)
+{
+    bool must_be_positive = strcmp(name, "core_count") == 0 || strcmp(name, "piece_bytes") == 0 ||
+                            strcmp(name, "poll_ns") == 0 || strcmp(name, "yield_ns") == 0 ||
+                            strcmp(name, "slice_ns") == 0 || strcmp(name, "window_memory_mib") == 0;
+    if (strcmp(name, "piece_bytes") == 0 && value % 64 != 0)
+        return false;
+    if (strcmp(name, "window_memory_mib") == 0 && (value & (value - 1)) != 0)
+        return false;
+    return value <= VALUE_MAX && (value > 0 || !must_be_positive);
+}
+
+bool sim_model_set(struct sim_model *model, const char *text, const char **problem_out)
+{
+    const char *equals = strchr(text, '=');
+    uint64_t value;
+    for (size_t i = 0; i < CONSTANT_COUNT && equals; i++) {
+        const char *name = constants[i].name;
+        if (strlen(name) != (size_t)(equals - text) || strncmp(name, text, strlen(name)) != 0)
+            continue;
+        if (!quoit_parse_uint(equals + 1, &value) || !is_in_range(name, value)) {
+            *problem_out = "the value is not a whole number in range";
+            return false;
+        }
+        memcpy((char *)model + constants[i].at, &value, sizeof value);
+        return true;
+    }
+    *problem_out = equals ? "there is no such constant (see --show-model)" : "it is not of the form NAME=VALUE";
+    return false;
+}
+
+void sim_model_print(const struct sim_model *model, FILE *out, bool is_json)
+{
+    if (is_json)
+        fprintf(out, "{");
+    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)model + constants[i].at, sizeof value);
+        if (is_json)
+            fprintf(out, "%s\"%s\": {\"value\": %llu, \"meaning\": \"%s\", \"source\": \"%s\"}", i ? ", " : "",
+                    constants[i].name, (unsigned long long)value, constants[i].meaning, constants[i].source);
+        else
+            fprintf(out, "%-20s %10llu  %s\n%34s%s\n", constants[i].name, (unsigned long long)value,
+                    constants[i].meaning, "", constants[i].source);
+    }
+    if (is_json)
+        fprintf(out, "}");
+}

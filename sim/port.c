@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/port.h"
+#include "base/assert.h"
+#include "sim/canary.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL_PACKET_BYTES 32 /* a header and a word: what the smallest write takes on the wire */
+#define SLOTS_WINDOW_BYTES (64ull << 20)
+
+/* One opening of an end. */
+struct opening {
+    struct quoit_port port;
+    struct sim_end *end;
+};
+
+static struct sim_end *end_of(const struct quoit_port *port)
+{
+    return ((const struct opening *)port)->end;
+}
+
+static const struct sim_model *model_of(const struct sim_end *end)
+{
+    return &end->world->model;
+}
+
+static bool is_up(const struct sim_end *end)
+{
+    return end->is_enabled && end->peer->is_enabled;
+}
+
+static bool covers(const struct sim_end *end, enum quoit_window window, uint64_t offset, uint64_t bytes)
+{
+    uint64_t limit = end->translation_bytes[window];
+    return offset <= limit && bytes <= limit - offset;
+}
+
+/* Interrupts: a bit that was clear and is not masked wakes, a little later, whoever its vector names. */
+static void wake_parks(struct sim_event *event)
+{
+    struct sim_interrupt *interrupt = (struct sim_interrupt *)event;
+    const struct quoit_port_vector *vector = &interrupt->vector;
+    struct sim_host *host = interrupt->end->host;
+    sim_trace(host->world, "interrupt", interrupt->end->index, (uint64_t)(interrupt - interrupt->end->interrupts), 0);
+    for (uint32_t i = 0; i < vector->park_count; i++)
+        quoit_park_wake((struct quoit_park *)(host->memory + vector->park_offset + (uint64_t)i * vector->park_stride));
+}
+
+static void interrupt(struct sim_end *end, uint32_t bit)
+{
+    struct sim_world *world = end->world;
+    struct sim_interrupt *one = &end->interrupts[bit];
+    if (one->vector.park_count == 0 || sim_event_is_scheduled(&one->event))
+        return;
+    uint64_t delay_ns = world->doorbell_delay_ns ? sim_choose(world, world->doorbell_delay_ns) : 0;
+    sim_schedule(world, &one->event, world->now_ns + world->model.interrupt_ns + delay_ns);
+}
+
+static void set_bits(struct sim_end *end, uint32_t bits)
+{
+    uint32_t fresh = bits & ~end->doorbell & ~end->doorbell_mask;
+    end->doorbell |= bits;
+    for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT; bit++)
+        if (fresh & (1u << bit))
+            interrupt(end, bit);
+}
+
+/* Packets */
+
+static uint64_t hash_of(const char *bytes, uint32_t count)
+{
+    uint64_t hash = 14695981039346656037u;
+    uint64_t word;
+    uint32_t at = 0;
+    for (; at + 8 <= count; at += 8) {
+        memcpy(&word, bytes + at, 8);
+        hash = (hash ^ word) * 1099511628211u;
+        hash ^= hash >> 29;
+    }
+    for (; at < count; at++)
+        hash = (hash ^ (unsigned char)bytes[at]) * 1099511628211u;
+    return hash;
+}
+
+static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie, enum quoit_status status)
+{
+    struct sim_dma *dma = &sender->dmas[channel];
+    dma->done[dma->done_count++ % QUOIT_DMA_DEPTH] = (struct quoit_dma_done){.cookie = cookie, .status = status};
+    sim_host_changed(sender->host);
+}
+
+static void take_packet(struct sim_way *way, const struct sim_packet *packet)
+{
+    struct sim_end *to = way->end->peer;
+    switch (packet->kind) {
+    case SIM_PACKET_WRITE:
+        sim_trace(to->world, "write", to->index, packet->offset, hash_of(packet->data, packet->bytes));
+        if (covers(to, packet->window, packet->offset, packet->bytes))
+            memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
+                   packet->bytes);
+        break;
+    case SIM_PACKET_DOORBELL:
+        sim_trace(to->world, "doorbell", to->index, packet->offset, to->doorbell);
+        set_bits(to, (uint32_t)packet->offset);
+        break;
+    case SIM_PACKET_SCRATCHPAD:
+        memcpy(&to->scratchpads[packet->offset], packet->data, sizeof(uint32_t));
+        sim_trace(to->world, "scratchpad", to->index, packet->offset, to->scratchpads[packet->offset]);
+        break;
+    case SIM_PACKET_DMA_END:
+        sim_trace(to->world, "dma end", way->end->index, packet->offset, 0);
+        finish_dma(way->end, (uint32_t)(way - way->end->ways) - 1, packet->offset, QUOIT_OK);
+        break;
+    }
+    sim_host_changed(to->host);
+}
+
+static void arrive(struct sim_event *event)
+{
+    struct sim_way *way = (struct sim_way *)event;
+    struct sim_packet *packet = way->first;
+    sim_canary_look(way);
+    packet = way->first;
+    way->first = packet->next;
+    if (way->first)
+        sim_schedule(way->end->world, event, way->first->arrives_ns);
+    else
+        way->last = NULL;
+    take_packet(way, packet);
+    free(packet);
+}
+
+/* Puts a packet on the wire; returns when its last byte is on it. ready_ns: when the sender has the last byte. */
+static uint64_t send_packet(struct sim_end *end, uint32_t way_index, struct sim_packet *packet, uint64_t ready_ns)
+{
+    struct sim_world *world = end->world;
+    struct sim_way *way = &end->ways[way_index];
+    uint32_t wire_bytes = packet->bytes < SMALL_PACKET_BYTES ? SMALL_PACKET_BYTES : packet->bytes;
+    uint64_t start_ns = end->wire_free_ns > world->now_ns ? end->wire_free_ns : world->now_ns;
+    end->wire_free_ns = start_ns + end->slowness * sim_model_time(world->model.link_ps_per_byte, wire_bytes);
+    uint64_t sent_ns = end->wire_free_ns > ready_ns ? end->wire_free_ns : ready_ns;
+    packet->arrives_ns = sent_ns + world->model.link_latency_ns + end->extra_latency_ns;
+    if (packet->arrives_ns < way->last_arrival_ns)
+        packet->arrives_ns = way->last_arrival_ns;
+    way->last_arrival_ns = packet->arrives_ns;
+    packet->next = NULL;
+    if (way->last) {
+        way->last->next = packet;
+    } else {
+        way->first = packet;
+        sim_schedule(world, &way->event, packet->arrives_ns);
+    }
+    way->last = packet;
+    return sent_ns;
+}
+
+static struct sim_packet *new_packet(enum sim_packet_kind kind, enum quoit_window window, uint64_t offset,
+                                     const void *data, uint32_t bytes)
+{
+    struct sim_packet *packet = malloc(sizeof *packet + bytes);
+    quoit_assert(packet != NULL);
+    *packet = (struct sim_packet){.kind = kind, .window = window, .offset = offset, .bytes = bytes};
+    if (bytes)
+        memcpy(packet->data, data, bytes);
+    return packet;
+}
+
+static void lose_packets(struct sim_end *end)
+{
+    for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
+        struct sim_way *way = &end->ways[i];
+        while (way->first) {
+            struct sim_packet *packet = way->first;
+            way->first = packet->next;
+            if (packet->kind == SIM_PACKET_DMA_END)
+                finish_dma(end, i - 1, packet->offset, QUOIT_LINK_DOWN);
+            free(packet);
+        }
+        way->last = NULL;
+        if (sim_event_is_scheduled(&way->event))
+            sim_queue_remove(&end->world->queue, &way->event);
+    }
+}
+
+/* Opening and the link */
+
+static enum quoit_status port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
+{
+    const struct sim_port_config *own = config->driver_config;
+    struct opening *opening = calloc(1, sizeof *opening);
+    if (!opening)
+        return QUOIT_NO_MEMORY;
+    opening->end = own->end;
+    opening->port.limits = (struct quoit_port_limits){
+        .window_bytes = {SLOTS_WINDOW_BYTES, model_of(own->end)->window_memory_mib << 20},
+        .translation_align = 4096,
+        .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
+        .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
+    };
+    *port_out = &opening->port;
+    return QUOIT_OK;
+}
+
+static void port_close(struct quoit_port *port)
+{
+    free(port);
+}
+
+static void link_enable(struct quoit_port *port, bool is_enabled)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_end *ends[2] = {end, end->peer};
+    bool was_up = is_up(end);
+    end->is_enabled = is_enabled;
+    if (is_up(end) == was_up)
+        return;
+    for (int i = 0; i < 2; i++) {
+        if (was_up) {
+            lose_packets(ends[i]);
+            memset(ends[i]->translation_bytes, 0, sizeof ends[i]->translation_bytes);
+            memset(ends[i]->scratchpads, 0, sizeof ends[i]->scratchpads);
+        } else {
+            ends[i]->link_epoch++;
+        }
+        interrupt(ends[i], QUOIT_DOORBELL_COUNT);
+        sim_host_changed(ends[i]->host);
+    }
+}
+
+static bool link_is_up(const struct quoit_port *port)
+{
+    return is_up(end_of(port));
+}
+
+static uint32_t link_epoch(const struct quoit_port *port)
+{
+    return end_of(port)->link_epoch;
+}
+
+static enum quoit_status set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
+                                         uint64_t bytes)
+{
+    struct sim_end *end = end_of(port);
+    if (!is_up(end))
+        return QUOIT_LINK_DOWN;
+    sim_spend(end->world, model_of(end)->register_write_ns);
+    end->translation_offset[window] = memory_offset;
+    end->translation_bytes[window] = bytes;
+    return QUOIT_OK;
+}
+
+/* Windows */
+
+/* How much of a write travels together. Never cuts an aligned word of 8 bytes. */
+static uint32_t piece_bytes(struct sim_world *world, uint64_t offset, size_t left)
+{
+    uint64_t most = world->model.piece_bytes;
+    if (world->tears_writes && left > 16)
+        most = 8 + 8 * sim_choose(world, left / 8 < 64 ? left / 8 : 64);
+    if (left <= most)
+        return (uint32_t)left;
+    uint64_t cut = (offset + most) & ~7ull;
+    return (uint32_t)(cut > offset ? cut - offset : 8 - offset % 8);
+}
+
+/* The processor copies into the window until the posted writes that fit on the way are under way. */
+static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                    const void *source, size_t bytes)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_world *world = end->world;
+    uint64_t call_ns = world->model.write_call_ns;
+    for (size_t at = 0; at < bytes;) {
+        if (!is_up(end))
+            return QUOIT_LINK_DOWN;
+        uint32_t part = piece_bytes(world, offset + at, bytes - at);
+        uint64_t copied_ns = world->now_ns + call_ns + sim_model_time(world->model.write_ps_per_byte, part);
+        call_ns = 0;
+        struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset + at, (const char *)source + at, part);
+        uint64_t sent_ns = send_packet(end, 0, packet, copied_ns);
+        uint64_t posted_ns = end->slowness * sim_model_time(world->model.link_ps_per_byte, world->model.posted_bytes);
+        uint64_t free_ns = sent_ns > copied_ns + posted_ns ? sent_ns - posted_ns : copied_ns;
+        sim_spend(world, free_ns - world->now_ns);
+        at += part;
+    }
+    return is_up(end) ? QUOIT_OK : QUOIT_LINK_DOWN;
+}
+
+static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                      uint64_t value)
+{
+    struct sim_end *end = end_of(port);
+    if (!is_up(end))
+        return QUOIT_LINK_DOWN;
+    uint64_t done_ns = end->world->now_ns + model_of(end)->word_ns;
+    send_packet(end, 0, new_packet(SIM_PACKET_WRITE, window, offset, &value, sizeof value), done_ns);
+    sim_spend(end->world, model_of(end)->word_ns);
+    return QUOIT_OK;
+}
+
+static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                   void *destination, size_t bytes)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_world *world = end->world;
+    uint32_t epoch = end->link_epoch;
+    memset(destination, 0xff, bytes);
+    if (!is_up(end))
+        return QUOIT_LINK_DOWN;
+    uint64_t latency_ns = world->model.link_latency_ns + end->extra_latency_ns;
+    uint64_t there_ns = world->now_ns + latency_ns;
+    if (end->ways[0].last_arrival_ns > there_ns)
+        there_ns = end->ways[0].last_arrival_ns;
+    sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
+    if (is_up(end) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
+        memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset, bytes);
+    sim_spend(world, latency_ns + world->model.read_call_ns + sim_model_time(world->model.read_ps_per_byte, bytes));
+    return is_up(end) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
+}
+
+/* Scratchpads and doorbells */
+
+static uint32_t scratchpad_read(struct quoit_port *port, uint32_t index)
+{
+    struct sim_end *end = end_of(port);
+    sim_spend(end->world, model_of(end)->scratchpad_read_ns);
+    return end->scratchpads[index];
+}
+
+static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
+{
+    struct sim_end *end = end_of(port);
+    sim_spend(end->world, model_of(end)->scratchpad_write_ns);
+    if (is_up(end))
+        send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
+}
+
+static void port_ring(struct quoit_port *port, uint32_t bits)
+{
+    struct sim_end *end = end_of(port);
+    uint64_t done_ns = end->world->now_ns + model_of(end)->doorbell_ring_ns;
+    if (is_up(end))
+        send_packet(end, 0, new_packet(SIM_PACKET_DOORBELL, 0, bits, NULL, 0), done_ns);
+    sim_spend(end->world, model_of(end)->doorbell_ring_ns);
+}
+
+static uint32_t doorbell_read(struct quoit_port *port)
+{
+    struct sim_end *end = end_of(port);
+    sim_spend(end->world, model_of(end)->register_read_ns);
+    return end->doorbell;
+}
+
+static void doorbell_clear(struct quoit_port *port, uint32_t bits)
+{
+    struct sim_end *end = end_of(port);
+    sim_spend(end->world, model_of(end)->register_write_ns);
+    end->doorbell &= ~bits;
+}
+
+static void doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked)
+{
+    struct sim_end *end = end_of(port);
+    sim_spend(end->world, model_of(end)->register_write_ns);
+    uint32_t opened = is_masked ? 0 : bits & end->doorbell_mask & end->doorbell;
+    end->doorbell_mask = is_masked ? end->doorbell_mask | bits : end->doorbell_mask & ~bits;
+    for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT; bit++)
+        if (opened & (1u << bit))
+            interrupt(end, bit);
+}
+
+static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
+{
+    end_of(port)->interrupts[bit].vector = *vector;
+}
+
+/* DMA */
+
+static void engine_next(struct sim_dma *dma, uint64_t at_ns)
+{
+    if (dma->engine_count != dma->submit_count)
+        sim_schedule(dma->end->world, &dma->event, at_ns);
+}
+
+/* Reads a piece of the source and sends it. */
+static void engine_step(struct sim_event *event)
+{
+    struct sim_dma *dma = (struct sim_dma *)event;
+    struct sim_end *end = dma->end;
+    struct sim_world *world = end->world;
+    uint32_t channel = (uint32_t)(dma - end->dmas);
+    const struct sim_descriptor *descriptor = &dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH];
+    uint64_t next_ns = world->now_ns;
+    if (is_up(end) && dma->piece_at < descriptor->bytes) {
+        uint64_t offset = descriptor->offset + dma->piece_at;
+        uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
+        uint64_t read_ns = world->now_ns + sim_model_time(world->model.dma_ps_per_byte, part);
+        struct sim_packet *packet =
+            new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
+        uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);
+        uint64_t posted_ns = sim_model_time(world->model.link_ps_per_byte, world->model.posted_bytes);
+        next_ns = sent_ns > read_ns + posted_ns ? sent_ns - posted_ns : read_ns;
+        dma->piece_at += part;
+    }
+    if (dma->piece_at < descriptor->bytes && is_up(end)) {
+        sim_schedule(world, event, next_ns);
+        return;
+    }
+    if (is_up(end))
+        send_packet(end, 1 + channel, new_packet(SIM_PACKET_DMA_END, 0, descriptor->cookie, NULL, 0), next_ns);
+    else
+        finish_dma(end, channel, descriptor->cookie, QUOIT_LINK_DOWN);
+    dma->piece_at = 0;
+    dma->engine_count++;
+    engine_next(dma, next_ns); /* the next descriptor was fetched meanwhile */
+}
+
+static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                    uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_dma *dma = &end->dmas[channel];
+    if (!is_up(end))
+        return QUOIT_LINK_DOWN;
+    sim_spend(end->world, model_of(end)->dma_submit_ns);
+    if (dma->submit_count - dma->polled_count == QUOIT_DMA_DEPTH)
+        return QUOIT_FULL;
+    dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] =
+        (struct sim_descriptor){.window = window, .offset = offset, .source = source, .bytes = bytes, .cookie = cookie};
+    bool was_idle = dma->engine_count == dma->submit_count;
+    dma->submit_count++;
+    if (was_idle)
+        engine_next(dma, end->world->now_ns + model_of(end)->dma_start_ns);
+    return QUOIT_OK;
+}
+
+static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out, uint32_t max_count)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_dma *dma = &end->dmas[channel];
+    uint32_t count = 0;
+    sim_spend(end->world, model_of(end)->dma_poll_ns);
+    while (count < max_count && dma->polled_count != dma->done_count)
+        done_out[count++] = dma->done[dma->polled_count++ % QUOIT_DMA_DEPTH];
+    return count;
+}
+
+const struct quoit_port_ops sim_port_driver = {
+    .name = "simulated",
+    .open = port_open,
+    .close = port_close,
+    .link_enable = link_enable,
+    .link_is_up = link_is_up,
+    .link_epoch = link_epoch,
+    .set_translation = set_translation,
+    .write = port_write,
+    .write64 = port_write64,
+    .read = port_read,
+    .scratchpad_read = scratchpad_read,
+    .scratchpad_peer_write = scratchpad_peer_write,
+    .ring = port_ring,
+    .doorbell_read = doorbell_read,
+    .doorbell_clear = doorbell_clear,
+    .doorbell_set_mask = doorbell_set_mask,
+    .set_vector = set_vector,
+    .dma_submit = dma_submit,
+    .dma_poll = dma_poll,
+};
+
+void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index)
+{
+    end->world = host->world;
+    end->host = host;
+    end->peer = peer;
+    end->index = index;
+    end->doorbell_mask = UINT32_MAX;
+    end->slowness = 1;
+    for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
+        end->ways[i].end = end;
+        end->ways[i].event = (struct sim_event){.fire = arrive, .kind = "arrive", .who = index};
+    }
+    for (uint32_t i = 0; i < QUOIT_DMA_CHANNEL_COUNT; i++) {
+        end->dmas[i].end = end;
+        end->dmas[i].event = (struct sim_event){.fire = engine_step, .kind = "dma", .who = index};
+    }
+    for (uint32_t i = 0; i <= QUOIT_DOORBELL_COUNT; i++) {
+        end->interrupts[i].end = end;
+        end->interrupts[i].event = (struct sim_event){.fire = wake_parks, .kind = "wake", .who = index};
+    }
+}
+
+void sim_end_free(struct sim_end *end)
+{
+    for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
+        while (end->ways[i].first) {
+            struct sim_packet *packet = end->ways[i].first;
+            end->ways[i].first = packet->next;
+            free(packet);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* port.h - the simulated NTB link: a driver behind port/port.h, in virtual time.
+ *
+ * An end has registers and, for each way out, a queue of packets in order: one for programmed writes, doorbells and
+ * scratchpads, and one for each DMA channel. All queues of an end share the wire. A packet copies its bytes when it is
+ * sent and writes them when it arrives; packets of a queue arrive in order, those of two queues in any. When the link
+ * goes down what is under way is lost.
+ */
+#ifndef SIM_PORT_H
+#define SIM_PORT_H
+
+#include "port/port.h"
+#include "sim/event.h"
+
+struct sim_world;
+struct sim_host;
+
+#define SIM_WAYS_OUT (1 + QUOIT_DMA_CHANNEL_COUNT)
+
+enum sim_packet_kind { SIM_PACKET_WRITE, SIM_PACKET_DOORBELL, SIM_PACKET_SCRATCHPAD, SIM_PACKET_DMA_END };
+
+struct sim_packet {
+    struct sim_packet *next;
+    enum sim_packet_kind kind;
+    enum quoit_window window;
+    uint64_t offset; /* in the window; which scratchpad; which bits; cookie */
+    uint64_t arrives_ns;
+    uint32_t bytes;
+    char data[];
+};
+
+struct sim_way {
+    struct sim_event event; /* the first packet arrives */
+    struct sim_end *end;
+    struct sim_packet *first;
+    struct sim_packet *last;
+    uint64_t last_arrival_ns;
+};
+
+struct sim_descriptor {
+    enum quoit_window window;
+    uint64_t offset;
+    const char *source;
+    size_t bytes;
+    uint64_t cookie;
+};
+
+struct sim_dma {
+    struct sim_event event; /* the engine takes the next piece */
+    struct sim_end *end;
+    struct sim_descriptor descriptors[QUOIT_DMA_DEPTH];
+    uint32_t submit_count; /* ever */
+    uint32_t engine_count; /* descriptors that were read whole */
+    uint32_t done_count;   /* whose data arrived, or was lost */
+    uint32_t polled_count;
+    size_t piece_at; /* in the descriptor being read */
+    struct quoit_dma_done done[QUOIT_DMA_DEPTH];
+};
+
+struct sim_interrupt {
+    struct sim_event event;
+    struct sim_end *end;
+    struct quoit_port_vector vector;
+};
+
+/* One end of a link. */
+struct sim_end {
+    struct sim_world *world;
+    struct sim_host *host;
+    struct sim_end *peer;
+    uint32_t index; /* of all ends */
+    bool is_enabled;
+    uint32_t link_epoch;
+    uint64_t translation_offset[QUOIT_WINDOW_COUNT];
+    uint64_t translation_bytes[QUOIT_WINDOW_COUNT];
+    uint32_t scratchpads[QUOIT_SCRATCHPAD_COUNT];
+    uint32_t doorbell;
+    uint32_t doorbell_mask;
+    struct sim_interrupt interrupts[QUOIT_DOORBELL_COUNT + 1];
+    struct sim_way ways[SIM_WAYS_OUT];
+    struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];
+    uint64_t wire_free_ns;
+    uint64_t slowness;         /* a fault: the wire takes so many times longer; 1: as modelled */
+    uint64_t extra_latency_ns; /* a fault */
+};
+
+/* driver_config of a simulated port. */
+struct sim_port_config {
+    struct sim_end *end;
+};
+
+extern const struct quoit_port_ops sim_port_driver;
+
+/* `end` is zeroed memory; both ends of a link name each other. */
+void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);
+void sim_end_free(struct sim_end *end);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the simulated port promises what port.h promises, and takes the time that the model says. Method: a world of two
+ * hosts without nodes; tasks drive both ends of one link and look at the other host's memory as time passes. */
+#include "sim/run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WINDOW_AT    (1u << 20) /* in host memory */
+#define WINDOW_BYTES 65536u
+#define PARK_AT      4096u
+
+struct rig {
+    struct sim_world *world;
+    struct quoit_port *left;  /* host 0's end to the right */
+    struct quoit_port *right; /* host 1's end of the same link */
+    char *there;              /* the window in host 1's memory */
+    bool has_ended;
+};
+
+static void connect_ends(struct rig *rig)
+{
+    struct sim_host *hosts = rig->world->hosts;
+    assert_int_equal(quoit_port_open(&hosts[0].node_config.ports[QUOIT_RIGHT], &rig->left), QUOIT_OK);
+    assert_int_equal(quoit_port_open(&hosts[1].node_config.ports[QUOIT_LEFT], &rig->right), QUOIT_OK);
+    assert_false(quoit_port_link_is_up(rig->left));
+    quoit_port_link_enable(rig->left);
+    assert_false(quoit_port_link_is_up(rig->left));
+    quoit_port_link_enable(rig->right);
+    assert_true(quoit_port_link_is_up(rig->left));
+    assert_int_equal(quoit_port_set_translation(rig->right, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    rig->there = hosts[1].memory + WINDOW_AT;
+}
+
+static void run_rig(void (*test)(void *arg))
+{
+    struct sim_plan plan;
+    struct sim_config config;
+    struct rig rig = {0};
+    sim_plan_default(&plan);
+    plan.host_count = plan.pe_count = 2;
+    plan.workload = sim_workload_find("raw");
+    sim_config_choose(&plan, 1, &config);
+    rig.world = sim_world_new(&config);
+    sim_task_start(&rig.world->hosts[0], "test", test, &rig);
+    assert_true(sim_world_settle(rig.world));
+    assert_true(rig.has_ended);
+    quoit_port_close(rig.left);
+    quoit_port_close(rig.right);
+    sim_world_free(rig.world);
+}
+
+static void wait_ns(struct rig *rig, uint64_t duration_ns)
+{
+    sim_block(rig->world, rig->world->now_ns + duration_ns);
+}
+
+/* Posted: not there at once, there after a read, in order at every instant between. */
+static void writes(void *arg)
+{
+    struct rig *rig = arg;
+    unsigned char data[20000];
+    uint64_t word;
+    connect_ends(rig);
+    for (uint32_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(1 + i % 251);
+    uint64_t start_ns = rig->world->now_ns;
+    assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 100, data, sizeof data), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 40000, 77), QUOIT_OK);
+    uint64_t copy_ns = sim_model_time(rig->world->model.write_ps_per_byte, sizeof data);
+    assert_in_range(rig->world->now_ns - start_ns, copy_ns, copy_ns + 1000);
+    assert_int_equal(rig->there[100 + sizeof data - 1], 0);
+    memcpy(&word, rig->there + 40000, 8);
+    assert_int_equal(word, 0);
+    while (word == 0) {
+        wait_ns(rig, 1);
+        memcpy(&word, rig->there + 40000, 8);
+    }
+    assert_memory_equal(rig->there + 100, data, sizeof data);
+    assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 50000, data, 4000), QUOIT_OK);
+    assert_int_equal(quoit_port_read(rig->left, QUOIT_WINDOW_SLOTS, 53992, &word, 8), QUOIT_OK);
+    assert_memory_equal(&word, data + 3992, 8);
+    assert_memory_equal(rig->there + 50000, data, 4000);
+    rig->has_ended = true;
+}
+
+/* Beyond the translation: writes vanish, reads give all ones. */
+static void aborts(void *arg)
+{
+    struct rig *rig = arg;
+    uint64_t word = 5;
+    connect_ends(rig);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_BYTES, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_MEMORY, 0, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_read(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_BYTES, &word, 8), QUOIT_OK);
+    assert_true(word == UINT64_MAX);
+    memcpy(&word, rig->there + WINDOW_BYTES, 8);
+    assert_int_equal(word, 0);
+    rig->has_ended = true;
+}
+
+static void doorbells(void *arg)
+{
+    struct rig *rig = arg;
+    struct quoit_park *park = (struct quoit_park *)(rig->world->hosts[1].memory + PARK_AT);
+    struct quoit_port_vector vector = {.park_offset = PARK_AT, .park_stride = 64, .park_count = 1};
+    connect_ends(rig);
+    assert_int_equal(quoit_port_set_vector(rig->right, 3, &vector), QUOIT_OK);
+    quoit_port_ring(rig->left, 1u << 3);
+    wait_ns(rig, 20000);
+    assert_int_equal(quoit_port_doorbell_read(rig->right), 1u << 3);
+    uint32_t key = quoit_park_prepare(park);
+    quoit_port_doorbell_unmask(rig->right, 1u << 3); /* it is set already */
+    quoit_park_sleep(park, key, 0);
+    key = quoit_park_prepare(park);
+    quoit_port_ring(rig->left, 1u << 3); /* sticky: set before, so nobody wakes */
+    wait_ns(rig, 20000);
+    assert_int_equal(atomic_load(&park->epoch), key);
+    quoit_port_doorbell_clear(rig->right, 1u << 3);
+    assert_int_equal(quoit_port_doorbell_read(rig->right), 0);
+    uint64_t start_ns = rig->world->now_ns;
+    for (int i = 0; i < 10; i++)
+        quoit_port_ring(rig->left, 1u << 3);
+    quoit_park_sleep(park, key, 0);
+    const struct sim_model *model = &rig->world->model;
+    uint64_t least_ns = model->link_latency_ns + model->interrupt_ns + model->thread_wake_ns;
+    assert_in_range(rig->world->now_ns - start_ns, least_ns, least_ns + 3000);
+    assert_int_equal(atomic_load(&park->epoch), key + 1);
+    rig->has_ended = true;
+}
+
+/* Down: what is under way is lost, translations and scratchpads are wiped; up again is another epoch. */
+static void link_goes_down(void *arg)
+{
+    struct rig *rig = arg;
+    char data[30000];
+    uint64_t word;
+    struct quoit_dma_done done;
+    memset(data, 7, sizeof data);
+    connect_ends(rig);
+    uint32_t epoch = quoit_port_link_epoch(rig->left);
+    quoit_port_scratchpad_peer_write(rig->left, 2, 1234);
+    wait_ns(rig, 5000);
+    assert_int_equal(quoit_port_scratchpad_read(rig->right, 2), 1234);
+    assert_int_equal(quoit_port_dma_submit(rig->left, 0, QUOIT_WINDOW_SLOTS, 0, data, sizeof data, 6), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 64, 99), QUOIT_OK);
+    wait_ns(rig, 3000); /* the engine has begun */
+    quoit_port_link_disable(rig->right);
+    assert_false(quoit_port_link_is_up(rig->left));
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, 1), QUOIT_LINK_DOWN);
+    assert_int_equal(quoit_port_read(rig->left, QUOIT_WINDOW_SLOTS, 0, &word, 8), QUOIT_LINK_DOWN);
+    wait_ns(rig, 50000);
+    assert_int_equal(quoit_port_dma_poll(rig->left, 0, &done, 1), 1);
+    assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    assert_int_equal(rig->there[sizeof data - 1], 0);
+    quoit_port_link_enable(rig->right);
+    assert_true(quoit_port_link_is_up(rig->left));
+    assert_int_equal(quoit_port_link_epoch(rig->left), epoch + 1);
+    assert_int_equal(quoit_port_scratchpad_read(rig->right, 2), 0);
+    assert_int_equal(quoit_port_read(rig->left, QUOIT_WINDOW_SLOTS, 64, &word, 8), QUOIT_OK);
+    assert_true(word == UINT64_MAX); /* no translation any more */
+    rig->has_ended = true;
+}
+
+static void dma(void *arg)
+{
+    struct rig *rig = arg;
+    char data[QUOIT_DMA_DEPTH * 64];
+    struct quoit_dma_done done[QUOIT_DMA_DEPTH];
+    connect_ends(rig);
+    for (uint32_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(i % 127 + 1);
+    for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++)
+        assert_int_equal(quoit_port_dma_submit(rig->left, 1, QUOIT_WINDOW_SLOTS, 64 * i, data + 64 * i, 64, i),
+                         QUOIT_OK);
+    assert_int_equal(quoit_port_dma_submit(rig->left, 1, QUOIT_WINDOW_SLOTS, 0, data, 64, 99), QUOIT_FULL);
+    uint32_t count = 0;
+    while (count < QUOIT_DMA_DEPTH) {
+        uint32_t more = quoit_port_dma_poll(rig->left, 1, done, 3);
+        for (uint32_t i = 0; i < more; i++, count++) {
+            assert_int_equal(done[i].cookie, count);
+            assert_int_equal(done[i].status, QUOIT_OK);
+            assert_memory_equal(rig->there + 64 * count, data + 64 * count, 64);
+        }
+    }
+    rig->has_ended = true;
+}
+
+#define TEST(name)                                                                                                     \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        run_rig(name);                                                                                                 \
+    }
+TEST(writes)
+TEST(aborts)
+TEST(doorbells)
+TEST(link_goes_down)
+TEST(dma)
+#undef TEST
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_writes),         cmocka_unit_test(test_aborts), cmocka_unit_test(test_doorbells),
+        cmocka_unit_test(test_link_goes_down), cmocka_unit_test(test_dma),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/run.h"
+#include "base/assert.h"
+#include "sim/canary.h"
+#include "sim/fault.h"
+#include "sim/ledger.h"
+
+#include <string.h>
+
+#define HOSTS_MOST      9
+#define STEPS_MOST      8
+#define CHECK_ALL_EVERY 1000
+#define HEAP_PAGE       4096u
+#define BYTES_MEASURED  (1u << 20)
+#define STEPS_MEASURED  5
+
+void sim_plan_default(struct sim_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    sim_model_default(&plan->model);
+}
+
+static uint32_t or_else(uint32_t asked, uint64_t chosen)
+{
+    return asked ? asked : (uint32_t)chosen;
+}
+
+static const struct sim_workload *choose_workload(struct quoit_prng *prng)
+{
+    const struct sim_workload *workload;
+    do
+        workload = sim_workloads[quoit_prng_choose(prng, sim_workload_count)];
+    while (workload->measures);
+    return workload;
+}
+
+/* Each fault with a chance of one in four. */
+static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
+{
+    for (uint32_t i = 0; i < sim_fault_count && config->fault_count < SIM_FAULTS_MAX; i++)
+        if (quoit_prng_choose(prng, 4) == 0)
+            config->faults[config->fault_count++] = &sim_faults[i];
+}
+
+/* Every choice is drawn whether it is needed or not, so that what was asked for does not change the others. */
+static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
+{
+    struct quoit_shape *shape = &config->shape;
+    static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
+    shape->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
+    shape->pe_count = or_else(plan->pe_count, shape->host_count + quoit_prng_choose(prng, 4));
+    shape->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
+    shape->slot_count = or_else(plan->slot_count, 2 + quoit_prng_choose(prng, 3));
+    shape->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 6));
+    config->step_count = or_else(plan->step_count, 1 + quoit_prng_choose(prng, STEPS_MOST));
+    const struct sim_workload *workload = choose_workload(prng);
+    config->workload = plan->workload ? plan->workload : workload;
+    uint64_t window_mib = windows_mib[quoit_prng_choose(prng, sizeof windows_mib / sizeof windows_mib[0])];
+    if (!plan->has_own_window)
+        config->model.window_memory_mib = window_mib;
+    config->permutes_ties = quoit_prng_choose(prng, 2);
+    uint64_t core_count = 1 + quoit_prng_choose(prng, 6);
+    if (config->model.core_count > core_count)
+        config->model.core_count = core_count;
+    if (plan->fault_count == 0 && !plan->has_no_faults)
+        choose_faults(prng, config);
+    uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)shape->pe_count * SIM_PIECE_BYTES;
+    shape->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+}
+
+static void take_measured(const struct sim_plan *plan, struct sim_config *config)
+{
+    struct quoit_shape *shape = &config->shape;
+    config->workload = plan->workload;
+    shape->host_count = or_else(plan->host_count, 5);
+    shape->pe_count = or_else(plan->pe_count, shape->host_count);
+    shape->lane_count = or_else(plan->lane_count, 1);
+    shape->slot_count = or_else(plan->slot_count, 16);
+    shape->chunk_bytes = or_else(plan->chunk_bytes, 32768);
+    config->step_count = or_else(plan->step_count, STEPS_MEASURED);
+    config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
+    shape->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+}
+
+void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out)
+{
+    struct quoit_prng prng = {.state = seed};
+    memset(config_out, 0, sizeof *config_out);
+    config_out->seed = seed;
+    config_out->model = plan->model;
+    config_out->canary = plan->canary;
+    config_out->trace = plan->trace;
+    config_out->check_all_every = CHECK_ALL_EVERY;
+    config_out->shape.data_bytes = HEAP_PAGE;
+    memcpy(config_out->faults, plan->faults, sizeof config_out->faults);
+    config_out->fault_count = plan->fault_count;
+    if (plan->workload && plan->workload->measures)
+        take_measured(plan, config_out);
+    else
+        choose_small(plan, &prng, config_out);
+}
+
+void sim_run(const struct sim_config *config, struct sim_result *result_out)
+{
+    struct sim_world *world = sim_world_new(config);
+    memset(result_out, 0, sizeof *result_out);
+    result_out->is_ok = sim_world_run(world);
+    result_out->has_canary_sung = sim_canary_has_sung(world);
+    memcpy(result_out->failure, world->failure, sizeof result_out->failure);
+    result_out->trace_hash = world->trace_hash;
+    result_out->event_count = world->event_count;
+    result_out->request_count = sim_ledger_count(world->ledger);
+    result_out->virtual_ns = world->now_ns;
+    memcpy(result_out->metrics, world->metrics, SIM_METRICS_MAX * sizeof world->metrics[0]);
+    result_out->metric_count = world->metric_count;
+    sim_world_free(world);
+}

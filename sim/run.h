@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run.h - a run from its seed to its verdict; what `quoit sim` and `quoit figures` call.
+ *
+ * A plan holds what was asked for; what it leaves open is chosen by the seed: hosts, PEs, slots, chunk, lanes, window,
+ * workload and faults. So a failing run is replayed by its seed and the same plan.
+ */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+
+#include "sim/workload.h"
+
+/* 0, NULL: chosen by the seed, of the sizes that find mistakes: small. Workloads that measure are never chosen, and
+ * with one of them nothing is: 5 hosts, 1 PE each, 1 lane, 16 slots, chunks of 32 KiB, no fault. */
+struct sim_plan {
+    uint32_t host_count;
+    uint32_t pe_count;
+    uint32_t lane_count;
+    uint32_t slot_count;
+    uint32_t chunk_bytes;
+    uint32_t step_count;
+    uint64_t bytes; /* of workloads that measure; 0: 1 MiB */
+    const struct sim_workload *workload;
+    const struct sim_fault *faults[SIM_FAULTS_MAX];
+    uint32_t fault_count;
+    bool has_no_faults; /* none, whatever the seed says */
+    const struct sim_canary *canary;
+    struct sim_model model;
+    bool has_own_window; /* window_memory_mib was set, so it is not chosen */
+    FILE *trace;
+};
+
+struct sim_result {
+    bool is_ok;
+    bool has_canary_sung;
+    char failure[SIM_FAILURE_BYTES];
+    uint64_t trace_hash;
+    uint64_t event_count;
+    uint64_t request_count;
+    uint64_t virtual_ns;
+    struct sim_metric metrics[SIM_METRICS_MAX];
+    uint32_t metric_count;
+};
+
+void sim_plan_default(struct sim_plan *plan);
+void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out);
+/* Several at a time are not possible: the world is one a process. */
+void sim_run(const struct sim_config *config, struct sim_result *result_out);
+
+#endif

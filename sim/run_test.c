@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a seed is a run: the same trace each time, another one for another seed; and the checks find what is wrong.
+ * Method: seeds are run twice, their traces compared as hashes and, for some, as text; canaries make one mistake in
+ * each of many runs: each run in which the mistake was made must fail, and fail again in the same way. */
+#include "sim/run.h"
+#include "sim/canary.h"
+#include "sim/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void run(const struct sim_plan *plan, uint64_t seed, struct sim_result *result)
+{
+    struct sim_config config;
+    sim_config_choose(plan, seed, &config);
+    sim_run(&config, result);
+}
+
+static void test_same_seed_same_trace(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    uint64_t hashes[30];
+    sim_plan_default(&plan);
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct sim_result first, second;
+        run(&plan, seed, &first);
+        run(&plan, seed, &second);
+        assert_true(first.is_ok);
+        assert_int_equal(first.trace_hash, second.trace_hash);
+        assert_int_equal(first.event_count, second.event_count);
+        hashes[seed] = first.trace_hash;
+        for (uint64_t other = 0; other < seed; other++)
+            assert_int_not_equal(hashes[seed], hashes[other]);
+    }
+}
+
+static char *trace_of(struct sim_plan *plan, uint64_t seed)
+{
+    char *text;
+    size_t bytes;
+    struct sim_result result;
+    plan->trace = open_memstream(&text, &bytes);
+    assert_non_null(plan->trace);
+    run(plan, seed, &result);
+    fclose(plan->trace);
+    return text;
+}
+
+static void test_traces_are_equal_byte_for_byte(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.step_count = 2;
+    plan.host_count = 4;
+    for (uint64_t seed = 100; seed < 104; seed++) {
+        char *first = trace_of(&plan, seed), *second = trace_of(&plan, seed);
+        assert_true(strlen(first) > 10000);
+        assert_string_equal(first, second);
+        free(first);
+        free(second);
+    }
+}
+
+static void test_every_fault_alone(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.fault_count = 1;
+    plan.step_count = 3;
+    for (uint32_t i = 0; i < sim_fault_count; i++) {
+        plan.faults[0] = &sim_faults[i];
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            struct sim_result result;
+            run(&plan, seed, &result);
+            if (!result.is_ok)
+                fail_msg("fault %s, seed %llu: %s", sim_faults[i].name, (unsigned long long)seed, result.failure);
+        }
+    }
+}
+
+static void test_canaries_are_found(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.workload = sim_workload_find("mix");
+    for (uint32_t i = 0; i < sim_canary_count; i++) {
+        uint32_t sung_count = 0;
+        plan.canary = &sim_canaries[i];
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            struct sim_result result, again;
+            run(&plan, seed, &result);
+            sung_count += result.has_canary_sung;
+            if (result.has_canary_sung && result.is_ok)
+                fail_msg("canary %s, seed %llu: nothing was noticed", plan.canary->name, (unsigned long long)seed);
+            if (!result.has_canary_sung && !result.is_ok)
+                fail_msg("canary %s, seed %llu: %s", plan.canary->name, (unsigned long long)seed, result.failure);
+            run(&plan, seed, &again);
+            assert_string_equal(result.failure, again.failure);
+            assert_int_equal(result.trace_hash, again.trace_hash);
+        }
+        assert_in_range(sung_count, 10, 20);
+    }
+}
+
+static void test_measuring(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    struct sim_result result;
+    sim_plan_default(&plan);
+    for (uint32_t i = 0; i < sim_workload_count; i++) {
+        if (!sim_workloads[i]->measures)
+            continue;
+        plan.workload = sim_workloads[i];
+        run(&plan, 1, &result);
+        assert_true(result.is_ok);
+        assert_true(result.metric_count > 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_seed_same_trace),
+        cmocka_unit_test(test_traces_are_equal_byte_for_byte),
+        cmocka_unit_test(test_every_fault_alone),
+        cmocka_unit_test(test_canaries_are_found),
+        cmocka_unit_test(test_measuring),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/task.h"
+#include "base/assert.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STACK_BYTES (256u << 10)
+#define GUARD_BYTES 4096u
+
+static void enter(void)
+{
+    struct sim_world *world = sim_world_current();
+    struct sim_task *task = world->current;
+    task->run(task->arg);
+    task->state = SIM_TASK_ENDED;
+    swapcontext(&task->context, &world->main_context);
+}
+
+static struct sim_task *take_ready(struct sim_host *host)
+{
+    struct sim_task *task = host->ready_first;
+    if (task) {
+        host->ready_first = task->next_ready;
+        task->next_ready = NULL;
+        if (!host->ready_first)
+            host->ready_last = NULL;
+    }
+    return task;
+}
+
+/* A core became free: whoever waits for one gets it. */
+static void release_core(struct sim_host *host)
+{
+    struct sim_task *next = take_ready(host);
+    if (!next) {
+        host->free_core_count++;
+        return;
+    }
+    next->state = SIM_TASK_BUSY;
+    sim_schedule(host->world, &next->event, host->world->now_ns + host->world->model.switch_ns);
+}
+
+static void wait_for_core(struct sim_task *task)
+{
+    struct sim_host *host = task->host;
+    task->state = SIM_TASK_READY;
+    if (host->ready_last)
+        host->ready_last->next_ready = task;
+    else
+        host->ready_first = task;
+    host->ready_last = task;
+    sim_host_changed(host); /* who idles may have to give way */
+}
+
+static void resume(struct sim_task *task)
+{
+    struct sim_world *world = task->world;
+    world->current = task;
+    swapcontext(&world->main_context, &task->context);
+    world->current = NULL;
+    if (!task->is_fruitless)
+        sim_host_changed(task->host);
+    if (task->state == SIM_TASK_BLOCKED || task->state == SIM_TASK_ENDED)
+        release_core(task->host);
+    const struct quoit_lane *lane = task->is_fruitless ? NULL : sim_task_lane(task);
+    if (lane)
+        quoit_ring_check_invariants(lane->ring);
+}
+
+static void fire(struct sim_event *event)
+{
+    struct sim_task *task = (struct sim_task *)event; /* its first member */
+    struct sim_world *world = task->world;
+    if (world->now_ns < task->frozen_until_ns) {
+        sim_schedule(world, event, task->frozen_until_ns);
+        return;
+    }
+    if (task->state == SIM_TASK_BLOCKED) {
+        task->park = NULL;
+        if (task->host->free_core_count == 0) {
+            wait_for_core(task);
+            return;
+        }
+        task->host->free_core_count--;
+        task->on_core_since_ns = world->now_ns;
+    } else if (task->state == SIM_TASK_IDLE) {
+        task->host->idle_count--;
+    }
+    task->state = SIM_TASK_BUSY;
+    resume(task);
+}
+
+static void append(struct sim_task ***list, uint32_t *count, uint32_t *capacity, struct sim_task *task)
+{
+    if (*count == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 8;
+        *list = realloc(*list, *capacity * sizeof(struct sim_task *));
+        quoit_assert(*list != NULL);
+    }
+    (*list)[(*count)++] = task;
+}
+
+struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*run)(void *arg), void *arg)
+{
+    struct sim_world *world = host->world;
+    struct sim_task *task = calloc(1, sizeof *task);
+    quoit_assert(task != NULL);
+    task->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    quoit_assert(task->stack != MAP_FAILED);
+    quoit_assert(mprotect(task->stack, GUARD_BYTES, PROT_NONE) == 0);
+    task->event = (struct sim_event){.fire = fire, .kind = "run", .who = world->task_count};
+    task->world = world;
+    task->host = host;
+    task->index = world->task_count;
+    task->run = run;
+    task->arg = arg;
+    task->state = SIM_TASK_BLOCKED;
+    strncpy(task->name, name, sizeof task->name - 1);
+    getcontext(&task->context);
+    task->context.uc_stack.ss_sp = task->stack + GUARD_BYTES;
+    task->context.uc_stack.ss_size = STACK_BYTES - GUARD_BYTES;
+    task->context.uc_link = NULL;
+    makecontext(&task->context, enter, 0);
+    append(&world->tasks, &world->task_count, &world->task_capacity, task);
+    append(&host->tasks, &host->task_count, &host->task_capacity, task);
+    sim_schedule(world, &task->event, world->now_ns);
+    return task;
+}
+
+void sim_task_free(struct sim_task *task)
+{
+    munmap(task->stack, STACK_BYTES);
+    free(task);
+}
+
+static void leave(struct sim_task *task)
+{
+    task->leave_count++;
+    swapcontext(&task->context, &task->world->main_context);
+}
+
+/* A thread that others wait for gives way when its time is up. */
+static void give_way(struct sim_world *world)
+{
+    struct sim_task *task = world->current;
+    release_core(task->host);
+    wait_for_core(task);
+    leave(task);
+    task->on_core_since_ns = world->now_ns;
+}
+
+void sim_spend(struct sim_world *world, uint64_t duration_ns)
+{
+    struct sim_task *task = world->current;
+    if (world->noise_ns)
+        duration_ns += sim_choose(world, world->noise_ns);
+    if (duration_ns == 0)
+        return;
+    sim_schedule(world, &task->event, world->now_ns + duration_ns);
+    leave(task);
+    if (task->host->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+        give_way(world);
+}
+
+void sim_block(struct sim_world *world, uint64_t until_ns)
+{
+    struct sim_task *task = world->current;
+    task->state = SIM_TASK_BLOCKED;
+    if (until_ns != UINT64_MAX)
+        sim_schedule(world, &task->event, until_ns);
+    leave(task);
+    task->on_core_since_ns = world->now_ns;
+}
+
+uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless)
+{
+    struct sim_task *task = world->current;
+    task->state = SIM_TASK_IDLE;
+    task->idle_since_ns = world->now_ns;
+    task->idle_step_ns = step_ns;
+    task->host->idle_count++;
+    task->is_fruitless = is_fruitless;
+    sim_schedule(world, &task->event, world->now_ns + step_ns * count);
+    leave(task);
+    task->is_fruitless = false;
+    uint64_t passed = (world->now_ns - task->idle_since_ns + step_ns - 1) / step_ns;
+    if (task->host->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+        give_way(world);
+    return passed < 1 ? 1 : passed > count ? count : (uint32_t)passed;
+}
+
+void sim_yield(struct sim_world *world)
+{
+    struct sim_task *task = world->current;
+    if (!task->host->ready_first)
+        return;
+    task->is_fruitless = true;
+    give_way(world);
+    task->is_fruitless = false;
+}
+
+void sim_task_wake(struct sim_task *task, uint64_t delay_ns)
+{
+    uint64_t at_ns = task->world->now_ns + delay_ns;
+    quoit_assert(task->state == SIM_TASK_BLOCKED);
+    if (sim_event_is_scheduled(&task->event)) {
+        if (task->event.at_ns <= at_ns)
+            return;
+        sim_queue_remove(&task->world->queue, &task->event);
+    }
+    sim_schedule(task->world, &task->event, at_ns);
+}
+
+/* Those that idle look at the next of their looks that is not over yet. */
+void sim_host_changed(struct sim_host *host)
+{
+    struct sim_world *world = host->world;
+    if (host->idle_count == 0)
+        return;
+    for (uint32_t i = 0; i < host->task_count; i++) {
+        struct sim_task *task = host->tasks[i];
+        if (task->state != SIM_TASK_IDLE || task == world->current)
+            continue;
+        uint64_t passed = (world->now_ns - task->idle_since_ns + task->idle_step_ns - 1) / task->idle_step_ns;
+        uint64_t at_ns = task->idle_since_ns + (passed ? passed : 1) * task->idle_step_ns;
+        if (at_ns >= task->event.at_ns)
+            continue;
+        sim_queue_remove(&world->queue, &task->event);
+        sim_schedule(world, &task->event, at_ns);
+    }
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* task.h - a thread of the simulated world: a lane of a node, or a PE. A coroutine with a stack of its own.
+ *
+ * A task runs without a break until it spends time, idles or blocks; so what it does in between happens at one instant.
+ * It occupies a core of its host while it runs, spends and idles, and gives it up while it blocks. When there are more
+ * tasks than cores they take turns, first come first served.
+ *
+ * Idling: a task that polls in vain need not be resumed for each look, since what it looks at only changes when
+ * something arrives at its host or another task of the host does something. So it is resumed at the first look after
+ * such a change; it counts how many looks it has missed. The first looks after a change are never left out.
+ */
+#ifndef SIM_TASK_H
+#define SIM_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "env/park.h"
+#include "sim/event.h"
+
+struct sim_world;
+struct sim_host;
+
+enum sim_task_state {
+    SIM_TASK_BUSY,    /* has a core: runs, or spends time */
+    SIM_TASK_IDLE,    /* has a core: looks again and again */
+    SIM_TASK_READY,   /* waits for a core */
+    SIM_TASK_BLOCKED, /* asleep until woken, or until its event */
+    SIM_TASK_ENDED,
+};
+
+struct sim_task {
+    struct sim_event event;
+    struct sim_world *world;
+    struct sim_host *host;
+    uint32_t index; /* in the world */
+    enum sim_task_state state;
+    char name[24];
+    void (*run)(void *arg);
+    void *arg;
+    ucontext_t context;
+    char *stack;
+    struct sim_task *next_ready;
+    const struct quoit_park *park; /* asleep on it */
+    uint64_t on_core_since_ns;
+    uint64_t frozen_until_ns; /* a fault: does not run before */
+    uint64_t idle_since_ns;
+    uint64_t idle_step_ns;
+    uint64_t leave_count; /* how often it stopped running */
+    bool is_fruitless;    /* what it just did was a look in vain, so nobody else need look */
+};
+
+/* Starts at once; it first runs when a core is free. */
+struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*run)(void *arg), void *arg);
+void sim_task_free(struct sim_task *task);
+
+/* Of the running task. */
+void sim_spend(struct sim_world *world, uint64_t duration_ns);
+/* Gives up the core until sim_task_wake(), or until_ns if that is not UINT64_MAX. */
+void sim_block(struct sim_world *world, uint64_t until_ns);
+/* Up to `count` looks of step_ns each; returns how many have passed when something changed, at least one. is_fruitless:
+ * since it last ran the task did nothing but look, in vain. */
+uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless);
+/* Lets others have the core, if any wait for it. */
+void sim_yield(struct sim_world *world);
+
+/* Of any blocked task: it asks for a core after delay_ns. */
+void sim_task_wake(struct sim_task *task, uint64_t delay_ns);
+/* Something in this host's memory or registers changed. */
+void sim_host_changed(struct sim_host *host);
+
+#endif

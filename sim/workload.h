@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* workload.h - what the PEs of a simulated job do, and how it is known that they did it right.
+ *
+ * To add one: a file workload_NAME.c with one const struct sim_workload, a declaration below, a row in the table of
+ * workload.c. Its run() is the program of one PE: blocking code over fabric and coll, as the API layer would call them.
+ * It keeps a reference of what memory must hold; check() compares, when everything is quiet. Both call sim_fail().
+ */
+#ifndef SIM_WORKLOAD_H
+#define SIM_WORKLOAD_H
+
+#include "coll/coll.h"
+#include "fabric/fabric.h"
+#include "sim/world.h"
+
+struct sim_pe {
+    struct sim_world *world;
+    struct sim_host *host;
+    uint32_t index;
+    struct quoit_fabric *fabric;   /* NULL: closed */
+    struct quoit_context *context; /* the default one */
+    struct quoit_region heap;      /* as the API layer tells the fabric */
+    struct quoit_team_state *team; /* of workloads with collectives; NULL: none */
+    struct quoit_prng prng;        /* its own chance, so that PEs do the same however they interleave */
+};
+
+struct sim_workload {
+    const char *name;
+    const char *sentence;
+    bool measures;                             /* yields figures; not among those chosen by chance */
+    void (*setup)(struct sim_world *world);    /* before the PEs start; NULL: nothing */
+    void (*run)(struct sim_pe *pe);            /* in the task of each PE */
+    void (*check)(struct sim_world *world);    /* after all is quiet; NULL: nothing */
+    void (*teardown)(struct sim_world *world); /* frees workload_state; NULL: nothing */
+};
+
+extern const struct sim_workload *const sim_workloads[];
+extern const uint32_t sim_workload_count;
+const struct sim_workload *sim_workload_find(const char *name);
+
+extern const struct sim_workload sim_workload_alltoall;
+extern const struct sim_workload sim_workload_hotspot;
+extern const struct sim_workload sim_workload_halo;
+extern const struct sim_workload sim_workload_mix;
+extern const struct sim_workload sim_workload_order;
+extern const struct sim_workload sim_workload_atomics;
+extern const struct sim_workload sim_workload_collectives;
+extern const struct sim_workload sim_workload_raw;
+extern const struct sim_workload sim_workload_bandwidth;
+extern const struct sim_workload sim_workload_turnaround;
+
+/* Starts a task for each PE. */
+void sim_pes_start(struct sim_world *world);
+/* Closes what those that did not end have open. A team of theirs is lost: it can only be deleted by a live PE. */
+void sim_pes_free(struct sim_world *world);
+
+/* Memory of a PE by area offset, from outside, for check(). */
+char *sim_pe_area(struct sim_world *world, uint32_t pe);
+
+/* The reference for puts: each (source, destination) pair owns a piece of the destination's heap which only the source
+ * writes, and each piece has its model here. Kept in workload_state. */
+struct sim_pieces {
+    uint32_t pe_count;
+    uint32_t piece_bytes;
+    unsigned char *models; /* [source][destination][piece_bytes] */
+};
+#define SIM_PIECES_START 8192 /* from the start of the heap; what lies before is the workload's */
+struct sim_pieces *sim_pieces_new(struct sim_world *world, uint32_t piece_bytes);
+void sim_pieces_free(struct sim_pieces *pieces);
+unsigned char *sim_pieces_model(struct sim_pieces *pieces, uint32_t source, uint32_t destination);
+uint64_t sim_pieces_offset(const struct sim_pieces *pieces, const struct quoit_layout *layout, uint32_t source);
+void sim_pieces_check(struct sim_world *world, struct sim_pieces *pieces);
+/* setup, check and teardown of workloads whose whole state is pieces of SIM_PIECE_BYTES. */
+#define SIM_PIECE_BYTES 3072
+void sim_pieces_setup_world(struct sim_world *world);
+void sim_pieces_check_world(struct sim_world *world);
+void sim_pieces_free_world(struct sim_world *world);
+/* Puts random bytes at a random place of the own piece at `to`, in the reference too. is_nbi: quiet before the source
+ * goes. The fence that keeps two puts to one place in order is included. */
+void sim_pieces_put(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to, bool is_nbi);
+/* Gets a random part of the own piece at `from` back and compares. Quiet is included. */
+void sim_pieces_get(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t from, bool is_nbi);
+
+void sim_fill(struct quoit_prng *prng, void *bytes, size_t count);
+
+/* A figure, of which the table shows the mean, the least and the largest. `name` and `unit` are static. */
+struct sim_metric {
+    const char *name;
+    const char *unit;
+    uint64_t count;
+    double sum;
+    double least;
+    double largest;
+};
+#define SIM_METRICS_MAX 16
+void sim_metric_add(struct sim_world *world, const char *name, const char *unit, double value);
+
+#endif

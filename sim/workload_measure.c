@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Figures: the bare link, puts over 1, 2 and 3 hops, and how long a put and its confirmation take when all send. */
+#include "base/assert.h"
+#include "sim/workload.h"
+
+#include <stdlib.h>
+
+static uint64_t buffer_offset(const struct sim_pe *pe)
+{
+    return pe->fabric->layout.area_heap;
+}
+
+/* A source in the own symmetric memory, behind where others put. */
+static char *own_buffer(const struct sim_pe *pe)
+{
+    return pe->fabric->area_self + buffer_offset(pe) + pe->world->config.bytes;
+}
+
+static double mb_per_s(uint64_t bytes, uint64_t ns)
+{
+    return ns ? (double)bytes * 1000 / (double)ns : 0;
+}
+
+static void run_raw(struct sim_pe *pe)
+{
+    struct sim_world *world = pe->world;
+    uint64_t bytes = world->config.bytes, at = buffer_offset(pe), word;
+    struct quoit_port *port = pe->fabric->ports[QUOIT_RIGHT];
+    if (pe->index != 0)
+        return;
+    for (uint32_t i = 0; i < world->config.step_count; i++) {
+        uint64_t start_ns = world->now_ns;
+        if (quoit_port_write(port, QUOIT_WINDOW_MEMORY, at, own_buffer(pe), bytes) != QUOIT_OK)
+            sim_fail(world, "a write failed");
+        sim_metric_add(world, "raw programmed copy", "MB/s", mb_per_s(bytes, world->now_ns - start_ns));
+        if (quoit_port_read(port, QUOIT_WINDOW_MEMORY, at, &word, sizeof word) != QUOIT_OK)
+            sim_fail(world, "a read failed");
+        sim_metric_add(world, "raw copy, known to be there", "MB/s", mb_per_s(bytes, world->now_ns - start_ns));
+        start_ns = world->now_ns;
+        struct quoit_dma_done done;
+        if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, at, own_buffer(pe), bytes, i) != QUOIT_OK)
+            sim_fail(world, "a descriptor was refused");
+        while (quoit_port_dma_poll(port, 0, &done, 1) == 0)
+            ;
+        sim_metric_add(world, "raw DMA", "MB/s", mb_per_s(bytes, world->now_ns - start_ns));
+    }
+}
+
+const struct sim_workload sim_workload_raw = {
+    .name = "raw",
+    .sentence = "the bare link to the right: programmed copy and DMA of --bytes",
+    .measures = true,
+    .run = run_raw,
+};
+
+/* The first PE so many hosts to the right; the own one if the ring is too small for that to be the shortest way. */
+static uint32_t pe_at(const struct sim_pe *pe, uint32_t hop_count)
+{
+    const struct quoit_shape *shape = &pe->world->config.shape;
+    if (hop_count > shape->host_count / 2)
+        return pe->index;
+    return quoit_shape_first_pe(shape, (pe->host->index + hop_count) % shape->host_count);
+}
+
+/* Puts in a row, then quiet: the rate at which data arrives. */
+#define PUTS_IN_A_ROW 16
+static void measure_puts(struct sim_pe *pe, uint32_t to, const char *name, const char *name_one)
+{
+    struct sim_world *world = pe->world;
+    uint64_t bytes = world->config.bytes;
+    if (to == pe->index)
+        return;
+    for (uint32_t i = 0; i < world->config.step_count; i++) {
+        uint64_t start_ns = world->now_ns;
+        quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), bytes, to);
+        quoit_fabric_quiet(pe->fabric, pe->context);
+        sim_metric_add(world, name_one, "us", (double)(world->now_ns - start_ns) / 1000);
+    }
+    uint64_t start_ns = world->now_ns;
+    for (uint32_t i = 0; i < PUTS_IN_A_ROW; i++)
+        quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), bytes, to);
+    quoit_fabric_quiet(pe->fabric, pe->context);
+    sim_metric_add(world, name, "MB/s", mb_per_s(PUTS_IN_A_ROW * bytes, world->now_ns - start_ns));
+}
+
+static void run_bandwidth(struct sim_pe *pe)
+{
+    if (pe->index != 0)
+        return;
+    measure_puts(pe, pe_at(pe, 1), "put, 1 hop", "put and quiet, 1 hop");
+    measure_puts(pe, pe_at(pe, 2), "put, 2 hops", "put and quiet, 2 hops");
+    measure_puts(pe, pe_at(pe, 3), "put, 3 hops", "put and quiet, 3 hops");
+}
+
+const struct sim_workload sim_workload_bandwidth = {
+    .name = "bandwidth",
+    .sentence = "puts of --bytes from one PE over 1, 2 and 3 hops",
+    .measures = true,
+    .run = run_bandwidth,
+};
+
+/* All PEs at once: put, and wait until it is known to be there. */
+static void run_turnaround(struct sim_pe *pe)
+{
+    struct sim_world *world = pe->world;
+    const struct quoit_shape *shape = &world->config.shape;
+    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = shape->pe_count};
+    static const char *const names[] = {"turnaround, neighbour", "turnaround, farthest"};
+    pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
+    quoit_assert(pe->team != NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t to = pe_at(pe, i == 0 ? 1 : shape->host_count / 2);
+        for (uint32_t step = 0; step < world->config.step_count; step++) {
+            quoit_coll_sync(pe->team, "turnaround");
+            uint64_t start_ns = world->now_ns;
+            quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
+            quoit_fabric_quiet(pe->fabric, pe->context);
+            sim_metric_add(world, names[i], "us", (double)(world->now_ns - start_ns) / 1000);
+        }
+    }
+    quoit_coll_sync(pe->team, "end");
+    quoit_team_delete(pe->team);
+    pe->team = NULL;
+}
+
+const struct sim_workload sim_workload_turnaround = {
+    .name = "turnaround",
+    .sentence = "all PEs put --bytes at once and wait until they are there",
+    .measures = true,
+    .run = run_turnaround,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* world.h - hosts, links and tasks in virtual time: one run of the simulator.
+ *
+ * One process, one thread, one event a step. All chance comes from `chance`, which starts from the seed, so the trace
+ * of a seed is the same byte for byte on each run.
+ *
+ * The production code runs unchanged: functions of src/env/ that touch the machine, and a few functions at which work
+ * is done that passes neither env nor port, are replaced at link time by --wrap (env.c, cost.c). Outside of a run they
+ * do what they always do. The current world is the one global of the simulator, since those functions have no handle.
+ *
+ * Errors: sim_fail() ends the run, from wherever it is called; assertions of the production code end there too.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include "base/prng.h"
+#include "node/lane.h"
+#include "node/node.h"
+#include "sim/event.h"
+#include "sim/model.h"
+#include "sim/port.h"
+#include "sim/task.h"
+
+#define SIM_FAILURE_BYTES 1024
+#define SIM_FAULTS_MAX    8
+
+struct sim_workload;
+struct sim_fault;
+struct sim_canary;
+struct sim_ledger;
+
+/* All that a run depends on. */
+struct sim_config {
+    uint64_t seed;
+    struct quoit_shape shape;
+    const struct sim_workload *workload;
+    const struct sim_fault *faults[SIM_FAULTS_MAX];
+    uint32_t fault_count;
+    const struct sim_canary *canary; /* NULL: none */
+    struct sim_model model;
+    uint32_t step_count;      /* of each PE */
+    uint64_t bytes;           /* size of transfers of workloads that measure */
+    uint64_t check_all_every; /* events between checks of all lanes; 0: only of the lanes that ran */
+    bool permutes_ties;       /* events of one instant in an order chosen by chance */
+    FILE *trace;              /* NULL: no listing */
+};
+
+/* One lane of a host, as its task knows it. */
+struct sim_service {
+    struct sim_host *host;
+    uint32_t lane;
+    struct sim_task *task;
+};
+
+struct sim_host {
+    struct sim_world *world;
+    uint32_t index;
+    struct quoit_layout layout;
+    char *memory;
+    struct sim_end *ends[QUOIT_SIDE_COUNT];
+    struct sim_port_config port_configs[QUOIT_SIDE_COUNT];
+    struct quoit_node_config node_config;
+    struct quoit_node *node;
+    uint32_t free_core_count;
+    struct sim_task *ready_first;
+    struct sim_task *ready_last;
+    struct sim_service services[QUOIT_LANES_MAX];
+    struct sim_task **tasks; /* of this host */
+    uint32_t task_count;
+    uint32_t task_capacity;
+    uint32_t idle_count; /* tasks that idle */
+};
+
+struct sim_world {
+    struct sim_config config;
+    struct sim_model model;
+    struct quoit_prng chance;
+    uint64_t now_ns;
+    struct sim_queue queue;
+    uint64_t event_count;
+    uint64_t trace_hash;
+    struct sim_task *current; /* NULL: between tasks */
+    ucontext_t main_context;
+    sigjmp_buf escape;
+    bool has_failed;
+    char failure[SIM_FAILURE_BYTES];
+    struct sim_host *hosts;
+    struct sim_task **tasks;
+    uint32_t task_count;
+    uint32_t task_capacity;
+    uint32_t ready_host_count;
+    uint32_t live_pe_count;
+    uint64_t progress_ns; /* when a PE last did something */
+    uint64_t noise_ns;    /* a fault: each spending of time takes up to so much longer */
+    uint64_t doorbell_delay_ns;
+    bool tears_writes;
+    struct sim_pe *pes; /* once they have started */
+    struct sim_ledger *ledger;
+    void *canary_state;
+    void *fault_states;
+    void *workload_state;
+    uint64_t added; /* by the workload, to its counters */
+    struct sim_metric *metrics;
+    uint32_t metric_count;
+};
+
+/* The world that runs now, or NULL. */
+struct sim_world *sim_world_current(void);
+
+/* Hosts, links and nodes; NULL when out of memory. The world becomes the current one. */
+struct sim_world *sim_world_new(const struct sim_config *config);
+void sim_world_free(struct sim_world *world);
+/* The whole job: nodes start, PEs run the workload, everything comes to rest and is checked, nodes stop. False: the run
+ * has failed, see world->failure. */
+bool sim_world_run(struct sim_world *world);
+/* Only handles events until none is left; for tests that start tasks of their own. False: as above. */
+bool sim_world_settle(struct sim_world *world);
+
+/* Ends the run: the text says what is wrong. Does not return. */
+__attribute__((noreturn, format(printf, 2, 3))) void sim_fail(struct sim_world *world, const char *format, ...);
+
+/* A number in 0..n-1; the only source of chance. */
+uint64_t sim_choose(struct sim_world *world, uint64_t n);
+void sim_schedule(struct sim_world *world, struct sim_event *event, uint64_t at_ns);
+/* Adds to the trace. */
+void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b, uint64_t c);
+
+/* The lane whose task this is, or NULL. */
+const struct quoit_lane *sim_task_lane(const struct sim_task *task);
+
+#endif

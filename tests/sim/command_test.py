@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit sim as a user sees it: tables, JSON, statuses, replay.
+
+A failing run prints the command that replays it; that command must fail in the same way, to the last event.
+"""
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+QUOIT = sys.argv[1]
+
+
+def quoit(*arguments):
+    return subprocess.run([QUOIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"command_test: {what}")
+
+
+def test_help_and_mistakes():
+    check(quoit("--help").returncode == 0, "quoit --help fails")
+    check("slow-link" in quoit("sim", "--help").stdout, "the help of sim names no faults")
+    for wrong in (["sim", "--hosts", "1"], ["sim", "--nothing"], ["sim", "--workload", "no"], ["sim", "--fault"],
+                  ["sim", "--model", "link_ps_per_byte=x"], ["sim", "--lanes", "3"], ["nothing"], []):
+        result = quoit(*wrong)
+        check(result.returncode == 2 and result.stderr and not result.stdout, f"{wrong}: {result}")
+
+
+def test_json_and_model():
+    result = json.loads(quoit("sim", "--workload", "raw", "--json", "--model", "link_ps_per_byte=1000").stdout)
+    check(result["ok"] and result["model"]["link_ps_per_byte"]["value"] == 1000, f"model: {result}")
+    rate = result["figures"]["raw DMA"]["mean"]
+    check(900 < rate <= 1000, f"a link of 1000 MB/s carries {rate}")
+    model = json.loads(quoit("sim", "--show-model", "--json").stdout)
+    check(all(entry["source"] for entry in model.values()), "a constant has no source")
+
+
+def test_replay():
+    failed = quoit("sim", "--seed", "3", "--seeds", "5", "--workload", "mix", "--canary", "credit")
+    check(failed.returncode == 1, f"the canary was not found: {failed}")
+    command = shlex.split(re.search(r"replay: quoit (.*)", failed.stderr).group(1))
+    again = quoit(*command)
+    check(again.returncode == 1 and again.stderr == failed.stderr.replace(" --seeds 5", ""), f"{failed.stderr} {again.stderr}")
+    as_json = json.loads(quoit(*command, "--json").stdout)
+    check(not as_json["ok"] and as_json["trace"] in failed.stderr, f"{as_json}")
+
+
+def test_trace_is_the_same_in_another_process():
+    texts = []
+    for _ in range(2):
+        with tempfile.NamedTemporaryFile() as file:
+            check(quoit("sim", "--seed", "9", "--steps", "2", "--trace-text", file.name).returncode == 0, "seed 9 fails")
+            texts.append(file.read())
+    check(len(texts[0]) > 1000 and texts[0] == texts[1], "two traces of one seed differ")
+
+
+def test_until_stopped():
+    process = subprocess.Popen([QUOIT, "sim", "--until", "stopped"], stdout=subprocess.PIPE, text=True)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0]
+    check(process.returncode == 0 and "seeds passed" in output, f"stopped: {process.returncode} {output}")
+
+
+for name, test in sorted(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(f"command_test: {name} passed")
