@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define LINE_BYTES  64u
 #define CHUNK_BYTES 65536u /* large enough to hide a flag's cost, small enough to fill the way round a ring early */
 
 struct broadcast {
@@ -38,12 +39,25 @@ static void send_on(struct quoit_team_state *team, const struct broadcast *broad
             quoit_team_stream(team, message, travel);
 }
 
+/* The area offset of a slot: whole cache lines, not across the end of the buffer. Alike on all members. */
+static uint64_t take_slot(struct quoit_team_state *team, size_t bytes)
+{
+    uint64_t all_bytes = QUOIT_SLOT_COUNT * team->space.slot_bytes;
+    uint64_t slot_bytes = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    uint64_t left = all_bytes - team->slot_at;
+    bool wraps = left < slot_bytes;
+    uint64_t skipped = wraps ? left : 0;
+    if (team->open_bytes + skipped + slot_bytes > all_bytes)
+        quoit_coll_sync(team, team->call); /* see team.h on slots */
+    team->open_bytes += skipped + slot_bytes;
+    uint64_t at = wraps ? 0 : team->slot_at;
+    team->slot_at = at + slot_bytes;
+    return team->space.slots + at;
+}
+
 static void broadcast_small(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
-    if (team->open_count == QUOIT_SLOT_COUNT - 1)
-        quoit_coll_sync(team, team->call); /* see team.h on slots */
-    team->open_count++;
-    uint64_t offset = team->space.slots + team->slot_turn++ % QUOIT_SLOT_COUNT * team->space.slot_bytes;
+    uint64_t offset = take_slot(team, broadcast->bytes);
     char *slot = team->leader_area + offset;
     struct quoit_team_message message = {.offset = offset, .source = slot, .bytes = broadcast->bytes};
     bool speaks = team->is_leader && team->host_count > 1;

@@ -107,7 +107,7 @@ bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uin
     if (is_equal && bytes == 0)
         return true;
     team->call = call;
-    team->open_count = 0;
+    team->open_bytes = 0;
     team->gather_turn++;
     quoit_team_flags_of(team, team->local)->posted[0] = bytes;
     quoit_team_flags_of(team, team->local)->posted[1] = offset_source;

@@ -164,7 +164,7 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     if (count == 0)
         return;
     team->call = call;
-    team->open_count = 0;
+    team->open_bytes = 0;
     team->gather_turn++;
     if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
         reduce_large(team, &reduce);
@@ -216,7 +216,7 @@ void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64
     if (count == 0)
         return;
     team->call = call;
-    team->open_count = 0;
+    team->open_bytes = 0;
     for (size_t at = 0; at < count; at += most) {
         struct reduce chunk = {.offset_dest = offset_dest + at * element_bytes,
                                .offset_source = offset_source + at * element_bytes,

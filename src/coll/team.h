@@ -15,9 +15,11 @@
  *   round    Leaders send to both neighbours, then wait for both: a neighbour that sent round t had processed round
  *            t - 1. In round t a leader has seen its neighbours' round t - 1, so they are done with round t - 2: two
  *            halves (by round, or by exchange, which is at least one round) suffice for what neighbours write.
- *   slots    Of small broadcasts, used in turn. After QUOIT_SLOT_COUNT - 1 of them without a closed operation (one in
- *            which each member waits for all) a sync comes first. Between two uses of a slot lies a closed operation,
- *            which its readers entered after they had read.
+ *   slots    Of small broadcasts, pieces of one buffer in turn, as long as the data. When all of it was used since the
+ *            last closed operation (one in which each member waits for all) a sync comes first. Between two uses of a
+ *            byte lies a closed operation, which its readers entered after they had read.
+ *   gather   Also what an alltoall lends: members write before they arrive, into the half that was last read before
+ *            its readers arrived at the phase between.
  */
 #ifndef QUOIT_COLL_TEAM_H
 #define QUOIT_COLL_TEAM_H
@@ -26,7 +28,7 @@
 #include "coll/schedule.h"
 
 #define QUOIT_EPOCH_SHIFT   40
-#define QUOIT_SLOT_COUNT    8
+#define QUOIT_SLOT_COUNT    8 /* of the largest size */
 #define QUOIT_SCRATCH_BYTES 16384u
 #define QUOIT_TELL_ROUNDS   10
 #define QUOIT_ELEMENT_BYTES 32u /* the largest element of a reduction */
@@ -90,8 +92,8 @@ struct quoit_team_state {
     /* How far the flags have been counted. On all members: */
     uint64_t phase;
     uint64_t publish_count;
-    uint32_t slot_turn;
-    uint32_t open_count;  /* small broadcasts since the last closed operation */
+    uint64_t slot_at;     /* where the next small broadcast's slot begins, in slots */
+    uint64_t open_bytes;  /* of slots, taken since the last closed operation */
     uint32_t gather_turn; /* which half */
     /* On leaders: */
     uint64_t round;
