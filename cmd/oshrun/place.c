@@ -58,7 +58,9 @@ static void take_lines(const char *function, char *line, struct place *place)
 {
     if (function[0] != '?')
         snprintf(place->function, sizeof place->function, "%.80s", function);
-    line[strcspn(line, " ")] = '\0';
+    char *discriminator = strstr(line, " (discriminator");
+    if (discriminator)
+        *discriminator = '\0';
     const char *colon = strrchr(line, ':');
     if (line[0] == '?' || !colon || colon[1] == '?' || colon[1] == '0')
         return;

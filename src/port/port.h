@@ -88,8 +88,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_open(const struct quoit_port_config 
 void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
-/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes the
- * parks of vector QUOIT_DOORBELL_COUNT (the link event). */
+/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes
+ * the parks of vector QUOIT_DOORBELL_COUNT (the link event). */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -123,9 +123,10 @@ void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits); /* wake
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
-/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one channel
- * come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
- * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion. Closing drops what is under way. */
+/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one
+ * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
+ * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion. Closing drops what is under way.
+ */
 QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel,
                                                        enum quoit_window window, uint64_t offset, const void *source,
                                                        size_t bytes, uint64_t cookie);

@@ -130,15 +130,6 @@ enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint
     }
 }
 
-enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
-                                       const void *source, size_t bytes)
-{
-    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    quoit_assert(offset <= port->limits.window_bytes[window]);
-    quoit_assert(bytes <= port->limits.window_bytes[window] - offset);
-    return quoit_emulated_copy_out(self, quoit_emulated_state(self->link), window, offset, source, bytes);
-}
-
 enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                          uint64_t value)
 {
@@ -153,6 +144,20 @@ enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_win
         return QUOIT_OK;
     }
     return quoit_emulated_copy_out(self, state, window, offset, (const char *)&value, sizeof value);
+}
+
+enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                       const void *source, size_t bytes)
+{
+    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    quoit_assert(offset <= port->limits.window_bytes[window]);
+    quoit_assert(bytes <= port->limits.window_bytes[window] - offset);
+    if (bytes == WORD_BYTES && offset % WORD_BYTES == 0) { /* the commonest put */
+        uint64_t value;
+        memcpy(&value, source, sizeof value);
+        return quoit_emulated_write64(port, window, offset, value);
+    }
+    return quoit_emulated_copy_out(self, quoit_emulated_state(self->link), window, offset, source, bytes);
 }
 
 enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
