@@ -6,11 +6,12 @@
 #include "env/wait.h"
 #include "sim/world.h"
 
-#define LOOKS_AFTER_CHANGE 2 /* a lane that took a credit in a look can only use it in the next */
+#define LOOKS_AFTER_CHANGE 2 /* a look may have changed what the next one finds, as when it took in a credit */
 
 uint64_t __real_quoit_clock_now_ns(void);
 void __real_quoit_clock_sleep_ns(uint64_t duration_ns);
 void __real_quoit_park_setup(void);
+void __real_quoit_wait_yield(void);
 uint32_t __real_quoit_park_prepare(struct quoit_park *park);
 void __real_quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
 void __real_quoit_park_wake_sleepers(struct quoit_park *park);
@@ -19,6 +20,7 @@ bool __real_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
 uint64_t __wrap_quoit_clock_now_ns(void);
 void __wrap_quoit_clock_sleep_ns(uint64_t duration_ns);
 void __wrap_quoit_park_setup(void);
+void __wrap_quoit_wait_yield(void);
 uint32_t __wrap_quoit_park_prepare(struct quoit_park *park);
 void __wrap_quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
 void __wrap_quoit_park_wake_sleepers(struct quoit_park *park);
@@ -95,33 +97,68 @@ struct looking {
     struct sim_world *world;
     bool (*is_done)(void *arg);
     void *arg;
-    uint64_t leave_count; /* the task's, when the last look in vain ended */
-    bool has_looked;
+    uint64_t leave_count;  /* the task's, when it last came back from idling */
+    bool has_idled;        /* in this wait */
+    uint32_t since_change; /* looks in vain since something changed */
 };
 
-/* Looks up to `count` times, step_ns apart, giving way to others before each look when is_yielding. */
-static bool look(struct looking *looking, uint32_t count, uint64_t step_ns, bool is_yielding)
+/* Idles up to `count` steps; returns how many have passed. What the task did before is in vain if it only looked. */
+static uint32_t idle(struct looking *looking, uint64_t step_ns, uint32_t count)
 {
-    struct sim_world *world = looking->world;
-    struct sim_task *task = world->current;
-    uint32_t since_change = 0;
-    while (count > 0) {
-        bool is_fruitless = looking->has_looked && task->leave_count == looking->leave_count;
-        uint32_t most = since_change < LOOKS_AFTER_CHANGE ? 1 : count;
-        uint32_t passed = sim_idle(world, step_ns, most, is_fruitless);
-        if (is_yielding)
-            sim_yield(world);
-        since_change = most > 1 && passed < most ? 0 : since_change + 1;
-        count -= passed;
-        looking->leave_count = task->leave_count;
-        looking->has_looked = true;
-        if (looking->is_done(looking->arg))
-            return true;
-    }
-    return false;
+    struct sim_task *task = looking->world->current;
+    bool is_fruitless = looking->has_idled && task->leave_count == looking->leave_count;
+    uint32_t passed = sim_idle(looking->world, step_ns, count, is_fruitless);
+    looking->leave_count = task->leave_count;
+    looking->has_idled = true;
+    return passed;
 }
 
-/* As src/env/wait.c: spins, yields, sleeps, and starts over. */
+/* Looks `count` times and once more. */
+static bool look(struct looking *looking, uint32_t count)
+{
+    for (;;) {
+        if (looking->is_done(looking->arg))
+            return true;
+        if (count == 0)
+            return false;
+        uint32_t most = looking->since_change < LOOKS_AFTER_CHANGE ? 1 : count;
+        uint32_t passed = idle(looking, looking->world->model.poll_ns, most);
+        looking->since_change = passed < most ? 0 : looking->since_change + 1;
+        count -= passed;
+    }
+}
+
+static void yield(struct looking *looking)
+{
+    idle(looking, looking->world->model.yield_ns, 1);
+    sim_yield(looking->world);
+    looking->leave_count = looking->world->current->leave_count;
+}
+
+/* Looks for a while without sleeping. */
+static bool look_awake(struct looking *looking, struct quoit_wait_policy policy)
+{
+    for (uint32_t i = 0;; i++) {
+        if (look(looking, policy.spin_count))
+            return true;
+        if (i > policy.yield_count)
+            return false;
+        yield(looking);
+    }
+}
+
+void __wrap_quoit_wait_yield(void)
+{
+    struct sim_world *world = sim_world_current();
+    if (!world) {
+        __real_quoit_wait_yield();
+        return;
+    }
+    sim_spend(world, world->model.yield_ns);
+    sim_yield(world);
+}
+
+/* As src/env/wait.c: spins and yields, sleeps, and starts over; there are no strangers here. */
 bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 {
     struct sim_world *world = sim_world_current();
@@ -130,8 +167,7 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
     uint64_t deadline_ns = timeout_ns ? world->now_ns + timeout_ns : 0;
     struct looking looking = {.world = world, .is_done = is_done, .arg = arg};
     for (;;) {
-        if (is_done(arg) || look(&looking, waiter->policy.spin_count, world->model.poll_ns, false) ||
-            look(&looking, waiter->policy.yield_count, world->model.yield_ns, true))
+        if (look_awake(&looking, waiter->policy))
             return true;
         uint64_t left_ns = 0;
         if (deadline_ns) {
@@ -148,6 +184,7 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
         }
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
-        looking.has_looked = false;
+        looking.has_idled = false;
+        looking.since_change = 0;
     }
 }

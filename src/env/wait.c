@@ -34,6 +34,11 @@ uint32_t quoit_wait_core_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
+void quoit_wait_yield(void)
+{
+    sched_yield();
+}
+
 /* Looks for a while without sleeping. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {

@@ -38,6 +38,9 @@ struct quoit_waiter {
  * must be cheap; it may make progress of its own. */
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
 
+/* Lets others run once. */
+void quoit_wait_yield(void);
+
 static inline void quoit_pause(void)
 {
 #if defined(__x86_64__)

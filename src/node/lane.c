@@ -181,8 +181,8 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
-/* Comes first in a step: a look that finds nothing must have used every credit that is there, since the next one may be
- * the last before a sleep and the doorbell of those credits was cleared before it. */
+/* Before anything else is looked at: what is held for want of a slot must not be held, and slept over, when the credit
+ * came with the doorbell that was cleared just now. */
 static void take_credits(struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -197,21 +197,21 @@ static void take_credits(struct quoit_lane *lane)
     }
 }
 
-static uint32_t tell_credits(struct quoit_lane *lane, bool is_idle)
+static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
 {
     uint32_t done_count = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
             if (!quoit_ring_credit_due(lane->ring, side, class, is_idle))
                 continue;
-            enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
-                                                          quoit_layout_credit(lane->layout, lane->index, class),
+            uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
+            enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
                                                           quoit_ring_consumed_total(lane->ring, side, class));
-            if (status != QUOIT_OK)
-                fail(lane, status);
             quoit_ring_credit_told(lane->ring, side, class);
             lane->must_ring[side] = true;
             done_count++;
+            if (status != QUOIT_OK)
+                fail(lane, status);
         }
     }
     return done_count;
@@ -228,8 +228,8 @@ static void ring_doorbells(struct quoit_lane *lane)
     }
 }
 
-/* One look at everything; true when there was something to do, or when it is time to end, or when something is held for
- * a time and the wait under way would not end by then. */
+/* One look at everything; true when there was something to do or something rests for a short time, or when it is time
+ * to end. */
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;
@@ -251,16 +251,17 @@ static bool step(void *arg)
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
-    done_count += tell_credits(lane, done_count == 0);
+    done_count += return_credits(lane, done_count == 0);
     ring_doorbells(lane);
-    return done_count > 0 || (lane->hold_until_ns != 0 && !lane->is_wait_timed);
+    return done_count > 0 || lane->hold_until_ns != 0;
 }
 
 void quoit_lane_run(struct quoit_lane *lane)
 {
     while (lane->status == QUOIT_OK && !is_stopping(lane)) {
-        lane->is_wait_timed = lane->hold_until_ns != 0;
-        quoit_wait_until(&lane->waiter, step, lane, lane->is_wait_timed ? HOLD_FOR_NS : 0);
+        quoit_wait_until(&lane->waiter, step, lane, 0);
+        if (lane->hold_until_ns)
+            quoit_wait_yield(); /* transit rests for HOLD_FOR_NS, which is too short for a sleep */
         atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }

@@ -35,7 +35,6 @@ struct quoit_lane {
     uint32_t first_pe_turn;      /* whose channel is looked at first; moves on, so that none starves */
     bool must_ring[QUOIT_SIDE_COUNT];
     uint64_t hold_until_ns;   /* the earliest time at which something held may go on; 0: none */
-    bool is_wait_timed;       /* the wait under way ends by itself, so something may be held for a time */
     enum quoit_status status; /* what ended the lane; OK while it runs */
     struct quoit_waiter waiter;
 };

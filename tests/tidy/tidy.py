@@ -50,7 +50,7 @@ def include_problem(path, name, is_quoted):
         if path.startswith("bench/raw") and layer in ("base", "env", "port"):
             return None  # measures the bare window, which is below the public interface
         return "only the public headers may be included here"
-    if top == "cmd":
+    if top in ("cmd", "sim"):
         return "the programs do not use the library's API layer" if layer in ("shmem", "veth", "dsm") else None
     own = rest[0]
     if not is_quoted:
@@ -67,7 +67,7 @@ def include_problem(path, name, is_quoted):
 
 
 def check_includes(root):
-    for path in files_of(root, ["src", "cmd", "examples", "bench"], (".c", ".h")):
+    for path in files_of(root, ["src", "cmd", "sim", "examples", "bench"], (".c", ".h")):
         if path.startswith("src/") and path.split("/")[1] not in LAYERS:
             yield f"{path}:1: this folder is not in the table of layers"
             continue
@@ -81,7 +81,7 @@ def check_includes(root):
 # First lines and lengths
 
 def check_licence_lines(root):
-    folders = ["src", "cmd", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
+    folders = ["src", "cmd", "sim", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
     for path in files_of(root, folders, ""):
         first = read(root, path).split("\n")[:2]
         is_source = path.endswith(SOURCE_ENDINGS) or first[0].startswith("#!")
@@ -90,7 +90,7 @@ def check_licence_lines(root):
 
 
 def check_file_lengths(root):
-    for path in files_of(root, ["src", "cmd", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
+    for path in files_of(root, ["src", "cmd", "sim", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
         count = read(root, path).count("\n")
         if count > FILE_LINES_MAX:
             yield f"{path}:{count}: has more than {FILE_LINES_MAX} lines"
@@ -98,7 +98,7 @@ def check_file_lengths(root):
 
 def check_function_lengths(root):
     """A function's brace stands alone at the start of a line; so does the one that ends it."""
-    for path in files_of(root, ["src", "cmd", "examples", "bench", "tests"], (".c", ".h")):
+    for path in files_of(root, ["src", "cmd", "sim", "examples", "bench", "tests"], (".c", ".h")):
         start = None
         for number, line in enumerate(read(root, path).split("\n"), 1):
             if line == "{":
@@ -181,7 +181,7 @@ def allowed_globals(root):
 
 def check_globals(root):
     allowed, seen = allowed_globals(root), set()
-    for path in files_of(root, ["src", "cmd"], (".c", ".h")):
+    for path in files_of(root, ["src", "cmd", "sim"], (".c", ".h")):
         if path.endswith("_test.c"):
             continue
         for depth, line, statement in statements(bare(read(root, path))):
@@ -253,7 +253,7 @@ def check_code_map(root):
 def check_format(root):
     """As clang-format has it, where that is installed."""
     tool = shutil.which("clang-format")
-    paths = list(files_of(root, ["src", "cmd", "include", "examples", "bench", "tests"], (".c", ".h")))
+    paths = list(files_of(root, ["src", "cmd", "sim", "include", "examples", "bench", "tests"], (".c", ".h")))
     if tool is None or not paths:
         return
     result = subprocess.run([tool, "--dry-run", *paths], cwd=root, stderr=subprocess.PIPE, text=True)
