@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command.h - the subcommands of quoit: one file each, one row each in the table of main.c. */
+#ifndef QUOIT_COMMAND_H
+#define QUOIT_COMMAND_H
+
+struct command {
+    const char *name;
+    const char *sentence;
+    /* argv[0] is the name of the subcommand. Returns the exit status; 2 for a wrong command line. */
+    int (*run)(int argc, char **argv);
+};
+
+int command_info(int argc, char **argv);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quoit - tools around the ring, as subcommands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct command commands[] = {
+    {"info", "version, machine, options, ways between PEs and limits", command_info},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "usage: quoit COMMAND [OPTION]...\n\ncommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].sentence);
+    fprintf(out, "\nquoit COMMAND --help tells the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("quoit %s\n", QUOIT_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    if (*name)
+        fprintf(stderr, "quoit: there is no command \"%s\"\n", name);
+    print_help(stderr);
+    return 2;
+}
