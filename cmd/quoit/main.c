@@ -6,6 +6,7 @@
 #include "command.h"
 
 static const struct command commands[] = {
+    {"info", "version, machine, options, ways between PEs and limits", command_info},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

@@ -201,6 +201,35 @@ QUOIT_REDUCE_ORDERED_SELECT(X)
 QUOIT_REDUCE_ARITHMETIC_SELECT(X)
 #undef X
 
+/* Programs that hold their numbers in C's complex types, which compilers know in C++ too: the same layout. */
+__extension__ typedef float _Complex quoit_c_complexf;
+__extension__ typedef double _Complex quoit_c_complexd;
+#define QUOIT_OVERLOAD_C(N, T, DEED)                                                                                   \
+    inline int shmem_##N##_##DEED(shmem_team_t team, quoit_c_##N *dest, const quoit_c_##N *source, size_t nelems)      \
+    {                                                                                                                  \
+        return shmem_##N##_##DEED(team, reinterpret_cast<T *>(dest), reinterpret_cast<const T *>(source), nelems);     \
+    }                                                                                                                  \
+    inline int shmem_##DEED(shmem_team_t team, quoit_c_##N *dest, const quoit_c_##N *source, size_t nelems)            \
+    {                                                                                                                  \
+        return shmem_##N##_##DEED(team, dest, source, nelems);                                                         \
+    }
+#define QUOIT_OVERLOAD_C_TO_ALL(N, T, DEED)                                                                            \
+    inline void shmem_##N##_##DEED(quoit_c_##N *dest, const quoit_c_##N *source, int nreduce, int PE_start,            \
+                                   int logPE_stride, int PE_size, quoit_c_##N *pWrk, long *pSync)                      \
+    {                                                                                                                  \
+        shmem_##N##_##DEED(reinterpret_cast<T *>(dest), reinterpret_cast<const T *>(source), nreduce, PE_start,        \
+                           logPE_stride, PE_size, reinterpret_cast<T *>(pWrk), pSync);                                 \
+    }
+#define X(N, T)                                                                                                        \
+    QUOIT_OVERLOAD_C(N, T, sum_reduce)                                                                                 \
+    QUOIT_OVERLOAD_C(N, T, prod_reduce)                                                                                \
+    QUOIT_OVERLOAD_C(N, T, sum_inscan)                                                                                 \
+    QUOIT_OVERLOAD_C(N, T, sum_exscan)                                                                                 \
+    QUOIT_OVERLOAD_C_TO_ALL(N, T, sum_to_all)                                                                          \
+    QUOIT_OVERLOAD_C_TO_ALL(N, T, prod_to_all)
+QUOIT_REDUCE_COMPLEX_TYPES(X)
+#undef X
+
 /* Names that are also routines. */
 inline int shmem_sync(shmem_team_t team)
 {
@@ -218,5 +247,7 @@ inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signa
 #undef QUOIT_UNPACK
 #undef QUOIT_OVERLOAD
 #undef QUOIT_OVERLOAD_CTX
+#undef QUOIT_OVERLOAD_C
+#undef QUOIT_OVERLOAD_C_TO_ALL
 
 #endif

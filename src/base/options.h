@@ -98,7 +98,8 @@ enum quoit_option_type {
     X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \
     X(SHMEM_VERSION, NULL, "SHMEM_VERSION", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the version at start",    \
       "")                                                                                                              \
-    X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the variables at start", "")    \
+    X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN,                                                      \
+      "if set, PE 0 prints at start what quoit info tells", "")                                                        \
     X(OPTIONS, "options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print every option with its variable and value now", "") \
     X(HELP, "help", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print this (also -h)", "")                                     \
     X(VERSION, "version", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the version (also -V)", "")                        \

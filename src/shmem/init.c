@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "boot/crash.h"
+#include "boot/info.h"
 #include "local/data_segment.h"
 
 #include <shmem.h>
@@ -107,14 +108,12 @@ static void print_if_asked(const struct quoit_options *options)
     if (options->values[QUOIT_OPT_SHMEM_VERSION].number)
         printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     if (options->values[QUOIT_OPT_SHMEM_INFO].number) {
-        printf("%-26s %-12s %s\n", "variable", "value", "meaning");
-        for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
-            const struct quoit_option *option = &quoit_options_table[id];
-            char value[64];
-            quoit_option_format(options, (enum quoit_option_id)id, value, sizeof value);
-            if (option->variable)
-                printf("%-26s %-12s %s\n", option->variable, value, option->sentence);
-        }
+        struct quoit_info info = {.version = SHMEM_VENDOR_STRING,
+                                  .options = options,
+                                  .host_count = quoit_job.boot.layout.shape.host_count,
+                                  .pe_count = quoit_job.boot.layout.shape.pe_count,
+                                  .peers = quoit_job.fabric->peers};
+        quoit_info_print(&info, false, stdout);
     }
     fflush(stdout);
 }

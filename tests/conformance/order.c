@@ -138,7 +138,7 @@ static void run_one_word(void)
         CHECK(total == (long)EACH * npes, "%ld increments of %ld", total, (long)EACH * npes);
 }
 
-/* The routine of old: goes on when the word is not what it was. */
+/* The routines of old: the first goes on when the word is not what it was. */
 static void run_wait(void)
 {
     static long word = 5;
@@ -146,6 +146,10 @@ static void run_wait(void)
     shmem_long_p(&word, 6, (me + 1) % npes);
     shmem_wait(&word, 5);
     CHECK(word == 6, "wait went on at %ld", word);
+    shmem_barrier_all();
+    shmem_long_p(&word, 8, (me + 1) % npes);
+    (shmem_wait_until)(&word, SHMEM_CMP_GT, 7); /* the routine, not the selection of that name */
+    CHECK(word == 8, "wait_until went on at %ld", word);
     shmem_barrier_all();
 }
 

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/info.h"
+#include "coll/coll.h"
+#include "env/wait.h"
+#include "ring/ring.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define TEXT_BYTES   512
+#define CACHES_MAX   16
+#define NAME_COLUMNS 27
+
+/* Where the next section or row goes. */
+struct writer {
+    FILE *out;
+    bool is_json;
+    bool has_section;
+    bool has_row;
+};
+
+/* As a JSON string. */
+static void put_string(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ') {
+            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*text);
+            continue;
+        }
+        if (*text == '"' || *text == '\\')
+            putc('\\', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+static void begin_section(struct writer *writer, const char *name)
+{
+    if (writer->is_json) {
+        fprintf(writer->out, "%s\n  ", writer->has_section ? "," : "{");
+        put_string(writer->out, name);
+        fprintf(writer->out, ": {");
+    } else {
+        fprintf(writer->out, "%s%s\n", writer->has_section ? "\n" : "", name);
+    }
+    writer->has_section = true;
+    writer->has_row = false;
+}
+
+static void end_section(struct writer *writer)
+{
+    if (writer->is_json)
+        fprintf(writer->out, "\n  }");
+}
+
+static void begin_row(struct writer *writer, const char *name)
+{
+    if (writer->is_json) {
+        fprintf(writer->out, "%s\n    ", writer->has_row ? "," : "");
+        put_string(writer->out, name);
+        fprintf(writer->out, ": ");
+    } else {
+        fprintf(writer->out, "  %-*s ", NAME_COLUMNS, name);
+    }
+    writer->has_row = true;
+}
+
+__attribute__((format(printf, 3, 4))) static void put_row(struct writer *writer, const char *name, const char *format,
+                                                          ...)
+{
+    char text[TEXT_BYTES];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    begin_row(writer, name);
+    if (writer->is_json)
+        put_string(writer->out, text);
+    else
+        fprintf(writer->out, "%s\n", text);
+}
+
+static void put_number(struct writer *writer, const char *name, uint64_t value)
+{
+    begin_row(writer, name);
+    fprintf(writer->out, "%llu%s", (unsigned long long)value, writer->is_json ? "" : "\n");
+}
+
+static void put_version(struct writer *writer, const struct quoit_info *info)
+{
+    begin_section(writer, "version");
+    put_row(writer, "quoit", "%s", info->version);
+    put_row(writer, "openshmem", "1.6");
+    end_section(writer);
+    begin_section(writer, "build");
+    put_row(writer, "compiler", "%s", __VERSION__);
+#ifdef __OPTIMIZE__
+    put_row(writer, "optimized", "yes");
+#else
+    put_row(writer, "optimized", "no");
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    put_row(writer, "sanitizer", "address");
+#elif defined(__SANITIZE_THREAD__)
+    put_row(writer, "sanitizer", "thread");
+#else
+    put_row(writer, "sanitizer", "none");
+#endif
+    put_number(writer, "pointer bits", sizeof(void *) * 8);
+    end_section(writer);
+}
+
+/* The first line of a file of one cache, without its end; false if it is not there. */
+static bool read_cache(uint32_t index, const char *what, char text_out[64])
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool is_read = fgets(text_out, 64, file) != NULL;
+    fclose(file);
+    if (is_read)
+        text_out[strcspn(text_out, "\n")] = '\0';
+    return is_read;
+}
+
+static void put_machine(struct writer *writer)
+{
+    struct utsname names;
+    begin_section(writer, "machine");
+    if (uname(&names) == 0)
+        put_row(writer, "system", "%s %s %s", names.sysname, names.release, names.machine);
+    put_number(writer, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    put_number(writer, "processors allowed", quoit_wait_core_count());
+    put_number(writer, "page bytes", (uint64_t)sysconf(_SC_PAGESIZE));
+    put_number(writer, "memory bytes", (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    for (uint32_t i = 0; i < CACHES_MAX; i++) {
+        char level[64], type[64], size[64], shared[64], name[160];
+        if (!read_cache(i, "level", level) || !read_cache(i, "type", type) || !read_cache(i, "size", size))
+            break;
+        if (!read_cache(i, "shared_cpu_list", shared))
+            shared[0] = '\0';
+        snprintf(name, sizeof name, "cache L%s %s", level, type);
+        put_row(writer, name, "%s, of processors %s", size, shared);
+    }
+    end_section(writer);
+}
+
+static void put_options(struct writer *writer, const struct quoit_options *options)
+{
+    static const char *const sources[] = {"default", "environment", "command line"};
+    begin_section(writer, "options");
+    for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
+        const struct quoit_option *option = &quoit_options_table[id];
+        char value[128], name[64];
+        if (option->type == QUOIT_OPTION_FLAG || (!option->variable && id != QUOIT_OPT_PES))
+            continue; /* of one command, not of a job */
+        quoit_option_format(options, (enum quoit_option_id)id, value, sizeof value);
+        snprintf(name, sizeof name, "%s%s", option->variable ? "" : "-",
+                 option->variable ? option->variable : option->name);
+        if (!writer->is_json) {
+            put_row(writer, name, "%-12s %-13s %s", value[0] ? value : "-", sources[options->values[id].source],
+                    option->sentence);
+            continue;
+        }
+        begin_row(writer, name);
+        fprintf(writer->out, "{\"value\": ");
+        put_string(writer->out, value);
+        fprintf(writer->out, ", \"source\": \"%s\", \"default\": ", sources[options->values[id].source]);
+        put_string(writer->out, option->fallback);
+        fprintf(writer->out, ", \"meaning\": ");
+        put_string(writer->out, option->sentence);
+        putc('}', writer->out);
+    }
+    end_section(writer);
+}
+
+/* The way to a PE in words; alike for neighbours in a row, so that rows can be joined. */
+static void describe_way(const struct quoit_info *info, const struct quoit_shape *shape, uint32_t pe, char *text_out,
+                         size_t bytes)
+{
+    uint32_t own = quoit_shape_host_of_pe(shape, info->pe), host = quoit_shape_host_of_pe(shape, pe);
+    uint32_t forward = (host + shape->host_count - own) % shape->host_count;
+    uint32_t hops = forward < shape->host_count - forward ? forward : shape->host_count - forward;
+    bool is_direct = info->peers ? info->peers[pe].way == QUOIT_WAY_DIRECT : hops == 1;
+    if (hops == 0)
+        snprintf(text_out, bytes, "local: mapped memory of host %u", host);
+    else if (is_direct)
+        snprintf(text_out, bytes, "direct: puts through the window into host %u", host);
+    else
+        snprintf(text_out, bytes, "relayed: by the nodes to host %u, %u hop%s", host, hops, hops == 1 ? "" : "s");
+}
+
+static void put_ways(struct writer *writer, const struct quoit_info *info)
+{
+    struct quoit_shape shape = {.host_count = info->host_count, .pe_count = info->pe_count};
+    char name[48], way[96], next[96];
+    begin_section(writer, "ways");
+    put_number(writer, "hosts", info->host_count);
+    put_number(writer, "PEs", info->pe_count);
+    put_number(writer, "from PE", info->pe);
+    for (uint32_t pe = 0, first = 0; pe < info->pe_count; pe++) {
+        describe_way(info, &shape, pe, way, sizeof way);
+        if (pe + 1 < info->pe_count)
+            describe_way(info, &shape, pe + 1, next, sizeof next);
+        if (pe + 1 < info->pe_count && strcmp(way, next) == 0)
+            continue;
+        snprintf(name, sizeof name, first == pe ? "to PE %u" : "to PE %u..%u", first, pe);
+        put_row(writer, name, "%s", way);
+        first = pe + 1;
+    }
+    end_section(writer);
+}
+
+static void put_limits(struct writer *writer)
+{
+    begin_section(writer, "limits");
+    put_number(writer, "hosts", QUOIT_RING_HOSTS_MAX);
+    put_number(writer, "PEs of a host", QUOIT_LOCAL_PES_MAX);
+    put_number(writer, "lanes of a link", QUOIT_LANES_MAX);
+    put_number(writer, "requests of a PE on a lane", QUOIT_REQUESTS_A_CHANNEL);
+    put_number(writer, "bytes of a chunk", QUOIT_OPTION_CHUNK_BYTES_MAX);
+    put_number(writer, "teams beside the world", QUOIT_TEAM_PIECES - 1);
+    end_section(writer);
+}
+
+void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out)
+{
+    struct writer writer = {.out = out, .is_json = is_json};
+    put_version(&writer, info);
+    put_machine(&writer);
+    put_options(&writer, info->options);
+    put_ways(&writer, info);
+    put_limits(&writer);
+    if (is_json)
+        fprintf(out, "\n}\n");
+}
