@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "job.h"
-#include "place.h"
+#include "boot/place.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -109,7 +109,7 @@ static void tell_group(FILE *out, const struct group *group)
 {
     const struct wait_note *note = group->note;
     const char *were = group->count == 1 ? "was" : "were";
-    struct place place = {.line = ""};
+    struct quoit_place place = {.line = ""};
     uint64_t before = note->from - 1; /* the call stands before the address it returns to */
     if (!note->is_alive)
         fprintf(out, "  %s had ended", group->pes);
@@ -124,7 +124,7 @@ static void tell_group(FILE *out, const struct group *group)
     else
         fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
     if (note->is_alive && note->call[0] && note->from)
-        place_find(group->executable, &before, 1, &place);
+        quoit_place_find(group->executable, &before, 1, &place);
     if (place.line[0])
         fprintf(out, " (%s)", place.line);
     else if (place.function[0])
@@ -166,13 +166,13 @@ static const struct quoit_crash_record *crash_of(const struct job *job, uint32_t
 /* "at solve() stencil.c:88, in shmem_putmem" */
 static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, const struct quoit_crash_record *crash)
 {
-    struct place place;
+    struct quoit_place place;
     char call[QUOIT_CALL_NAME_BYTES];
     uint64_t base = atomic_load(&hosts_pe_shared(job, pe)->load_base);
     uint64_t address = crash->instruction - base - (crash->is_inside ? 1 : 0);
     if (crash->instruction <= base)
         return;
-    place_find(job->pes[pe].executable, &address, 1, &place);
+    quoit_place_find(job->pes[pe].executable, &address, 1, &place);
     snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, crash->call);
     bool is_in_call = crash->is_inside && crash->call_from == crash->instruction;
     if (place.function[0] || place.line[0])

@@ -68,9 +68,11 @@ static void arm(void *arg)
 {
     struct quoit_fabric *fabric = arg;
     struct quoit_pe_shared *shared = fabric->shared_self;
-    if (fabric->call) {
-        strncpy(shared->waiting_in, fabric->call, sizeof shared->waiting_in - 1);
-        atomic_store_explicit(&shared->waiting_from, (uintptr_t)fabric->call_from, memory_order_relaxed);
+    const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
+    void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
+    if (call) {
+        strncpy(shared->waiting_in, call, sizeof shared->waiting_in - 1);
+        atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         if (fabric->ports[side])
@@ -140,7 +142,7 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
 {
     struct quoit_waiter waiter = fabric->waiter;
     if (call)
-        fabric->call = call;
+        __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
     uint64_t limit_ns;
     do

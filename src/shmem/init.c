@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
+#include "shmem/audit.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -165,6 +166,9 @@ void quoit_job_start(int thread_level)
     quoit_job.thread_level = thread_level;
     quoit_job.pe = boot->pe;
     quoit_job.pe_count = boot->layout.shape.pe_count;
+    if (options.values[QUOIT_OPT_CHECK].number)
+        quoit_audit_start(segment.load_base);
+    quoit_job.fast_pe_count = quoit_job.audit ? 0 : quoit_job.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
@@ -178,6 +182,9 @@ void quoit_job_finish(void)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     QUOIT_JOB_ENTER("shmem_finalize");
+    QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
+    if (quoit_job.audit)
+        quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
@@ -185,6 +192,7 @@ void quoit_job_finish(void)
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
+    quoit_job.fast_pe_count = 0;
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;
     quoit_handles_end();
