@@ -41,11 +41,13 @@ const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES]
         return text;
     const char *path = object->l_name[0] ? object->l_name : "/proc/self/exe";
     uint64_t address = from - object->l_addr - 1; /* the call stands before the address it returns to */
+    uint64_t at = 0;
     quoit_place_find(path, &address, 1, &place);
+    const char *function = object->l_name[0] ? NULL : quoit_audit_function(address, &at);
     if (place.line[0])
         snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s)", place.line);
-    else if (place.function[0])
-        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (in %s)", place.function);
+    else if (function)
+        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%.80s+0x%" PRIx64 ")", function, at + 1);
     else
         snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s+0x%" PRIx64 ")", object->l_name[0] ? object->l_name : "program",
                  address + 1);

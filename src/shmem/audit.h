@@ -5,8 +5,8 @@
  * quoit_job.fast_pe_count stays 0, so that every call takes the way of check.h, which asks here.
  *
  * Objects: each block of the symmetric heap and each variable in the program's symbol table, with who made it. Freed
- * blocks stay apart, filled with QUOIT_AUDIT_POISON, until so many more were freed or the heap is full; all PEs free the
- * same blocks, so they give the same ones back at the same time.
+ * blocks stay apart, filled with QUOIT_AUDIT_POISON, until so many more were freed or the heap is full; all PEs free
+ * the same blocks, so they give the same ones back at the same time.
  *
  * Collectives: before each one, every PE leaves a note of its call in its area, and compares it with the note of the
  * first PE of the team.
@@ -19,7 +19,9 @@
 #include "shmem/handle.h"
 #include "shmem/wrong.h"
 
-#define QUOIT_AUDIT_POISON      0xdb
+#define QUOIT_AUDIT_POISON 0xdb
+#define QUOIT_AUDIT_GUARD_BYTES                                                                                        \
+    64 /* behind each block, filled with it too, so that no block ends where the next begins */
 #define QUOIT_AUDIT_PLACE_BYTES 128
 
 struct quoit_audit;
@@ -47,7 +49,7 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
                           bool may_be_same, const char *call);
-/* A block was made, or has another size. */
+/* A block was made, or has another size; the guard behind it is the allocator's too. */
 void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call);
 void quoit_audit_resized(uint64_t offset, uint64_t bytes);
 /* A block is to be freed or resized: it was not freed before. Heap offset. */

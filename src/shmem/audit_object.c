@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FREED_BLOCKS_MAX 256          /* that are kept apart */
+#define FREED_BLOCKS_MAX 256           /* that are kept apart */
 #define FREED_BYTES_MAX  (64ull << 20) /* likewise */
 #define LEAK_ROWS_MAX    16
 #define NAME_CHARS       64
@@ -39,22 +39,32 @@ static void sort_variables(struct quoit_audit *audit)
     audit->variable_count = kept;
 }
 
-static void take_symbols(struct quoit_audit *audit, const ElfW(Sym) *symbols, size_t count, const char *names,
-                         size_t names_bytes)
+static void take_variables(struct quoit_audit *audit)
 {
-    void *grown = realloc(audit->variables, (audit->variable_count + count) * sizeof *audit->variables);
-    if (!grown)
-        return;
-    audit->variables = grown;
-    for (size_t i = 0; i < count; i++) {
+    const ElfW(Sym) *symbols = audit->symbols;
+    audit->variables = calloc(audit->symbol_count + 1, sizeof *audit->variables);
+    for (size_t i = 0; audit->variables && i < audit->symbol_count; i++) {
         const ElfW(Sym) *symbol = &symbols[i];
         uint64_t address = audit->load_base + symbol->st_value;
-        if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_name >= names_bytes ||
+        if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_name >= audit->names_bytes ||
             address - quoit_job.data.base >= quoit_job.data.bytes)
             continue;
         audit->variables[audit->variable_count++] =
-            (struct quoit_audit_variable){address, symbol->st_size, names + symbol->st_name};
+            (struct quoit_audit_variable){address, symbol->st_size, audit->names + symbol->st_name};
     }
+}
+
+const char *quoit_audit_function(uint64_t address, uint64_t *at_out)
+{
+    const struct quoit_audit *audit = quoit_job.audit;
+    const ElfW(Sym) *symbols = audit->symbols;
+    for (size_t i = 0; i < audit->symbol_count; i++)
+        if ((symbols[i].st_info & 0xf) == STT_FUNC && address - symbols[i].st_value < symbols[i].st_size &&
+            symbols[i].st_name < audit->names_bytes) {
+            *at_out = address - symbols[i].st_value;
+            return audit->names + symbols[i].st_name;
+        }
+    return NULL;
 }
 
 /* The file stays mapped, since the names lie in it. A stripped program has no table, and its variables no bounds. */
@@ -81,10 +91,14 @@ void quoit_audit_read_variables(struct quoit_audit *audit)
         if (table->sh_type != SHT_SYMTAB || table->sh_link >= header->e_shnum)
             continue;
         const ElfW(Shdr) *names = &sections[table->sh_link];
-        if (table->sh_offset + table->sh_size <= bytes && names->sh_offset + names->sh_size <= bytes)
-            take_symbols(audit, (const void *)(image + table->sh_offset), table->sh_size / sizeof(ElfW(Sym)),
-                         image + names->sh_offset, names->sh_size);
+        if (table->sh_offset + table->sh_size > bytes || names->sh_offset + names->sh_size > bytes)
+            continue;
+        audit->symbols = image + table->sh_offset;
+        audit->symbol_count = table->sh_size / sizeof(ElfW(Sym));
+        audit->names = image + names->sh_offset;
+        audit->names_bytes = names->sh_size;
     }
+    take_variables(audit);
     sort_variables(audit);
 }
 
@@ -131,6 +145,23 @@ static struct quoit_audit_block *find_block(const struct quoit_audit *audit, uin
     return place ? &audit->blocks[place - 1] : NULL;
 }
 
+static void fill_guard(const struct quoit_audit_block *block)
+{
+    memset((char *)quoit_job.heap.base + block->offset + block->bytes, QUOIT_AUDIT_POISON, QUOIT_AUDIT_GUARD_BYTES);
+}
+
+static void check_guard(const struct quoit_audit_block *block, const char *call)
+{
+    const unsigned char *guard = (const unsigned char *)quoit_job.heap.base + block->offset + block->bytes;
+    char made[QUOIT_AUDIT_PLACE_BYTES];
+    for (size_t i = 0; i < QUOIT_AUDIT_GUARD_BYTES; i++)
+        if (guard[i] != QUOIT_AUDIT_POISON)
+            quoit_wrong(QUOIT_WRONG_OBJECT, call,
+                        "byte %zu past the end of a block of %" PRIu64 " bytes at %p from %s%s was written", i,
+                        block->bytes, (void *)(quoit_job.heap.base + block->offset), block->call,
+                        quoit_audit_place(block->from, made));
+}
+
 void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call)
 {
     struct quoit_audit *audit = quoit_job.audit;
@@ -145,8 +176,9 @@ void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call)
     }
     size_t place = find_place(audit, offset);
     memmove(&audit->blocks[place + 1], &audit->blocks[place], (audit->block_count - place) * sizeof *audit->blocks);
-    audit->blocks[place] = (struct quoit_audit_block){
-        .offset = offset, .bytes = bytes, .call = call, .from = quoit_audit_from()};
+    audit->blocks[place] =
+        (struct quoit_audit_block){.offset = offset, .bytes = bytes, .call = call, .from = quoit_audit_from()};
+    fill_guard(&audit->blocks[place]);
     audit->block_count++;
     pthread_mutex_unlock(&audit->lock);
 }
@@ -155,7 +187,9 @@ void quoit_audit_resized(uint64_t offset, uint64_t bytes)
 {
     struct quoit_audit *audit = quoit_job.audit;
     pthread_mutex_lock(&audit->lock);
-    find_block(audit, offset)->bytes = bytes;
+    struct quoit_audit_block *block = find_block(audit, offset);
+    block->bytes = bytes;
+    fill_guard(block);
     pthread_mutex_unlock(&audit->lock);
 }
 
@@ -163,12 +197,23 @@ void quoit_audit_is_live(uint64_t offset, const char *call)
 {
     const struct quoit_audit_block *block = find_block(quoit_job.audit, offset);
     char made[QUOIT_AUDIT_PLACE_BYTES], ended[QUOIT_AUDIT_PLACE_BYTES];
-    if (!block || block->offset != offset || !block->end_call)
+    uint64_t at = block ? offset - block->offset : 0;
+    if (!block || at >= block->bytes)
         return;
+    if (at != 0)
+        quoit_wrong(QUOIT_WRONG_BLOCK, call,
+                    "ptr is %p, which is %" PRIu64 " bytes into a block of %" PRIu64
+                    " bytes from %s%s; its beginning is needed",
+                    (void *)(quoit_job.heap.base + offset), at, block->bytes, block->call,
+                    quoit_audit_place(block->from, made));
+    if (!block->end_call) {
+        check_guard(block, call);
+        return;
+    }
     quoit_wrong(QUOIT_WRONG_BLOCK, call,
                 "ptr is %p, a block of %" PRIu64 " bytes from %s%s that %s%s has freed already",
-                (void *)(quoit_job.heap.base + offset), block->bytes, block->call,
-                quoit_audit_place(block->from, made), block->end_call, quoit_audit_place(block->end_from, ended));
+                (void *)(quoit_job.heap.base + offset), block->bytes, block->call, quoit_audit_place(block->from, made),
+                block->end_call, quoit_audit_place(block->end_from, ended));
 }
 
 /* The first byte of a freed block that was written since, or its size. */
@@ -221,6 +266,7 @@ void quoit_audit_given(uint64_t offset, const char *call)
     struct quoit_audit_block *block = find_block(audit, offset);
     quoit_assert(block != NULL);
     quoit_assert(block->offset == offset);
+    check_guard(block, call);
     block->end_call = call;
     block->end_from = quoit_audit_from();
     block->end_turn = audit->turn++;
@@ -276,16 +322,14 @@ static void check_block(const void *address, uint64_t offset, size_t bytes, cons
         quoit_wrong(QUOIT_WRONG_OBJECT, call,
                     "%s %p is in no block; it lies %" PRIu64 " bytes past the end of a block of %" PRIu64
                     " bytes at %p from %s%s",
-                    argument, address, at - block->bytes, block->bytes,
-                    (void *)(quoit_job.heap.base + block->offset), block->call,
-                    quoit_audit_place(block->from, made));
+                    argument, address, at - block->bytes, block->bytes, (void *)(quoit_job.heap.base + block->offset),
+                    block->call, quoit_audit_place(block->from, made));
     if (bytes > block->bytes - at)
         quoit_wrong(QUOIT_WRONG_OBJECT, call,
                     "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of a block of %" PRIu64
                     " bytes at %p from %s%s",
                     argument, address, bytes, bytes - (block->bytes - at), block->bytes,
-                    (void *)(quoit_job.heap.base + block->offset), block->call,
-                    quoit_audit_place(block->from, made));
+                    (void *)(quoit_job.heap.base + block->offset), block->call, quoit_audit_place(block->from, made));
 }
 
 void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call)
@@ -304,11 +348,10 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
     if (!variable || bytes <= variable->bytes - at)
         return;
     show_name(variable, name);
-    quoit_wrong(QUOIT_WRONG_OBJECT, call,
-                "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the variable %s of %" PRIu64
-                " bytes at %p",
-                argument, address, bytes, bytes - (variable->bytes - at), name, variable->bytes,
-                (void *)variable->address);
+    quoit_wrong(
+        QUOIT_WRONG_OBJECT, call,
+        "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the variable %s of %" PRIu64 " bytes at %p",
+        argument, address, bytes, bytes - (variable->bytes - at), name, variable->bytes, (void *)variable->address);
 }
 
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
@@ -319,8 +362,8 @@ void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *sourc
     if (dest_bytes == 0 || source_bytes == 0 || is_apart || (may_be_same && to == from))
         return;
     quoit_wrong(QUOIT_WRONG_OVERLAP, call,
-                "dest %p with %zu bytes and source %p with %zu bytes overlap, but must be %s", dest, dest_bytes,
-                source, source_bytes, may_be_same ? "the same or lie apart" : "different objects");
+                "dest %p with %zu bytes and source %p with %zu bytes overlap, but must be %s", dest, dest_bytes, source,
+                source_bytes, may_be_same ? "the same or lie apart" : "different objects");
 }
 
 /* --- what is left at the end --- */
@@ -352,14 +395,14 @@ static void print_leaks(const struct leak *leaks, size_t leak_count, size_t rest
 {
     char text[4096], place[QUOIT_AUDIT_PLACE_BYTES], size[32];
     size_t used = (size_t)snprintf(text, sizeof text,
-                                   "shmem_finalize: not freed on PE 0, though all will be now [Q0121]\n"
+                                   "shmem_finalize: on PE 0 these were not freed [Q0121]\n"
                                    "  %-8s %6s %12s  %s",
                                    "what", "count", "bytes", "made by");
     for (size_t i = 0; i < leak_count && used < sizeof text; i++) {
         snprintf(size, sizeof size, "%" PRIu64, leaks[i].bytes);
-        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %-8s %6zu %12s  %s%s", leaks[i].what,
-                                 leaks[i].count, leaks[i].bytes ? size : "", leaks[i].call,
-                                 quoit_audit_place(leaks[i].from, place));
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "\n  %-8s %6zu %12s  %s%s", leaks[i].what, leaks[i].count,
+                             leaks[i].bytes ? size : "", leaks[i].call, quoit_audit_place(leaks[i].from, place));
     }
     if (rest_count != 0 && used < sizeof text)
         snprintf(text + used, sizeof text - used, "\n  and %zu more", rest_count);
@@ -372,6 +415,8 @@ void quoit_audit_finish(void)
     struct leak leaks[LEAK_ROWS_MAX];
     size_t leak_count = 0, rest_count = 0;
     give_back(audit, 0, 0, "shmem_finalize");
+    for (size_t i = 0; i < audit->block_count; i++)
+        check_guard(&audit->blocks[i], "shmem_finalize");
     for (size_t i = 0; i < audit->block_count; i++)
         add_leak(leaks, &leak_count, &rest_count,
                  &(struct leak){"block", audit->blocks[i].call, audit->blocks[i].from, 1, audit->blocks[i].bytes});

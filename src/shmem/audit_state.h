@@ -66,21 +66,27 @@ struct quoit_audit {
     _Atomic uintptr_t thread_inside; /* SERIALIZED: who is in the library; 0: nobody */
     const char *_Atomic call_inside;
     struct quoit_audit_shared *shared_self;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock;             /* of all that follows */
     struct quoit_audit_block *blocks; /* in order of offset */
     size_t block_count;
     size_t block_limit;
     size_t freed_count;
     uint64_t freed_bytes;
-    uint64_t turn; /* of frees */
+    uint64_t turn;                      /* of frees */
     struct quoit_audit_set_count *sets; /* every pSync and set that was used */
     size_t set_count;
+    const void *symbols; /* the program's table; NULL: stripped */
+    size_t symbol_count;
+    const char *names;
+    size_t names_bytes;
     struct quoit_audit_variable *variables; /* in order of address, without twins */
     size_t variable_count;
 };
 
 /* audit_object.c */
 void quoit_audit_read_variables(struct quoit_audit *audit);
+/* The program's function at an address less load address, and how far in; NULL: not known. */
+const char *quoit_audit_function(uint64_t address, uint64_t *at_out);
 /* What lies at an own symmetric address: "block of 64 bytes + 8" or "table + 16". */
 void quoit_audit_describe(const void *address, char *text, size_t text_bytes);
 

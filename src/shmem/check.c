@@ -22,10 +22,10 @@ size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call)
 uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call)
 {
     uint64_t offset = 0;
-    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
-        quoit_wrong_address(call, argument, address, bytes);
     if (__builtin_expect(quoit_job.audit != NULL, 0) && bytes != 0)
         quoit_audit_object(address, bytes, argument, call);
+    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
+        quoit_wrong_address(call, argument, address, bytes);
     return offset;
 }
 

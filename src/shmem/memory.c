@@ -129,6 +129,12 @@ static uint64_t offset_of_block(const void *ptr, const char *call)
     quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
 }
 
+/* What the allocator is asked for more than the program asked for. */
+static uint64_t guard_bytes(void)
+{
+    return quoit_job.audit ? QUOIT_AUDIT_GUARD_BYTES : 0;
+}
+
 /* A new block, or NULL on all PEs. Ends before the barrier. */
 static void *take(size_t bytes, size_t align, struct same same)
 {
@@ -136,9 +142,9 @@ static void *take(size_t bytes, size_t align, struct same same)
         return NULL;
     if (bytes > quoit_job.boot.layout.shape.heap_bytes)
         return NULL;
-    uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes, align);
+    uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
     if (offset == QUOIT_HEAP_NONE && quoit_job.audit && quoit_audit_reclaim(same.call))
-        offset = quoit_heap_take(quoit_job.allocator, bytes, align);
+        offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
     if (offset == QUOIT_HEAP_NONE)
         return NULL;
     if (!grow(same)) {
@@ -206,18 +212,18 @@ static void *resize(void *ptr, size_t bytes, const char *call)
         return NULL;
     }
     uint64_t offset = offset_of_block(ptr, call);
-    uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset);
+    uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset) - guard_bytes();
     compare_calls(quoit_job.heap.area_offset + offset, bytes, 0, call);
     struct same same = same_of(call, offset, bytes);
     barrier(same);
     void *block = NULL;
-    if (quoit_heap_resize(quoit_job.allocator, offset, bytes) == QUOIT_OK) {
+    if (quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
         if (grow(same)) {
             block = ptr;
             if (quoit_job.audit)
                 quoit_audit_resized(offset, bytes);
         } else
-            quoit_assert(quoit_heap_resize(quoit_job.allocator, offset, before) == QUOIT_OK);
+            quoit_assert(quoit_heap_resize(quoit_job.allocator, offset, before + guard_bytes()) == QUOIT_OK);
     } else {
         block = take(bytes, 1, same);
         if (block) {
