@@ -247,7 +247,7 @@ static bool has_ended(const struct job *job, uint32_t pe, const void *arg)
 
 static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
 {
-    return !has_ended(job, pe, arg) && job->notes[pe].phase == PE_HELLO;
+    return !has_ended(job, pe, arg) && (job->notes[pe].phase == PE_HELLO || job->notes[pe].phase == PE_READY);
 }
 
 static void tell_no_init(FILE *out, const struct job *job)

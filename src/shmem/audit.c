@@ -24,6 +24,19 @@ void quoit_audit_start(uint64_t load_base)
     quoit_job.audit = audit;
 }
 
+void quoit_audit_delete(void)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    quoit_job.audit = NULL;
+    if (!audit)
+        return;
+    free(audit->blocks);
+    free(audit->sets);
+    free(audit->variables);
+    pthread_mutex_destroy(&audit->lock);
+    free(audit);
+}
+
 /* --- texts --- */
 
 uintptr_t quoit_audit_from(void)

@@ -31,6 +31,9 @@ void quoit_audit_start(uint64_t load_base);
 /* In shmem_finalize, before anything is taken down: PE 0 lists what was not freed, on standard error. */
 void quoit_audit_finish(void);
 
+/* After that, when no call can come any more. */
+void quoit_audit_delete(void);
+
 /* --- threads --- */
 
 /* The calling thread may call, at the thread level of the job. */

@@ -74,7 +74,7 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 {
     struct quoit_team_slot *slot = quoit_team_of(team, call);
     if (!slot->state) /* SHARED, whose workspace is its own from the start and so needs no agreement */
-        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, 0);
+        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job.life);
     if (!slot->state)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
     return slot;
@@ -148,9 +148,14 @@ static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piec
         if (!state)
             break;
         uint32_t generation = teams[i].generation;
-        teams[i] = (struct quoit_team_slot){
-            .state = state, .shape = *shape, .piece = piece, .rank = rank, .generation = generation, .config = *config,
-            .made_by = call, .made_from = quoit_audit_from()};
+        teams[i] = (struct quoit_team_slot){.state = state,
+                                            .shape = *shape,
+                                            .piece = piece,
+                                            .rank = rank,
+                                            .generation = generation,
+                                            .config = *config,
+                                            .made_by = call,
+                                            .made_from = quoit_audit_from()};
         return (shmem_team_t)handle_of(i, generation);
     }
     return SHMEM_TEAM_INVALID;

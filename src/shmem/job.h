@@ -2,8 +2,8 @@
 /* job.h - the library's one piece of process state, and the way from a user's pointer to an area offset.
  *
  * The API of the specification has no handle, so each process has one struct quoit_job. It is zero before shmem_init:
- * fast_pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also finds
- * use before init; the slow path then says what it was.
+ * fast_pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also
+ * finds use before init; the slow path then says what it was.
  *
  * Regions: the symmetric heap (grown part only) and the program's data segment. A symmetric address lies in one of
  * them; its area offset is the same on all PEs.
@@ -31,6 +31,7 @@ struct quoit_job {
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
+    uint32_t life;  /* how often the process was a PE before */
     int init_count; /* shmem_init calls that no shmem_finalize has undone */
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
