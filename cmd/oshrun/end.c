@@ -81,11 +81,14 @@ static void judge_pe(struct job *job, struct pe *pe)
     if (atomic_load(&job->guard.entries[pe->index].exec_error)) {
         end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
     } else if (pe->phase == PE_FINALIZED && !is_signal) {
-        /* The others are through shmem_finalize too, so they end by themselves; the status is the job's. */
+        /* The others are through shmem_finalize too, so they end by themselves, if none waits to begin anew; the status
+         * is the job's. */
         if (status && !job->end.status && job->end.phase == ENDING_NOT) {
             job->end.status = status;
             job->end.culprit = pe->index;
         }
+        job->through_count++;
+        service_step(job);
     } else if (status || has_begun) {
         end_begin(job, END_PE_FAILED, status ? status : STATUS_CANNOT_START, pe->index, FAILURE_GRACE_NS);
     } else if (pe->phase == PE_STARTED) {

@@ -24,7 +24,7 @@ enum pe_phase {
     PE_STARTED,   /* runs, and has not called shmem_init */
     PE_HELLO,     /* waits in shmem_init for the others */
     PE_LAID_OUT,  /* was told the shape */
-    PE_READY,     /* waits for the others and the nodes */
+    PE_READY,     /* waits for the others and the nodes; again in each shmem_init after a shmem_finalize */
     PE_RUNNING,   /* shmem_init is through */
     PE_FINALIZED, /* shmem_finalize is through */
 };
@@ -113,7 +113,8 @@ struct job {
     uint32_t ready_count;
     uint32_t quiet_exit_count; /* ended well without shmem_init */
     bool has_layout;
-    bool is_going; /* GO was sent */
+    uint32_t through_count; /* ended after shmem_finalize */
+    bool is_going;          /* GO was sent */
     uint64_t timeout_at_ns;
     uint64_t nodes_stop_ns; /* nodes were asked to stop: when they are killed; 0 before */
     struct end end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "job.h"
-#include "place.h"
+#include "boot/place.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -112,7 +112,7 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
 {
     const struct wait_note *note = group->note;
     const char *were = group->count == 1 ? "was" : "were";
-    struct place place = {.line = ""};
+    struct quoit_place place = {.line = ""};
     uint64_t before = note->from - 1; /* the call stands before the address it returns to */
     if (!note->is_alive)
         fprintf(out, "  %s had ended", group->pes);
@@ -127,7 +127,7 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
     else
         fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
     if (note->is_alive && note->call[0] && note->from)
-        place_find(group->executable, &before, 1, job->end.told_by_ns, &place);
+        quoit_place_find(group->executable, &before, 1, job->end.told_by_ns, &place);
     if (place.line[0])
         fprintf(out, " (%s)", place.line);
     else if (place.function[0])
@@ -169,13 +169,13 @@ static const struct quoit_crash_record *crash_of(const struct job *job, uint32_t
 /* "at solve() stencil.c:88, in shmem_putmem" */
 static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, const struct quoit_crash_record *crash)
 {
-    struct place place;
+    struct quoit_place place;
     char call[QUOIT_CALL_NAME_BYTES];
     uint64_t base = atomic_load(&hosts_pe_shared(job, pe)->load_base);
     uint64_t address = crash->instruction - base - (crash->is_inside ? 1 : 0);
     if (crash->instruction <= base)
         return;
-    place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
+    quoit_place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
     snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, crash->call);
     bool is_in_call = crash->is_inside && crash->call_from == crash->instruction;
     if (place.function[0] || place.line[0])
@@ -250,7 +250,7 @@ static bool has_ended(const struct job *job, uint32_t pe, const void *arg)
 
 static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
 {
-    return !has_ended(job, pe, arg) && job->notes[pe].phase == PE_HELLO;
+    return !has_ended(job, pe, arg) && (job->notes[pe].phase == PE_HELLO || job->notes[pe].phase == PE_READY);
 }
 
 static void tell_no_init(FILE *out, const struct job *job)

@@ -48,7 +48,7 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
 {
     if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {
         take_hello(pe, message);
-    } else if (message->kind == QUOIT_BOOT_READY && pe->phase == PE_LAID_OUT) {
+    } else if (message->kind == QUOIT_BOOT_READY && (pe->phase == PE_LAID_OUT || pe->phase == PE_FINALIZED)) {
         pe->phase = PE_READY;
         pe->job->ready_count++;
     } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == PE_RUNNING) {
@@ -153,7 +153,8 @@ void service_step(struct job *job)
     uint32_t pe_count = job->plan->pe_count;
     if (job->end.phase != ENDING_NOT)
         return;
-    if (job->hello_count > 0 && job->quiet_exit_count > 0) {
+    bool is_again = job->is_going && job->ready_count > 0;
+    if ((job->hello_count > 0 && job->quiet_exit_count > 0) || (is_again && job->through_count > 0)) {
         end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, ABORT_GRACE_NS);
         return;
     }
@@ -166,9 +167,10 @@ void service_step(struct job *job)
         for (uint32_t i = 0; i < pe_count; i++)
             say_layout(&job->pes[i]);
     }
-    if (job->ready_count == pe_count && !job->is_going && nodes_are_ready(job)) {
+    if (job->ready_count == pe_count && nodes_are_ready(job)) {
         const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
         job->is_going = true;
+        job->ready_count = 0;
         for (uint32_t i = 0; i < pe_count; i++) {
             job->pes[i].phase = PE_RUNNING;
             say(&job->pes[i], &message, NULL, 0);

@@ -31,9 +31,13 @@ static char **make_environment(const struct job *job, const struct plan_program 
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    char **made = calloc(count + program->export_count + 3, sizeof *made);
-    char *own[2] = {NULL, NULL};
-    if (!made || (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[0], "QUOIT_DEBUG=%s", debug->text) < 0))
+    char **made = calloc(count + program->export_count + 4, sizeof *made);
+    char *own[3] = {NULL, NULL, NULL};
+    size_t own_count = 0;
+    if (!made ||
+        (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[own_count++], "QUOIT_DEBUG=%s", debug->text) < 0))
+        return NULL;
+    if (plan_number(job->plan, QUOIT_OPT_CHECK) && asprintf(&own[own_count], "QUOIT_CHECK=1") < 0)
         return NULL;
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */

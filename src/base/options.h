@@ -93,6 +93,9 @@ enum quoit_option_type {
       "time added to each read through a window", "")                                                                  \
     X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
       "time from ringing a doorbell to its bit being set", "")                                                         \
+    X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find wrong uses of OpenSHMEM, at some cost",       \
+      "Ranges past one block or variable, blocks used after they were freed, collectives that PEs call with "          \
+      "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
     X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
       "lines about the inside of the machine: error, warn, info or debug", "On standard error.")                       \
     X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \

@@ -25,7 +25,8 @@ struct quoit_boot {
 
 /* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out);
-/* A barrier of all PEs and nodes through the launcher, once: after it every window is there. */
+/* A barrier of all PEs and nodes through the launcher, after which every window is there: once after start, and once
+ * after each quoit_boot_finalized that is followed by another shmem_init. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
 /* Tells the launcher that this PE is through shmem_finalize. */
 void quoit_boot_finalized(struct quoit_boot *boot);

@@ -10,6 +10,8 @@
  *   READY               ->                    the PE's area is mapped, globals are shared
  *                       <-   GO               when all PEs and all nodes are ready
  *   FINALIZED           ->                    shmem_finalize is through its last barrier; the process may go on alone
+ *   READY               ->                    shmem_init after that: everything is there still
+ *                       <-   GO               when all PEs said so
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
  * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, for LEFT and for RIGHT: the link,

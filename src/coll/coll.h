@@ -38,7 +38,7 @@ struct quoit_team_shape {
     uint32_t size;
 };
 
-#define QUOIT_TEAM_PIECES 17 /* pieces of the runtime region: so many teams can live at once on a PE */
+#define QUOIT_TEAM_PIECES 63 /* pieces of the runtime region: so many teams can live at once on a PE */
 
 /* NULL when out of memory. The own PE must be a member. `piece` is free on all members. epoch 0: the piece was never
  * used before, and members may use the team at once; else they use it after a sync of the parent that follows this. */

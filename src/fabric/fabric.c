@@ -57,10 +57,20 @@ static enum quoit_status open_ring(struct quoit_fabric *fabric, const struct quo
         struct quoit_channel_end *end = &fabric->channels[lane];
         pthread_mutex_init(&end->lock, NULL);
         end->shared = quoit_memory_channel(&fabric->layout, fabric->memory, fabric->local_self, lane);
+        end->complete_head = atomic_load(&end->shared->complete_tail); /* of an earlier life of this PE */
         for (uint16_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
             end->free[end->free_count++] = (uint16_t)(QUOIT_REQUESTS_A_CHANNEL - 1 - i);
     }
     return QUOIT_OK;
+}
+
+/* Several threads of the PE may sleep: the last says where, and a torn name does no harm. */
+static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
+{
+    uint64_t words[QUOIT_CALL_NAME_BYTES / sizeof(uint64_t)] = {0};
+    strncpy((char *)words, call, sizeof words - 1);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        __atomic_store_n((uint64_t *)(void *)waiting_in + i, words[i], __ATOMIC_RELAXED);
 }
 
 /* Before the PE sleeps: says where, and clears its doorbell bits so that the next direct put interrupts. */
@@ -68,9 +78,11 @@ static void arm(void *arg)
 {
     struct quoit_fabric *fabric = arg;
     struct quoit_pe_shared *shared = fabric->shared_self;
-    if (fabric->call) {
-        strncpy(shared->waiting_in, fabric->call, sizeof shared->waiting_in - 1);
-        atomic_store_explicit(&shared->waiting_from, (uintptr_t)fabric->call_from, memory_order_relaxed);
+    const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
+    void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
+    if (call) {
+        describe(shared->waiting_in, call);
+        atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         if (fabric->ports[side])
@@ -140,14 +152,14 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
 {
     struct quoit_waiter waiter = fabric->waiter;
     if (call)
-        fabric->call = call;
+        __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
     uint64_t limit_ns;
     do
         limit_ns = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed) ? QUOIT_RECHECK_NS : 0;
     while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
     if (waiter.sleep_count)
-        fabric->shared_self->waiting_in[0] = '\0';
+        __atomic_store_n(&fabric->shared_self->waiting_in[0], '\0', __ATOMIC_RELAXED);
 }
 
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)

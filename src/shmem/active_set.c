@@ -2,6 +2,7 @@
 /* Collectives of active sets, deprecated. An active set has no workspace but the caller's pSync, so these are written
  * on puts and atomics alone: simple and linear. Of pSync one word counts who arrived and one tells; both are 0 again at
  * return. Barriers have words of their own, so that one may follow another collective on the same pSync at once. */
+#include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
 
@@ -106,31 +107,69 @@ static void exchange(const struct set *set)
     take_word(set, ARRIVED, set->size - 1);
 }
 
+static void sync_for_audit(void *arg)
+{
+    sync_set(arg);
+}
+
+/* Under --check: pSync is at rest and the PEs agree. */
+static void begin(struct set *set, const struct quoit_audit_argument *arguments)
+{
+    const struct quoit_audit_set about = {.start = set->start,
+                                          .stride = set->stride,
+                                          .size = set->size,
+                                          .psync = (const long *)set->sync,
+                                          .offset_psync = set->offset_sync,
+                                          .come_word = BARRIER_ARRIVED};
+    quoit_audit_set_begin(&about, set->call, arguments, sync_for_audit, set);
+}
+
+static void end(const struct set *set)
+{
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        quoit_audit_set_end(set->offset_sync);
+}
+
+#define BEGIN(set, ...)                                                                                                \
+    do {                                                                                                               \
+        if (__builtin_expect(quoit_job.audit != NULL, 0))                                                              \
+            begin(set, (const struct quoit_audit_argument[]){__VA_ARGS__, {0}});                                       \
+    } while (0)
+
 QUOIT_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     QUOIT_JOB_ENTER("shmem_barrier");
     struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
+    QUOIT_AUDIT_SPAN(set.call);
+    BEGIN(&set, {0});
     quoit_fabric_quiet(quoit_job.fabric, context());
     sync_set(&set);
+    end(&set);
 }
 
 QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     QUOIT_JOB_ENTER("shmem_sync");
     struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
+    QUOIT_AUDIT_SPAN(set.call);
+    BEGIN(&set, {0});
     sync_set(&set);
+    end(&set);
 }
 
-static void broadcast(const struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
+static void broadcast(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
                       int root)
 {
+    QUOIT_AUDIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->size)
         quoit_wrong_pe(set->call, "PE_root", root, set->size, "the active set");
+    BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset, true});
     if (set->rank != (uint32_t)root) {
         take_word(set, RELEASED, 1);
+        end(set);
         return;
     }
     for (uint32_t i = 1; i < set->size; i++)
@@ -138,15 +177,18 @@ static void broadcast(const struct set *set, void *dest, const void *source, siz
     quoit_fabric_fence(quoit_job.fabric, context());
     for (uint32_t i = 1; i < set->size; i++)
         tell(set, (set->rank + i) % set->size, RELEASED, QUOIT_AMO_SET, 1);
+    end(set);
 }
 
 /* With different sizes each PE learns from the one before it where its part begins: that offset + 1, so never 0. */
-static void collect(const struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
+static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     bool is_equal)
 {
+    QUOIT_AUDIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
+    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", offset, true});
     uint64_t at = is_equal ? set->rank * bytes : 0;
     if (!is_equal && set->rank != 0)
         at = take_word(set, RELEASED, 1) - 1;
@@ -156,11 +198,13 @@ static void collect(const struct set *set, void *dest, const void *source, size_
         quoit_fabric_put(quoit_job.fabric, context(), offset + at, source, bytes,
                          pe_of(set, (set->rank + i) % set->size));
     exchange(set);
+    end(set);
 }
 
-static void alltoalls(const struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                       size_t nelems, size_t element_bytes)
 {
+    QUOIT_AUDIT_SPAN(set->call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, set->call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
@@ -172,6 +216,8 @@ static void alltoalls(const struct set *set, void *dest, const void *source, ptr
     uint64_t offset = nelems ? quoit_check_symmetric(dest, dest_block * set->size - dest_gap, "dest", set->call) : 0;
     if (nelems != 0)
         quoit_check_symmetric(source, source_block * set->size - source_gap, "source", set->call);
+    BEGIN(set, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false}, {"sst", (uint64_t)sst, false},
+          {"dest", offset, true});
     struct quoit_strided strided = {.offset = offset + set->rank * dest_block,
                                     .remote_stride = dst * (ptrdiff_t)element_bytes,
                                     .private_stride = sst * (ptrdiff_t)element_bytes,
@@ -186,22 +232,26 @@ static void alltoalls(const struct set *set, void *dest, const void *source, ptr
             quoit_fabric_iput(quoit_job.fabric, context(), &strided, from, pe_of(set, rank));
     }
     exchange(set);
+    end(set);
 }
 
 /* The first PE reads a piece of all sources, then writes the result to all, and so on: no source is overwritten before
  * it was read, so dest may be source. */
-static void reduce(const struct set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
+static void reduce(struct set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
                    quoit_combine *combine)
 {
+    QUOIT_AUDIT_SPAN(set->call);
     _Alignas(16) char sum[PIECE_BYTES], other[PIECE_BYTES];
     if (nreduce < 0)
         quoit_wrong(QUOIT_WRONG_COUNT, set->call, "nreduce is %d, but at least 0 is needed", nreduce);
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
+    BEGIN(set, {"nreduce", (uint64_t)nreduce, false}, {"dest", offset_dest, true}, {"source", offset_source, true});
     if (set->rank != 0) {
         tell(set, 0, ARRIVED, QUOIT_AMO_ADD, 1);
         take_word(set, RELEASED, 1);
+        end(set);
         return;
     }
     take_word(set, ARRIVED, set->size - 1);
@@ -218,6 +268,7 @@ static void reduce(const struct set *set, void *dest, const void *source, int nr
     quoit_fabric_fence(quoit_job.fabric, context());
     for (uint32_t rank = 1; rank < set->size; rank++)
         tell(set, rank, RELEASED, QUOIT_AMO_SET, 1);
+    end(set);
 }
 
 #define X(BITS, BYTES)                                                                                                 \

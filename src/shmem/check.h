@@ -17,11 +17,12 @@ struct quoit_target {
     size_t bytes;
 };
 
-/* The library runs, or the job ends. */
+/* The library runs, and under --check this thread may call it, or the job ends. */
+void quoit_check_state(const char *call);
 static inline void quoit_check_running(const char *call)
 {
-    if (__builtin_expect(quoit_job.pe_count == 0, 0))
-        quoit_wrong_state(call);
+    if (__builtin_expect(quoit_job.fast_pe_count == 0, 0))
+        quoit_check_state(call);
 }
 /* nelems * element_bytes, or the job ends. */
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call);

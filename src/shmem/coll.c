@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of teams: arguments checked, types reduced to bytes; the work is coll's. */
+#include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
 #include "shmem/handle.h"
@@ -8,6 +9,8 @@ QUOIT_API(void, barrier_all, (void))
 {
     quoit_check_running("shmem_barrier_all");
     QUOIT_JOB_ENTER("shmem_barrier_all");
+    QUOIT_AUDIT_SPAN("shmem_barrier_all");
+    QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_barrier_all"), "shmem_barrier_all", {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(quoit_job.world, "shmem_barrier_all");
 }
@@ -16,13 +19,18 @@ QUOIT_API(void, sync_all, (void))
 {
     quoit_check_running("shmem_sync_all");
     QUOIT_JOB_ENTER("shmem_sync_all");
+    QUOIT_AUDIT_SPAN("shmem_sync_all");
+    QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_sync_all"), "shmem_sync_all", {0});
     quoit_coll_sync(quoit_job.world, "shmem_sync_all");
 }
 
 QUOIT_API(int, team_sync, (shmem_team_t team))
 {
     QUOIT_JOB_ENTER("shmem_team_sync");
-    quoit_coll_sync(quoit_team_for_collective(team, "shmem_team_sync")->state, "shmem_team_sync");
+    QUOIT_AUDIT_SPAN("shmem_team_sync");
+    struct quoit_team_slot *slot = quoit_team_for_collective(team, "shmem_team_sync");
+    QUOIT_AUDIT_COLLECTIVE(slot, "shmem_team_sync", {0});
+    quoit_coll_sync(slot->state, "shmem_team_sync");
     return 0;
 }
 
@@ -46,12 +54,28 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
     return buffers;
 }
 
+/* Under --check: the PEs agree, and dest and source lie apart. collect is the one whose sizes may differ. */
+enum shape { SHAPE_IN_PLACE, SHAPE_APART, SHAPE_COLLECT };
+
+static void compare_calls(const struct buffers *buffers, const void *dest, size_t dest_bytes, const void *source,
+                          size_t source_bytes, size_t nelems, int root, enum shape shape, const char *call)
+{
+    if (__builtin_expect(quoit_job.audit == NULL, 1))
+        return;
+    QUOIT_AUDIT_COLLECTIVE(buffers->team, call, {"nelems", shape == SHAPE_COLLECT ? 0 : nelems, false},
+                           {"PE_root", (uint64_t)root, false}, {"dest", buffers->offset_dest, true},
+                           {"source", buffers->offset_source, true});
+    quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, shape == SHAPE_IN_PLACE, call);
+}
+
 static int broadcast(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes, int root,
                      const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     if ((uint32_t)root >= buffers.team->shape.size)
         quoit_wrong_pe(call, "PE_root", root, buffers.team->shape.size, "the team");
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, root, SHAPE_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_broadcast(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes,
                              (uint32_t)root, dest != source, call);
@@ -63,8 +87,11 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                    const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
+    struct buffers asked = {buffers.team, offset_dest, buffers.offset_source, buffers.bytes};
+    compare_calls(&asked, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_COLLECT, call);
     if (!quoit_coll_collect(buffers.team->state, offset_dest, buffers.offset_source, buffers.bytes, false, call))
         quoit_wrong_address(call, "dest", dest, 1);
     return 0;
@@ -73,7 +100,10 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t nel
 static int fcollect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
+    compare_calls(&buffers, dest, buffers.bytes * buffers.team->shape.size, source, buffers.bytes, nelems, 0,
+                  SHAPE_APART, call);
     if (buffers.bytes != 0)
         quoit_coll_collect(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, true, call);
     return 0;
@@ -82,8 +112,11 @@ static int fcollect(shmem_team_t team, void *dest, const void *source, size_t ne
 static int alltoall(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
-    if (buffers.bytes != 0)
+    size_t all = buffers.bytes * buffers.team->shape.size;
+    compare_calls(&buffers, dest, all, source, all, nelems, 0, SHAPE_APART, call);
+    if (all != 0)
         quoit_coll_alltoall(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, call);
     return 0;
 }
@@ -91,10 +124,13 @@ static int alltoall(shmem_team_t team, void *dest, const void *source, size_t ne
 static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                      size_t element_bytes, const char *call)
 {
-    const struct quoit_team_slot *slot = quoit_team_for_collective(team, call);
+    QUOIT_AUDIT_SPAN(call);
+    struct quoit_team_slot *slot = quoit_team_for_collective(team, call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
+    QUOIT_AUDIT_COLLECTIVE(slot, call, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false},
+                           {"sst", (uint64_t)sst, false});
     if (nelems == 0)
         return 0;
     /* Nothing need lie between the last element and the next stride. */
@@ -107,6 +143,7 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
                                      .source_stride = sst,
                                      .count = nelems,
                                      .element_bytes = (uint32_t)element_bytes};
+    QUOIT_AUDIT_COLLECTIVE(slot, call, {"dest", blocks.offset_dest, true}, {"source", blocks.offset_source, true});
     quoit_coll_alltoalls(slot->state, &blocks, call);
     return 0;
 }
@@ -147,7 +184,9 @@ COLLECTIVES(, mem, void, 1)
 static int reduce(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                   quoit_combine *combine, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_reduce(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes,
                           combine, call);
@@ -173,7 +212,9 @@ QUOIT_REDUCE_ARITHMETIC_TYPES(X)
 static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                 quoit_combine *sum, bool is_inclusive, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_scan(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes, sum,
                         is_inclusive, call);

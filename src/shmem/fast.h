@@ -19,7 +19,7 @@ QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t
                                     struct quoit_park **park_out)
 {
     uint64_t offset;
-    if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || (uint32_t)pe >= quoit_job.pe_count, 0))
+    if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || (uint32_t)pe >= quoit_job.fast_pe_count, 0))
         return NULL;
     if (__builtin_expect(!quoit_job_locate(address, bytes, &offset), 0))
         return NULL;

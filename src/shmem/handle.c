@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/handle.h"
+#include "shmem/audit.h"
 #include "shmem/check.h"
 
 #include <pthread.h>
@@ -58,12 +59,14 @@ struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call)
     struct quoit_team_slot *teams = team_table(call);
     size_t index;
     uint32_t generation;
+    char place[QUOIT_AUDIT_PLACE_BYTES];
     if (team == SHMEM_TEAM_INVALID)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is SHMEM_TEAM_INVALID, but a team that this PE is in is needed");
     if (!split_handle((uintptr_t)team, QUOIT_TEAMS_MAX, &index, &generation))
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which is no team", (void *)team);
     if (generation != teams[index].generation || teams[index].shape.size == 0)
-        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which was destroyed or never made", (void *)team);
+        quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which was destroyed%s or never made", (void *)team,
+                    quoit_audit_place(quoit_job.audit ? teams[index].ended_from : 0, place));
     return &teams[index];
 }
 
@@ -71,7 +74,7 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 {
     struct quoit_team_slot *slot = quoit_team_of(team, call);
     if (!slot->state) /* SHARED, whose workspace is its own from the start and so needs no agreement */
-        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, 0);
+        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job.life);
     if (!slot->state)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
     return slot;
@@ -135,7 +138,7 @@ static uint64_t used_pieces(const struct quoit_team_slot *teams)
 }
 
 static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piece, uint32_t rank,
-                             const shmem_team_config_t *config)
+                             const shmem_team_config_t *config, const char *call)
 {
     struct quoit_team_slot *teams = quoit_job.teams;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++) {
@@ -145,8 +148,14 @@ static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piec
         if (!state)
             break;
         uint32_t generation = teams[i].generation;
-        teams[i] = (struct quoit_team_slot){
-            .state = state, .shape = *shape, .piece = piece, .rank = rank, .generation = generation, .config = *config};
+        teams[i] = (struct quoit_team_slot){.state = state,
+                                            .shape = *shape,
+                                            .piece = piece,
+                                            .rank = rank,
+                                            .generation = generation,
+                                            .config = *config,
+                                            .made_by = call,
+                                            .made_from = quoit_audit_from()};
         return (shmem_team_t)handle_of(i, generation);
     }
     return SHMEM_TEAM_INVALID;
@@ -157,6 +166,8 @@ static void release_team(struct quoit_team_slot *slot)
     quoit_team_delete(slot->state);
     slot->state = NULL;
     slot->shape.size = 0;
+    slot->made_by = NULL;
+    slot->ended_from = quoit_audit_from();
     slot->generation++;
 }
 
@@ -181,7 +192,7 @@ static int split_parent(struct quoit_team_slot *parent, struct split part, uint3
     struct quoit_team_shape shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
                                      .stride = (uint32_t)part.stride * parent->shape.stride,
                                      .size = (uint32_t)part.size};
-    shmem_team_t made = part.size == 0 ? SHMEM_TEAM_INVALID : new_team(&shape, piece, rank, config);
+    shmem_team_t made = part.size == 0 ? SHMEM_TEAM_INVALID : new_team(&shape, piece, rank, config, call);
     uint64_t is_failed = quoit_coll_agree(parent->state, part.size != 0 && made == SHMEM_TEAM_INVALID, call);
     if (is_failed && made != SHMEM_TEAM_INVALID) {
         release_team(quoit_team_of(made, call));
@@ -234,6 +245,9 @@ QUOIT_API(int, team_split_strided,
         return -1;
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
+    QUOIT_AUDIT_SPAN(call);
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, false}, {"stride", (uint64_t)stride, false},
+                           {"size", (uint64_t)size, false});
     if (!is_valid_split(parent, split))
         return -1;
     int rank = rank_in_part(split, (int)parent->rank);
@@ -261,6 +275,8 @@ QUOIT_API(int, team_split_2d,
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
+    QUOIT_AUDIT_SPAN(call);
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, false});
     int total = (int)parent->shape.size;
     int width = xrange < total ? xrange : total;
     int x = (int)parent->rank % width, y = (int)parent->rank / width;
@@ -275,6 +291,24 @@ QUOIT_API(int, team_split_2d,
     return -1;
 }
 
+static void end_ctx(struct quoit_ctx_slot *slot)
+{
+    quoit_fabric_quiet(quoit_job.fabric, &slot->context);
+    pthread_mutex_lock(&table_lock);
+    slot->team = NULL;
+    slot->generation++;
+    slot->ended_from = quoit_audit_from();
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* A team takes its contexts with it. */
+static void end_contexts_of(const struct quoit_team_slot *team)
+{
+    for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
+        if (quoit_job.contexts[i].team == team)
+            end_ctx(&quoit_job.contexts[i]);
+}
+
 QUOIT_API(void, team_destroy, (shmem_team_t team))
 {
     const char *call = "shmem_team_destroy";
@@ -286,14 +320,27 @@ QUOIT_API(void, team_destroy, (shmem_team_t team))
     if (slot->piece < FIRST_PIECE)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %s, which cannot be destroyed",
                     slot->piece == WORLD_PIECE ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
+    QUOIT_AUDIT_SPAN(call);
+    QUOIT_AUDIT_COLLECTIVE(slot, call, {0});
+    end_contexts_of(slot);
     quoit_coll_sync(slot->state, call); /* nobody is inside any more when the workspace is given to others */
     release_team(slot);
 }
 
 /* --- contexts --- */
 
+static void check_owner(const struct quoit_ctx_slot *slot, const char *call)
+{
+    char place[QUOIT_AUDIT_PLACE_BYTES];
+    if ((slot->options & SHMEM_CTX_PRIVATE) && slot->owner != (uint64_t)pthread_self())
+        quoit_wrong(QUOIT_WRONG_THREAD, call,
+                    "ctx is SHMEM_CTX_PRIVATE%s, so only the thread that made it may use it, but another does",
+                    quoit_audit_place(slot->made_from, place));
+}
+
 static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
 {
+    char place[QUOIT_AUDIT_PLACE_BYTES];
     size_t index;
     uint32_t generation;
     if (ctx == SHMEM_CTX_INVALID)
@@ -302,7 +349,10 @@ static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which is no context", (void *)ctx);
     struct quoit_ctx_slot *slot = &quoit_job.contexts[index];
     if (!slot->team || slot->generation != generation)
-        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed or never made", (void *)ctx);
+        quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed%s or never made", (void *)ctx,
+                    quoit_audit_place(quoit_job.audit ? slot->ended_from : 0, place));
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        check_owner(slot, call);
     return slot;
 }
 
@@ -350,6 +400,7 @@ static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, 
 
 static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     const long known = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE;
     quoit_check_running(call);
     quoit_check_private(ctx, sizeof *ctx, "ctx", call);
@@ -362,17 +413,23 @@ static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const c
     struct quoit_ctx_slot *slot = take_ctx_slot(quoit_team_of(team, call), team);
     if (!slot)
         return -1;
+    slot->options = options;
+    slot->owner = (uint64_t)pthread_self();
+    slot->made_by = call;
+    slot->made_from = quoit_audit_from();
     *ctx = (shmem_ctx_t)handle_of((size_t)(slot - quoit_job.contexts), slot->generation);
     return 0;
 }
 
 QUOIT_API(int, ctx_create, (long options, shmem_ctx_t *ctx))
 {
+    QUOIT_JOB_ENTER("shmem_ctx_create");
     return create_ctx(SHMEM_TEAM_WORLD, options, ctx, "shmem_ctx_create");
 }
 
 QUOIT_API(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t *ctx))
 {
+    QUOIT_JOB_ENTER("shmem_team_create_ctx");
     return create_ctx(team, options, ctx, "shmem_team_create_ctx");
 }
 
@@ -385,12 +442,8 @@ QUOIT_API(void, ctx_destroy, (shmem_ctx_t ctx))
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
-    struct quoit_ctx_slot *slot = find_ctx(ctx, call);
-    quoit_fabric_quiet(quoit_job.fabric, &slot->context);
-    pthread_mutex_lock(&table_lock);
-    slot->team = NULL;
-    slot->generation++;
-    pthread_mutex_unlock(&table_lock);
+    QUOIT_AUDIT_SPAN(call);
+    end_ctx(find_ctx(ctx, call));
 }
 
 QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))

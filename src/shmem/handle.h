@@ -23,6 +23,9 @@ struct quoit_team_slot {
     uint32_t generation;
     uint32_t rank; /* of this PE */
     shmem_team_config_t config;
+    const char *made_by; /* the routine that made it and where; NULL: predefined or free. For --check */
+    uintptr_t made_from;
+    uintptr_t ended_from; /* of the last that had this slot */
 };
 
 struct quoit_ctx_slot {
@@ -30,6 +33,11 @@ struct quoit_ctx_slot {
     const struct quoit_team_slot *team; /* NULL: free */
     shmem_team_t team_handle;
     uint32_t generation;
+    long options;
+    uint64_t owner; /* the thread that made it. This and the rest: for --check */
+    const char *made_by;
+    uintptr_t made_from;
+    uintptr_t ended_from; /* of the last that had this slot */
 };
 
 /* The context of a handle and, in *pe_inout, the PE of the world that its team's PE is. */

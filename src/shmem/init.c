@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
+#include "shmem/audit.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -76,7 +77,7 @@ static void open_fabric(struct quoit_boot *boot, const struct quoit_data_segment
 static void make_world(void)
 {
     const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.shape.pe_count};
-    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, 0);
+    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, quoit_job.life);
     quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.shape.heap_bytes);
     if (!quoit_job.world || !quoit_job.allocator)
         cannot_start("no memory", QUOIT_NO_MEMORY);
@@ -137,6 +138,22 @@ static enum quoit_log_level log_level(const struct quoit_options *options)
     return QUOIT_LOG_WARN;
 }
 
+/* Everything is there: the process is a PE from now on. */
+static void begin(int thread_level, const struct quoit_data_segment *segment, const struct quoit_options *options)
+{
+    quoit_job.thread_level = thread_level;
+    quoit_job.pe = quoit_job.boot.pe;
+    quoit_job.pe_count = quoit_job.boot.layout.shape.pe_count;
+    if (options->values[QUOIT_OPT_CHECK].number)
+        quoit_audit_start(segment->load_base);
+    quoit_job.fast_pe_count = quoit_job.audit ? 0 : quoit_job.pe_count;
+    quoit_job.state = QUOIT_JOB_RUNNING;
+    quoit_job.init_count = 1;
+    if (thread_level > SHMEM_THREAD_FUNNELED)
+        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+    quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
+}
+
 void quoit_job_start(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
@@ -161,22 +178,37 @@ void quoit_job_start(int thread_level)
     open_fabric(boot, &segment);
     make_world();
 
-    quoit_job.thread_level = thread_level;
-    quoit_job.pe = boot->pe;
-    quoit_job.pe_count = boot->layout.shape.pe_count;
-    quoit_job.state = QUOIT_JOB_RUNNING;
-    quoit_job.init_count = 1;
-    if (thread_level > SHMEM_THREAD_FUNNELED)
-        quoit_fabric_expect_plain_stores(quoit_job.fabric);
-    quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
+    begin(thread_level, &segment, &options);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
+}
+
+/* After shmem_finalize: memory, links and nodes are there still, and the workspaces of teams as the last life left
+ * them. Every PE makes its teams before any uses them. */
+static void start_again(int thread_level)
+{
+    struct quoit_boot *boot = &quoit_job.boot;
+    struct quoit_data_segment segment;
+    struct quoit_options options = read_options();
+    quoit_data_segment_find(&segment);
+    quoit_job.data.bytes = segment.bytes;
+    quoit_job.life++;
+    open_fabric(boot, &segment);
+    make_world();
+    begin(thread_level, &segment, &options);
+    quoit_team_for_collective(SHMEM_TEAM_SHARED, "shmem_init");
+    enum quoit_status status = quoit_boot_ready(boot);
+    if (status != QUOIT_OK)
+        cannot_start("the other PEs did not come", status);
 }
 
 void quoit_job_finish(void)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     QUOIT_JOB_ENTER("shmem_finalize");
+    QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
+    if (quoit_job.audit)
+        quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
@@ -184,6 +216,7 @@ void quoit_job_finish(void)
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
+    quoit_job.fast_pe_count = 0;
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;
     quoit_handles_end();
@@ -191,35 +224,34 @@ void quoit_job_finish(void)
     quoit_heap_delete(quoit_job.allocator);
     quoit_fabric_close(quoit_job.fabric);
     quoit_job.fabric = NULL;
+    quoit_audit_delete();
     /* The memory stays mapped: the program's variables live in it, and pointers into the heap may still be read. */
 }
 
 /* --- The routines (specification, sections 9.1 and 9.2) --- */
 
-static void join(const char *routine, int thread_level)
+static void join(int thread_level)
 {
     if (quoit_job.state == QUOIT_JOB_RUNNING) {
         quoit_job.init_count++;
         return;
     }
-    if (quoit_job.state == QUOIT_JOB_FINALIZED) {
-        char text[128];
-        snprintf(text, sizeof text, "%s after shmem_finalize: a process can be a PE once [Q0103]", routine);
-        quoit_boot_abort(&quoit_job.boot, 1, text);
-    }
-    quoit_job_start(thread_level);
+    if (quoit_job.state == QUOIT_JOB_FINALIZED)
+        start_again(thread_level);
+    else
+        quoit_job_start(thread_level);
 }
 
 void pshmem_init(void)
 {
-    join("shmem_init", SHMEM_THREAD_SINGLE);
+    join(SHMEM_THREAD_SINGLE);
 }
 
 int pshmem_init_thread(int requested, int *provided)
 {
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
         return -1;
-    join("shmem_init_thread", requested);
+    join(requested);
     *provided = quoit_job.thread_level;
     return 0;
 }
@@ -227,7 +259,7 @@ int pshmem_init_thread(int requested, int *provided)
 void start_pes(int npes)
 {
     (void)npes; /* kept by the specification for old programs, and ignored */
-    join("start_pes", SHMEM_THREAD_SINGLE);
+    join(SHMEM_THREAD_SINGLE);
 }
 
 void pshmem_finalize(void)
@@ -235,8 +267,12 @@ void pshmem_finalize(void)
     if (quoit_job.state == QUOIT_JOB_NEW)
         quoit_boot_abort(&(struct quoit_boot){.socket_fd = -1}, 1,
                          "shmem_finalize before shmem_init: call shmem_init first [Q0101]");
-    if (quoit_job.state == QUOIT_JOB_RUNNING && --quoit_job.init_count == 0)
+    if (quoit_job.state != QUOIT_JOB_RUNNING)
+        return;
+    if (--quoit_job.init_count == 0)
         quoit_job_finish();
+    else
+        pshmem_barrier_all(); /* as the specification says of all but the last */
 }
 
 void pshmem_query_initialized(int *initialized)

@@ -2,8 +2,8 @@
 /* job.h - the library's one piece of process state, and the way from a user's pointer to an area offset.
  *
  * The API of the specification has no handle, so each process has one struct quoit_job. It is zero before shmem_init:
- * pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also finds
- * use before init; the slow path then says what it was.
+ * fast_pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also
+ * finds use before init; the slow path then says what it was.
  *
  * Regions: the symmetric heap (grown part only) and the program's data segment. A symmetric address lies in one of
  * them; its area offset is the same on all PEs.
@@ -23,13 +23,15 @@
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
-    uint32_t pe_count; /* 0 unless RUNNING */
+    uint32_t fast_pe_count; /* pe_count, but 0 also under --check: nothing may take the fast way then */
+    uint32_t pe_count;      /* 0 unless RUNNING */
     uint32_t pe;
     struct quoit_region heap; /* bytes: how far it has grown */
     struct quoit_region data;
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
+    uint32_t life;  /* how often the process was a PE before */
     int init_count; /* shmem_init calls that no shmem_finalize has undone */
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
@@ -37,6 +39,7 @@ struct quoit_job {
     struct quoit_ctx_slot *contexts; /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;   /* likewise */
     uint64_t team_epoch;             /* of the youngest team this PE knows of; see coll.h */
+    struct quoit_audit *audit;       /* see audit.h; NULL without --check */
     _Atomic uint32_t wait_turn;      /* where the next wait for any of several objects begins to look */
 };
 
@@ -63,8 +66,9 @@ static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t 
 #define QUOIT_JOB_ENTER(name)                                                                                          \
     do {                                                                                                               \
         if (quoit_job.fabric) {                                                                                        \
-            quoit_job.fabric->call = (name);                                                                           \
-            quoit_job.fabric->call_from = __builtin_return_address(0);                                                 \
+            /* Threads overwrite one another's, but never with half a value. */                                        \
+            __atomic_store_n(&quoit_job.fabric->call, (name), __ATOMIC_RELAXED);                                       \
+            __atomic_store_n(&quoit_job.fabric->call_from, __builtin_return_address(0), __ATOMIC_RELAXED);             \
         }                                                                                                              \
     } while (0)
 

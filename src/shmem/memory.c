@@ -2,6 +2,7 @@
 /* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
  * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
 #include "base/assert.h"
+#include "shmem/audit.h"
 #include "shmem/check.h"
 
 #include <errno.h>
@@ -115,6 +116,8 @@ static uint64_t offset_of_block(const void *ptr, const char *call)
 {
     uint64_t offset = (uintptr_t)ptr - quoit_job.heap.base;
     uint64_t start, bytes;
+    if (quoit_job.audit)
+        quoit_audit_is_live(offset, call);
     if (quoit_heap_block_bytes(quoit_job.allocator, offset) != 0)
         return offset;
     if (offset < quoit_job.heap.bytes && quoit_heap_find(quoit_job.allocator, offset, &start, &bytes))
@@ -126,6 +129,12 @@ static uint64_t offset_of_block(const void *ptr, const char *call)
     quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
 }
 
+/* What the allocator is asked for more than the program asked for. */
+static uint64_t guard_bytes(void)
+{
+    return quoit_job.audit ? QUOIT_AUDIT_GUARD_BYTES : 0;
+}
+
 /* A new block, or NULL on all PEs. Ends before the barrier. */
 static void *take(size_t bytes, size_t align, struct same same)
 {
@@ -133,19 +142,41 @@ static void *take(size_t bytes, size_t align, struct same same)
         return NULL;
     if (bytes > quoit_job.boot.layout.shape.heap_bytes)
         return NULL;
-    uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes, align);
+    uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
+    if (offset == QUOIT_HEAP_NONE && quoit_job.audit && quoit_audit_reclaim(same.call))
+        offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
     if (offset == QUOIT_HEAP_NONE)
         return NULL;
     if (!grow(same)) {
         quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
         return NULL;
     }
+    if (quoit_job.audit)
+        quoit_audit_taken(offset, bytes, same.call);
     return (char *)quoit_job.heap.base + offset;
+}
+
+static void give_back(uint64_t offset, const char *call)
+{
+    if (quoit_job.audit)
+        quoit_audit_given(offset, call);
+    else
+        quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+}
+
+/* Under --check all PEs compare what they call it with. */
+static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const char *call)
+{
+    if (quoit_job.audit)
+        QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, call), call, {"ptr", block, block != 0},
+                               {"size", bytes, false}, {"alignment", align, false});
 }
 
 static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     quoit_check_running(call);
+    compare_calls(0, bytes, align, call);
     if (bytes == 0)
         return NULL;
     struct same same = same_of(call, bytes, align);
@@ -158,16 +189,21 @@ static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const
 
 static void give(void *ptr, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     quoit_check_running(call);
-    if (!ptr)
+    if (!ptr) {
+        compare_calls(0, 0, 0, call);
         return;
+    }
     uint64_t offset = offset_of_block(ptr, call);
+    compare_calls(quoit_job.heap.area_offset + offset, 0, 0, call);
     barrier(same_of(call, offset, 0));
-    quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+    give_back(offset, call);
 }
 
 static void *resize(void *ptr, size_t bytes, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     quoit_check_running(call);
     if (!ptr)
         return take_with_barrier(bytes, 1, false, call);
@@ -176,20 +212,23 @@ static void *resize(void *ptr, size_t bytes, const char *call)
         return NULL;
     }
     uint64_t offset = offset_of_block(ptr, call);
-    uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset);
+    uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset) - guard_bytes();
+    compare_calls(quoit_job.heap.area_offset + offset, bytes, 0, call);
     struct same same = same_of(call, offset, bytes);
     barrier(same);
     void *block = NULL;
-    if (quoit_heap_resize(quoit_job.allocator, offset, bytes) == QUOIT_OK) {
-        if (grow(same))
+    if (quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
+        if (grow(same)) {
             block = ptr;
-        else
-            quoit_assert(quoit_heap_resize(quoit_job.allocator, offset, before) == QUOIT_OK);
+            if (quoit_job.audit)
+                quoit_audit_resized(offset, bytes);
+        } else
+            quoit_assert(quoit_heap_resize(quoit_job.allocator, offset, before + guard_bytes()) == QUOIT_OK);
     } else {
         block = take(bytes, 1, same);
         if (block) {
             memcpy(block, ptr, before < bytes ? before : bytes);
-            quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
+            give_back(offset, call);
         }
     }
     barrier(same);

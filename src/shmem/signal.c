@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Put-with-signal and the operations on signals. A signal is changed by atomics alone. */
+#include "shmem/audit.h"
 #include "shmem/fast.h"
 
 #include <stdatomic.h>
 
+/* What --check asks beyond. */
+static void check_apart(const void *dest, const void *source, const uint64_t *sig_addr,
+                        const struct quoit_target *target, const char *call)
+{
+    if (target->pe == quoit_job.pe)
+        quoit_audit_disjoint(dest, target->bytes, source, target->bytes, true, call);
+    if ((uintptr_t)sig_addr < (uintptr_t)dest + target->bytes && (uintptr_t)dest < (uintptr_t)(sig_addr + 1))
+        quoit_wrong(QUOIT_WRONG_OVERLAP, call, "sig_addr %p lies in dest %p with %zu bytes, but must be apart",
+                    (const void *)sig_addr, dest, target->bytes);
+}
+
 static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
 {
+    QUOIT_AUDIT_SPAN(call);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_check_private(source, target.bytes, "source", call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
@@ -15,6 +28,8 @@ static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n
                     "needed",
                     sig_op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
     quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", call);
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        check_apart(dest, source, sig_addr, &target, call);
     struct quoit_signal update = {
         .offset = quoit_check_symmetric(sig_addr, sizeof *sig_addr, "sig_addr", call),
         .value = signal,

@@ -25,6 +25,12 @@ enum quoit_wrong {
     QUOIT_WRONG_COLLECTIVE = 113, /* PEs called a collective with different arguments */
     QUOIT_WRONG_LOCK = 114,
     QUOIT_WRONG_ACTIVE_SET = 115,
+    /* only under --check: */
+    QUOIT_WRONG_OBJECT = 116, /* past the end of one object */
+    QUOIT_WRONG_FREED = 117,
+    QUOIT_WRONG_THREAD = 118,
+    QUOIT_WRONG_OVERLAP = 119,
+    QUOIT_WRONG_PSYNC = 120,
 };
 
 __attribute__((noreturn, cold, format(printf, 3, 4))) void quoit_wrong(enum quoit_wrong code, const char *call,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One wrong call, chosen by its name. Every one must end the job with its message; misuse.sh and CMakeLists.txt say
  * with which. Runs with any number of PEs. */
+#include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,150 @@ static void after_finalize(void)
     shmem_long_p(&global, 1, 0);
 }
 
+/* Found by --check alone. */
+static long psync[SHMEM_SYNC_SIZE], wrong_psync[SHMEM_SYNC_SIZE] = {9};
+static void check_put_past_block(void)
+{
+    static char zeros[800];
+    shmem_putmem(heap, zeros, sizeof zeros, 0);
+}
+static void check_get_past_variable(void)
+{
+    long got[16];
+    shmem_long_get(got, globals, 9, 0);
+}
+static void check_amo_past_block(void)
+{
+    shmem_long_atomic_inc(heap + 8, 0);
+}
+static void check_strided_past_block(void)
+{
+    shmem_long_iput(heap, globals, 3, 1, 4, 0);
+}
+static void check_sum_past_block(void)
+{
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, globals, 9);
+}
+static void check_after_free(void)
+{
+    shmem_free(block);
+    shmem_long_p(block + 2, 1, 0);
+}
+static void check_free_twice(void)
+{
+    shmem_free(block);
+    shmem_free(block);
+}
+static void check_store_after_free(void)
+{
+    shmem_free(block);
+    ((volatile char *)block)[3] = 1;
+    shmem_finalize();
+}
+static void check_store_past_block(void)
+{
+    ((volatile char *)block)[104] = 1;
+    shmem_free(block);
+}
+static void check_overlap(void)
+{
+    shmem_long_put(heap + 1, heap, 4, shmem_my_pe());
+}
+static void check_collect_overlap(void)
+{
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 1);
+}
+static void check_psync_unset(void)
+{
+    shmem_sync(0, 0, shmem_n_pes(), wrong_psync);
+}
+static void *call_in_thread(void *arg)
+{
+    shmem_long_p(&global, 1, 0);
+    return arg;
+}
+static void check_second_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, call_in_thread, NULL);
+    pthread_join(thread, NULL);
+}
+static shmem_ctx_t private_ctx;
+static void *use_private_ctx(void *arg)
+{
+    shmem_ctx_quiet(private_ctx);
+    return arg;
+}
+static void check_private_ctx(void)
+{
+    pthread_t thread;
+    shmem_ctx_create(SHMEM_CTX_PRIVATE, &private_ctx);
+    pthread_create(&thread, NULL, use_private_ctx, NULL);
+    pthread_join(thread, NULL);
+}
+static void *wait_in_thread(void *arg)
+{
+    shmem_long_wait_until(&global, SHMEM_CMP_NE, 0);
+    return arg;
+}
+static void check_two_at_once(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_in_thread, NULL);
+    usleep(300000);
+    shmem_quiet();
+}
+static void check_team_dead(void)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_team_destroy(team);
+    shmem_team_sync(team);
+}
+static void check_nelems(void)
+{
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, globals, shmem_my_pe() == 1 ? 3 : 4);
+}
+static void check_root(void)
+{
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, globals, 1, shmem_my_pe() % 2);
+}
+static void check_dest(void)
+{
+    shmem_long_max_reduce(SHMEM_TEAM_WORLD, shmem_my_pe() == 1 ? globals + 2 : globals + 1, heap, 1);
+}
+static void check_routine(void)
+{
+    if (shmem_my_pe() == 1)
+        shmem_barrier_all();
+    else
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, globals, 1, 0);
+}
+static void check_set_root(void)
+{
+    shmem_broadcast64(heap, globals, 1, shmem_my_pe() % 2, 0, 0, shmem_n_pes(), psync);
+}
+static void check_malloc_size(void)
+{
+    shmem_malloc(100 + (size_t)shmem_my_pe());
+}
+/* PE 1 is held in the first while PE 0, the root, enters the second. */
+static void check_psync_in_use(void)
+{
+    static char large[32 << 20];
+    for (int i = 0; i < 1000; i++)
+        shmem_broadcast64(large, large, sizeof large / 8, i % 2, 0, 0, shmem_n_pes(), psync);
+}
+static void check_leak(void)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_ctx_t ctx;
+    shmem_team_create_ctx(team, 0, &ctx);
+    shmem_finalize();
+    exit(0);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -166,20 +311,77 @@ static const struct {
     {                                                                                                                  \
 #NAME, NAME                                                                                                    \
     }
-    CASE(put_bad_pe),      CASE(p_negative_pe),    CASE(put_stack),       CASE(put_malloc),      CASE(put_library),
-    CASE(put_constant),    CASE(put_wild),         CASE(put_null),        CASE(put_null_source), CASE(get_past_heap),
-    CASE(get_beyond_heap), CASE(put_past_globals), CASE(too_many),        CASE(stride_zero),     CASE(block_stride),
-    CASE(amo_unaligned),   CASE(bad_cmp),          CASE(bad_signal_op),   CASE(wait_stack),      CASE(ctx_null),
-    CASE(ctx_dead),        CASE(team_invalid),     CASE(team_wild),       CASE(bad_root),        CASE(free_wild),
-    CASE(free_inside),     CASE(free_twice),       CASE(align_three),     CASE(clear_free_lock), CASE(lock_twice),
-    CASE(collect_null),    CASE(active_set),       CASE(different_sizes), CASE(after_finalize),
+    CASE(put_bad_pe),
+    CASE(p_negative_pe),
+    CASE(put_stack),
+    CASE(put_malloc),
+    CASE(put_library),
+    CASE(put_constant),
+    CASE(put_wild),
+    CASE(put_null),
+    CASE(put_null_source),
+    CASE(get_past_heap),
+    CASE(get_beyond_heap),
+    CASE(put_past_globals),
+    CASE(too_many),
+    CASE(stride_zero),
+    CASE(block_stride),
+    CASE(amo_unaligned),
+    CASE(bad_cmp),
+    CASE(bad_signal_op),
+    CASE(wait_stack),
+    CASE(ctx_null),
+    CASE(ctx_dead),
+    CASE(team_invalid),
+    CASE(team_wild),
+    CASE(bad_root),
+    CASE(free_wild),
+    CASE(free_inside),
+    CASE(free_twice),
+    CASE(align_three),
+    CASE(clear_free_lock),
+    CASE(lock_twice),
+    CASE(collect_null),
+    CASE(active_set),
+    CASE(different_sizes),
+    CASE(after_finalize),
+
+    CASE(check_put_past_block),
+    CASE(check_get_past_variable),
+    CASE(check_amo_past_block),
+    CASE(check_strided_past_block),
+    CASE(check_sum_past_block),
+    CASE(check_after_free),
+    CASE(check_free_twice),
+    CASE(check_store_after_free),
+    CASE(check_store_past_block),
+    CASE(check_overlap),
+    CASE(check_collect_overlap),
+    CASE(check_psync_unset),
+    CASE(check_second_thread),
+    CASE(check_private_ctx),
+    CASE(check_two_at_once),
+    CASE(check_team_dead),
+    CASE(check_nelems),
+    CASE(check_root),
+    CASE(check_dest),
+    CASE(check_routine),
+    CASE(check_set_root),
+    CASE(check_malloc_size),
+    CASE(check_psync_in_use),
+    CASE(check_leak),
 };
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "before_init") == 0)
         shmem_long_put(globals, &global, 1, 0);
-    shmem_init();
+    if (argc > 1 && (strcmp(argv[1], "check_two_at_once") == 0 || strcmp(argv[1], "check_private_ctx") == 0)) {
+        int provided, level = argv[1][6] == 't' ? SHMEM_THREAD_SERIALIZED : SHMEM_THREAD_MULTIPLE;
+        shmem_init_thread(level, &provided);
+    } else {
+        shmem_init();
+    }
     heap = shmem_malloc(64);
     block = shmem_malloc(100);
     shmem_ctx_create(0, &dead_ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "place.h"
+#include "boot/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static size_t read_answer(int fd, uint64_t deadline_ns, char *text, size_t bytes
 }
 
 /* Two lines an address: the function or ??, and path:line or ??:0, maybe with a discriminator behind. */
-static void take_lines(const char *function, char *line, struct place *place)
+static void take_lines(const char *function, char *line, struct quoit_place *place)
 {
     if (function[0] != '?')
         snprintf(place->function, sizeof place->function, "%.80s", function);
@@ -66,8 +66,8 @@ static void take_lines(const char *function, char *line, struct place *place)
     snprintf(place->line, sizeof place->line, "%.80s", slash ? slash + 1 : line);
 }
 
-void place_find(const char *executable, const uint64_t *addresses, size_t count, uint64_t deadline_ns,
-                struct place *places_out)
+void quoit_place_find(const char *executable, const uint64_t *addresses, size_t count, uint64_t deadline_ns,
+                      struct quoit_place *places_out)
 {
     char answer[ANSWER_BYTES];
     int ends[2];

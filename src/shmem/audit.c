@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shmem/audit_state.h"
+#include "base/assert.h"
+#include "boot/place.h"
+#include "env/clock.h"
+#include "shmem/check.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_NS 2000000000u /* for the place of an allocation in a message */
+
+void quoit_audit_start(uint64_t load_base)
+{
+    struct quoit_audit *audit = calloc(1, sizeof *audit);
+    if (!audit)
+        quoit_boot_abort(&quoit_job.boot, 1, "no memory for --check");
+    audit->load_base = load_base;
+    audit->init_thread = pthread_self();
+    pthread_mutex_init(&audit->lock, NULL);
+    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->area_self + QUOIT_AUDIT_AT);
+    quoit_audit_read_variables(audit);
+    quoit_job.audit = audit;
+}
+
+void quoit_audit_delete(void)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    quoit_job.audit = NULL;
+    if (!audit)
+        return;
+    free(audit->blocks);
+    free(audit->sets);
+    free(audit->variables);
+    pthread_mutex_destroy(&audit->lock);
+    free(audit);
+}
+
+/* --- texts --- */
+
+uintptr_t quoit_audit_from(void)
+{
+    return (uintptr_t)__atomic_load_n(&quoit_job.fabric->call_from, __ATOMIC_RELAXED);
+}
+
+const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES])
+{
+    Dl_info info;
+    struct link_map *object = NULL;
+    struct quoit_place place;
+    text[0] = '\0';
+    if (from == 0 || dladdr1((void *)from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0)
+        return text;
+    const char *path = object->l_name[0] ? object->l_name : "/proc/self/exe";
+    uint64_t address = from - object->l_addr - 1; /* the call stands before the address it returns to */
+    uint64_t at = 0;
+    quoit_place_find(path, &address, 1, quoit_clock_now_ns() + PLACE_NS, &place);
+    const char *function = object->l_name[0] ? NULL : quoit_audit_function(address, &at);
+    if (place.line[0])
+        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s)", place.line);
+    else if (function)
+        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%.80s+0x%" PRIx64 ")", function, at + 1);
+    else
+        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s+0x%" PRIx64 ")", object->l_name[0] ? object->l_name : "program",
+                 address + 1);
+    return text;
+}
+
+/* --- threads --- */
+
+void quoit_audit_thread(const char *call)
+{
+    const struct quoit_audit *audit = quoit_job.audit;
+    if (quoit_job.thread_level > SHMEM_THREAD_FUNNELED || pthread_equal(audit->init_thread, pthread_self()))
+        return;
+    if (quoit_job.thread_level == SHMEM_THREAD_SINGLE)
+        quoit_wrong(QUOIT_WRONG_THREAD, call,
+                    "called by a second thread, but the thread level is SHMEM_THREAD_SINGLE; shmem_init_thread asks "
+                    "for more");
+    quoit_wrong(QUOIT_WRONG_THREAD, call,
+                "called by another thread than shmem_init_thread, but the thread level is SHMEM_THREAD_FUNNELED");
+}
+
+struct quoit_audit *quoit_audit_enter(const char *call)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    uintptr_t nobody = 0, self = (uintptr_t)pthread_self();
+    quoit_check_running(call);
+    if (quoit_job.thread_level != SHMEM_THREAD_SERIALIZED)
+        return NULL;
+    if (!atomic_compare_exchange_strong(&audit->thread_inside, &nobody, self)) {
+        const char *other = atomic_load(&audit->call_inside);
+        if (nobody == self)
+            return NULL; /* a routine inside another: the outer one leaves */
+        quoit_wrong(QUOIT_WRONG_THREAD, call,
+                    "called while another thread is in %s, but the thread level is SHMEM_THREAD_SERIALIZED",
+                    other ? other : "another routine");
+    }
+    atomic_store(&audit->call_inside, call);
+    return audit;
+}
+
+void quoit_audit_leave(struct quoit_audit **span)
+{
+    if (__builtin_expect(*span != NULL, 0))
+        atomic_store(&(*span)->thread_inside, 0);
+}
+
+/* --- collectives --- */
+
+static void write_note(struct quoit_audit_note *note, const char *call, const struct quoit_audit_argument *arguments)
+{
+    memset(note, 0, sizeof *note);
+    strncpy(note->call, call, sizeof note->call - 1);
+    note->from = quoit_audit_from() - quoit_job.audit->load_base;
+    for (size_t i = 0; arguments[i].name; i++) {
+        quoit_assert(i < QUOIT_AUDIT_WORDS);
+        note->values[i] = arguments[i].value;
+    }
+}
+
+static void format_value(const struct quoit_audit_argument *argument, uint64_t value, char text[96])
+{
+    if (!argument->is_offset) {
+        snprintf(text, 96, "%" PRId64, (int64_t)value);
+        return;
+    }
+    const struct quoit_region *heap = &quoit_job.heap, *data = &quoit_job.data;
+    const struct quoit_region *region = value >= heap->area_offset ? heap : data;
+    const void *address = (const void *)(region->base + (value - region->area_offset));
+    char what[64];
+    quoit_audit_describe(address, what, sizeof what);
+    snprintf(text, 96, "%p (%s)", address, what);
+}
+
+/* Compares the own note with that of PE `other`. */
+static void compare_notes(const struct quoit_audit_note *mine, const struct quoit_audit_note *theirs, uint32_t other,
+                          const char *call, const struct quoit_audit_argument *arguments)
+{
+    char here[QUOIT_AUDIT_PLACE_BYTES], there[QUOIT_AUDIT_PLACE_BYTES];
+    const uint64_t base = quoit_job.audit->load_base;
+    if (strncmp(mine->call, theirs->call, sizeof mine->call) != 0)
+        quoit_wrong(QUOIT_WRONG_COLLECTIVE, call, "PE %u is in it%s, but PE %u is in %.47s%s; all call the same",
+                    quoit_job.pe, quoit_audit_place(mine->from + base, here), other, theirs->call,
+                    quoit_audit_place(theirs->from + base, there));
+    for (size_t i = 0; arguments[i].name; i++) {
+        char my_value[96], their_value[96];
+        if (mine->values[i] == theirs->values[i])
+            continue;
+        format_value(&arguments[i], mine->values[i], my_value);
+        format_value(&arguments[i], theirs->values[i], their_value);
+        quoit_wrong(QUOIT_WRONG_COLLECTIVE, call, "%s is %s on PE %u%s, but %s on PE %u%s; it must be the same",
+                    arguments[i].name, my_value, quoit_job.pe, quoit_audit_place(mine->from + base, here), their_value,
+                    other, quoit_audit_place(theirs->from + base, there));
+    }
+}
+
+void quoit_audit_collective(struct quoit_team_slot *team, const char *call,
+                            const struct quoit_audit_argument *arguments)
+{
+    struct quoit_audit_note *mine = &quoit_job.audit->shared_self->notes[team->piece], first;
+    uint32_t pe = quoit_team_pe(team, 0);
+    write_note(mine, call, arguments);
+    quoit_coll_sync(team->state, call);
+    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first,
+                     QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes[team->piece]), sizeof first, pe);
+    compare_notes(mine, &first, pe, call, arguments);
+    quoit_coll_sync(team->state, call); /* all have read before anybody writes the next */
+}
+
+/* --- active sets --- */
+
+static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_out)
+{
+    uint64_t index = (offset_psync / sizeof(long) * 0x9e3779b97f4a7c15u) >> 59;
+    _Static_assert(QUOIT_AUDIT_SETS == 1u << (64 - 59), "the hash gives an index");
+    *at_out = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, sets) + index * sizeof(struct quoit_audit_set_note);
+    return &quoit_job.audit->shared_self->sets[index];
+}
+
+/* At entry only the count of those that have come to the first sync may differ from rest: all that is behind it in the
+ * call waits for this PE. */
+static void check_psync(const struct quoit_audit_set *set, const char *call)
+{
+    for (size_t i = 0; i < SHMEM_SYNC_SIZE; i++) {
+        int64_t value = __atomic_load_n(&set->psync[i], __ATOMIC_ACQUIRE);
+        bool is_come_count = i == set->come_word && value > 0 && value < (int64_t)set->size;
+        if (value != SHMEM_SYNC_VALUE && !is_come_count)
+            quoit_wrong(QUOIT_WRONG_PSYNC, call,
+                        "pSync[%zu] is %" PRId64 ", but all words of pSync are SHMEM_SYNC_VALUE (%ld) before the "
+                        "call; set them on all PEs, then shmem_barrier_all",
+                        i, value, SHMEM_SYNC_VALUE);
+    }
+}
+
+/* Barriers leave at the same time as all others, and their pSync may be used by the next at once. */
+static bool is_barrier(const char *call)
+{
+    return strcmp(call, "shmem_barrier") == 0 || strcmp(call, "shmem_sync") == 0;
+}
+
+static void check_in_use(const struct quoit_audit_set *set, const struct quoit_audit_set_note *mine, size_t at,
+                         const char *call)
+{
+    char place[QUOIT_AUDIT_PLACE_BYTES];
+    for (uint32_t rank = 0; rank < set->size; rank++) {
+        struct quoit_audit_set_note theirs;
+        uint32_t pe = set->start + rank * set->stride;
+        if (pe == quoit_job.pe)
+            continue;
+        quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &theirs, at, sizeof theirs, pe);
+        bool is_same_set = theirs.members == mine->members;
+        if (!theirs.is_inside || theirs.offset_psync != mine->offset_psync ||
+            (is_same_set && theirs.call_count >= mine->call_count) || is_barrier(theirs.note.call))
+            continue;
+        quoit_wrong(QUOIT_WRONG_PSYNC, call,
+                    "pSync %p is still in use by PE %u in %.47s%s; another pSync or a barrier between the calls is "
+                    "needed",
+                    (const void *)set->psync, pe, theirs.note.call,
+                    quoit_audit_place(theirs.note.from + quoit_job.audit->load_base, place));
+    }
+}
+
+/* How often this PE called with this pSync and set: members of a set agree on it. */
+static uint64_t count_call(uint64_t offset_psync, uint64_t members)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    struct quoit_audit_set_count *count = NULL;
+    pthread_mutex_lock(&audit->lock);
+    for (size_t i = 0; i < audit->set_count && !count; i++)
+        if (audit->sets[i].offset_psync == offset_psync && audit->sets[i].members == members)
+            count = &audit->sets[i];
+    if (!count) {
+        void *sets = realloc(audit->sets, (audit->set_count + 1) * sizeof *audit->sets);
+        if (!sets)
+            quoit_boot_abort(&quoit_job.boot, 1, "no memory for --check");
+        audit->sets = sets;
+        count = &audit->sets[audit->set_count++];
+        *count = (struct quoit_audit_set_count){offset_psync, members, 0};
+    }
+    uint64_t call_count = ++count->call_count;
+    pthread_mutex_unlock(&audit->lock);
+    return call_count;
+}
+
+void quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
+                           const struct quoit_audit_argument *arguments, void (*sync)(void *arg), void *sync_arg)
+{
+    size_t at;
+    struct quoit_audit_set_note *mine = own_set(set->offset_psync, &at), first;
+    check_psync(set, call);
+    mine->offset_psync = set->offset_psync + 1;
+    mine->members = ((uint64_t)set->start << 40) ^ ((uint64_t)set->stride << 20) ^ set->size;
+    mine->call_count = count_call(mine->offset_psync, mine->members);
+    write_note(&mine->note, call, arguments);
+    __atomic_store_n(&mine->is_inside, 1, __ATOMIC_RELEASE);
+    check_in_use(set, mine, at, call);
+    sync(sync_arg);
+    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, set->start);
+    if (first.offset_psync == mine->offset_psync && first.members == mine->members)
+        compare_notes(&mine->note, &first.note, set->start, call, arguments);
+    sync(sync_arg);
+}
+
+void quoit_audit_set_end(uint64_t offset_psync)
+{
+    size_t at;
+    __atomic_store_n(&own_set(offset_psync, &at)->is_inside, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Blocks of the heap and variables of the program: who made them, who freed them, and what is left at the end. */
+#include "shmem/audit_state.h"
+#include "base/assert.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FREED_BLOCKS_MAX 256           /* that are kept apart */
+#define FREED_BYTES_MAX  (64ull << 20) /* likewise */
+#define LEAK_ROWS_MAX    16
+#define NAME_CHARS       64
+
+/* --- variables --- */
+
+static int by_address(const void *a, const void *b)
+{
+    const struct quoit_audit_variable *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+/* Of several names for one address the largest object stays. */
+static void sort_variables(struct quoit_audit *audit)
+{
+    size_t kept = 0;
+    qsort(audit->variables, audit->variable_count, sizeof *audit->variables, by_address);
+    for (size_t i = 0; i < audit->variable_count; i++)
+        if (kept == 0 || audit->variables[kept - 1].address != audit->variables[i].address)
+            audit->variables[kept++] = audit->variables[i];
+    audit->variable_count = kept;
+}
+
+static void take_variables(struct quoit_audit *audit)
+{
+    const ElfW(Sym) *symbols = audit->symbols;
+    audit->variables = calloc(audit->symbol_count + 1, sizeof *audit->variables);
+    for (size_t i = 0; audit->variables && i < audit->symbol_count; i++) {
+        const ElfW(Sym) *symbol = &symbols[i];
+        uint64_t address = audit->load_base + symbol->st_value;
+        if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_name >= audit->names_bytes ||
+            address - quoit_job.data.base >= quoit_job.data.bytes)
+            continue;
+        audit->variables[audit->variable_count++] =
+            (struct quoit_audit_variable){address, symbol->st_size, audit->names + symbol->st_name};
+    }
+}
+
+const char *quoit_audit_function(uint64_t address, uint64_t *at_out)
+{
+    const struct quoit_audit *audit = quoit_job.audit;
+    const ElfW(Sym) *symbols = audit->symbols;
+    for (size_t i = 0; i < audit->symbol_count; i++)
+        if ((symbols[i].st_info & 0xf) == STT_FUNC && address - symbols[i].st_value < symbols[i].st_size &&
+            symbols[i].st_name < audit->names_bytes) {
+            *at_out = address - symbols[i].st_value;
+            return audit->names + symbols[i].st_name;
+        }
+    return NULL;
+}
+
+/* The file stays mapped, since the names lie in it. A stripped program has no table, and its variables no bounds. */
+void quoit_audit_read_variables(struct quoit_audit *audit)
+{
+    struct stat file;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &file) != 0 || (size_t)file.st_size < sizeof(ElfW(Ehdr))) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    size_t bytes = (size_t)file.st_size;
+    const char *image = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (image == MAP_FAILED)
+        return;
+    const ElfW(Ehdr) *header = (const void *)image;
+    if (header->e_shoff == 0 || header->e_shoff + header->e_shnum * sizeof(ElfW(Shdr)) > bytes)
+        return;
+    const ElfW(Shdr) *sections = (const void *)(image + header->e_shoff);
+    for (size_t i = 0; i < header->e_shnum; i++) {
+        const ElfW(Shdr) *table = &sections[i];
+        if (table->sh_type != SHT_SYMTAB || table->sh_link >= header->e_shnum)
+            continue;
+        const ElfW(Shdr) *names = &sections[table->sh_link];
+        if (table->sh_offset + table->sh_size > bytes || names->sh_offset + names->sh_size > bytes)
+            continue;
+        audit->symbols = image + table->sh_offset;
+        audit->symbol_count = table->sh_size / sizeof(ElfW(Sym));
+        audit->names = image + names->sh_offset;
+        audit->names_bytes = names->sh_size;
+    }
+    take_variables(audit);
+    sort_variables(audit);
+}
+
+/* The variable that an address lies in, or NULL. */
+static const struct quoit_audit_variable *find_variable(const struct quoit_audit *audit, uint64_t address)
+{
+    size_t low = 0, high = audit->variable_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (audit->variables[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct quoit_audit_variable *variable = low ? &audit->variables[low - 1] : NULL;
+    return variable && address - variable->address < variable->bytes ? variable : NULL;
+}
+
+/* A static variable inside a function is called name.number. */
+static void show_name(const struct quoit_audit_variable *variable, char name[NAME_CHARS])
+{
+    snprintf(name, NAME_CHARS, "%.*s", (int)strcspn(variable->name, "."), variable->name);
+}
+
+/* --- blocks --- */
+
+/* The index of the last block that begins at or before `offset`, + 1. */
+static size_t find_place(const struct quoit_audit *audit, uint64_t offset)
+{
+    size_t low = 0, high = audit->block_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (audit->blocks[middle].offset <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct quoit_audit_block *find_block(const struct quoit_audit *audit, uint64_t offset)
+{
+    size_t place = find_place(audit, offset);
+    return place ? &audit->blocks[place - 1] : NULL;
+}
+
+static void fill_guard(const struct quoit_audit_block *block)
+{
+    memset((char *)quoit_job.heap.base + block->offset + block->bytes, QUOIT_AUDIT_POISON, QUOIT_AUDIT_GUARD_BYTES);
+}
+
+static void check_guard(const struct quoit_audit_block *block, const char *call)
+{
+    const unsigned char *guard = (const unsigned char *)quoit_job.heap.base + block->offset + block->bytes;
+    char made[QUOIT_AUDIT_PLACE_BYTES];
+    for (size_t i = 0; i < QUOIT_AUDIT_GUARD_BYTES; i++)
+        if (guard[i] != QUOIT_AUDIT_POISON)
+            quoit_wrong(QUOIT_WRONG_OBJECT, call,
+                        "byte %zu past the end of a block of %" PRIu64 " bytes at %p from %s%s was written", i,
+                        block->bytes, (void *)(quoit_job.heap.base + block->offset), block->call,
+                        quoit_audit_place(block->from, made));
+}
+
+void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    pthread_mutex_lock(&audit->lock);
+    if (audit->block_count == audit->block_limit) {
+        size_t limit = audit->block_limit ? 2 * audit->block_limit : 64;
+        void *blocks = realloc(audit->blocks, limit * sizeof *audit->blocks);
+        if (!blocks)
+            quoit_boot_abort(&quoit_job.boot, 1, "no memory for --check");
+        audit->blocks = blocks;
+        audit->block_limit = limit;
+    }
+    size_t place = find_place(audit, offset);
+    memmove(&audit->blocks[place + 1], &audit->blocks[place], (audit->block_count - place) * sizeof *audit->blocks);
+    audit->blocks[place] =
+        (struct quoit_audit_block){.offset = offset, .bytes = bytes, .call = call, .from = quoit_audit_from()};
+    fill_guard(&audit->blocks[place]);
+    audit->block_count++;
+    pthread_mutex_unlock(&audit->lock);
+}
+
+void quoit_audit_resized(uint64_t offset, uint64_t bytes)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    pthread_mutex_lock(&audit->lock);
+    struct quoit_audit_block *block = find_block(audit, offset);
+    block->bytes = bytes;
+    fill_guard(block);
+    pthread_mutex_unlock(&audit->lock);
+}
+
+void quoit_audit_is_live(uint64_t offset, const char *call)
+{
+    const struct quoit_audit_block *block = find_block(quoit_job.audit, offset);
+    char made[QUOIT_AUDIT_PLACE_BYTES], ended[QUOIT_AUDIT_PLACE_BYTES];
+    uint64_t at = block ? offset - block->offset : 0;
+    if (!block || at >= block->bytes)
+        return;
+    if (at != 0)
+        quoit_wrong(QUOIT_WRONG_BLOCK, call,
+                    "ptr is %p, which is %" PRIu64 " bytes into a block of %" PRIu64
+                    " bytes from %s%s; its beginning is needed",
+                    (void *)(quoit_job.heap.base + offset), at, block->bytes, block->call,
+                    quoit_audit_place(block->from, made));
+    if (!block->end_call) {
+        check_guard(block, call);
+        return;
+    }
+    quoit_wrong(QUOIT_WRONG_BLOCK, call,
+                "ptr is %p, a block of %" PRIu64 " bytes from %s%s that %s%s has freed already",
+                (void *)(quoit_job.heap.base + offset), block->bytes, block->call, quoit_audit_place(block->from, made),
+                block->end_call, quoit_audit_place(block->end_from, ended));
+}
+
+/* The first byte of a freed block that was written since, or its size. */
+static uint64_t find_write(const struct quoit_audit_block *block)
+{
+    const unsigned char *bytes = (const unsigned char *)quoit_job.heap.base + block->offset;
+    for (uint64_t i = 0; i < block->bytes; i++)
+        if (bytes[i] != QUOIT_AUDIT_POISON)
+            return i;
+    return block->bytes;
+}
+
+static void check_untouched(const struct quoit_audit_block *block, const char *call)
+{
+    char made[QUOIT_AUDIT_PLACE_BYTES], ended[QUOIT_AUDIT_PLACE_BYTES];
+    uint64_t at = find_write(block);
+    if (at < block->bytes)
+        quoit_wrong(QUOIT_WRONG_FREED, call,
+                    "byte %" PRIu64 " of a block of %" PRIu64 " bytes from %s%s was written after %s%s had freed it",
+                    at, block->bytes, block->call, quoit_audit_place(block->from, made), block->end_call,
+                    quoit_audit_place(block->end_from, ended));
+}
+
+/* Gives freed blocks back, the oldest first, until few are left. */
+static void give_back(struct quoit_audit *audit, size_t most_blocks, uint64_t most_bytes, const char *call)
+{
+    while (audit->freed_count > most_blocks || audit->freed_bytes > most_bytes) {
+        size_t oldest = audit->block_count;
+        for (size_t i = 0; i < audit->block_count; i++)
+            if (audit->blocks[i].end_call &&
+                (oldest == audit->block_count || audit->blocks[i].end_turn < audit->blocks[oldest].end_turn))
+                oldest = i;
+        quoit_assert(oldest < audit->block_count);
+        struct quoit_audit_block block = audit->blocks[oldest];
+        check_untouched(&block, call);
+        enum quoit_status status = quoit_heap_give(quoit_job.allocator, block.offset);
+        quoit_assert(status == QUOIT_OK);
+        audit->freed_count--;
+        audit->freed_bytes -= block.bytes;
+        audit->block_count--;
+        memmove(&audit->blocks[oldest], &audit->blocks[oldest + 1],
+                (audit->block_count - oldest) * sizeof *audit->blocks);
+    }
+}
+
+void quoit_audit_given(uint64_t offset, const char *call)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    pthread_mutex_lock(&audit->lock);
+    struct quoit_audit_block *block = find_block(audit, offset);
+    quoit_assert(block != NULL);
+    quoit_assert(block->offset == offset);
+    check_guard(block, call);
+    block->end_call = call;
+    block->end_from = quoit_audit_from();
+    block->end_turn = audit->turn++;
+    memset((char *)quoit_job.heap.base + offset, QUOIT_AUDIT_POISON, block->bytes);
+    audit->freed_count++;
+    audit->freed_bytes += block->bytes;
+    give_back(audit, FREED_BLOCKS_MAX, FREED_BYTES_MAX, call);
+    pthread_mutex_unlock(&audit->lock);
+}
+
+bool quoit_audit_reclaim(const char *call)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    pthread_mutex_lock(&audit->lock);
+    bool has_freed = audit->freed_count != 0;
+    give_back(audit, 0, 0, call);
+    pthread_mutex_unlock(&audit->lock);
+    return has_freed;
+}
+
+/* --- ranges --- */
+
+void quoit_audit_describe(const void *address, char *text, size_t text_bytes)
+{
+    const struct quoit_audit *audit = quoit_job.audit;
+    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
+    const struct quoit_audit_variable *variable = find_variable(audit, (uintptr_t)address);
+    const struct quoit_audit_block *block = offset < quoit_job.heap.bytes ? find_block(audit, offset) : NULL;
+    char name[NAME_CHARS];
+    if (variable) {
+        show_name(variable, name);
+        snprintf(text, text_bytes, "%s + %" PRIu64, name, (uint64_t)(uintptr_t)address - variable->address);
+    } else if (block) {
+        snprintf(text, text_bytes, "block of %" PRIu64 " bytes + %" PRIu64, block->bytes, offset - block->offset);
+    } else {
+        snprintf(text, text_bytes, "no object");
+    }
+}
+
+static void check_block(const void *address, uint64_t offset, size_t bytes, const char *argument, const char *call)
+{
+    const struct quoit_audit_block *block = find_block(quoit_job.audit, offset);
+    char made[QUOIT_AUDIT_PLACE_BYTES], ended[QUOIT_AUDIT_PLACE_BYTES];
+    if (!block)
+        quoit_wrong(QUOIT_WRONG_OBJECT, call, "%s %p is in no block of the symmetric heap", argument, address);
+    uint64_t at = offset - block->offset;
+    if (at < block->bytes && block->end_call)
+        quoit_wrong(QUOIT_WRONG_FREED, call,
+                    "%s %p lies %" PRIu64 " bytes into a block of %" PRIu64 " bytes from %s%s that %s%s has freed",
+                    argument, address, at, block->bytes, block->call, quoit_audit_place(block->from, made),
+                    block->end_call, quoit_audit_place(block->end_from, ended));
+    if (at >= block->bytes)
+        quoit_wrong(QUOIT_WRONG_OBJECT, call,
+                    "%s %p is in no block; it lies %" PRIu64 " bytes past the end of a block of %" PRIu64
+                    " bytes at %p from %s%s",
+                    argument, address, at - block->bytes, block->bytes, (void *)(quoit_job.heap.base + block->offset),
+                    block->call, quoit_audit_place(block->from, made));
+    if (bytes > block->bytes - at)
+        quoit_wrong(QUOIT_WRONG_OBJECT, call,
+                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of a block of %" PRIu64
+                    " bytes at %p from %s%s",
+                    argument, address, bytes, bytes - (block->bytes - at), block->bytes,
+                    (void *)(quoit_job.heap.base + block->offset), block->call, quoit_audit_place(block->from, made));
+}
+
+void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
+    if (offset < quoit_job.heap.bytes) {
+        pthread_mutex_lock(&audit->lock);
+        check_block(address, offset, bytes, argument, call);
+        pthread_mutex_unlock(&audit->lock);
+        return;
+    }
+    const struct quoit_audit_variable *variable = find_variable(audit, (uintptr_t)address);
+    uint64_t at = variable ? (uintptr_t)address - variable->address : 0;
+    char name[NAME_CHARS];
+    if (!variable || bytes <= variable->bytes - at)
+        return;
+    show_name(variable, name);
+    quoit_wrong(
+        QUOIT_WRONG_OBJECT, call,
+        "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the variable %s of %" PRIu64 " bytes at %p",
+        argument, address, bytes, bytes - (variable->bytes - at), name, variable->bytes, (void *)variable->address);
+}
+
+void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
+                          bool may_be_same, const char *call)
+{
+    uintptr_t to = (uintptr_t)dest, from = (uintptr_t)source;
+    bool is_apart = to >= from + source_bytes || from >= to + dest_bytes;
+    if (dest_bytes == 0 || source_bytes == 0 || is_apart || (may_be_same && to == from))
+        return;
+    quoit_wrong(QUOIT_WRONG_OVERLAP, call,
+                "dest %p with %zu bytes and source %p with %zu bytes overlap, but must be %s", dest, dest_bytes, source,
+                source_bytes, may_be_same ? "the same or lie apart" : "different objects");
+}
+
+/* --- what is left at the end --- */
+
+struct leak {
+    const char *what;
+    const char *call;
+    uintptr_t from;
+    size_t count;
+    uint64_t bytes;
+};
+
+static void add_leak(struct leak *leaks, size_t *leak_count, size_t *rest_count, const struct leak *leak)
+{
+    size_t i = 0;
+    while (i < *leak_count && (leaks[i].from != leak->from || leaks[i].call != leak->call))
+        i++;
+    if (i == LEAK_ROWS_MAX) {
+        ++*rest_count;
+        return;
+    }
+    if (i == *leak_count)
+        leaks[(*leak_count)++] = (struct leak){leak->what, leak->call, leak->from, 0, 0};
+    leaks[i].count++;
+    leaks[i].bytes += leak->bytes;
+}
+
+static void print_leaks(const struct leak *leaks, size_t leak_count, size_t rest_count)
+{
+    char text[4096], place[QUOIT_AUDIT_PLACE_BYTES], size[32];
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "shmem_finalize: on PE 0 these were not freed [Q0121]\n"
+                                   "  %-8s %6s %12s  %s",
+                                   "what", "count", "bytes", "made by");
+    for (size_t i = 0; i < leak_count && used < sizeof text; i++) {
+        snprintf(size, sizeof size, "%" PRIu64, leaks[i].bytes);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "\n  %-8s %6zu %12s  %s%s", leaks[i].what, leaks[i].count,
+                             leaks[i].bytes ? size : "", leaks[i].call, quoit_audit_place(leaks[i].from, place));
+    }
+    if (rest_count != 0 && used < sizeof text)
+        snprintf(text + used, sizeof text - used, "\n  and %zu more", rest_count);
+    fprintf(stderr, "PE 0: %s\n", text); /* one write: a table is not torn */
+}
+
+void quoit_audit_finish(void)
+{
+    struct quoit_audit *audit = quoit_job.audit;
+    struct leak leaks[LEAK_ROWS_MAX];
+    size_t leak_count = 0, rest_count = 0;
+    give_back(audit, 0, 0, "shmem_finalize");
+    for (size_t i = 0; i < audit->block_count; i++)
+        check_guard(&audit->blocks[i], "shmem_finalize");
+    for (size_t i = 0; i < audit->block_count; i++)
+        add_leak(leaks, &leak_count, &rest_count,
+                 &(struct leak){"block", audit->blocks[i].call, audit->blocks[i].from, 1, audit->blocks[i].bytes});
+    for (size_t i = 0; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
+        if (quoit_job.teams[i].made_by)
+            add_leak(leaks, &leak_count, &rest_count,
+                     &(struct leak){"team", quoit_job.teams[i].made_by, quoit_job.teams[i].made_from, 1, 0});
+    for (size_t i = 0; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
+        if (quoit_job.contexts[i].team)
+            add_leak(leaks, &leak_count, &rest_count,
+                     &(struct leak){"context", quoit_job.contexts[i].made_by, quoit_job.contexts[i].made_from, 1, 0});
+    if (quoit_job.pe == 0 && leak_count != 0)
+        print_leaks(leaks, leak_count, rest_count);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* threads.c - eight threads of each PE do everything at once: SHMEM_THREAD_MULTIPLE.
+ *
+ * Use: threads [--seconds S] [--seed N]     (2 seconds, seed 1)
+ * Aim: no byte, count or order is lost when threads share a PE. Method: thread t of PE p owns a cell at each PE, which
+ * no other writes, and a mailbox at the thread of its number on each PE; sums and the lock's counter are shared by all.
+ * Threads use, by their number, the default context, a private one, or one of two serialized ones that several share
+ * under a mutex. After each round the own cell is read back; after the run sums are compared with what was added.
+ */
+#include <getopt.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <shmem.h>
+
+#include "base/prng.h"
+
+#define THREADS    8
+#define CELL_BYTES 4096
+
+/* Symmetric, one for each thread of each PE. */
+struct cell {
+    unsigned char bytes[CELL_BYTES];
+    uint64_t words[8];
+};
+struct mailbox {
+    uint64_t signal;   /* written by the sender: rounds */
+    uint64_t accepted; /* at the sender: by the receiver */
+    uint64_t bytes[32];
+};
+
+struct thread {
+    pthread_t id;
+    int number;
+    struct quoit_prng prng;
+    shmem_ctx_t ctx;
+    pthread_mutex_t *ctx_lock; /* NULL: nobody else uses ctx */
+    uint64_t *added;           /* [pe_count] to the sums */
+    uint64_t locked_count;
+    uint64_t round_count;
+};
+
+static struct {
+    int me;
+    int pe_count;
+    uint64_t seed;
+    double seconds;
+    struct cell *cells;         /* [pe_count][THREADS] at each PE: of thread t of PE p */
+    struct mailbox *mailboxes;  /* [THREADS] */
+    uint64_t *sums;             /* [THREADS + 1]: each thread's, and one for all */
+    pthread_mutex_t shared[2];
+    pthread_mutex_t lock_turn; /* a lock belongs to a PE: its threads take turns */
+} test;
+
+static long lock;                /* symmetric */
+static uint64_t locked;          /* symmetric: counter under the lock, at PE 0 */
+static uint64_t flag[THREADS];   /* symmetric: of plain waits */
+static uint64_t tally[2], total[2]; /* symmetric */
+
+static void fail(const struct thread *thread, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "threads: PE %d of %d, thread %d, round %llu: %s (again: threads --seed %llu)\n", test.me,
+            test.pe_count, thread ? thread->number : -1, (unsigned long long)(thread ? thread->round_count : 0), text,
+            (unsigned long long)test.seed);
+    shmem_global_exit(1);
+    abort();
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static struct cell *own_cell(const struct thread *thread)
+{
+    return &test.cells[test.me * THREADS + thread->number];
+}
+
+static void fill(struct thread *thread, unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t word = quoit_prng_next(&thread->prng);
+        memcpy(bytes + i, &word, count - i < 8 ? count - i : 8);
+    }
+}
+
+/* Puts of all forms into the own cell at a PE; after quiet of this context alone, gets of all forms see them. */
+static void step_cell(struct thread *thread, int pe)
+{
+    unsigned char sent[CELL_BYTES], got[CELL_BYTES];
+    struct cell *cell = own_cell(thread);
+    size_t bytes = 1 + quoit_prng_choose(&thread->prng, CELL_BYTES);
+    size_t at = quoit_prng_choose(&thread->prng, CELL_BYTES - bytes + 1);
+    size_t half = bytes / 2;
+    fill(thread, sent, bytes);
+    shmem_ctx_putmem_nbi(thread->ctx, cell->bytes + at, sent, half, pe);
+    shmem_ctx_putmem(thread->ctx, cell->bytes + at + half, sent + half, bytes - half, pe);
+    shmem_ctx_quiet(thread->ctx);
+    memset(got, 0, bytes);
+    if (quoit_prng_choose(&thread->prng, 2) == 0) {
+        shmem_ctx_getmem(thread->ctx, got, cell->bytes + at, bytes, pe);
+    } else {
+        shmem_ctx_getmem_nbi(thread->ctx, got, cell->bytes + at, bytes, pe);
+        shmem_ctx_quiet(thread->ctx);
+    }
+    if (memcmp(sent, got, bytes) != 0)
+        fail(thread, "%zu bytes at %zu of the own cell at PE %d came back different", bytes, at, pe);
+}
+
+/* A fence orders words to one PE; an atomic fetch on the same context comes after both. */
+static void step_words(struct thread *thread, int pe)
+{
+    struct cell *cell = own_cell(thread);
+    uint64_t value = quoit_prng_next(&thread->prng), old;
+    shmem_ctx_uint64_p(thread->ctx, &cell->words[0], value, pe);
+    shmem_ctx_fence(thread->ctx);
+    shmem_ctx_uint64_atomic_set(thread->ctx, &cell->words[0], value + 1, pe);
+    shmem_ctx_fence(thread->ctx);
+    old = shmem_ctx_uint64_atomic_swap(thread->ctx, &cell->words[0], 7, pe);
+    if (old != value + 1)
+        fail(thread, "a word at PE %d was %llx after a fence, but %llx was set", pe, (unsigned long long)old,
+             (unsigned long long)value + 1);
+    shmem_ctx_uint64_atomic_fetch_add_nbi(thread->ctx, &old, &cell->words[0], 1, pe);
+    shmem_ctx_quiet(thread->ctx);
+    if (old != 7)
+        fail(thread, "a non-blocking fetch at PE %d gave %llu, not 7", pe, (unsigned long long)old);
+}
+
+static void step_sums(struct thread *thread, int pe)
+{
+    uint64_t value = quoit_prng_next(&thread->prng);
+    shmem_ctx_uint64_atomic_add(thread->ctx, &test.sums[THREADS], value, pe);
+    shmem_ctx_uint64_atomic_fetch_add(thread->ctx, &test.sums[thread->number], value, pe);
+    thread->added[pe] += value;
+}
+
+static void step_lock(struct thread *thread)
+{
+    pthread_mutex_lock(&test.lock_turn);
+    shmem_set_lock(&lock);
+    uint64_t value = shmem_uint64_g(&locked, 0);
+    shmem_uint64_p(&locked, value + 1, 0);
+    shmem_clear_lock(&lock);
+    pthread_mutex_unlock(&test.lock_turn);
+    thread->locked_count++;
+}
+
+/* All threads of one number send round their ring of PEs and wait for their own mail, then for a plain flag. */
+static void step_mail(struct thread *thread)
+{
+    uint64_t sent[32];
+    struct mailbox *box = &test.mailboxes[thread->number];
+    uint64_t round = ++thread->round_count;
+    int next = (test.me + 1) % test.pe_count, before = (test.me + test.pe_count - 1) % test.pe_count;
+    for (int i = 0; i < 32; i++)
+        sent[i] = round * 1000003u + (uint64_t)(test.me * THREADS + thread->number) * 97 + (uint64_t)i;
+    shmem_ctx_uint64_put_signal(thread->ctx, box->bytes, sent, 32, &box->signal, round, SHMEM_SIGNAL_SET, next);
+    shmem_signal_wait_until(&box->signal, SHMEM_CMP_GE, round);
+    for (int i = 0; i < 32; i++) {
+        uint64_t expected = round * 1000003u + (uint64_t)(before * THREADS + thread->number) * 97 + (uint64_t)i;
+        if (box->bytes[i] != expected)
+            fail(thread, "word %d of the mail from PE %d is %llu, not %llu", i, before,
+                 (unsigned long long)box->bytes[i], (unsigned long long)expected);
+    }
+    shmem_ctx_uint64_atomic_inc(thread->ctx, &box->accepted, before); /* its mailbox here may be written again */
+    shmem_uint64_wait_until(&box->accepted, SHMEM_CMP_GE, round);
+    shmem_ctx_uint64_atomic_set(thread->ctx, &flag[thread->number], round, next);
+    shmem_uint64_wait_until(&flag[thread->number], SHMEM_CMP_GE, round);
+}
+
+static void step(struct thread *thread)
+{
+    int pe = (int)quoit_prng_choose(&thread->prng, (size_t)test.pe_count);
+    if (thread->ctx_lock)
+        pthread_mutex_lock(thread->ctx_lock);
+    switch (quoit_prng_choose(&thread->prng, 3)) {
+    case 0:
+        step_cell(thread, pe);
+        break;
+    case 1:
+        step_words(thread, pe);
+        break;
+    default:
+        step_sums(thread, pe);
+    }
+    if (thread->ctx_lock)
+        pthread_mutex_unlock(thread->ctx_lock);
+    if (quoit_prng_choose(&thread->prng, 32) == 0)
+        step_lock(thread);
+}
+
+static void run_rounds(struct thread *thread, int round_count)
+{
+    for (int round = 0; round < round_count; round++) {
+        for (int i = 0; i < 8; i++)
+            step(thread);
+        if (!thread->ctx_lock) /* who waits for mail must not keep others from sending theirs */
+            step_mail(thread);
+    }
+}
+
+static pthread_barrier_t all_threads;
+static int rounds_next; /* decided by PE 0 for all; 0: enough */
+static int rounds_of_all;
+
+/* Thread 0 decides with the other PEs how many rounds come next, so that all do the same number. */
+static void *run(void *arg)
+{
+    struct thread *thread = arg;
+    double end = seconds_now() + test.seconds;
+    shmem_ctx_t own = SHMEM_CTX_INVALID;
+    if (thread->number >= 2 && thread->number < 5) {
+        if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &own) != 0)
+            fail(thread, "no context");
+        thread->ctx = own;
+    }
+    for (;;) {
+        pthread_barrier_wait(&all_threads);
+        if (thread->number == 0) {
+            rounds_next = seconds_now() < end ? 4 : 0;
+            shmem_int_broadcast(SHMEM_TEAM_WORLD, &rounds_of_all, &rounds_next, 1, 0);
+        }
+        pthread_barrier_wait(&all_threads);
+        if (rounds_of_all == 0)
+            break;
+        run_rounds(thread, rounds_of_all);
+    }
+    shmem_ctx_quiet(thread->ctx);
+    if (own != SHMEM_CTX_INVALID)
+        shmem_ctx_destroy(own);
+    return NULL;
+}
+
+static void parse(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'n'}, {NULL, 0, NULL, 0}};
+    int option;
+    test.seed = 1;
+    test.seconds = 2;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == 's')
+            test.seconds = atof(optarg);
+        else if (option == 'n')
+            test.seed = strtoull(optarg, NULL, 0);
+        else
+            exit(2);
+    }
+}
+
+static void *symmetric(size_t count, size_t bytes)
+{
+    void *memory = shmem_calloc(count, bytes);
+    if (!memory)
+        fail(NULL, "no symmetric memory");
+    return memory;
+}
+
+/* What all threads of all PEs added to the sums of each PE is there. */
+static void check_sums(struct thread *threads)
+{
+    size_t pe_count = (size_t)test.pe_count;
+    uint64_t *mine = symmetric(pe_count * (THREADS + 1), sizeof *mine);
+    uint64_t *all = symmetric(pe_count * (THREADS + 1), sizeof *all);
+    for (int t = 0; t < THREADS; t++) {
+        tally[0] += threads[t].locked_count;
+        tally[1] += threads[t].round_count;
+        for (size_t pe = 0; pe < pe_count; pe++) {
+            mine[pe * (THREADS + 1) + (size_t)t] = threads[t].added[pe];
+            mine[pe * (THREADS + 1) + THREADS] += threads[t].added[pe];
+        }
+    }
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, all, mine, pe_count * (THREADS + 1));
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, total, tally, 2);
+    for (size_t t = 0; t <= THREADS; t++)
+        if (test.sums[t] != all[(size_t)test.me * (THREADS + 1) + t])
+            fail(NULL, "sum %zu is %llu, but %llu was added", t, (unsigned long long)test.sums[t],
+                 (unsigned long long)all[(size_t)test.me * (THREADS + 1) + t]);
+    if (test.me == 0 && locked != total[0])
+        fail(NULL, "the counter under the lock is %llu, but %llu were counted", (unsigned long long)locked,
+             (unsigned long long)total[0]);
+    shmem_free(all);
+    shmem_free(mine);
+}
+
+int main(int argc, char **argv)
+{
+    static struct thread threads[THREADS];
+    shmem_ctx_t serialized[2];
+    int provided;
+    parse(argc, argv);
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 || provided != SHMEM_THREAD_MULTIPLE)
+        return 1;
+    test.me = shmem_my_pe();
+    test.pe_count = shmem_n_pes();
+    test.cells = symmetric((size_t)test.pe_count * THREADS, sizeof *test.cells);
+    test.mailboxes = symmetric(THREADS, sizeof *test.mailboxes);
+    test.sums = symmetric(THREADS + 1, sizeof *test.sums);
+    pthread_mutex_init(&test.lock_turn, NULL);
+    pthread_barrier_init(&all_threads, NULL, THREADS);
+    for (int i = 0; i < 2; i++) {
+        pthread_mutex_init(&test.shared[i], NULL);
+        if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &serialized[i]) != 0)
+            fail(NULL, "no context");
+    }
+    for (int t = 0; t < THREADS; t++) {
+        threads[t].number = t;
+        threads[t].prng.state = test.seed * 1000003u + (uint64_t)(test.me * THREADS + t);
+        threads[t].added = calloc((size_t)test.pe_count, sizeof *threads[t].added);
+        threads[t].ctx = t < 5 ? SHMEM_CTX_DEFAULT : serialized[t % 2];
+        threads[t].ctx_lock = t < 5 ? NULL : &test.shared[t % 2];
+    }
+    shmem_barrier_all();
+    for (int t = 0; t < THREADS; t++)
+        if (pthread_create(&threads[t].id, NULL, run, &threads[t]) != 0)
+            fail(NULL, "no thread");
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(threads[t].id, NULL);
+    shmem_barrier_all();
+    check_sums(threads);
+    if (test.me == 0)
+        printf("threads: %d PEs of %d threads, %llu rounds, seed %llu: verified\n", test.pe_count, THREADS,
+               (unsigned long long)total[1], (unsigned long long)test.seed);
+    for (int t = 0; t < THREADS; t++)
+        free(threads[t].added);
+    for (int i = 0; i < 2; i++)
+        shmem_ctx_destroy(serialized[i]);
+    shmem_free(test.sums);
+    shmem_free(test.mailboxes);
+    shmem_free(test.cells);
+    shmem_finalize();
+    return 0;
+}
