@@ -157,7 +157,7 @@ QUOIT_ROUTINE(int, team_split_2d,
 QUOIT_ROUTINE(void, team_destroy, (shmem_team_t team))
 QUOIT_ROUTINE(int, team_sync, (shmem_team_t team))
 
-/* --- Contexts (9.5) and sessions (9.11) ------------------------------------------------------------------------------
+/* --- Contexts (9.5) and sessions (9.9) -------------------------------------------------------------------------------
  * A context is a stream of operations with its own fence and quiet; PE numbers are those of its team. Local routines.
  * create returns non-zero and SHMEM_CTX_INVALID when there are no more. destroy completes what is under way. A session
  * is a hint. */
@@ -290,7 +290,7 @@ QUOIT_WITH_CTX(void, signal_set, uint64_t *sig_addr, uint64_t signal, int pe)
 QUOIT_ROUTINE(uint64_t, signal_fetch, (const uint64_t *sig_addr))
 QUOIT_ROUTINE(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value))
 
-/* --- Waiting for an own object (9.10) --------------------------------------------------------------------------------
+/* --- Waiting for an own object (9.11) --------------------------------------------------------------------------------
  * wait_until blocks (spinning briefly, then asleep) until the comparison SHMEM_CMP_* with cmp_value holds; test asks
  * once. The forms over nelems objects skip those whose status[i] is not zero (status may be NULL). _any returns an
  * index that holds, SIZE_MAX for none; _some stores the indices that hold and returns their number; _all wants all;
@@ -340,7 +340,7 @@ QUOIT_ROUTINE(void, set_lock, (long *lock))
 QUOIT_ROUTINE(void, clear_lock, (long *lock))
 QUOIT_ROUTINE(int, test_lock, (long *lock))
 
-/* --- Collectives of teams (9.9) --------------------------------------------------------------------------------------
+/* --- Collectives of teams (9.10) -------------------------------------------------------------------------------------
  * Called by all PEs of the team in the same order; dest and source are symmetric. barrier_all is quiet and sync_all.
  * broadcast: dest of all gets source of the team's PE_root. collect: the sources of all, one after another, sizes may
  * differ; fcollect: of equal size. alltoall: block j of source goes to PE j, where block i came from PE i; alltoalls
@@ -384,7 +384,7 @@ QUOIT_REDUCE_ARITHMETIC_TYPES(X)
 #undef X
 #undef QUOIT_REDUCE
 
-/* --- Collectives of active sets (9.9), deprecated --------------------------------------------------------------------
+/* --- Collectives of active sets (9.10), deprecated -------------------------------------------------------------------
  * The PEs PE_start, PE_start + 2^logPE_stride, ... (PE_size of them). pSync is a symmetric array of SHMEM_*_SYNC_SIZE
  * longs, all SHMEM_SYNC_VALUE, not in use by another call; it is restored at return. pWrk is not used. */
 #define QUOIT_ACTIVE_SET int PE_start, int logPE_stride, int PE_size

@@ -170,7 +170,8 @@ int main(int argc, char **argv)
                   places.prefix);
         return 1;
     }
-    struct command command = {.words = calloc((size_t)argc + COMPILER_WORDS_MAX + 16, sizeof(char *))};
+    static struct command command;
+    command.words = calloc((size_t)argc + COMPILER_WORDS_MAX + 16, sizeof(char *));
     if (!command.words)
         return 1;
     add_compiler(&command, is_cxx);

@@ -20,8 +20,11 @@ void end_signal_all(struct job *job, int signal_number)
 {
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         int group = atomic_load(&job->guard.entries[i].group);
+        int program = atomic_load(&job->guard.entries[i].program);
         if (group > 0)
             kill(-group, signal_number);
+        if (program > 0 && signal_number == SIGKILL)
+            kill(program, SIGKILL); /* it may have left the group */
     }
 }
 
@@ -103,6 +106,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
     service_drain(pe); /* what it said last comes before its end */
     judge_pe(job, pe);
     loop_close(&job->loop, &pe->socket);
+    atomic_store(&job->guard.entries[pe->index].program, 0);
     if (pe->index == 0)
         input_close(&job->input);
 }
@@ -157,8 +161,9 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
     struct end *end = &job->end;
     if (end->phase == ENDING_NOT && job->timeout_at_ns && now_ns >= job->timeout_at_ns)
         end_begin(job, END_TIMEOUT, 124, 0, 0);
-    if (end->phase == ENDING_NOT && output_is_broken(&job->output))
-        end_begin(job, END_OUTPUT_GONE, 128 + SIGPIPE, 0, 0);
+    int error = output_error(&job->output);
+    if (end->phase == ENDING_NOT && error)
+        end_begin(job, END_OUTPUT_GONE, error == EPIPE ? 128 + SIGPIPE : STATUS_CANNOT_START, (uint32_t)error, 0);
     if (end->phase == ENDING_NOT && job->alive_count == 0) {
         if (!job->nodes_stop_ns)
             hosts_stop(job);

@@ -20,7 +20,7 @@ static void __attribute__((noreturn)) watch_over(const struct guard *guard, pid_
 {
     sigset_t set;
     int signal_number;
-    prctl(PR_SET_NAME, "oshrun-guard");
+    prctl(PR_SET_NAME, "quoit-guard");
     setpgid(0, 0);
     close_range(0, ~0u, 0);
     sigfillset(&set);
@@ -31,9 +31,11 @@ static void __attribute__((noreturn)) watch_over(const struct guard *guard, pid_
     while (getppid() == parent)
         sigwait(&set, &signal_number);
     for (uint32_t i = 0; i < guard->count; i++) {
-        int group = atomic_load(&guard->entries[i].group);
+        int group = atomic_load(&guard->entries[i].group), program = atomic_load(&guard->entries[i].program);
         if (group > 0)
             kill(-group, SIGKILL);
+        if (program > 0)
+            kill(program, SIGKILL);
     }
     _exit(0);
 }

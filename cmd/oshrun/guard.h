@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* guard.h - a process that outlives oshrun by an instant, to leave nothing behind even after kill -9 of oshrun.
  *
- * Children of oshrun are killed by the kernel when it dies; what they started in their process groups (a program under
- * a shell) is killed by the guard, which reads the groups from a table that oshrun keeps in memory shared with it.
+ * Children of oshrun are killed by the kernel when it dies. What they started is not: a program under a shell, or in a
+ * session of its own. The guard kills that: the process groups of the PEs, and who said HELLO, from a table that oshrun
+ * keeps in memory shared with it. (Not by a signal at the end of the boot socket: the kernel may send it for the
+ * launcher's last message, after the PE has read that.)
  */
 #ifndef OSHRUN_GUARD_H
 #define OSHRUN_GUARD_H
@@ -14,6 +16,7 @@
 
 struct guard_entry {
     _Atomic int group;      /* process group of the PE; 0: none is left. Writers: the child, then oshrun */
+    _Atomic int program;    /* pid of who said HELLO; 0: nobody, or ended. Writer: oshrun */
     _Atomic int exec_error; /* errno of the step that failed between fork and exec. Writer: the child */
 };
 

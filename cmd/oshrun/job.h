@@ -79,7 +79,7 @@ struct end {
     enum end_phase phase;
     enum end_reason reason;
     int status;
-    uint32_t culprit;     /* PE, or host for END_NODE_DIED */
+    uint32_t culprit;     /* PE; host for END_NODE_DIED, errno for END_OUTPUT_GONE */
     uint64_t deadline_ns; /* of the phase */
     bool is_drained;      /* nothing more comes from the pipes that are open still */
 };

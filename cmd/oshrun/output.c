@@ -24,7 +24,8 @@ static bool sink_reserve(struct sink *sink, size_t bytes)
         sink->begin = sink->end = 0;
     if (sink->end + bytes <= sink->capacity)
         return true;
-    memmove(sink->data, sink->data + sink->begin, sink->end - sink->begin);
+    if (sink->begin > 0)
+        memmove(sink->data, sink->data + sink->begin, sink->end - sink->begin);
     sink->end -= sink->begin;
     sink->begin = 0;
     if (sink->end + bytes <= sink->capacity)
@@ -40,10 +41,10 @@ static bool sink_reserve(struct sink *sink, size_t bytes)
 
 static void sink_append(struct sink *sink, const char *data, size_t bytes)
 {
-    if (bytes == 0 || sink->is_broken)
+    if (bytes == 0 || sink->error)
         return;
     if (!sink_reserve(sink, bytes)) {
-        sink->is_broken = true;
+        sink->error = ENOMEM;
         return;
     }
     memcpy(sink->data + sink->end, data, bytes);
@@ -60,7 +61,7 @@ static bool sink_has_room(const struct sink *sink)
 
 static void sink_write(struct sink *sink)
 {
-    while (sink->begin < sink->end && !sink->is_broken && sink_has_room(sink)) {
+    while (sink->begin < sink->end && !sink->error && sink_has_room(sink)) {
         size_t bytes = sink->end - sink->begin;
         if (!sink->is_always_ready && bytes > PIPE_BUF)
             bytes = PIPE_BUF;
@@ -70,9 +71,9 @@ static void sink_write(struct sink *sink)
         else if (n < 0 && errno == EAGAIN)
             break;
         else if (n < 0 && errno != EINTR)
-            sink->is_broken = true;
+            sink->error = errno;
     }
-    if (sink->is_broken)
+    if (sink->error)
         sink->begin = sink->end = 0;
 }
 
@@ -145,7 +146,7 @@ static void stream_ready(struct watch *watch, uint32_t events)
 
 bool output_open(struct output *output, struct loop *loop, size_t stream_count)
 {
-    struct stat facts[2];
+    struct stat facts;
     *output = (struct output){.loop = loop, .stream_count = stream_count};
     output->streams = calloc(stream_count, sizeof *output->streams);
     if (!output->streams)
@@ -156,9 +157,7 @@ bool output_open(struct output *output, struct loop *loop, size_t stream_count)
         struct sink *sink = &output->sinks[i];
         sink->output = output;
         sink->watch = (struct watch){.fd = i + 1, .events = EPOLLOUT, .ready = sink_ready, .owner = sink};
-        if (fstat(i + 1, &facts[i]) != 0)
-            sink->is_broken = true; /* closed by whoever started oshrun */
-        sink->is_always_ready = S_ISREG(facts[i].st_mode);
+        sink->is_always_ready = fstat(i + 1, &facts) == 0 && S_ISREG(facts.st_mode);
     }
     return true;
 }
@@ -233,9 +232,9 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
     return next_ns;
 }
 
-bool output_is_broken(const struct output *output)
+int output_error(const struct output *output)
 {
-    return output->sinks[0].is_broken;
+    return output->sinks[0].error ? output->sinks[0].error : output->sinks[1].error;
 }
 
 uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)

@@ -6,7 +6,7 @@
  * lines, and what stays without a newline (a prompt) when all is quiet for a moment, after a second, or at the end.
  *
  * Promises: never blocks, whatever reads the sink; when a sink is full its streams are not read, so that the PEs wait.
- * Errors: a sink whose reader has gone says so by is_broken.
+ * Errors: a sink that cannot be written keeps the errno: EPIPE when its reader has gone.
  */
 #ifndef OSHRUN_OUTPUT_H
 #define OSHRUN_OUTPUT_H
@@ -20,8 +20,8 @@
 struct sink {
     struct watch watch;   /* for room to write, only while there is something waiting */
     bool is_always_ready; /* a regular file */
-    bool is_broken;
-    bool is_full; /* its streams pause */
+    int error;            /* errno of the write that failed; nothing more is written */
+    bool is_full;         /* its streams pause */
     char *data;
     size_t begin;
     size_t end;
@@ -55,7 +55,8 @@ bool output_open(struct output *output, struct loop *loop, size_t stream_count);
 void output_add(struct output *output, size_t pe, int which, int fd, const char *tag);
 /* Hands over what waits too long and writes what can be written. Returns when to call again at the latest. */
 uint64_t output_step(struct output *output, uint64_t now_ns);
-bool output_is_broken(const struct output *output);
+/* errno of standard output, or of error; 0 while both can be written. */
+int output_error(const struct output *output);
 /* When something was last read, or `now_ns` while something waits to be written. */
 uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
 /* Gives up the streams that are open still, and writes everything out, waiting for the reader unless hurried. */

@@ -2,6 +2,7 @@
 #include "job.h"
 #include "place.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -300,8 +301,12 @@ static void tell_reason(FILE *out, const struct job *job)
     case END_INTERRUPTED:
         tell(out, "Q0207", "ended by SIG%s, status %d", sigabbrev_np(end->status - 128), end->status);
         break;
+    case END_OUTPUT_GONE: /* a reader that left has seen enough */
+        if (end->culprit != EPIPE)
+            tell(out, "Q0216", "cannot write the output: %s; the job was ended, status %d", strerror((int)end->culprit),
+                 end->status);
+        break;
     case END_GLOBAL_EXIT:
-    case END_OUTPUT_GONE:
         break;
     }
 }

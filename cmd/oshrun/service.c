@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-#define ABORT_GRACE_NS 200000000u /* for the same message from other PEs, and for their output */
+#define ABORT_GRACE_NS 200000000u /* for the same fate of other PEs, and for their output */
 
 static void take_hello(struct pe *pe, const struct quoit_boot_message *message)
 {
@@ -21,6 +21,7 @@ static void take_hello(struct pe *pe, const struct quoit_boot_message *message)
     pe->phase = PE_HELLO;
     pe->program_pid = (pid_t)message->body.hello.pid;
     snprintf(link, sizeof link, "/proc/%d/exe", pe->program_pid);
+    atomic_store(&job->guard.entries[pe->index].program, pe->program_pid);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length > 0)
         pe->executable = strndup(path, (size_t)length);
@@ -71,6 +72,7 @@ void service_drain(struct pe *pe)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
+            atomic_store(&pe->job->guard.entries[pe->index].program, 0);
             loop_close(&pe->job->loop, &pe->socket);
             return;
         }
@@ -152,7 +154,7 @@ void service_step(struct job *job)
     if (job->end.phase != ENDING_NOT)
         return;
     if (job->hello_count > 0 && job->quiet_exit_count > 0) {
-        end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, 0);
+        end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, ABORT_GRACE_NS);
         return;
     }
     if (job->hello_count == pe_count && !job->has_layout) {

@@ -74,7 +74,7 @@ static void paint(struct picture *picture, uint32_t line, uint32_t column, const
 
 static void paint_host(struct picture *picture, uint32_t line, uint32_t middle, uint32_t host)
 {
-    char text[16];
+    char text[24];
     snprintf(text, sizeof text, "[host%u]", host);
     paint(picture, line, middle - (uint32_t)strlen(text) / 2, text);
 }
@@ -97,8 +97,8 @@ static void paint_across(const struct job *job, struct picture *picture, uint32_
     struct count back = count_of(job, hosts_neighbour(job, host, QUOIT_RIGHT), QUOIT_LEFT);
     for (uint32_t column = from_column; column < to_column; column++)
         paint(picture, line, column, "-");
-    paint_count(picture, line - 1, from_column + 2, is_rightward ? "-->" : "<--", &there);
-    paint_count(picture, line + 1, from_column + 2, is_rightward ? "<--" : "-->", &back);
+    paint_count(picture, line - 1, from_column + 8, is_rightward ? "-->" : "<--", &there);
+    paint_count(picture, line + 1, from_column + 8, is_rightward ? "<--" : "-->", &back);
 }
 
 /* The same drawn downwards on the right of the picture, or upwards on its left. */

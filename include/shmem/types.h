@@ -21,7 +21,7 @@
 #define QUOIT_COMPLEX_DOUBLE double _Complex
 #endif
 
-/* Standard RMA types (section 9.5, table "Standard RMA Types and Names"). */
+/* Standard RMA types (section 9.6, table "Standard RMA Types and Names"). */
 #define QUOIT_RMA_SELECT(X)                                                                                            \
     X(float, float)                                                                                                    \
     X(double, double)                                                                                                  \

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,18 +119,6 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
     return QUOIT_OK;
 }
 
-/* When the launcher dies the kernel ends this process, even one that the launcher did not start itself. Called when the
- * launcher has nothing more to say, since any message would signal too. */
-static void die_with_launcher(const struct quoit_boot *boot)
-{
-    fcntl(boot->socket_fd, F_SETOWN, getpid());
-    fcntl(boot->socket_fd, F_SETSIG, SIGKILL);
-    fcntl(boot->socket_fd, F_SETFL, fcntl(boot->socket_fd, F_GETFL) | O_ASYNC);
-    struct pollfd look = {.fd = boot->socket_fd, .events = POLLIN};
-    if (poll(&look, 1, 0) == 1 && (look.revents & POLLHUP))
-        raise(SIGKILL);
-}
-
 static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
                                      uint32_t fd_count)
 {
@@ -196,10 +182,7 @@ enum quoit_status quoit_boot_ready(struct quoit_boot *boot)
     enum quoit_status status = say_to_launcher(boot, &message);
     if (status != QUOIT_OK)
         return status;
-    status = hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
-    if (status == QUOIT_OK)
-        die_with_launcher(boot);
-    return status;
+    return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
 }
 
 void quoit_boot_finalized(struct quoit_boot *boot)

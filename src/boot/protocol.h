@@ -13,8 +13,8 @@
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
  * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, for LEFT and for RIGHT: the link,
- * and the memory of the host at its other end. End of file on the socket: the other side died. A PE ends at once when
- * the launcher is gone.
+ * and the memory of the host at its other end. End of file on the socket: the other side died. When the launcher
+ * is killed, its guard ends the PEs (cmd/oshrun/guard.h).
  */
 #ifndef QUOIT_BOOT_PROTOCOL_H
 #define QUOIT_BOOT_PROTOCOL_H

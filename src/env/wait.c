@@ -4,9 +4,12 @@
 
 #include <sched.h>
 
-#define SPIN_COUNT_ALONE   2000 /* a core for each thread: a wake across cores costs 36 us, so spin that long */
-#define SPIN_COUNT_SHARED  4    /* the other PE needs this core: a cache line's journey and no more */
-#define YIELD_COUNT_ALONE  20
+/* A core for each thread: a wake across cores costs 36 us, so wait about as long, but look every 2 us whether somebody
+ * else needs this core after all. */
+#define SPIN_COUNT_ALONE  80
+#define YIELD_COUNT_ALONE 20
+/* The other PE needs this core: a cache line's journey and no more. */
+#define SPIN_COUNT_SHARED  4
 #define YIELD_COUNT_SHARED 50
 
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
@@ -24,19 +27,22 @@ uint32_t quoit_wait_core_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
+void quoit_wait_yield(void)
+{
+    sched_yield();
+}
+
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
     for (;;) {
-        for (uint32_t i = 0; i <= waiter->policy.spin_count; i++) {
-            if (is_done(arg))
-                return true;
-            quoit_pause();
-        }
-        for (uint32_t i = 0; i < waiter->policy.yield_count; i++) {
+        for (uint32_t i = 0; i <= waiter->policy.yield_count; i++) {
+            for (uint32_t j = 0; j <= waiter->policy.spin_count; j++) {
+                if (is_done(arg))
+                    return true;
+                quoit_pause();
+            }
             sched_yield();
-            if (is_done(arg))
-                return true;
         }
         uint64_t left_ns = 0;
         if (deadline_ns) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.h - the one place that decides how long to spin, when to yield and when to sleep.
  *
- * A wait spins `spin_count` times (a pause each), then yields the processor `yield_count` times, then sleeps on the
- * waiter's park until somebody wakes it, and starts over. The counts come from how many threads of the job share the
- * processors of this machine: see quoit_wait_policy_for().
+ * A wait spins `spin_count` times (a pause each) and yields the processor, does so `yield_count` times, then sleeps on
+ * the waiter's park until somebody wakes it, and starts over. The counts come from how many threads of the job share
+ * the processors of this machine: see quoit_wait_policy_for().
  */
 #ifndef QUOIT_ENV_WAIT_H
 #define QUOIT_ENV_WAIT_H
@@ -36,6 +36,9 @@ struct quoit_waiter {
 /* Returns true when is_done(arg) is true; false if timeout_ns (0: none) passed first. is_done is called many times and
  * must be cheap; it may make progress of its own. */
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
+
+/* Lets others run once. */
+void quoit_wait_yield(void);
 
 static inline void quoit_pause(void)
 {

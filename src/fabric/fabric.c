@@ -128,12 +128,24 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
     free(fabric);
 }
 
+void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric)
+{
+    struct quoit_host_header *header = (struct quoit_host_header *)fabric->memory;
+    if (atomic_exchange(&header->has_plain_stores, 1) == 0)
+        for (uint32_t i = 0; i < fabric->layout.local_count; i++)
+            quoit_park_wake(&quoit_memory_pe(&fabric->layout, fabric->memory, i)->park); /* who sleeps without limit */
+}
+
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
 {
     struct quoit_waiter waiter = fabric->waiter;
     if (call)
         fabric->call = call;
-    quoit_wait_until(&waiter, is_done, arg, 0);
+    const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
+    uint64_t limit_ns;
+    do
+        limit_ns = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed) ? QUOIT_RECHECK_NS : 0;
+    while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
     if (waiter.sleep_count)
         fabric->shared_self->waiting_in[0] = '\0';
 }

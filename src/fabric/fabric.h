@@ -165,6 +165,11 @@ void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *conte
 /* Returns when every operation of the context is complete at its destination. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
 
+/* From now on objects of the host's PEs may be changed by plain stores, which wake nobody: another thread of the same
+ * PE, or a PE that has a pointer from shmem_ptr. Waits then look again every QUOIT_RECHECK_NS. */
+#define QUOIT_RECHECK_NS 200000
+void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric);
+
 /* Waits, asleep if it lasts, until is_done(arg), which reads the own area; `call` names the API routine, for messages.
  */
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call);

@@ -52,6 +52,15 @@ void quoit_data_segment_find(struct quoit_data_segment *segment_out)
     dl_iterate_phdr(find_in_program, segment_out);
 }
 
+/* Copies all variables, and what an address sanitizer put between them, which memcpy would complain about. */
+__attribute__((no_sanitize("address", "thread"))) static void copy_variables(void *to, const void *from, uint64_t bytes)
+{
+    volatile uint64_t *words_to = to;
+    const volatile uint64_t *words_from = from;
+    for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) /* whole pages, so whole words */
+        words_to[i] = words_from[i];
+}
+
 /* The child of a fork would write into the parent's variables: it gets the copy that was made just before the fork. */
 static void before_fork(void)
 {
@@ -63,7 +72,7 @@ static void before_fork(void)
                   (unsigned long long)shared.bytes);
         return;
     }
-    memcpy(fork_copy, shared.base, shared.bytes);
+    copy_variables(fork_copy, shared.base, shared.bytes);
 }
 
 static void after_fork_in_parent(void)
@@ -89,7 +98,7 @@ enum quoit_status quoit_data_segment_share(const struct quoit_data_segment *segm
 {
     if (!segment->bytes)
         return QUOIT_OK;
-    memcpy(view, segment->base, segment->bytes);
+    copy_variables(view, segment->base, segment->bytes);
     void *at =
         mmap(segment->base, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)file_offset);
     if (at == MAP_FAILED) {

@@ -181,22 +181,35 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
-static uint32_t exchange_credits(struct quoit_lane *lane, bool is_idle)
+/* Before anything else is looked at: what is held for want of a slot must not be held, and slept over, when the credit
+ * came with the doorbell that was cleared just now. */
+static void take_credits(struct quoit_lane *lane)
 {
-    uint32_t done_count = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
             enum quoit_status status =
                 quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
-            if (status == QUOIT_OK && quoit_ring_credit_due(lane->ring, side, class, is_idle)) {
-                status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
-                                            quoit_ring_consumed_total(lane->ring, side, class));
-                quoit_ring_credit_told(lane->ring, side, class);
-                lane->must_ring[side] = true;
-                done_count++;
-            }
+            if (status != QUOIT_OK)
+                fail(lane, status);
+        }
+    }
+}
+
+static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
+{
+    uint32_t done_count = 0;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+            if (!quoit_ring_credit_due(lane->ring, side, class, is_idle))
+                continue;
+            uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
+            enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
+                                                          quoit_ring_consumed_total(lane->ring, side, class));
+            quoit_ring_credit_told(lane->ring, side, class);
+            lane->must_ring[side] = true;
+            done_count++;
             if (status != QUOIT_OK)
                 fail(lane, status);
         }
@@ -215,7 +228,8 @@ static void ring_doorbells(struct quoit_lane *lane)
     }
 }
 
-/* One look at everything; true when there was something to do, or when it is time to end. */
+/* One look at everything; true when there was something to do or something rests for a short time, or when it is time
+ * to end. */
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;
@@ -225,6 +239,7 @@ static bool step(void *arg)
     uint64_t cookie;
     uint32_t done_count = 0;
     lane->hold_until_ns = 0;
+    take_credits(lane);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REPLY, now_ns);
     done_count += send_replies(lane, now_ns);
@@ -236,16 +251,17 @@ static bool step(void *arg)
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
-    done_count += exchange_credits(lane, done_count == 0);
+    done_count += return_credits(lane, done_count == 0);
     ring_doorbells(lane);
-    return done_count > 0;
+    return done_count > 0 || lane->hold_until_ns != 0;
 }
 
 void quoit_lane_run(struct quoit_lane *lane)
 {
     while (lane->status == QUOIT_OK && !is_stopping(lane)) {
-        uint64_t timeout_ns = lane->hold_until_ns ? HOLD_FOR_NS : 0;
-        quoit_wait_until(&lane->waiter, step, lane, timeout_ns);
+        quoit_wait_until(&lane->waiter, step, lane, 0);
+        if (lane->hold_until_ns)
+            quoit_wait_yield(); /* transit rests for HOLD_FOR_NS, which is too short for a sleep */
         atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }

@@ -59,8 +59,9 @@ static inline uint32_t quoit_shape_first_pe(const struct quoit_shape *shape, uin
 uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe);
 
 struct quoit_host_header {
-    _Atomic uint32_t is_stopping; /* writer: the node, told by the launcher */
-    uint32_t unused[15];
+    _Atomic uint32_t is_stopping;      /* writer: the node, told by the launcher */
+    _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
+    uint32_t unused[14];
 };
 
 /* Bytes and messages that went out of one side of one host. */

@@ -18,7 +18,8 @@
  * There are no atomics across the link.
  * Scratchpads: 8 words of 32 bits a link side, last writer wins, for set-up only; lost when the link goes down.
  * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
- *   down wipes translations and scratchpads. link_epoch counts the times it came up.
+ *   down wipes translations and scratchpads. link_epoch counts the times it came up. A scratchpad write or a ring while
+ *   it is down is lost; a translation set while it is down holds when it comes up.
  *
  * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
  *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
@@ -87,8 +88,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_open(const struct quoit_port_config 
 void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
-/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes the
- * parks of vector QUOIT_DOORBELL_COUNT (the link event). */
+/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes
+ * the parks of vector QUOIT_DOORBELL_COUNT (the link event). */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -122,8 +123,10 @@ void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits); /* wake
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
-/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one channel
- * come in order. poll returns the number of completions written, 0..max_count. */
+/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one
+ * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
+ * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion. Closing drops what is under way.
+ */
 QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel,
                                                        enum quoit_window window, uint64_t offset, const void *source,
                                                        size_t bytes, uint64_t cookie);
@@ -161,8 +164,9 @@ struct quoit_port_ops {
 
 /* Each driver's port starts with this. */
 struct quoit_port {
-    const struct quoit_port_ops *ops;
-    struct quoit_port_limits limits;
+    const struct quoit_port_ops *ops; /* writer of ops and memory: quoit_port_open(), after the driver's open */
+    struct quoit_port_memory memory;
+    struct quoit_port_limits limits; /* writer: the driver's open */
 };
 
 #endif

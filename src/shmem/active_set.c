@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of active sets, deprecated. An active set has no workspace but the caller's pSync, so these are written
- * on puts and atomics alone: simple and linear. pSync[ARRIVED] counts, pSync[RELEASED] tells; both are 0 again at
- * return. */
+ * on puts and atomics alone: simple and linear. Of pSync one word counts who arrived and one tells; both are 0 again at
+ * return. Barriers have words of their own, so that one may follow another collective on the same pSync at once. */
 #include "shmem/check.h"
 #include "shmem/combine.h"
 
-#define ARRIVED     0
-#define RELEASED    1
-#define PSYNC_USED  2
-#define PIECE_BYTES 32768 /* of a reduction at once */
+#define ARRIVED          0
+#define RELEASED         1
+#define BARRIER_ARRIVED  2
+#define BARRIER_RELEASED 3
+#define PSYNC_USED       4
+#define PIECE_BYTES      32768 /* of a reduction at once */
 
 struct set {
     uint32_t start;
@@ -86,13 +88,13 @@ static uint64_t take_word(const struct set *set, uint32_t word, uint64_t least)
 static void sync_set(const struct set *set)
 {
     if (set->rank != 0) {
-        tell(set, 0, ARRIVED, QUOIT_AMO_ADD, 1);
-        take_word(set, RELEASED, 1);
+        tell(set, 0, BARRIER_ARRIVED, QUOIT_AMO_ADD, 1);
+        take_word(set, BARRIER_RELEASED, 1);
         return;
     }
-    take_word(set, ARRIVED, set->size - 1);
+    take_word(set, BARRIER_ARRIVED, set->size - 1);
     for (uint32_t rank = 1; rank < set->size; rank++)
-        tell(set, rank, RELEASED, QUOIT_AMO_SET, 1);
+        tell(set, rank, BARRIER_RELEASED, QUOIT_AMO_SET, 1);
 }
 
 /* Tells all others that what this PE had for them is there, and waits until they told the same. */

@@ -58,13 +58,15 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     return 0;
 }
 
-/* A PE without elements still receives those of the others. */
+/* A PE without elements still receives those of the others, and reads them where its own source would be. */
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                    const char *call)
 {
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    uint64_t offset = quoit_check_symmetric(dest, buffers.bytes ? buffers.bytes : 1, "dest", call);
-    quoit_coll_collect(buffers.team->state, offset, buffers.offset_source, buffers.bytes, false, call);
+    size_t least = buffers.bytes ? buffers.bytes : 1;
+    uint64_t offset_dest = quoit_check_symmetric(dest, least, "dest", call);
+    uint64_t offset_source = quoit_check_symmetric(source, least, "source", call);
+    quoit_coll_collect(buffers.team->state, offset_dest, offset_source, buffers.bytes, false, call);
     return 0;
 }
 

@@ -152,42 +152,54 @@ static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piec
     return SHMEM_TEAM_INVALID;
 }
 
+static void release_team(struct quoit_team_slot *slot)
+{
+    quoit_team_delete(slot->state);
+    slot->state = NULL;
+    slot->shape.size = 0;
+    slot->generation++;
+}
+
 struct split {
     int start;
     int stride;
     int size;
 };
 
-/* Collective over the parent: the PEs agree on a piece that is free on all of them, on an epoch, then on
- * success, which is also the sync after which the new team may be used. */
-static int split_strided(struct quoit_team_slot *parent, struct split split, const shmem_team_config_t *config,
-                         shmem_team_t *team_out, const char *call)
+/* Collective over the parent, whose PEs give the part they are in, disjoint from the parts of others, or none (size 0).
+ * They agree on a piece that is free on all that are in a part, on an epoch, then on success, which is also the sync
+ * after which the new teams may be used. */
+static int split_parent(struct quoit_team_slot *parent, struct split part, uint32_t rank,
+                        const shmem_team_config_t *config, shmem_team_t *team_out, const char *call)
 {
-    uint64_t used = quoit_coll_agree(parent->state, used_pieces(quoit_job.teams), call);
+    uint64_t used = quoit_coll_agree(parent->state, part.size == 0 ? 0 : used_pieces(quoit_job.teams), call);
+    *team_out = SHMEM_TEAM_INVALID;
     if (used == ~0ull)
         return -1;
     uint32_t piece = (uint32_t)__builtin_ctzll(~used);
     quoit_job.team_epoch = quoit_coll_largest(parent->state, quoit_job.team_epoch, call) + 1;
-    struct quoit_team_shape shape = {.start = quoit_team_pe(parent, (uint32_t)split.start),
-                                     .stride = (uint32_t)split.stride * parent->shape.stride,
-                                     .size = (uint32_t)split.size};
-    int distance = (int)parent->rank - split.start;
-    bool is_member = split.size == 1 ? distance == 0
-                                     : distance % split.stride == 0 && distance / split.stride >= 0 &&
-                                           distance / split.stride < split.size;
-    shmem_team_t made = SHMEM_TEAM_INVALID;
-    if (is_member)
-        made = new_team(&shape, piece, split.size == 1 ? 0 : (uint32_t)(distance / split.stride), config);
-    uint64_t is_failed = quoit_coll_agree(parent->state, is_member && made == SHMEM_TEAM_INVALID, call);
+    struct quoit_team_shape shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
+                                     .stride = (uint32_t)part.stride * parent->shape.stride,
+                                     .size = (uint32_t)part.size};
+    shmem_team_t made = part.size == 0 ? SHMEM_TEAM_INVALID : new_team(&shape, piece, rank, config);
+    uint64_t is_failed = quoit_coll_agree(parent->state, part.size != 0 && made == SHMEM_TEAM_INVALID, call);
     if (is_failed && made != SHMEM_TEAM_INVALID) {
-        struct quoit_team_slot *slot = quoit_team_of(made, call);
-        quoit_team_delete(slot->state);
-        slot->shape.size = 0;
-        slot->generation++;
+        release_team(quoit_team_of(made, call));
         made = SHMEM_TEAM_INVALID;
     }
     *team_out = made;
     return is_failed ? -1 : 0;
+}
+
+/* The place of a PE of the parent in the part, or -1. */
+static int rank_in_part(struct split part, int pe)
+{
+    int distance = pe - part.start;
+    if (part.size == 1)
+        return distance == 0 ? 0 : -1;
+    if (distance % part.stride != 0 || distance / part.stride < 0 || distance / part.stride >= part.size)
+        return -1;
+    return distance / part.stride;
 }
 
 static bool is_valid_split(const struct quoit_team_slot *parent, struct split split)
@@ -224,11 +236,14 @@ QUOIT_API(int, team_split_strided,
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
     if (!is_valid_split(parent, split))
         return -1;
-    return split_strided(parent, split, &chosen, new_team_out, call);
+    int rank = rank_in_part(split, (int)parent->rank);
+    if (rank < 0)
+        split.size = 0;
+    return split_parent(parent, split, (uint32_t)rank, &chosen, new_team_out, call);
 }
 
-/* Rows of xrange PEs: the x team of a PE is its row, the y team its column. All rows are made one after another, since
- * each split is collective over the parent. */
+/* Rows of xrange PEs: the x team of a PE is its row, the y team its column. Rows are disjoint, so all are made at once;
+ * columns likewise. */
 QUOIT_API(int, team_split_2d,
           (shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask,
            shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask,
@@ -248,22 +263,16 @@ QUOIT_API(int, team_split_2d,
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
     int total = (int)parent->shape.size;
     int width = xrange < total ? xrange : total;
-    int failed_count = 0;
-    for (int start = 0; start < total; start += width) {
-        shmem_team_t team;
-        struct split row = {start, 1, start + width <= total ? width : total - start};
-        failed_count += split_strided(parent, row, &x_config, &team, call) != 0;
-        if (team != SHMEM_TEAM_INVALID)
-            *xaxis_team = team;
-    }
-    for (int column = 0; column < width; column++) {
-        shmem_team_t team;
-        struct split split = {column, width, (total - column + width - 1) / width};
-        failed_count += split_strided(parent, split, &y_config, &team, call) != 0;
-        if (team != SHMEM_TEAM_INVALID)
-            *yaxis_team = team;
-    }
-    return failed_count == 0 ? 0 : -1;
+    int x = (int)parent->rank % width, y = (int)parent->rank / width;
+    struct split row = {y * width, 1, (y + 1) * width <= total ? width : total - y * width};
+    struct split column = {x, width, (total - x + width - 1) / width};
+    if (split_parent(parent, row, (uint32_t)x, &x_config, xaxis_team, call) != 0)
+        return -1;
+    if (split_parent(parent, column, (uint32_t)y, &y_config, yaxis_team, call) == 0)
+        return 0;
+    release_team(quoit_team_of(*xaxis_team, call));
+    *xaxis_team = SHMEM_TEAM_INVALID;
+    return -1;
 }
 
 QUOIT_API(void, team_destroy, (shmem_team_t team))
@@ -278,10 +287,7 @@ QUOIT_API(void, team_destroy, (shmem_team_t team))
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %s, which cannot be destroyed",
                     slot->piece == WORLD_PIECE ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
     quoit_coll_sync(slot->state, call); /* nobody is inside any more when the workspace is given to others */
-    quoit_team_delete(slot->state);
-    slot->state = NULL;
-    slot->shape.size = 0;
-    slot->generation++;
+    release_team(slot);
 }
 
 /* --- contexts --- */

@@ -31,10 +31,10 @@ static void map_heap(struct quoit_boot *boot)
 {
     uint64_t offset = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
     uint64_t bytes = boot->layout.shape.heap_bytes;
-    void *at = mmap(HEAP_ADDRESS, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                    boot->memory_fd, (off_t)offset);
+    void *at =
+        mmap(HEAP_ADDRESS, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, (off_t)offset);
     if (at != MAP_FAILED && at != HEAP_ADDRESS) {
-        munmap(at, bytes); /* a kernel that does not know the flag */
+        munmap(at, bytes);
         at = MAP_FAILED;
     }
     if (at == MAP_FAILED)
@@ -167,6 +167,8 @@ void quoit_job_start(int thread_level)
     quoit_job.pe_count = boot->layout.shape.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
+    if (thread_level > SHMEM_THREAD_FUNNELED)
+        quoit_fabric_expect_plain_stores(quoit_job.fabric);
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);

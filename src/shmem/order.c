@@ -13,6 +13,8 @@ QUOIT_API(void, fence, (void))
 QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
 {
     QUOIT_JOB_ENTER("shmem_ctx_fence");
+    if (ctx == SHMEM_CTX_INVALID)
+        return; /* as the specification says; likewise below */
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_fence");
     quoit_fabric_fence(quoit_job.fabric, context);
 }
@@ -27,6 +29,8 @@ QUOIT_API(void, quiet, (void))
 QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
 {
     QUOIT_JOB_ENTER("shmem_ctx_quiet");
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_quiet");
     quoit_fabric_quiet(quoit_job.fabric, context);
 }

@@ -56,6 +56,8 @@ static void *reach(const void *dest, uint32_t pe)
     if (pe == quoit_job.pe)
         return (void *)(uintptr_t)dest;
     char *area = quoit_job.fabric->peers[pe].area;
+    if (area)
+        quoit_fabric_expect_plain_stores(quoit_job.fabric);
     return area ? area + offset : NULL;
 }
 

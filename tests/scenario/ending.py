@@ -59,8 +59,8 @@ class Plain(scenario.Case):
         self.assert_soon(result)
         self.assertEqual(self.run_job("--timeout=30s", "-n", 2, "true").status, 0)
 
-    def interrupt(self, numbers, script, limit):
-        job = self.start("-n", 2, "sh", "-c", "echo ready; " + script)
+    def interrupt(self, numbers, trap, body, limit):
+        job = self.start("-n", 2, "sh", "-c", f"{trap}; echo ready; {body}")
         self.assertEqual(job.stdout.readline(), b"ready\n")
         self.assertEqual(job.stdout.readline(), b"ready\n")
         begin = time.monotonic()
@@ -72,15 +72,15 @@ class Plain(scenario.Case):
         return job.returncode, out.decode(), err.decode()
 
     def test_interrupt(self):
-        status, out, err = self.interrupt([signal.SIGINT], "trap 'echo bye; exit 0' TERM; sleep 100 & wait",
+        status, out, err = self.interrupt([signal.SIGINT], "trap 'echo bye; exit 0' TERM", "sleep 100 & wait",
                                           scenario.SOON_S)
         self.assertEqual((status, out), (130, "bye\nbye\n"), err)
-        status, _, _ = self.interrupt([signal.SIGTERM], "exec sleep 100", scenario.SOON_S)
+        status, _, _ = self.interrupt([signal.SIGTERM], "true", "exec sleep 100", scenario.SOON_S)
         self.assertEqual(status, 143)
-        stubborn = "trap '' TERM INT; while :; do sleep 1; done"
-        status, _, _ = self.interrupt([signal.SIGINT], stubborn, 2 + scenario.SOON_S)
+        stubborn = "trap '' TERM INT", "while :; do sleep 1; done"
+        status, _, _ = self.interrupt([signal.SIGINT], *stubborn, 2 + scenario.SOON_S)
         self.assertEqual(status, 130)
-        status, _, _ = self.interrupt([signal.SIGINT, signal.SIGINT], stubborn, 1.8)
+        status, _, _ = self.interrupt([signal.SIGINT, signal.SIGINT], *stubborn, 1.8)
         self.assertEqual(status, 130)
 
     def test_signals_are_passed_on(self):
@@ -156,8 +156,9 @@ class Pes(scenario.Case):
             self.assertIn("was killed by SIGSEGV (address 0x0)", result.err)
             self.assertIn("at solve() misbehave.c:", result.err)
             self.assertIn("[Q0201]", result.err)
-            self.assertRegex(result.err, r"PEs 0,2[-,0-9]* were waiting in shmem_barrier_all \(misbehave.c:\d+\)"
-                             r"|PEs 0,2 were")
+            # On a busy machine they may not have come to sleep yet.
+            self.assertRegex(result.err, r"PEs? [-,023]+ (was|were) (waiting in shmem_barrier_all "
+                             r"\(misbehave.c:\d+\)|running)")
             self.assertLessEqual(len(result.err.splitlines()), 8)
         for result in self.misbehave(1, "put-null"):
             self.assertEqual(result.status, 139, result)

@@ -40,8 +40,8 @@ class Launch(scenario.Case):
                 file.write("#!/bin/sh\npwd\n")
             os.chmod(script, 0o755)
             self.assertEqual(self.run_job("--wdir", folder, "./script").out, folder + "\n")
-            self.assertEqual(self.run_job("-n", 1, "--wdir", "/", "pwd", ":", "--wdir", folder, "pwd").out.split(),
-                             ["/", folder])
+            result = self.run_job("-n", 1, "--wdir", "/", "pwd", ":", "--wdir", folder, "pwd")
+            self.assertEqual(sorted(result.out.split()), ["/", folder])
             result = self.run_job("--wdir", folder + "/nowhere", "pwd")
             self.assertEqual(result.status, 2)
 
@@ -133,6 +133,19 @@ class Launch(scenario.Case):
         for name in rows:
             if name.startswith("-") and name != "-":
                 self.assertIn(name.replace("-", "\\-"), manual)
+
+    def test_every_code_is_explained(self):
+        source = os.environ["SCENARIO_SOURCE"]
+        codes = set()
+        for top in ("cmd", "src/boot"):
+            for folder, _, names in os.walk(os.path.join(source, top)):
+                for name in names:
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        codes |= set(re.findall(r"\bQ0[0-9]{3}\b", file.read()))
+        self.assertGreater(len(codes), 10)
+        with open(os.path.join(source, "docs", "messages.md"), encoding="utf-8") as file:
+            explained = set(re.findall(r"^\| (Q0[0-9]{3}) ", file.read(), re.MULTILINE))
+        self.assertEqual(codes - explained, set())
 
     def test_many_pes(self):
         result = self.run_job("-n", 200, "sh", "-c", "echo $$")

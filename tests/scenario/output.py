@@ -83,6 +83,13 @@ class Output(scenario.Case):
         self.assertEqual(job.stderr.read(), b"")
         job.stderr.close()
 
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            job = self.start("-n", 2, "sh", "-c", "echo y; exec sleep 100", stdout=full)
+            _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 1)
+        self.assertIn(b"No space left", err)
+
     def test_binary_and_long_lines(self):
         with tempfile.NamedTemporaryFile() as file:
             file.write(os.urandom(300000).replace(b"\n", b"n") + b"\n" + os.urandom(100000))

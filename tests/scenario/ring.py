@@ -58,9 +58,11 @@ class Whole(scenario.Case):
 
 
 class Killed(scenario.Case):
-    def victims(self, kind):
-        names = {"pe": "scenario_busy", "node": "quoit-node", "launcher": "oshrun"}
-        return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == names[kind]]
+    def victims(self, kind, job):
+        if kind == "launcher":
+            return [job.pid]
+        name = {"pe": "scenario_busy", "node": "quoit-node"}[kind]
+        return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name]
 
     def kill_one(self, kind, rng, hosts):
         """Kills at any instant: while the job starts, or while it works."""
@@ -68,8 +70,8 @@ class Killed(scenario.Case):
         if rng.randrange(2):
             self.assertEqual(job.stdout.readline(), b"begun\n")
         time.sleep(rng.random() * 0.1)
-        self.wait_for(lambda: self.victims(kind) or job.poll() is not None, "a victim")
-        victims = self.victims(kind)
+        self.wait_for(lambda: self.victims(kind, job) or job.poll() is not None, "a victim")
+        victims = self.victims(kind, job)
         os.kill(rng.choice(victims), signal.SIGKILL)
         begin = time.monotonic()
         out, err = job.communicate(timeout=scenario.LIMIT_S)
@@ -98,6 +100,18 @@ class Killed(scenario.Case):
     def test_launcher(self):
         for status, _ in self.repeat("launcher"):
             self.assertEqual(status, -signal.SIGKILL)
+
+    def test_launcher_of_pes_that_left_their_group(self):
+        job = self.start("--hosts", 2, "-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+        job = self.start("-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        os.kill(self.victims("pe", job)[0], signal.SIGKILL)
+        job.communicate(timeout=scenario.SOON_S)
+        self.assertEqual(job.returncode, 137)
 
     def test_alone_under_other_launchers(self):
         result = scenario.subprocess.run([GREET], capture_output=True, text=True, timeout=scenario.LIMIT_S,

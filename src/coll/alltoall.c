@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All to all: once everybody is inside, members of a host read one another's sources, and put straight into the dests
+ * of the members of other hosts. */
+#include "coll/team.h"
+
+#include <string.h>
+
+static void pull(const struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t local)
+{
+    uint32_t rank = team->hosts[team->host].first_rank + local;
+    ptrdiff_t element_bytes = (ptrdiff_t)blocks->element_bytes;
+    ptrdiff_t from_step = blocks->source_stride * element_bytes, to_step = blocks->dest_stride * element_bytes;
+    const char *from = quoit_team_area(team, local) + blocks->offset_source;
+    char *to = quoit_coll_address(team->fabric, blocks->offset_dest);
+    from += (ptrdiff_t)(team->rank * blocks->count) * from_step;
+    to += (ptrdiff_t)(rank * blocks->count) * to_step;
+    if (from_step == element_bytes && to_step == element_bytes) {
+        memmove(to, from, blocks->count * blocks->element_bytes);
+        return;
+    }
+    for (size_t i = 0; i < blocks->count; i++, from += from_step, to += to_step)
+        memmove(to, from, blocks->element_bytes);
+}
+
+static void push(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t rank)
+{
+    ptrdiff_t element_bytes = (ptrdiff_t)blocks->element_bytes;
+    struct quoit_strided strided = {
+        .offset = blocks->offset_dest + team->rank * blocks->count * (size_t)(blocks->dest_stride * element_bytes),
+        .remote_stride = blocks->dest_stride * element_bytes,
+        .private_stride = blocks->source_stride * element_bytes,
+        .count = blocks->count,
+        .element_bytes = blocks->element_bytes,
+    };
+    const char *from = quoit_coll_address(team->fabric, blocks->offset_source);
+    from += (ptrdiff_t)(rank * blocks->count) * strided.private_stride;
+    uint32_t pe = quoit_team_pe_of(team, rank);
+    if (strided.remote_stride == element_bytes && strided.private_stride == element_bytes)
+        quoit_fabric_put_nbi(team->fabric, &team->context, strided.offset, from, blocks->count * blocks->element_bytes,
+                             pe);
+    else
+        quoit_fabric_iput(team->fabric, &team->context, &strided, from, pe);
+}
+
+/* Each begins with the member after itself, so that they do not all go to the same one at once. */
+void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, const char *call)
+{
+    if (blocks->count == 0)
+        return;
+    const struct quoit_team_host *own = &team->hosts[team->host];
+    quoit_coll_sync(team, call);
+    for (uint32_t i = 1; i <= team->shape.size; i++) {
+        uint32_t rank = (team->rank + i) % team->shape.size;
+        if (rank - own->first_rank < own->member_count)
+            pull(team, blocks, rank - own->first_rank);
+        else
+            push(team, blocks, rank);
+    }
+    quoit_fabric_quiet(team->fabric, &team->context);
+    quoit_coll_sync(team, call);
+}
+
+void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+                         const char *call)
+{
+    struct quoit_alltoalls blocks = {.offset_dest = offset_dest,
+                                     .offset_source = offset_source,
+                                     .dest_stride = 1,
+                                     .source_stride = 1,
+                                     .count = bytes,
+                                     .element_bytes = 1};
+    quoit_coll_alltoalls(team, &blocks, call);
+}

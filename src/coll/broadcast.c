@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Broadcast. Small data: the root writes it into a slot of its leader and goes on; slots travel from leader to leader.
+ * Large data: from leader to leader in chunks, each straight into the leader's dest, passed on while the next comes;
+ * the members of a group read the root's source or their leader's dest in place. */
+#include "base/assert.h"
+#include "coll/team.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES 65536u /* large enough to hide a flag's cost, small enough to fill the way round a ring early */
+
+struct broadcast {
+    uint64_t offset_dest;
+    size_t bytes;
+    const char *source; /* the root's, on its host; else NULL */
+    bool is_root;       /* this member */
+    bool has_own_copy;  /* this member's dest is written */
+    struct quoit_spread spread;
+};
+
+static void publish(struct quoit_team_state *team)
+{
+    atomic_store_explicit(&team->flags->published.value, team->flag_base + team->publish_count,
+                          memory_order_release); /* pairs with acquire in quoit_team_wait() */
+    quoit_team_wake(team);
+}
+
+static void await_published(struct quoit_team_state *team)
+{
+    quoit_team_wait(team, &team->flags->published, team->flag_base + team->publish_count);
+}
+
+static void send_on(struct quoit_team_state *team, const struct broadcast *broadcast,
+                    const struct quoit_team_message *message)
+{
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+        if (broadcast->spread.sends[travel])
+            quoit_team_stream(team, message, travel);
+}
+
+static void broadcast_small(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    if (team->open_count == QUOIT_SLOT_COUNT - 1)
+        quoit_coll_sync(team, team->call); /* see team.h on slots */
+    team->open_count++;
+    uint64_t offset = team->space.slots + team->slot_turn++ % QUOIT_SLOT_COUNT * team->space.slot_bytes;
+    char *slot = team->leader_area + offset;
+    struct quoit_team_message message = {.offset = offset, .source = slot, .bytes = broadcast->bytes};
+    bool speaks = team->is_leader && team->host_count > 1;
+
+    if (broadcast->is_root) {
+        quoit_assert(broadcast->source);
+        memcpy(slot, broadcast->source, broadcast->bytes);
+        if (speaks)
+            send_on(team, broadcast, &message);
+        publish(team);
+    } else if (speaks && broadcast->spread.does_receive) {
+        quoit_team_stream_wait(team, broadcast->spread.receive);
+        send_on(team, broadcast, &message);
+        publish(team);
+    } else {
+        await_published(team);
+        if (speaks)
+            send_on(team, broadcast, &message);
+    }
+    if (broadcast->has_own_copy)
+        memcpy(quoit_coll_address(team->fabric, broadcast->offset_dest), slot, broadcast->bytes);
+}
+
+/* The leader's part of a large one: takes the chunks that come, and passes on. */
+static void relay(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    const char *from = broadcast->source ? broadcast->source : quoit_coll_address(team->fabric, broadcast->offset_dest);
+    for (size_t at = 0; at < broadcast->bytes; at += CHUNK_BYTES) {
+        size_t left = broadcast->bytes - at;
+        struct quoit_team_message message = {.offset = broadcast->offset_dest + at,
+                                             .source = from + at,
+                                             .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
+        if (broadcast->spread.does_receive)
+            quoit_team_stream_wait(team, broadcast->spread.receive);
+        send_on(team, broadcast, &message);
+    }
+}
+
+static void broadcast_large(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    char *dest = quoit_coll_address(team->fabric, broadcast->offset_dest);
+    const char *from = broadcast->source ? broadcast->source : team->leader_area + broadcast->offset_dest;
+    if (broadcast->is_root)
+        publish(team);
+    if (team->is_leader && team->host_count > 1) {
+        /* The neighbours' leaders are inside, so their dests may be written. */
+        static const struct quoit_team_message nothing;
+        const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
+        quoit_team_round(team, ready);
+        if (!broadcast->spread.does_receive)
+            await_published(team);
+        relay(team, broadcast);
+        if (broadcast->spread.does_receive)
+            publish(team);
+    }
+    await_published(team);
+    if (broadcast->has_own_copy && dest != from)
+        memmove(dest, from, broadcast->bytes);
+    quoit_team_phase(team, NULL, NULL); /* nobody reads the root's source or the leader's dest any more */
+}
+
+void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+                          uint32_t root, bool has_root_copy, const char *call)
+{
+    if (bytes == 0)
+        return;
+    quoit_assert(root < team->shape.size);
+    team->call = call;
+    team->publish_count++;
+    const struct quoit_team_host *own = &team->hosts[team->host];
+    uint32_t root_host = 0;
+    while (root - team->hosts[root_host].first_rank >= team->hosts[root_host].member_count)
+        root_host++;
+    struct broadcast broadcast = {
+        .offset_dest = offset_dest,
+        .bytes = bytes,
+        .is_root = root == team->rank,
+        .has_own_copy = root != team->rank || has_root_copy,
+        .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
+    };
+    if (root_host == team->host)
+        broadcast.source = quoit_team_area(team, root - own->first_rank) + offset_source;
+    if (bytes <= team->space.slot_bytes)
+        broadcast_small(team, &broadcast);
+    else
+        broadcast_large(team, &broadcast);
+}

@@ -1,0 +1,751 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: every collective gives what its sentence in coll.h says, byte for byte, for all kinds of teams, one after
+ * another without a barrier between, and touches buffers of a member only between its entry and its return. Method:
+ * hosts and PEs in one process (a node thread a host, a thread a PE). All PEs draw the same random sequence of
+ * operations, teams, sizes and roots from one seed; contents are functions of (operation, member, position), so each PE
+ * computes what it must get by itself. Each PE fills its dest and a margin around it, delays at random, finds it
+ * unchanged before it enters, compares all of it afterwards, and overwrites its source at once. Teams come and go on
+ * the same pieces. QUOIT_SEED replays a failure. */
+#include "base/prng.h"
+#include "coll/coll.h"
+#include "env/clock.h"
+#include "node/node.h"
+#include "port/emulated/emulated.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HOSTS_MAX    16
+#define PES_MAX      16
+#define SIZE_MAX_LOG 20
+#define SIDE_BYTES   (3u << 20) /* source and dest of a PE: one of these each */
+#define MARGIN       64u
+#define HEAP_BYTES   (2 * SIDE_BYTES + 4096)
+
+struct world;
+
+struct host {
+    struct world *world;
+    struct quoit_layout layout;
+    int memory_fd;
+    void *memory;
+    pthread_t thread;
+    struct quoit_emulated_config links[QUOIT_SIDE_COUNT];
+    enum quoit_status status;
+};
+
+struct world {
+    struct quoit_shape shape;
+    struct quoit_emulated_knobs knobs;
+    struct host hosts[HOSTS_MAX];
+    int link_fds[HOSTS_MAX];
+    pthread_barrier_t ready;   /* nodes and the test */
+    pthread_barrier_t settled; /* PEs */
+    uint64_t seed;
+    uint32_t step_count;
+    uint32_t size_log_max;
+    _Atomic uint32_t error_count;
+};
+
+struct pe {
+    struct world *world;
+    struct quoit_fabric *fabric;
+    uint32_t index;
+    pthread_t thread;
+    struct quoit_prng common;  /* the same on all PEs */
+    struct quoit_prng private; /* delays */
+    uint64_t step;
+    struct quoit_team_state *world_team;
+    uint64_t epoch;
+    struct quoit_team_state *team; /* in use */
+    struct quoit_team_shape shape;
+    uint32_t rank;
+    unsigned char *model; /* [SIDE_BYTES] */
+    unsigned char *block; /* [SIDE_BYTES] */
+};
+
+/* --- The world: as many hosts as wanted, in this process --- */
+
+static void node_is_ready(void *arg)
+{
+    struct world *world = arg;
+    pthread_barrier_wait(&world->ready);
+}
+
+static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
+{
+    for (int side = 0; side < QUOIT_SIDE_COUNT && host->layout.shape.host_count > 1; side++)
+        ports[side] = (struct quoit_port_config){
+            .driver = &quoit_port_emulated,
+            .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
+            .driver_config = &host->links[side],
+        };
+}
+
+static void *run_node(void *arg)
+{
+    struct host *host = arg;
+    struct quoit_node_config config = {
+        .layout = &host->layout,
+        .memory = host->memory,
+        .policy = quoit_wait_policy_for(100, 2),
+        .link_timeout_ns = 20000000000u,
+        .on_ready = node_is_ready,
+        .on_ready_arg = host->world,
+    };
+    set_ports(host, config.ports);
+    host->status = quoit_node_run(&config);
+    return NULL;
+}
+
+static void make_host(struct world *world, uint32_t index)
+{
+    struct host *host = &world->hosts[index];
+    host->world = world;
+    assert_int_equal(quoit_layout_make(&world->shape, index, &host->layout), QUOIT_OK);
+    host->memory_fd = memfd_create("host", 0);
+    assert_int_equal(ftruncate(host->memory_fd, (off_t)host->layout.total_bytes), 0);
+    host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+    assert_ptr_not_equal(host->memory, MAP_FAILED);
+    world->link_fds[index] = memfd_create("link", 0); /* to the right */
+    assert_int_equal(ftruncate(world->link_fds[index], QUOIT_EMULATED_LINK_BYTES), 0);
+}
+
+static struct quoit_emulated_config link_between(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
+{
+    return (struct quoit_emulated_config){.link_fd = world->link_fds[link],
+                                          .peer_memory_fd = world->hosts[peer].memory_fd,
+                                          .side = side,
+                                          .knobs = world->knobs};
+}
+
+static void start_world(struct world *world)
+{
+    uint32_t host_count = world->shape.host_count;
+    pthread_barrier_init(&world->ready, NULL, host_count + 1);
+    pthread_barrier_init(&world->settled, NULL, world->shape.pe_count);
+    for (uint32_t i = 0; i < host_count; i++)
+        make_host(world, i);
+    if (host_count == 1)
+        return;
+    for (uint32_t i = 0; i < host_count; i++) {
+        uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;
+        world->hosts[i].links[QUOIT_RIGHT] = link_between(world, i, right, 0);
+        world->hosts[i].links[QUOIT_LEFT] = link_between(world, left, left, 1);
+    }
+    for (uint32_t i = 0; i < host_count; i++)
+        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_node, &world->hosts[i]), 0);
+    pthread_barrier_wait(&world->ready);
+}
+
+static void stop_world(struct world *world)
+{
+    for (uint32_t i = 0; i < world->shape.host_count && world->shape.host_count > 1; i++)
+        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
+    for (uint32_t i = 0; i < world->shape.host_count; i++) {
+        if (world->shape.host_count > 1)
+            pthread_join(world->hosts[i].thread, NULL);
+        assert_int_equal(world->hosts[i].status, QUOIT_OK);
+        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
+        close(world->hosts[i].memory_fd);
+        close(world->link_fds[i]);
+    }
+    pthread_barrier_destroy(&world->ready);
+    pthread_barrier_destroy(&world->settled);
+}
+
+/* --- Contents --- */
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* What member `rank` has in its source at the current step. */
+static void fill_source(const struct pe *pe, uint32_t rank, unsigned char *to, size_t bytes)
+{
+    uint64_t key = mix(pe->world->seed * 1000003 + pe->step) + rank * 0x9e3779b97f4a7c15u;
+    size_t at = 0;
+    for (; at + 8 <= bytes; at += 8) {
+        uint64_t word = mix(key + at);
+        memcpy(to + at, &word, 8);
+    }
+    for (; at < bytes; at++)
+        to[at] = (unsigned char)mix(key + at);
+}
+
+/* As doubles that hold small whole numbers: their sums are exact in any order. */
+static void make_whole(unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word;
+        memcpy(&word, bytes + 8 * i, 8);
+        double number = (double)(word % 100000);
+        memcpy(bytes + 8 * i, &number, 8);
+    }
+}
+
+static void delay(struct pe *pe)
+{
+    switch (quoit_prng_choose(&pe->private, 40)) {
+    case 0:
+        quoit_clock_sleep_ns(1000 * quoit_prng_choose(&pe->private, 300));
+        break;
+    case 1:
+    case 2:
+        sched_yield();
+        break;
+    default:
+        break;
+    }
+}
+
+static void note_error(const struct pe *pe, const char *what, size_t at)
+{
+    if (atomic_fetch_add(&pe->world->error_count, 1) < 8)
+        fprintf(stderr, "PE %u of %u on %u hosts, step %llu, team %u:%u:%u: %s at byte %zu (QUOIT_SEED=%llu)\n",
+                pe->index, pe->world->shape.pe_count, pe->world->shape.host_count, (unsigned long long)pe->step,
+                pe->shape.start, pe->shape.stride, pe->shape.size, what, at, (unsigned long long)pe->world->seed);
+}
+
+/* --- One operation: buffers, and how they are checked --- */
+
+struct buffers {
+    uint64_t offset_source;
+    uint64_t offset_dest;
+    unsigned char *source;
+    unsigned char *dest;
+    size_t source_bytes;
+    size_t dest_bytes;
+};
+
+static unsigned char canary(size_t at)
+{
+    return (unsigned char)(0xa5 + at * 7);
+}
+
+/* Random places; the source is filled by the caller, the dest and its margins here. */
+static struct buffers place(struct pe *pe, size_t source_bytes, size_t dest_bytes, size_t align)
+{
+    uint64_t heap = pe->fabric->layout.area_heap;
+    struct buffers buffers = {.source_bytes = source_bytes, .dest_bytes = dest_bytes};
+    size_t room_source = SIDE_BYTES - source_bytes - 2 * MARGIN, room_dest = SIDE_BYTES - dest_bytes - 2 * MARGIN;
+    if (room_source > 8192)
+        room_source = 8192;
+    if (room_dest > 8192)
+        room_dest = 8192;
+    buffers.offset_source = heap + MARGIN + quoit_prng_choose(&pe->common, room_source) / align * align;
+    buffers.offset_dest = heap + SIDE_BYTES + MARGIN + quoit_prng_choose(&pe->common, room_dest) / align * align;
+    buffers.source = quoit_coll_address(pe->fabric, buffers.offset_source);
+    buffers.dest = quoit_coll_address(pe->fabric, buffers.offset_dest);
+    for (size_t i = 0; i < dest_bytes + 2 * MARGIN; i++)
+        buffers.dest[i - MARGIN] = canary(i);
+    return buffers;
+}
+
+static void check_canaries(const struct pe *pe, const struct buffers *buffers, size_t from, size_t to, const char *what)
+{
+    for (size_t i = from; i < to; i++)
+        if (buffers->dest[i - MARGIN] != canary(i)) {
+            note_error(pe, what, i);
+            return;
+        }
+}
+
+static void enter(struct pe *pe, const struct buffers *buffers)
+{
+    delay(pe);
+    if (buffers->dest != buffers->source)
+        check_canaries(pe, buffers, 0, buffers->dest_bytes + 2 * MARGIN, "dest changed before entry");
+}
+
+/* dest must equal the model, and nothing around it may have changed. */
+static void leave(struct pe *pe, const struct buffers *buffers, const char *what)
+{
+    memset(buffers->source, 0x3c, buffers->dest == buffers->source ? 0 : buffers->source_bytes);
+    delay(pe);
+    for (size_t i = 0; i < buffers->dest_bytes; i++)
+        if (buffers->dest[i] != pe->model[i]) {
+            note_error(pe, what, i);
+            break;
+        }
+    if (buffers->dest == buffers->source)
+        return;
+    check_canaries(pe, buffers, 0, MARGIN, what);
+    check_canaries(pe, buffers, MARGIN + buffers->dest_bytes, buffers->dest_bytes + 2 * MARGIN, what);
+}
+
+static size_t draw_bytes(struct pe *pe, size_t limit)
+{
+    size_t most = (size_t)1 << quoit_prng_choose(&pe->common, pe->world->size_log_max + 1);
+    if (most > limit)
+        most = limit;
+    return quoit_prng_choose(&pe->common, most + 1);
+}
+
+/* --- The operations --- */
+
+static void broadcast(struct pe *pe, size_t bytes, uint32_t root)
+{
+    bool has_root_copy = quoit_prng_choose(&pe->common, 2);
+    struct buffers buffers = place(pe, bytes, bytes, 1);
+    fill_source(pe, root, pe->model, bytes);
+    if (pe->rank == root)
+        memcpy(buffers.source, pe->model, bytes);
+    else
+        memset(buffers.source, 0x11, bytes);
+    if (pe->rank == root && !has_root_copy)
+        memcpy(pe->model, buffers.dest, bytes);
+    enter(pe, &buffers);
+    quoit_coll_broadcast(pe->team, buffers.offset_dest, buffers.offset_source, bytes, root, has_root_copy, "broadcast");
+    leave(pe, &buffers, "broadcast");
+}
+
+static void step_broadcast(struct pe *pe)
+{
+    size_t bytes = draw_bytes(pe, 1u << SIZE_MAX_LOG);
+    broadcast(pe, bytes, (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size));
+}
+
+/* A root that does not wait runs ahead of a member that sleeps, until the slots are used up. */
+static void step_broadcasts_in_a_row(struct pe *pe)
+{
+    uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
+    uint32_t sleeper = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
+    for (uint32_t i = 0; i < 25; i++) {
+        if (pe->rank == sleeper && i % 5 == 0)
+            quoit_clock_sleep_ns(200000);
+        pe->step++;
+        broadcast(pe, 1 + quoit_prng_choose(&pe->common, 64), root);
+    }
+}
+
+static void step_collect(struct pe *pe)
+{
+    bool is_equal = quoit_prng_choose(&pe->common, 2);
+    size_t limit = (1u << SIZE_MAX_LOG) / pe->shape.size;
+    size_t bytes = draw_bytes(pe, limit), own_bytes = 0, total = 0;
+    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+        size_t count = is_equal ? bytes : quoit_prng_choose(&pe->common, bytes + 1);
+        fill_source(pe, rank, pe->model + total, count);
+        if (rank == pe->rank)
+            own_bytes = count;
+        total += count;
+    }
+    struct buffers buffers = place(pe, limit, total, 1);
+    buffers.source_bytes = own_bytes;
+    fill_source(pe, pe->rank, buffers.source, own_bytes);
+    enter(pe, &buffers);
+    quoit_coll_collect(pe->team, buffers.offset_dest, buffers.offset_source, own_bytes, is_equal, "collect");
+    leave(pe, &buffers, is_equal ? "fcollect" : "collect");
+}
+
+static void step_alltoall(struct pe *pe)
+{
+    size_t bytes = draw_bytes(pe, (1u << SIZE_MAX_LOG) / pe->shape.size);
+    size_t all = bytes * pe->shape.size;
+    struct buffers buffers = place(pe, all, all, 1);
+    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+        fill_source(pe, rank, pe->block, all);
+        memcpy(pe->model + rank * bytes, pe->block + pe->rank * bytes, bytes);
+        if (rank == pe->rank)
+            memcpy(buffers.source, pe->block, all);
+    }
+    enter(pe, &buffers);
+    quoit_coll_alltoall(pe->team, buffers.offset_dest, buffers.offset_source, bytes, "alltoall");
+    leave(pe, &buffers, "alltoall");
+}
+
+static void step_alltoalls(struct pe *pe)
+{
+    struct quoit_alltoalls blocks = {.element_bytes = 1u << quoit_prng_choose(&pe->common, 5),
+                                     .dest_stride = 1 + (ptrdiff_t)quoit_prng_choose(&pe->common, 3),
+                                     .source_stride = 1 + (ptrdiff_t)quoit_prng_choose(&pe->common, 3)};
+    size_t element_bytes = blocks.element_bytes, all = 0;
+    blocks.count = draw_bytes(pe, 20000 / pe->shape.size) / element_bytes;
+    all = blocks.count * pe->shape.size;
+    struct buffers buffers = place(pe, all * element_bytes * (size_t)blocks.source_stride,
+                                   all * element_bytes * (size_t)blocks.dest_stride, 1);
+    memcpy(pe->model, buffers.dest, buffers.dest_bytes);
+    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+        fill_source(pe, rank, pe->block, buffers.source_bytes);
+        for (size_t i = 0; i < blocks.count; i++)
+            memcpy(pe->model + (rank * blocks.count + i) * (size_t)blocks.dest_stride * element_bytes,
+                   pe->block + (pe->rank * blocks.count + i) * (size_t)blocks.source_stride * element_bytes,
+                   element_bytes);
+    }
+    fill_source(pe, pe->rank, buffers.source, buffers.source_bytes);
+    blocks.offset_dest = buffers.offset_dest;
+    blocks.offset_source = buffers.offset_source;
+    enter(pe, &buffers);
+    quoit_coll_alltoalls(pe->team, &blocks, "alltoalls");
+    leave(pe, &buffers, "alltoalls");
+}
+
+static void add_bytes(void *into, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((uint8_t *)into)[i] += ((const uint8_t *)from)[i];
+}
+
+static void add_words(void *into, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((uint64_t *)into)[i] += ((const uint64_t *)from)[i];
+}
+
+static void add_doubles(void *into, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((double *)into)[i] += ((const double *)from)[i];
+}
+
+static void add_quads(void *into, const void *from, size_t count)
+{
+    add_words(into, from, 4 * count);
+}
+
+/* Takes the later one: a combination whose order can be seen, for scans. */
+static void join_words(void *into, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((uint64_t *)into)[i] = ((uint64_t *)into)[i] * 3 + ((const uint64_t *)from)[i] % 1000;
+}
+
+struct kind {
+    quoit_combine *combine;
+    size_t element_bytes;
+};
+
+static struct kind draw_kind(struct pe *pe)
+{
+    static const struct kind kinds[] = {{add_bytes, 1}, {add_words, 8}, {add_doubles, 8}, {add_quads, 32}};
+    return kinds[quoit_prng_choose(&pe->common, 4)];
+}
+
+/* Sources, filled and, for doubles, made so that order does not matter. */
+static void fill_numbers(const struct pe *pe, const struct kind *kind, uint32_t rank, unsigned char *to, size_t count)
+{
+    fill_source(pe, rank, to, count * kind->element_bytes);
+    if (kind->combine == add_doubles)
+        make_whole(to, count);
+}
+
+static struct buffers place_numbers(struct pe *pe, const struct kind *kind, size_t count)
+{
+    size_t bytes = count * kind->element_bytes;
+    bool is_in_place = quoit_prng_choose(&pe->common, 3) == 0;
+    struct buffers buffers = place(pe, bytes, bytes, 32);
+    if (is_in_place) {
+        buffers.offset_dest = buffers.offset_source;
+        buffers.dest = buffers.source;
+    }
+    fill_numbers(pe, kind, pe->rank, buffers.source, count);
+    return buffers;
+}
+
+static void step_reduce(struct pe *pe)
+{
+    struct kind kind = draw_kind(pe);
+    size_t count = draw_bytes(pe, 1u << SIZE_MAX_LOG) / kind.element_bytes;
+    struct buffers buffers = place_numbers(pe, &kind, count);
+    fill_numbers(pe, &kind, 0, pe->model, count);
+    for (uint32_t rank = 1; rank < pe->shape.size; rank++) {
+        fill_numbers(pe, &kind, rank, pe->block, count);
+        kind.combine(pe->model, pe->block, count);
+    }
+    enter(pe, &buffers);
+    quoit_coll_reduce(pe->team, buffers.offset_dest, buffers.offset_source, count, kind.element_bytes, kind.combine,
+                      "reduce");
+    leave(pe, &buffers, "reduce");
+}
+
+static void step_scan(struct pe *pe)
+{
+    struct kind kind = draw_kind(pe);
+    bool is_inclusive = quoit_prng_choose(&pe->common, 2);
+    size_t count = draw_bytes(pe, 1u << 17) / kind.element_bytes;
+    struct buffers buffers = place_numbers(pe, &kind, count);
+    memset(pe->model, 0, buffers.dest_bytes);
+    for (uint32_t rank = 0; rank < pe->rank + (is_inclusive ? 1 : 0); rank++) {
+        fill_numbers(pe, &kind, rank, pe->block, count);
+        kind.combine(pe->model, pe->block, count); /* zero is neutral */
+    }
+    enter(pe, &buffers);
+    quoit_coll_scan(pe->team, buffers.offset_dest, buffers.offset_source, count, kind.element_bytes, kind.combine,
+                    is_inclusive, "scan");
+    leave(pe, &buffers, is_inclusive ? "inclusive scan" : "exclusive scan");
+}
+
+/* On one host the order is that of the ranks. */
+static void step_order(struct pe *pe)
+{
+    size_t count = draw_bytes(pe, 1u << 17) / 8;
+    if (pe->world->shape.host_count > 1)
+        return;
+    struct buffers buffers = place(pe, 8 * count, 8 * count, 8);
+    fill_source(pe, pe->rank, buffers.source, 8 * count);
+    fill_source(pe, 0, pe->model, 8 * count);
+    for (uint32_t rank = 1; rank < pe->shape.size; rank++) {
+        fill_source(pe, rank, pe->block, 8 * count);
+        join_words(pe->model, pe->block, count);
+    }
+    enter(pe, &buffers);
+    quoit_coll_reduce(pe->team, buffers.offset_dest, buffers.offset_source, count, 8, join_words, "ordered reduce");
+    leave(pe, &buffers, "ordered reduce");
+}
+
+static void step_agree(struct pe *pe)
+{
+    uint64_t all = 0, largest = 0, own = 0;
+    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+        uint64_t value = quoit_prng_next(&pe->common) >> quoit_prng_choose(&pe->common, 64);
+        all |= value;
+        largest = value > largest ? value : largest;
+        own = rank == pe->rank ? value : own;
+    }
+    delay(pe);
+    if (quoit_coll_agree(pe->team, own, "agree") != all)
+        note_error(pe, "agree", 0);
+    if (quoit_coll_largest(pe->team, own, "largest") != largest)
+        note_error(pe, "largest", 0);
+}
+
+/* Before a sync each member puts the step's number where the member behind it looks after the sync: a word for the
+ * world and one for other teams, since the member behind may still be in another. */
+static void step_sync(struct pe *pe)
+{
+    uint64_t offset = pe->fabric->layout.area_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
+    uint32_t behind = pe->shape.start + (pe->rank + 1) % pe->shape.size * pe->shape.stride;
+    uint64_t *place_of_news = quoit_coll_address(pe->fabric, offset);
+    delay(pe);
+    quoit_fabric_put(pe->fabric, &pe->fabric->default_context, offset, &pe->step, 8, behind);
+    quoit_fabric_quiet(pe->fabric, &pe->fabric->default_context);
+    quoit_coll_sync(pe->team, "sync");
+    if (*(volatile uint64_t *)place_of_news != pe->step)
+        note_error(pe, "sync", 0);
+    quoit_coll_sync(pe->team, "sync");
+}
+
+static void step(struct pe *pe)
+{
+    static void (*const steps[])(struct pe *) = {
+        step_broadcast,
+        step_broadcast,
+        step_collect,
+        step_collect,
+        step_alltoall,
+        step_alltoalls,
+        step_broadcasts_in_a_row,
+        step_reduce,
+        step_reduce,
+        step_scan,
+        step_order,
+        step_agree,
+        step_sync,
+    };
+    pe->step++;
+    steps[quoit_prng_choose(&pe->common, sizeof steps / sizeof steps[0])](pe);
+}
+
+/* --- Teams --- */
+
+static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_team_shape shape, uint32_t rank)
+{
+    pe->team = team;
+    pe->shape = shape;
+    pe->rank = rank;
+}
+
+/* The PEs fall apart into teams: every stride-th PE, in ascending or descending order, on a piece that was in use
+ * before. Each team does some steps of its own; then the world comes together again. */
+static void run_split(struct pe *pe, const struct quoit_team_shape *world)
+{
+    uint32_t stride = 1 + (uint32_t)quoit_prng_choose(&pe->common, world->size);
+    uint32_t piece = 1 + (uint32_t)quoit_prng_choose(&pe->common, 2) * (QUOIT_TEAM_PIECES - 2);
+    uint32_t step_count = (uint32_t)quoit_prng_choose(&pe->common, 12);
+    bool is_descending = quoit_prng_choose(&pe->common, 4) == 0;
+    uint32_t first = pe->index % stride;
+    uint32_t size = (world->size - first + stride - 1) / stride;
+    struct quoit_team_shape shape = {.start = first, .stride = stride, .size = size};
+    uint32_t rank = pe->index / stride;
+    if (is_descending) {
+        shape.start = first + (size - 1) * stride;
+        shape.stride = 0u - stride;
+        rank = size - 1 - rank;
+    }
+    pe->epoch = quoit_coll_largest(pe->world_team, pe->epoch, "split") + 1;
+    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, (uint32_t)pe->epoch);
+    if (!team)
+        abort();
+    quoit_coll_sync(pe->world_team, "split");
+    use_team(pe, team, shape, rank);
+    struct quoit_prng saved = pe->common;
+    uint64_t step_before = pe->step;
+    pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* each team its own sequence */
+    for (uint32_t i = 0; i < step_count; i++)
+        step(pe);
+    pe->common = saved;
+    pe->step = step_before + 1000; /* the same again on all PEs */
+    quoit_coll_sync(team, "delete");
+    quoit_team_delete(team);
+    use_team(pe, pe->world_team, *world, pe->index);
+}
+
+static void *run_pe(void *arg)
+{
+    struct pe *pe = arg;
+    struct world *world = pe->world;
+    struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, pe->index)];
+    struct quoit_fabric_config config = {.layout = &host->layout,
+                                         .memory = host->memory,
+                                         .pe_self = pe->index,
+                                         .policy = quoit_wait_policy_for(world->shape.pe_count, 2)};
+    const struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = world->shape.pe_count};
+    set_ports(host, config.ports);
+    if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
+        abort();
+    pe->common.state = world->seed;
+    pe->private.state = world->seed * 1000 + pe->index;
+    pe->model = malloc(SIDE_BYTES);
+    pe->block = malloc(SIDE_BYTES);
+    pe->world_team = quoit_team_new(pe->fabric, &shape, 0, 0);
+    use_team(pe, pe->world_team, shape, pe->index);
+    for (uint32_t i = 0; i < world->step_count; i++) {
+        if (quoit_prng_choose(&pe->common, 25) == 0)
+            run_split(pe, &shape);
+        else
+            step(pe);
+        if (i % 16 == 0 && quoit_coll_agree(pe->team, world->error_count, "end") != 0)
+            break;
+    }
+    quoit_coll_sync(pe->world_team, "end");
+    quoit_team_delete(pe->world_team);
+    free(pe->model);
+    free(pe->block);
+    pthread_barrier_wait(&world->settled);
+    quoit_fabric_close(pe->fabric);
+    return NULL;
+}
+
+/* --- The tests --- */
+
+/* window_bytes of the memory windows; 0: all of the memory. */
+static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_bytes, uint32_t step_count,
+                      uint32_t size_log_max)
+{
+    const char *seed = getenv("QUOIT_SEED");
+    struct world *world = calloc(1, sizeof *world);
+    struct pe pes[PES_MAX];
+    world->shape = (struct quoit_shape){.host_count = host_count,
+                                        .pe_count = pe_count,
+                                        .lane_count = 1,
+                                        .slot_count = 4,
+                                        .chunk_bytes = 4096,
+                                        .data_bytes = 4096,
+                                        .heap_bytes = HEAP_BYTES};
+    world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
+    world->seed = seed ? strtoull(seed, NULL, 10) : 1;
+    world->step_count = step_count;
+    world->size_log_max = size_log_max;
+    start_world(world);
+    for (uint32_t i = 0; i < pe_count; i++) {
+        pes[i] = (struct pe){.world = world, .index = i};
+        assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
+    }
+    for (uint32_t i = 0; i < pe_count; i++)
+        pthread_join(pes[i].thread, NULL);
+    assert_int_equal(world->error_count, 0);
+    stop_world(world);
+    free(world);
+}
+
+static void test_one_host(void **state)
+{
+    (void)state;
+    for (uint32_t pe_count = 1; pe_count <= 12; pe_count++)
+        run_world(1, pe_count, 0, 300, 13);
+}
+
+static void test_one_host_large(void **state)
+{
+    (void)state;
+    for (uint32_t pe_count = 1; pe_count <= 6; pe_count++)
+        run_world(1, pe_count, 0, 40, SIZE_MAX_LOG);
+}
+
+static void test_rings(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 8; host_count++)
+        run_world(host_count, host_count, 0, 60, 14);
+}
+
+/* Every other host of the ring: too many, too far from one another, for an exchange with neighbours. */
+static void test_many_hosts(void **state)
+{
+    (void)state;
+    run_world(16, 16, 0, 40, 10);
+}
+
+static void test_rings_large(void **state)
+{
+    (void)state;
+    run_world(2, 2, 0, 30, SIZE_MAX_LOG);
+    run_world(5, 5, 0, 30, SIZE_MAX_LOG);
+}
+
+static void test_blocks_of_pes(void **state)
+{
+    (void)state;
+    run_world(2, 5, 0, 60, 14);
+    run_world(3, 9, 0, 60, 14);
+    run_world(5, 12, 0, 60, 14);
+}
+
+/* Windows that reach only a part of a host's memory: some data goes through the slots, some flags too. */
+static void test_small_windows(void **state)
+{
+    (void)state;
+    run_world(3, 7, 1u << 23, 60, 16);
+    run_world(4, 4, 1u << 21, 60, 16);
+}
+
+/* The thread sanitizer cannot follow what one host tells another: each end of a link maps the same memory at an address
+ * of its own. It is given one host. */
+#if defined(__SANITIZE_THREAD__)
+#define SEES_RINGS false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SEES_RINGS false
+#endif
+#endif
+#ifndef SEES_RINGS
+#define SEES_RINGS true
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest on_one_host[] = {
+        cmocka_unit_test(test_one_host),
+        cmocka_unit_test(test_one_host_large),
+    };
+    const struct CMUnitTest on_rings[] = {
+        cmocka_unit_test(test_rings),         cmocka_unit_test(test_many_hosts),    cmocka_unit_test(test_rings_large),
+        cmocka_unit_test(test_blocks_of_pes), cmocka_unit_test(test_small_windows),
+    };
+    int failed_count = cmocka_run_group_tests(on_one_host, NULL, NULL);
+    if (SEES_RINGS)
+        failed_count += cmocka_run_group_tests(on_rings, NULL, NULL);
+    return failed_count;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collect and fcollect. All members arrive and somebody finds out how much there is. Little: it is put together in the
+ * leader's workspace, there and then. Much: on one host everybody reads all sources; with several hosts members write
+ * into their leader's dest, leaders exchange what their hosts have, and members copy from their leader. */
+#include "coll/team.h"
+
+#include <string.h>
+
+struct collect {
+    uint64_t offset_dest;
+    uint64_t offset_source;
+    size_t bytes; /* of this member */
+    bool is_equal;
+};
+
+static uint64_t bytes_of_local(const struct quoit_team_state *team, const struct collect *collect, uint32_t local)
+{
+    return collect->is_equal ? collect->bytes : quoit_team_flags_of(team, local)->posted[0];
+}
+
+/* Where the bytes of member `local` begin among those of the group. */
+static uint64_t start_of_local(const struct quoit_team_state *team, const struct collect *collect, uint32_t local)
+{
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < local; i++)
+        start += bytes_of_local(team, collect, i);
+    return start;
+}
+
+static void copy_sources(const struct quoit_team_state *team, const struct collect *collect, char *to)
+{
+    for (uint32_t i = 0; i < team->local_count; i++) {
+        uint64_t bytes = bytes_of_local(team, collect, i);
+        memmove(to, quoit_team_area(team, i) + collect->offset_source, bytes);
+        to += bytes;
+    }
+}
+
+/* Fills in starts of all hosts. */
+static void find_starts(struct quoit_team_state *team, const struct collect *collect)
+{
+    uint64_t group_bytes = start_of_local(team, collect, team->local_count);
+    if (!collect->is_equal && team->host_count > 1)
+        quoit_team_exchange_partials(team, &group_bytes, sizeof group_bytes);
+    team->starts[0] = 0;
+    for (uint32_t host = 0; host < team->host_count; host++) {
+        uint64_t bytes = group_bytes;
+        if (collect->is_equal)
+            bytes = team->hosts[host].member_count * collect->bytes;
+        else if (team->host_count > 1)
+            memcpy(&bytes, team->partials + host * sizeof bytes, sizeof bytes);
+        team->starts[host + 1] = team->starts[host] + bytes;
+    }
+}
+
+/* All members of the group are inside. */
+static void begin(struct quoit_team_state *team, void *arg)
+{
+    const struct collect *collect = arg;
+    find_starts(team, collect);
+    uint64_t base = team->starts[team->host], total = team->starts[team->host_count];
+    team->flags->collect_base = base;
+    team->flags->collect_total = total;
+    if (total <= team->space.gather_bytes) {
+        copy_sources(team, collect, team->leader_area + quoit_team_gather(team) + base);
+        if (team->host_count > 1)
+            quoit_team_exchange(team, quoit_team_gather(team));
+    } else if (team->host_count > 1 && collect->is_equal) {
+        /* The neighbours' leaders are inside, so their dests may be written; else the sizes have told so. */
+        static const struct quoit_team_message nothing;
+        const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
+        quoit_team_round(team, ready);
+    }
+}
+
+static void exchange_dests(struct quoit_team_state *team, void *arg)
+{
+    const struct collect *collect = arg;
+    quoit_team_exchange(team, collect->offset_dest);
+}
+
+static void collect_large(struct quoit_team_state *team, struct collect *collect)
+{
+    char *dest = quoit_coll_address(team->fabric, collect->offset_dest);
+    if (team->host_count == 1) {
+        copy_sources(team, collect, dest);
+    } else {
+        char *leader_dest = team->leader_area + collect->offset_dest;
+        uint64_t start = team->flags->collect_base + start_of_local(team, collect, team->local);
+        memmove(leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source), collect->bytes);
+        quoit_team_phase(team, exchange_dests, collect);
+        if (dest != leader_dest)
+            memcpy(dest, leader_dest, team->flags->collect_total);
+    }
+    quoit_team_phase(team, NULL, NULL); /* nobody reads another's source or dest any more */
+}
+
+void quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+                        bool is_equal, const char *call)
+{
+    struct collect collect = {offset_dest, offset_source, bytes, is_equal};
+    if (is_equal && bytes == 0)
+        return;
+    team->call = call;
+    team->open_count = 0;
+    team->gather_turn++;
+    quoit_team_flags_of(team, team->local)->posted[0] = bytes;
+    quoit_team_phase(team, begin, &collect);
+    if (team->flags->collect_total <= team->space.gather_bytes)
+        memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_area + quoit_team_gather(team),
+               team->flags->collect_total);
+    else
+        collect_large(team, &collect);
+}

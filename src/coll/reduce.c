@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reductions and scans. Small reduction: one member of each host combines the sources of its group, in order of rank;
+ * the leaders exchange what they have, and each combines it in order of host. Large: each member combines a part of all
+ * sources of its host into the leader's dest; the leaders' dests are combined around the ring in chunks, both ways at
+ * once; members copy from their leader. What is computed once is copied to all, so all have the same bits. */
+#include "base/assert.h"
+#include "coll/team.h"
+
+#include <string.h>
+
+struct reduce {
+    uint64_t offset_dest;
+    uint64_t offset_source;
+    size_t count;
+    size_t element_bytes;
+    quoit_combine *combine;
+};
+
+/* Elements from..from+count of the sources of the first member_count members of the group, combined in order. */
+static void combine_group(const struct quoit_team_state *team, const struct reduce *reduce, void *into, size_t from,
+                          size_t count, uint32_t member_count)
+{
+    uint64_t offset = reduce->offset_source + from * reduce->element_bytes;
+    memcpy(into, quoit_team_area(team, 0) + offset, count * reduce->element_bytes);
+    for (uint32_t i = 1; i < member_count; i++)
+        reduce->combine(into, quoit_team_area(team, i) + offset, count);
+}
+
+/* The blocks of the first host_count hosts in team->partials, combined in order. */
+static void combine_partials(const struct quoit_team_state *team, const struct reduce *reduce, void *into, size_t count,
+                             uint32_t host_count)
+{
+    size_t bytes = count * reduce->element_bytes;
+    memcpy(into, team->partials, bytes);
+    for (uint32_t host = 1; host < host_count; host++)
+        reduce->combine(into, team->partials + host * bytes, count);
+}
+
+static void reduce_at_once(struct quoit_team_state *team, void *arg)
+{
+    const struct reduce *reduce = arg;
+    char *result = team->leader_area + quoit_team_gather(team);
+    combine_group(team, reduce, result, 0, reduce->count, team->local_count);
+    if (team->host_count == 1)
+        return;
+    quoit_team_exchange_partials(team, result, reduce->count * reduce->element_bytes);
+    combine_partials(team, reduce, result, reduce->count, team->host_count);
+}
+
+/* This member's part, block by block through a buffer of its own: in place, each element of all sources is read before
+ * the one of the leader's dest is written, and nobody else reads it. */
+static void combine_own_part(const struct quoit_team_state *team, const struct reduce *reduce)
+{
+    struct quoit_part part = quoit_schedule_part(reduce->count, team->local_count, team->local);
+    size_t most = QUOIT_SCRATCH_BYTES / reduce->element_bytes;
+    for (uint64_t at = part.start; at < part.start + part.count;) {
+        uint64_t left = part.start + part.count - at;
+        size_t count = left < most ? left : most;
+        combine_group(team, reduce, team->scratch, at, count, team->local_count);
+        memcpy(team->leader_area + reduce->offset_dest + at * reduce->element_bytes, team->scratch,
+               count * reduce->element_bytes);
+        at += count;
+    }
+}
+
+/* A run of elements that travels one way around the ring, cut into a chunk for each host. */
+struct travelling {
+    uint64_t offset; /* of its first element */
+    uint64_t count;
+};
+
+static struct quoit_team_message chunk_of(const struct quoit_team_state *team, const struct reduce *reduce,
+                                          const struct travelling *run, uint32_t chunk)
+{
+    struct quoit_part part = quoit_schedule_part(run->count, team->host_count, chunk);
+    uint64_t offset = run->offset + part.start * reduce->element_bytes;
+    return (struct quoit_team_message){.offset = offset,
+                                       .source = quoit_coll_address(team->fabric, offset),
+                                       .bytes = part.count * reduce->element_bytes};
+}
+
+/* Each leader's chunk comes into one half of the neighbour's inbound buffer; see team.h on rounds. */
+static void combine_rounds(struct quoit_team_state *team, const struct reduce *reduce,
+                           const struct travelling runs[QUOIT_TRAVEL_COUNT])
+{
+    for (uint32_t round = 0; round + 1 < team->host_count; round++) {
+        struct quoit_team_message messages[QUOIT_TRAVEL_COUNT];
+        uint64_t inbound = team->space.inbound + (uint64_t)(round % 2) * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
+        for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+            uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).send;
+            messages[travel] = chunk_of(team, reduce, &runs[travel], chunk);
+            messages[travel].offset = inbound + (uint32_t)travel * team->space.inbound_bytes;
+        }
+        quoit_team_round(team, (const struct quoit_team_message *[]){&messages[0], &messages[1]});
+        for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+            uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).receive;
+            struct quoit_team_message own = chunk_of(team, reduce, &runs[travel], chunk);
+            reduce->combine(quoit_coll_address(team->fabric, own.offset),
+                            quoit_coll_address(team->fabric, inbound + (uint32_t)travel * team->space.inbound_bytes),
+                            own.bytes / reduce->element_bytes);
+        }
+    }
+}
+
+/* Complete chunks go straight to their places: a neighbour passed on its own part of one before it can come. */
+static void gather_rounds(struct quoit_team_state *team, const struct reduce *reduce,
+                          const struct travelling runs[QUOIT_TRAVEL_COUNT])
+{
+    for (uint32_t round = 0; round + 1 < team->host_count; round++) {
+        struct quoit_team_message messages[QUOIT_TRAVEL_COUNT];
+        for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+            uint32_t chunk = quoit_schedule_gather(team->host_count, team->host, round, travel).send;
+            messages[travel] = chunk_of(team, reduce, &runs[travel], chunk);
+        }
+        quoit_team_round(team, (const struct quoit_team_message *[]){&messages[0], &messages[1]});
+    }
+}
+
+/* The leaders' dests, by pieces of which a chunk fits into an inbound buffer. */
+static void reduce_around(struct quoit_team_state *team, void *arg)
+{
+    const struct reduce *reduce = arg;
+    if (team->host_count == 1)
+        return;
+    uint64_t most = team->space.inbound_bytes / reduce->element_bytes * team->host_count * QUOIT_TRAVEL_COUNT;
+    for (uint64_t at = 0; at < reduce->count;) {
+        uint64_t count = reduce->count - at < most ? reduce->count - at : most;
+        struct travelling runs[QUOIT_TRAVEL_COUNT];
+        for (uint32_t travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+            struct quoit_part part = quoit_schedule_part(count, QUOIT_TRAVEL_COUNT, travel);
+            runs[travel] =
+                (struct travelling){reduce->offset_dest + (at + part.start) * reduce->element_bytes, part.count};
+        }
+        combine_rounds(team, reduce, runs);
+        gather_rounds(team, reduce, runs);
+        at += count;
+    }
+}
+
+static void reduce_large(struct quoit_team_state *team, struct reduce *reduce)
+{
+    char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
+    const char *leader_dest = team->leader_area + reduce->offset_dest;
+    size_t bytes = reduce->count * reduce->element_bytes;
+    if (team->local_count == 1) {
+        memmove(dest, quoit_coll_address(team->fabric, reduce->offset_source), bytes);
+    } else {
+        quoit_team_phase(team, NULL, NULL); /* all sources are there, and the leader's dest may be written */
+        combine_own_part(team, reduce);
+    }
+    quoit_team_phase(team, reduce_around, reduce);
+    if (dest != leader_dest)
+        memcpy(dest, leader_dest, bytes);
+    quoit_team_phase(team, NULL, NULL); /* nobody reads the leader's dest any more */
+}
+
+void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
+                       size_t element_bytes, quoit_combine *combine, const char *call)
+{
+    struct reduce reduce = {offset_dest, offset_source, count, element_bytes, combine};
+    size_t bytes = count * element_bytes;
+    quoit_assert(element_bytes >= 1);
+    quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
+    if (count == 0)
+        return;
+    team->call = call;
+    team->open_count = 0;
+    team->gather_turn++;
+    if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
+        reduce_large(team, &reduce);
+        return;
+    }
+    quoit_team_phase(team, reduce_at_once, &reduce);
+    memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_area + quoit_team_gather(team), bytes);
+}
+
+/* The combination of the hosts before the own one, of elements that begin at reduce->offset_source. */
+static void find_prefix(struct quoit_team_state *team, void *arg)
+{
+    const struct reduce *reduce = arg;
+    if (team->host_count == 1)
+        return;
+    combine_group(team, reduce, team->scratch, 0, reduce->count, team->local_count);
+    quoit_team_exchange_partials(team, team->scratch, reduce->count * reduce->element_bytes);
+    if (team->host > 0)
+        combine_partials(team, reduce, team->leader_area + quoit_team_gather(team), reduce->count, team->host);
+}
+
+static void scan_chunk(struct quoit_team_state *team, struct reduce *reduce, bool is_inclusive)
+{
+    uint32_t member_count = team->local + (is_inclusive ? 1 : 0);
+    size_t bytes = reduce->count * reduce->element_bytes;
+    team->gather_turn++;
+    quoit_team_phase(team, find_prefix, reduce);
+    if (team->host > 0)
+        memcpy(team->scratch, team->leader_area + quoit_team_gather(team), bytes);
+    else
+        memset(team->scratch, 0, bytes);
+    for (uint32_t i = 0; i < member_count; i++) {
+        const char *source = quoit_team_area(team, i) + reduce->offset_source;
+        if (i == 0 && team->host == 0)
+            memcpy(team->scratch, source, bytes);
+        else
+            reduce->combine(team->scratch, source, reduce->count);
+    }
+    quoit_team_phase(team, NULL, NULL); /* all sources are read, which may be dests */
+    memcpy(quoit_coll_address(team->fabric, reduce->offset_dest), team->scratch, bytes);
+}
+
+void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
+                     size_t element_bytes, quoit_combine *combine, bool is_inclusive, const char *call)
+{
+    size_t most = (team->host_count == 1 ? QUOIT_SCRATCH_BYTES : team->space.gather_bytes) / element_bytes;
+    quoit_assert(element_bytes >= 1);
+    quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
+    if (count == 0)
+        return;
+    team->call = call;
+    team->open_count = 0;
+    for (size_t at = 0; at < count; at += most) {
+        struct reduce chunk = {.offset_dest = offset_dest + at * element_bytes,
+                               .offset_source = offset_source + at * element_bytes,
+                               .count = count - at < most ? count - at : most,
+                               .element_bytes = element_bytes,
+                               .combine = combine};
+        scan_chunk(team, &chunk, is_inclusive);
+    }
+}

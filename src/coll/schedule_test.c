@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the schedules do what their names say for every number of hosts. Method: all host counts up to HOSTS_MAX and all
+ * roots are executed on sets of bits (which host's data, or news, has come where), round by round, all hosts at once;
+ * a host may only send what it has, and what it says it receives must be what its neighbour sends. */
+#include "coll/schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOSTS_MAX 24u
+
+static uint32_t all_of(uint32_t host_count)
+{
+    return (1u << host_count) - 1;
+}
+
+static void test_neighbours_are_mutual(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++)
+        for (uint32_t host = 0; host < count; host++) {
+            uint32_t next = quoit_schedule_neighbour(count, host, QUOIT_NEXT);
+            assert_int_equal(next, host + 1 == count ? 0 : host + 1);
+            assert_int_equal(quoit_schedule_neighbour(count, next, QUOIT_PREVIOUS), host);
+        }
+}
+
+/* Each host knows its block; news that came in one round can be told in the next. */
+static void test_exchange_reaches_all(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
+        uint32_t blocks[HOSTS_MAX], heard[HOSTS_MAX];
+        uint32_t message_count = 0;
+        for (uint32_t host = 0; host < count; host++)
+            blocks[host] = heard[host] = 1u << host;
+        for (uint32_t round = 0; round < quoit_schedule_exchange_rounds(count); round++) {
+            uint32_t blocks_before[HOSTS_MAX], heard_before[HOSTS_MAX];
+            memcpy(blocks_before, blocks, sizeof blocks);
+            memcpy(heard_before, heard, sizeof heard);
+            for (uint32_t host = 0; host < count; host++)
+                for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+                    if (!quoit_schedule_exchange_sends(count, round, travel))
+                        continue;
+                    uint32_t to = quoit_schedule_neighbour(count, host, travel);
+                    uint32_t send = quoit_schedule_exchange(count, host, round, travel).send;
+                    assert_int_equal(quoit_schedule_exchange(count, to, round, travel).receive, send);
+                    assert_true(blocks_before[host] & (1u << send));
+                    assert_false(blocks[to] & (1u << send)); /* no block comes twice */
+                    blocks[to] |= 1u << send;
+                    heard[to] |= heard_before[host];
+                    message_count++;
+                }
+        }
+        for (uint32_t host = 0; host < count; host++) {
+            assert_int_equal(blocks[host], all_of(count));
+            assert_int_equal(heard[host], all_of(count));
+        }
+        assert_int_equal(message_count, count * (count - 1));
+    }
+}
+
+/* chunks[host][c]: whose contributions chunk c on this host holds. */
+static void combine_and_gather(uint32_t count, enum quoit_travel travel)
+{
+    uint32_t chunks[HOSTS_MAX][HOSTS_MAX];
+    for (uint32_t host = 0; host < count; host++)
+        for (uint32_t chunk = 0; chunk < count; chunk++)
+            chunks[host][chunk] = 1u << host;
+    for (uint32_t round = 0; round + 1 < count; round++) {
+        uint32_t before[HOSTS_MAX][HOSTS_MAX];
+        memcpy(before, chunks, sizeof chunks);
+        for (uint32_t host = 0; host < count; host++) {
+            uint32_t to = quoit_schedule_neighbour(count, host, travel);
+            uint32_t chunk = quoit_schedule_combine(count, host, round, travel).send;
+            assert_int_equal(quoit_schedule_combine(count, to, round, travel).receive, chunk);
+            assert_int_equal(before[to][chunk] & before[host][chunk], 0); /* nothing is combined twice */
+            chunks[to][chunk] = before[to][chunk] | before[host][chunk];
+        }
+    }
+    for (uint32_t round = 0; round + 1 < count; round++) {
+        uint32_t before[HOSTS_MAX][HOSTS_MAX];
+        memcpy(before, chunks, sizeof chunks);
+        for (uint32_t host = 0; host < count; host++) {
+            uint32_t to = quoit_schedule_neighbour(count, host, travel);
+            uint32_t chunk = quoit_schedule_gather(count, host, round, travel).send;
+            assert_int_equal(quoit_schedule_gather(count, to, round, travel).receive, chunk);
+            assert_int_equal(before[host][chunk], all_of(count)); /* only complete chunks are passed on */
+            assert_int_not_equal(before[to][chunk], all_of(count));
+            chunks[to][chunk] = before[host][chunk];
+        }
+    }
+    for (uint32_t host = 0; host < count; host++)
+        for (uint32_t chunk = 0; chunk < count; chunk++)
+            assert_int_equal(chunks[host][chunk], all_of(count));
+}
+
+static void test_reduction_combines_each_once(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
+        combine_and_gather(count, QUOIT_NEXT);
+        combine_and_gather(count, QUOIT_PREVIOUS);
+    }
+}
+
+/* Follows what the root sends, each way; every host is reached once, from the side it says, over the fewest hops. */
+static void spread_from(uint32_t count, uint32_t root)
+{
+    uint32_t reached = 1u << root;
+    assert_false(quoit_schedule_spread(count, root, root).does_receive);
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+        uint32_t hops = 0;
+        for (uint32_t at = root; quoit_schedule_spread(count, at, root).sends[travel]; hops++) {
+            at = quoit_schedule_neighbour(count, at, travel);
+            struct quoit_spread spread = quoit_schedule_spread(count, at, root);
+            assert_false(reached & (1u << at));
+            assert_true(spread.does_receive);
+            assert_int_equal(spread.receive, travel);
+            assert_false(spread.sends[1 - travel]);
+            reached |= 1u << at;
+        }
+        assert_true(hops <= count / 2);
+    }
+    assert_int_equal(reached, all_of(count));
+}
+
+static void test_spread_reaches_each_once(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++)
+        for (uint32_t root = 0; root < count; root++)
+            spread_from(count, root);
+}
+
+static void test_dissemination_is_a_barrier(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
+        uint32_t heard[HOSTS_MAX];
+        for (uint32_t host = 0; host < count; host++)
+            heard[host] = 1u << host;
+        for (uint32_t round = 0; round < quoit_schedule_tell_rounds(count); round++) {
+            uint32_t before[HOSTS_MAX];
+            memcpy(before, heard, sizeof heard);
+            for (uint32_t host = 0; host < count; host++) {
+                uint32_t to = quoit_schedule_tell(count, host, round).send;
+                assert_int_equal(quoit_schedule_tell(count, to, round).receive, host);
+                heard[to] |= before[host];
+            }
+        }
+        for (uint32_t host = 0; host < count; host++)
+            assert_int_equal(heard[host], all_of(count));
+    }
+}
+
+static void test_parts_cover_all(void **state)
+{
+    (void)state;
+    for (uint64_t count = 0; count < 100; count++)
+        for (uint32_t parts = 1; parts <= HOSTS_MAX; parts++) {
+            uint64_t at = 0;
+            for (uint32_t i = 0; i < parts; i++) {
+                struct quoit_part part = quoit_schedule_part(count, parts, i);
+                assert_int_equal(part.start, at);
+                assert_in_range(part.count, count / parts, (count + parts - 1) / parts);
+                at += part.count;
+            }
+            assert_int_equal(at, count);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_neighbours_are_mutual),        cmocka_unit_test(test_exchange_reaches_all),
+        cmocka_unit_test(test_reduction_combines_each_once), cmocka_unit_test(test_spread_reaches_each_once),
+        cmocka_unit_test(test_dissemination_is_a_barrier),   cmocka_unit_test(test_parts_cover_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

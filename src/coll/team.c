@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll/team.h"
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FLAG_BYTES 2048u
+_Static_assert(sizeof(struct quoit_team_flags) <= FLAG_BYTES, "the flags have their place");
+_Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
+
+#define WORLD_BYTES (256u << 10)
+#define PIECE_BYTES (48u << 10)
+_Static_assert(WORLD_BYTES + (QUOIT_TEAM_PIECES - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES, "all pieces have room");
+
+/* With up to this many hosts an exchange has no more rounds than dissemination, even where its neighbours are far. */
+#define EXCHANGE_HOSTS_MAX 7
+
+static struct quoit_team_space space_of(uint32_t piece)
+{
+    struct quoit_team_space space = {
+        .start = 0, .slot_bytes = 4096, .gather_bytes = 8192, .table_bytes = 32768, .inbound_bytes = 32768};
+    uint32_t limit = WORLD_BYTES;
+    if (piece != 0) {
+        space = (struct quoit_team_space){.start = WORLD_BYTES + (uint64_t)(piece - 1) * PIECE_BYTES,
+                                          .slot_bytes = 1024,
+                                          .gather_bytes = 2048,
+                                          .table_bytes = 8192,
+                                          .inbound_bytes = 4096};
+        limit = PIECE_BYTES;
+    }
+    space.slots = space.start + FLAG_BYTES;
+    space.gather = space.slots + QUOIT_SLOT_COUNT * space.slot_bytes;
+    space.table = space.gather + 2 * space.gather_bytes;
+    space.inbound = space.table + 2 * space.table_bytes;
+    quoit_assert(space.inbound + space.inbound_bytes * 2 * QUOIT_TRAVEL_COUNT <= space.start + limit);
+    return space;
+}
+
+/* Fills in hosts (room for size) and the own place. Members of a host follow one another in rank. */
+static void group_members(struct quoit_team_state *team)
+{
+    const struct quoit_fabric *fabric = team->fabric;
+    uint32_t last_host = UINT32_MAX;
+    for (uint32_t rank = 0; rank < team->shape.size; rank++) {
+        uint32_t pe = quoit_team_pe_of(team, rank);
+        quoit_assert(pe < fabric->pe_count);
+        if (fabric->peers[pe].host != last_host) {
+            last_host = fabric->peers[pe].host;
+            team->hosts[team->host_count++] = (struct quoit_team_host){.first_rank = rank, .leader_pe = pe};
+        }
+        struct quoit_team_host *host = &team->hosts[team->host_count - 1];
+        host->member_count++;
+        if (pe < host->leader_pe)
+            host->leader_pe = pe; /* the window of a link reaches the first areas of a host */
+        if (pe == fabric->pe_self) {
+            team->rank = rank;
+            team->host = team->host_count - 1;
+        }
+    }
+}
+
+struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
+                                        uint32_t piece, uint32_t epoch)
+{
+    quoit_assert(piece < QUOIT_TEAM_PIECES);
+    quoit_assert(shape->size > 0);
+    struct quoit_team_state *team = calloc(1, sizeof *team);
+    if (!team)
+        return NULL;
+    team->fabric = fabric;
+    team->shape = *shape;
+    team->space = space_of(piece);
+    team->flag_base = (uint64_t)epoch << QUOIT_EPOCH_SHIFT;
+    quoit_context_init(&team->context, piece);
+    team->hosts = calloc(shape->size, sizeof *team->hosts);
+    team->starts = calloc((size_t)shape->size + 1, sizeof *team->starts);
+    team->scratch = aligned_alloc(64, QUOIT_SCRATCH_BYTES);
+    if (!team->hosts || !team->starts || !team->scratch)
+        goto delete_team;
+    team->host = UINT32_MAX;
+    group_members(team);
+    quoit_assert(team->host != UINT32_MAX); /* the own PE is a member */
+
+    const struct quoit_team_host *own = &team->hosts[team->host];
+    team->local_count = own->member_count;
+    team->local = team->rank - own->first_rank;
+    team->is_leader = own->leader_pe == fabric->pe_self;
+    if (team->is_leader && team->host_count > 1) {
+        team->partials = aligned_alloc(64, team->host_count * team->space.gather_bytes);
+        if (!team->partials)
+            goto delete_team;
+    }
+    team->is_exchange_best =
+        team->host_count == fabric->layout.shape.host_count || team->host_count <= EXCHANGE_HOSTS_MAX;
+    team->leader_area = fabric->peers[own->leader_pe].area;
+    team->flags = (struct quoit_team_flags *)(team->leader_area + team->space.start);
+    if (team->is_leader && epoch > 0)
+        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
+    return team;
+
+delete_team:
+    quoit_team_delete(team);
+    return NULL;
+}
+
+void quoit_team_delete(struct quoit_team_state *team)
+{
+    if (!team)
+        return;
+    quoit_fabric_quiet(team->fabric, &team->context); /* requests under way name the context */
+    free(team->hosts);
+    free(team->starts);
+    free(team->partials);
+    free(team->scratch);
+    free(team);
+}
+
+struct flag_wait {
+    const struct quoit_flag *flag;
+    uint64_t value;
+};
+
+static bool flag_has_come(void *arg)
+{
+    const struct flag_wait *wait = arg;
+    return atomic_load_explicit(&wait->flag->value, memory_order_acquire) >= wait->value;
+}
+
+void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *flag, uint64_t value)
+{
+    struct flag_wait wait = {flag, value};
+    if (!flag_has_come(&wait))
+        quoit_fabric_wait(team->fabric, flag_has_come, &wait, team->call);
+}
+
+void quoit_team_wake(struct quoit_team_state *team)
+{
+    const struct quoit_team_host *host = &team->hosts[team->host];
+    for (uint32_t i = 0; i < host->member_count; i++)
+        if (i != team->local)
+            quoit_park_wake(team->fabric->peers[quoit_team_pe_of(team, host->first_rank + i)].park);
+}
+
+/* One counter, so that the last to come knows it and need wake nobody in order to hand over: with more PEs than
+ * processors each switch costs more than all of the rest. */
+void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void *arg)
+{
+    if (team->local_count == 1) {
+        if (work)
+            work(team, arg);
+        return;
+    }
+    struct quoit_team_flags *flags = team->flags;
+    uint64_t phase = ++team->phase;
+    uint64_t complete = phase * team->local_count;
+    /* release: what this member wrote; acquire: what the others did. Pairs with itself and with the wait below. */
+    bool is_last = atomic_fetch_add_explicit(&flags->arrived.value, 1, memory_order_acq_rel) + 1 == complete;
+    bool does_work = work && team->host_count > 1 ? team->is_leader : is_last;
+    if (!does_work) {
+        if (is_last)
+            quoit_park_wake(team->fabric->peers[team->hosts[team->host].leader_pe].park);
+        quoit_team_wait(team, &flags->released, team->flag_base + phase);
+        return;
+    }
+    if (!is_last)
+        quoit_team_wait(team, &flags->arrived, complete);
+    if (work)
+        work(team, arg);
+    atomic_store_explicit(&flags->released.value, team->flag_base + phase, memory_order_release);
+    quoit_team_wake(team);
+}
+
+/* The fence: a message that lands directly must not overtake one to the same leader that goes through the nodes, since
+ * a flag's value says that all messages before it have come. */
+static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
+                    size_t flag_offset, uint64_t value)
+{
+    static const struct quoit_team_message nothing;
+    const struct quoit_team_message *what = message ? message : &nothing;
+    struct quoit_signal signal = {.offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
+    quoit_fabric_fence(team->fabric, &team->context);
+    quoit_fabric_put_signal(team->fabric, &team->context, what->offset, what->source, what->bytes, &signal,
+                            team->hosts[host].leader_pe, false);
+}
+
+void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_message *const messages[])
+{
+    uint64_t value = team->flag_base + ++team->round;
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+        if (messages[travel])
+            send_to(team, quoit_schedule_neighbour(team->host_count, team->host, travel), messages[travel],
+                    offsetof(struct quoit_team_flags, rounds[travel]), value);
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+        if (messages[travel])
+            quoit_team_wait(team, &team->flags->rounds[travel], value);
+}
+
+void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_message *message,
+                       enum quoit_travel travel)
+{
+    send_to(team, quoit_schedule_neighbour(team->host_count, team->host, travel), message,
+            offsetof(struct quoit_team_flags, stream[travel]), team->flag_base + ++team->sent_count[travel]);
+}
+
+void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel)
+{
+    quoit_team_wait(team, &team->flags->stream[travel], team->flag_base + ++team->come_count[travel]);
+}
+
+void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
+{
+    uint32_t round_count = quoit_schedule_exchange_rounds(team->host_count);
+    for (uint32_t round = 0; round < round_count; round++) {
+        struct quoit_team_message messages[QUOIT_TRAVEL_COUNT];
+        const struct quoit_team_message *sent[QUOIT_TRAVEL_COUNT] = {NULL, NULL};
+        for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
+            if (!quoit_schedule_exchange_sends(team->host_count, round, travel))
+                continue;
+            uint32_t block = quoit_schedule_exchange(team->host_count, team->host, round, travel).send;
+            uint64_t at = offset + team->starts[block];
+            messages[travel] = (struct quoit_team_message){.offset = at,
+                                                           .source = quoit_coll_address(team->fabric, at),
+                                                           .bytes = team->starts[block + 1] - team->starts[block]};
+            sent[travel] = &messages[travel];
+        }
+        quoit_team_round(team, sent);
+    }
+}
+
+void quoit_team_exchange_partials(struct quoit_team_state *team, const void *block, size_t bytes)
+{
+    size_t slice_bytes = quoit_team_slice_bytes(team);
+    quoit_assert(bytes <= team->space.gather_bytes);
+    quoit_assert(slice_bytes > 0);
+    for (size_t at = 0; at < bytes; at += slice_bytes) {
+        size_t slice = bytes - at < slice_bytes ? bytes - at : slice_bytes;
+        uint64_t offset = team->space.table + team->table_turn++ % 2 * team->space.table_bytes;
+        char *table = quoit_coll_address(team->fabric, offset);
+        for (uint32_t host = 0; host <= team->host_count; host++)
+            team->starts[host] = host * slice;
+        memcpy(table + team->host * slice, (const char *)block + at, slice);
+        quoit_team_exchange(team, offset);
+        for (uint32_t host = 0; host < team->host_count; host++)
+            memcpy(team->partials + host * bytes + at, table + host * slice, slice);
+    }
+}
+
+static void disseminate(struct quoit_team_state *team)
+{
+    uint64_t value = team->flag_base + ++team->tell_count;
+    uint32_t round_count = quoit_schedule_tell_rounds(team->host_count);
+    for (uint32_t round = 0; round < round_count; round++) {
+        uint32_t host = quoit_schedule_tell(team->host_count, team->host, round).send;
+        send_to(team, host, NULL, offsetof(struct quoit_team_flags, tell[round]), value);
+        quoit_team_wait(team, &team->flags->tell[round], value);
+    }
+}
+
+void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
+{
+    (void)unused;
+    if (team->host_count == 1)
+        return;
+    if (!team->is_exchange_best) {
+        disseminate(team);
+        return;
+    }
+    memset(team->starts, 0, (team->host_count + 1) * sizeof *team->starts);
+    quoit_team_exchange(team, 0);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "port/emulated/opening.h"
+
+#include <string.h>
+
+#define WORD_BYTES   8
+#define VECTOR_BYTES 16
+#define LINE_BYTES   64
+
+/* Not memcpy: its byte moves (`rep movsb`, from a few KB) tear aligned words when the source is not aligned as the
+ * destination is: 17000 torn of 4e8 read on an AMD EPYC with glibc 2.36. `rep movsq` stores words and is as fast; its
+ * start costs 12 ns, so shorter copies go by vectors. The sanitizers cannot see it, so they get the vectors too. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HAS_STRING_MOVE 1
+#endif
+#define STRING_MOVE_FROM_BYTES 2048
+
+typedef uint64_t vector __attribute__((vector_size(VECTOR_BYTES)));
+
+/* Stores of one write stay behind those of the writes before it. */
+static inline void order_stores(void)
+{
+#if defined(__x86_64__)
+    __asm__ __volatile__("" ::: "memory"); /* the processor keeps stores in order */
+#else
+    atomic_thread_fence(memory_order_release);
+#endif
+}
+
+static inline size_t bytes_to_boundary(const char *address, size_t boundary_bytes, size_t bytes)
+{
+    size_t gap = (size_t)(-(uintptr_t)address & (boundary_bytes - 1));
+    return gap < bytes ? gap : bytes;
+}
+
+static inline void store_bytes(char *to, const char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        ((volatile char *)to)[i] = from[i];
+}
+
+static inline void store_words(char *to, const char *from, size_t bytes)
+{
+    size_t head = bytes_to_boundary(to, WORD_BYTES, bytes);
+    store_bytes(to, from, head);
+    size_t done = head;
+    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
+        uint64_t word;
+        memcpy(&word, from + done, sizeof word);
+        *(volatile uint64_t *)(void *)(to + done) = word;
+    }
+    store_bytes(to + done, from + done, bytes - done);
+}
+
+/* An aligned vector's two words are stored whole. */
+static inline void store_vectors(char *to, const char *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += VECTOR_BYTES) {
+        vector both;
+        memcpy(&both, from + done, sizeof both);
+        *(volatile vector *)(void *)(to + done) = both;
+    }
+}
+
+static inline void store_long(char *to, const char *from, size_t bytes)
+{
+#if defined(HAS_STRING_MOVE)
+    if (bytes >= STRING_MOVE_FROM_BYTES) {
+        size_t word_count = bytes / WORD_BYTES;
+        __asm__ __volatile__("rep movsq" : "+D"(to), "+S"(from), "+c"(word_count) : : "memory");
+        return;
+    }
+#endif
+    store_vectors(to, from, bytes);
+}
+
+void quoit_emulated_words_out(char *to, const char *from, size_t bytes)
+{
+    order_stores();
+    if (bytes < 2 * LINE_BYTES) {
+        store_words(to, from, bytes);
+        return;
+    }
+    size_t head = bytes_to_boundary(to, LINE_BYTES, bytes);
+    size_t lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
+    store_words(to, from, head);
+    store_long(to + head, from + head, lines);
+    store_words(to + head + lines, from + head + lines, bytes - head - lines);
+}
+
+void quoit_emulated_words_in(char *to, const char *from, size_t bytes)
+{
+    size_t done = bytes_to_boundary(from, WORD_BYTES, bytes);
+    store_bytes(to, from, done);
+    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
+        uint64_t word = *(const volatile uint64_t *)(const void *)(from + done);
+        memcpy(to + done, &word, sizeof word);
+    }
+    store_bytes(to + done, from + done, bytes - done);
+}

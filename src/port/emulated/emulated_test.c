@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the knobs of the emulated link and what only it can do: torn writes, a cut cable, bad files. Method: times are
+ * checked from below only, so that a loaded machine cannot fail a test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "env/clock.h"
+#include "port/emulated/opening.h"
+#include "port/port_rig.h"
+
+#define WINDOW_AT    0x10000
+#define WINDOW_BYTES 0x40000
+#define MS           1000000u
+
+static int set_up(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    rig_make(rig, &rig_drivers[0]);
+    *state = rig;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    rig_destroy(*state);
+    free(*state);
+    return 0;
+}
+
+static void connect_windows(struct rig *rig, struct quoit_port *ports[2])
+{
+    rig_connect(rig, ports);
+    for (uint32_t side = 0; side < 2; side++)
+        assert_int_equal(quoit_port_set_translation(ports[side], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES),
+                         QUOIT_OK);
+}
+
+static uint8_t *window_of(struct rig *rig, uint32_t host)
+{
+    return rig->memory[host] + WINDOW_AT;
+}
+
+static void test_config_is_checked(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_emulated_config end = {.link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1], .side = 0};
+    struct quoit_port_config config = {
+        .driver = &quoit_port_emulated, .memory = {rig->memory[0], RIG_MEMORY_BYTES}, .driver_config = NULL};
+    struct quoit_port *port;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    config.driver_config = &end;
+    end.side = 2;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    end.side = 0;
+    end.knobs.window_bytes[0] = 3000;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    end.knobs.window_bytes[0] = 1 << 16;
+    end.knobs.translation_align = 48;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    end.knobs.translation_align = 1 << 16;
+    end.knobs.dma_channel_count = QUOIT_DMA_CHANNEL_COUNT + 1;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    end.knobs.dma_channel_count = 1;
+    end.link_fd = -1;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_SYSTEM);
+    end.link_fd = rig_memfd(100);
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_SYSTEM);
+    close(end.link_fd);
+    end.link_fd = rig->link_fd;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_OK);
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    assert_int_equal(limits.window_bytes[0], 1 << 16);
+    assert_int_equal(limits.translation_align, 1 << 16);
+    assert_int_equal(limits.dma_channel_count, 1);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 4096, 4096), QUOIT_INVALID);
+    quoit_port_close(port);
+}
+
+/* A peer whose registers promise more memory than it has gets nothing, and nobody crashes. */
+static void test_peer_memory_is_not_believed(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    assert_int_equal(ftruncate(rig->memory_fd[1], WINDOW_AT), 0);
+    struct quoit_port *late = rig->driver->open(rig, 0);
+    uint64_t word = 5, ones = UINT64_MAX;
+    assert_int_equal(quoit_port_write64(late, QUOIT_WINDOW_MEMORY, 0, word), QUOIT_OK);
+    assert_int_equal(quoit_port_write(late, QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_OK);
+    assert_int_equal(quoit_port_read(late, QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_OK);
+    assert_int_equal(word, ones);
+    quoit_port_close(late);
+    rig_disconnect(ports);
+}
+
+static void test_cable_is_cut_and_mended(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint32_t epoch = quoit_port_link_epoch(ports[0]);
+    quoit_emulated_link_cut(ports[0]);
+    quoit_emulated_link_cut(ports[1]);
+    assert_false(quoit_port_link_is_up(ports[1]));
+    quoit_port_link_disable(ports[0]);
+    quoit_port_link_enable(ports[0]);
+    assert_false(quoit_port_link_is_up(ports[0])); /* wishes do not mend a cable */
+    assert_int_equal(quoit_port_link_epoch(ports[0]), epoch);
+    quoit_emulated_link_mend(ports[1]);
+    assert_true(quoit_port_link_is_up(ports[0]));
+    assert_int_equal(quoit_port_link_epoch(ports[1]), epoch + 1);
+    rig_disconnect(ports);
+}
+
+/* The first write that meets the cut arrives as a beginning of whole aligned words; the next one not at all. */
+static void test_writes_are_torn_in_whole_words(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t seed = rig_seed(), partial_count = 0;
+    struct quoit_prng prng = {.state = seed};
+    rig->knobs.torn_write_seed = (uint32_t)seed | 1;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint8_t source[512], *target = window_of(rig, 1);
+    memset(source, 0x77, sizeof source);
+    for (uint32_t round = 0; round < 300; round++) {
+        uint64_t bytes = 1 + quoit_prng_choose(&prng, sizeof source), offset = quoit_prng_choose(&prng, 64);
+        assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, 0), QUOIT_OK);
+        memset(target, 0, 1024);
+        quoit_emulated_link_cut(ports[1]);
+        assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, offset, source, bytes), QUOIT_LINK_DOWN);
+        uint64_t end = offset;
+        while (end < 1024 && target[end] == 0x77)
+            end++;
+        assert_true(end <= offset + bytes);
+        assert_true(end == offset || end % 8 == 0);
+        for (uint64_t i = 0; i < 1024; i++)
+            assert_int_equal(target[i], i >= offset && i < end ? 0x77 : 0);
+        partial_count += end != offset && end != offset + bytes;
+        assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 600, source, 100), QUOIT_LINK_DOWN);
+        assert_int_equal(target[600], 0);
+        quoit_emulated_link_mend(ports[1]);
+        assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    }
+    assert_true(partial_count > 100);
+    rig_disconnect(ports);
+}
+
+/* Nothing lands in a range that the peer has set anew since the link went down. */
+static void test_torn_write_respects_a_new_translation(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.torn_write_seed = 3;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint8_t source[512];
+    memset(source, 0x77, sizeof source);
+    for (uint32_t round = 0; round < 50; round++) {
+        assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, 0), QUOIT_OK);
+        quoit_emulated_link_cut(ports[1]);
+        assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+        assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 0, source, sizeof source), QUOIT_LINK_DOWN);
+        for (uint64_t i = 0; i < sizeof source; i++)
+            assert_int_equal(window_of(rig, 1)[i], 0);
+        quoit_emulated_link_mend(ports[1]);
+    }
+    rig_disconnect(ports);
+}
+
+struct slow_write {
+    struct quoit_port *port;
+    const uint8_t *source;
+    size_t bytes;
+    enum quoit_status status;
+};
+
+static void *write_slowly(void *arg)
+{
+    struct slow_write *write = arg;
+    write->status = quoit_port_write(write->port, QUOIT_WINDOW_MEMORY, 0, write->source, write->bytes);
+    return NULL;
+}
+
+/* A long write is under way, at 1 MB/s, when the cable is cut: it says so, and a beginning of it has arrived. */
+static void test_cut_in_the_middle_of_a_write(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.rate_bytes_per_s = 1000000;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint8_t *source = malloc(WINDOW_BYTES);
+    memset(source, 0x66, WINDOW_BYTES);
+    struct slow_write write = {.port = ports[0], .source = source, .bytes = WINDOW_BYTES};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, write_slowly, &write), 0);
+    while (atomic_load((_Atomic uint8_t *)window_of(rig, 1)) == 0)
+        quoit_clock_sleep_ns(MS);
+    quoit_emulated_link_cut(ports[1]);
+    pthread_join(thread, NULL);
+    assert_int_equal(write.status, QUOIT_LINK_DOWN);
+    uint64_t end = 0;
+    while (end < WINDOW_BYTES && window_of(rig, 1)[end] == 0x66)
+        end++;
+    assert_true(end > 0);
+    assert_true(end < WINDOW_BYTES);
+    for (; end < WINDOW_BYTES; end++)
+        assert_int_equal(window_of(rig, 1)[end], 0);
+    rig_disconnect(ports);
+    free(source);
+}
+
+/* The same at full speed: a write returns QUOIT_LINK_DOWN though its beginning has arrived. Each write has its own
+ * value, so its first byte tells; cuts follow one another until one falls into a write. */
+struct fast_write {
+    struct quoit_port *port;
+    const _Atomic uint64_t *target;
+    _Atomic bool was_met;
+    _Atomic bool is_over;
+};
+
+static void *write_fast(void *arg)
+{
+    struct fast_write *write = arg;
+    uint64_t *source = calloc(1, WINDOW_BYTES);
+    for (uint64_t value = 1; !atomic_load(&write->is_over); value++) {
+        source[0] = value;
+        enum quoit_status status = quoit_port_write(write->port, QUOIT_WINDOW_MEMORY, 0, source, WINDOW_BYTES);
+        must(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
+        if (status == QUOIT_LINK_DOWN && atomic_load(write->target) == value)
+            atomic_store(&write->was_met, true);
+    }
+    free(source);
+    return NULL;
+}
+
+static void test_cut_in_the_middle_of_a_fast_write(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    struct fast_write write = {.port = ports[0], .target = (_Atomic uint64_t *)(void *)window_of(rig, 1)};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, write_fast, &write), 0);
+    uint64_t deadline_ns = quoit_clock_now_ns() + 20000 * (uint64_t)MS;
+    while (!atomic_load(&write.was_met) && quoit_clock_now_ns() < deadline_ns) {
+        quoit_clock_sleep_ns(MS / 5);
+        quoit_emulated_link_cut(ports[1]);
+        quoit_clock_sleep_ns(MS / 5);
+        quoit_emulated_link_mend(ports[1]);
+        assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    }
+    atomic_store(&write.is_over, true);
+    pthread_join(thread, NULL);
+    assert_true(atomic_load(&write.was_met));
+    rig_disconnect(ports);
+}
+
+/* Registers that belong together are read together: the translation moves, one thread takes it over and another one
+ * uses it; an offset never meets the bytes of another translation. */
+struct moving {
+    struct quoit_emulated_port *port;
+    struct quoit_port *peer;
+    _Atomic bool is_over;
+};
+
+static uint64_t bytes_for(uint64_t offset)
+{
+    return 4096 + offset / 64;
+}
+
+static void *move_translation(void *arg)
+{
+    struct moving *moving = arg;
+    for (uint64_t i = 0; !atomic_load(&moving->is_over); i++) {
+        uint64_t offset = i * 5 % 64 * 4096;
+        must(quoit_port_set_translation(moving->peer, QUOIT_WINDOW_MEMORY, offset, bytes_for(offset)) == QUOIT_OK);
+    }
+    return NULL;
+}
+
+static void *take_translation_over(void *arg)
+{
+    struct moving *moving = arg;
+    uint64_t word;
+    while (!atomic_load(&moving->is_over))
+        must(quoit_port_read(&moving->port->port, QUOIT_WINDOW_MEMORY, 0, &word, 8) == QUOIT_OK);
+    return NULL;
+}
+
+static void test_registers_are_read_whole(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, 0, bytes_for(0)), QUOIT_OK);
+    struct moving moving = {.port = quoit_emulated_port_of(ports[0]), .peer = ports[1]};
+    pthread_t threads[2];
+    assert_int_equal(pthread_create(&threads[0], NULL, move_translation, &moving), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, take_translation_over, &moving), 0);
+    const struct quoit_emulated_pair *pair = &moving.port->peer->window[QUOIT_WINDOW_MEMORY];
+    uint64_t deadline_ns = quoit_clock_now_ns() + 300 * MS, first, second;
+    while (quoit_clock_now_ns() < deadline_ns) {
+        uint64_t current = quoit_emulated_pair_get(pair, &first, &second);
+        must(second == bytes_for(first));
+        struct quoit_emulated_range range;
+        if (quoit_emulated_view_read(moving.port->window_view[QUOIT_WINDOW_MEMORY], current, &range))
+            must(range.second == bytes_for((uint64_t)(range.base - moving.port->peer_memory)));
+    }
+    atomic_store(&moving.is_over, true);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    rig_disconnect(ports);
+}
+
+/* A ringer killed after it set the bit and before it woke anybody: the next ring wakes in its stead. And a bit whose
+ * interrupt was delivered does not interrupt again until it was cleared. */
+static void test_ring_after_a_killed_ringer(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    struct quoit_port_vector vector = rig_vector(0, 1);
+    assert_int_equal(quoit_port_set_vector(ports[1], 5, &vector), QUOIT_OK);
+    quoit_port_doorbell_unmask(ports[1], 1u << 5);
+    struct quoit_park *park = rig_park(rig, 1, 0);
+    uint32_t key = quoit_park_prepare(park);
+    quoit_port_doorbell_clear(ports[1], 1u << 5);
+    atomic_fetch_or(&quoit_emulated_port_of(ports[0])->peer->doorbell, 1u << 5);
+    assert_int_equal(atomic_load(&park->epoch), key);
+    quoit_port_ring(ports[0], 1u << 5);
+    assert_int_equal(atomic_load(&park->epoch), key + 1);
+    quoit_port_ring(ports[0], 1u << 5);
+    assert_int_equal(atomic_load(&park->epoch), key + 1);
+    quoit_park_cancel(park);
+    rig_disconnect(ports);
+}
+
+/* Two openings and a DMA channel of one side share one rate; the other direction has its own. */
+static void test_rate_is_kept(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.rate_bytes_per_s = 10000000;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    struct quoit_port *second = rig->driver->open(rig, 0);
+    uint8_t *source = calloc(1, WINDOW_BYTES);
+    uint64_t piece_bytes = 100000, start_ns = quoit_clock_now_ns();
+    assert_int_equal(quoit_port_dma_submit(ports[0], 1, QUOIT_WINDOW_MEMORY, 0, source, piece_bytes, 0), QUOIT_OK);
+    assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 131072, source, piece_bytes), QUOIT_OK);
+    assert_int_equal(quoit_port_write(second, QUOIT_WINDOW_MEMORY, 131072, source, piece_bytes), QUOIT_OK);
+    struct quoit_dma_done done;
+    while (quoit_port_dma_poll(ports[0], 1, &done, 1) == 0)
+        quoit_clock_sleep_ns(MS / 10);
+    assert_int_equal(done.status, QUOIT_OK);
+    assert_true(quoit_clock_now_ns() - start_ns >= 30 * MS);
+    quoit_port_close(second);
+    rig_disconnect(ports);
+    free(source);
+}
+
+static void test_latencies_are_kept(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.read_latency_ns = 2 * MS;
+    rig->knobs.write_latency_ns = 3 * MS;
+    rig->knobs.doorbell_latency_ns = 4 * MS;
+    rig->knobs.dma_latency_ns = 20 * MS;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint64_t start_ns = quoit_clock_now_ns(), word = 0, source = 9;
+    assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, 8), QUOIT_OK);
+    assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_OK);
+    assert_int_equal(word, 8);
+    assert_true(quoit_clock_now_ns() - start_ns >= 5 * MS);
+    start_ns = quoit_clock_now_ns();
+    quoit_port_ring(ports[0], 1);
+    while (quoit_port_doorbell_read(ports[1]) == 0)
+        quoit_clock_sleep_ns(MS / 10);
+    assert_true(quoit_clock_now_ns() - start_ns >= 4 * MS);
+    start_ns = quoit_clock_now_ns();
+    assert_int_equal(quoit_port_dma_submit(ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &source, 8, 0), QUOIT_OK);
+    struct quoit_dma_done done;
+    while (quoit_port_dma_poll(ports[0], 0, &done, 1) == 0)
+        quoit_clock_sleep_ns(MS / 10);
+    assert_true(quoit_clock_now_ns() - start_ns >= 23 * MS);
+    assert_int_equal(done.status, QUOIT_OK);
+    assert_int_equal(*(uint64_t *)(void *)window_of(rig, 1), 9);
+    rig_disconnect(ports);
+}
+
+/* A descriptor that waits for its latency does not outlive the link, though the link is back when its time comes. */
+static void test_dma_does_not_outlive_the_link(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.dma_latency_ns = 50 * MS;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint64_t source = 9;
+    assert_int_equal(quoit_port_dma_submit(ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &source, 8, 0), QUOIT_OK);
+    quoit_emulated_link_cut(ports[0]);
+    quoit_emulated_link_mend(ports[0]);
+    assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    struct quoit_dma_done done;
+    while (quoit_port_dma_poll(ports[0], 0, &done, 1) == 0)
+        quoit_clock_sleep_ns(MS / 10);
+    assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    assert_int_equal(*(uint64_t *)(void *)window_of(rig, 1), 0);
+    rig_disconnect(ports);
+}
+
+static void test_close_does_not_wait_for_dma(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs.dma_latency_ns = 3600000000000u;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    uint64_t source = 9;
+    assert_int_equal(quoit_port_dma_submit(ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &source, 8, 0), QUOIT_OK);
+    rig_disconnect(ports); /* or the test's time runs out */
+    assert_int_equal(*(uint64_t *)(void *)window_of(rig, 1), 0);
+}
+
+/* Every knob at once: a writer's words arrive in order and before the ring that tells of them. */
+struct ordered {
+    struct rig *rig;
+    struct quoit_port *port;
+};
+
+#define ORDERED_COUNT 1500
+
+static void *write_in_order(void *arg)
+{
+    struct ordered *ordered = arg;
+    uint64_t words[80];
+    for (uint64_t i = 1; i <= ORDERED_COUNT; i++) {
+        for (uint64_t j = 0; j < 80; j++)
+            words[j] = i;
+        must(quoit_port_write(ordered->port, QUOIT_WINDOW_MEMORY, 64, words, sizeof words) == QUOIT_OK);
+        must(quoit_port_write64(ordered->port, QUOIT_WINDOW_MEMORY, 0, i) == QUOIT_OK);
+        quoit_port_ring(ordered->port, 1);
+    }
+    return NULL;
+}
+
+static void test_order_with_every_knob(void **state)
+{
+    struct rig *rig = *state;
+    rig->knobs = (struct quoit_emulated_knobs){.rate_bytes_per_s = 400000000,
+                                               .read_latency_ns = 1000,
+                                               .write_latency_ns = 3000,
+                                               .dma_latency_ns = 1000,
+                                               .doorbell_latency_ns = 2000,
+                                               .torn_write_seed = 11};
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    struct ordered ordered = {.rig = rig, .port = ports[0]};
+    _Atomic uint64_t *words = (_Atomic uint64_t *)(void *)window_of(rig, 1);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, write_in_order, &ordered), 0);
+    for (uint64_t seen = 0, rung = 0; seen < ORDERED_COUNT;) {
+        if (quoit_port_doorbell_read(ports[1]) != 0) {
+            quoit_port_doorbell_clear(ports[1], 1);
+            rung++;
+            assert_true(atomic_load(&words[0]) >= rung); /* as many writes as rings, or more: rings merge */
+        }
+        uint64_t told = atomic_load(&words[0]);
+        for (uint64_t j = 8; j < 88; j++)
+            assert_true(atomic_load(&words[j]) >= told); /* the flag comes after its words */
+        assert_true(told >= seen);
+        seen = told;
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+    rig_disconnect(ports);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_config_is_checked),
+        T(test_peer_memory_is_not_believed),
+        T(test_cable_is_cut_and_mended),
+        T(test_writes_are_torn_in_whole_words),
+        T(test_torn_write_respects_a_new_translation),
+        T(test_cut_in_the_middle_of_a_write),
+        T(test_cut_in_the_middle_of_a_fast_write),
+        T(test_registers_are_read_whole),
+        T(test_ring_after_a_killed_ringer),
+        T(test_rate_is_kept),
+        T(test_latencies_are_kept),
+        T(test_dma_does_not_outlive_the_link),
+        T(test_close_does_not_wait_for_dma),
+        T(test_order_with_every_knob),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

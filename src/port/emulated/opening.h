@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* opening.h - one process's opening of one end of an emulated link. Private to this folder.
+ *
+ * What it is: the mapped registers, the mapping of the peer host's memory, and copies of what the registers say that
+ * are quick to use. Nothing here matters to another process: whatever does is in registers.h.
+ *
+ * The peer's memory is mapped once, whole, without access; a range becomes accessible when this process first uses a
+ * translation or vector that names it, and stays so until close. So a byte of the peer has one address for the life of
+ * the opening: a thread that still copies by a translation that was taken away writes into memory that is mapped, and
+ * there is nothing to unmap or to bound. The limit of each copy comes from the translation, never from the mapping.
+ *
+ * Threads: all functions may be called from any thread of the process.
+ */
+#ifndef QUOIT_PORT_EMULATED_OPENING_H
+#define QUOIT_PORT_EMULATED_OPENING_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "port/emulated/registers.h"
+
+#define QUOIT_EMULATED_VIEW_NONE UINT64_MAX /* the key of a view that is being written */
+
+/* A copy of one of the peer's pairs, good while `key` equals its `current`. Written under refresh_lock. */
+struct quoit_emulated_view {
+    _Atomic uint64_t key;
+    _Atomic uint64_t address; /* in this process; 0 with 0 bytes */
+    _Atomic uint64_t second;  /* bytes of a window; stride << 32 | count of a vector */
+};
+
+/* What a view said. */
+struct quoit_emulated_range {
+    char *base;
+    uint64_t second;
+};
+
+struct quoit_emulated_channel; /* dma.c */
+
+struct quoit_emulated_port {
+    struct quoit_port port;
+    struct quoit_emulated_link *link;
+    uint64_t link_bytes;
+    struct quoit_emulated_side *own;
+    struct quoit_emulated_side *peer;
+    char *peer_memory;
+    uint64_t peer_memory_bytes;
+    uint32_t side;
+    bool is_plain; /* no knob slows or tears a write */
+    struct quoit_emulated_knobs knobs;
+    pthread_mutex_t refresh_lock;
+    struct quoit_emulated_view window_view[QUOIT_WINDOW_COUNT][2]; /* by `current & 1` */
+    struct quoit_emulated_view vector_view[QUOIT_EMULATED_VECTOR_COUNT][2];
+    _Atomic uint64_t torn_state; /* the last down state for which a write was torn */
+    _Atomic uint64_t tear_count; /* draws from torn_write_seed */
+    _Atomic uint64_t fence;      /* an atomic addition to it is a full barrier */
+    struct quoit_emulated_channel *channels;
+};
+
+static inline struct quoit_emulated_port *quoit_emulated_port_of(const struct quoit_port *port)
+{
+    return (struct quoit_emulated_port *)(uintptr_t)port;
+}
+
+/* Reads the view of `current`; false if this process has not made it yet. */
+static inline bool quoit_emulated_view_read(const struct quoit_emulated_view views[2], uint64_t current,
+                                            struct quoit_emulated_range *range_out)
+{
+    const struct quoit_emulated_view *view = &views[current & 1];
+    if (atomic_load_explicit(&view->key, memory_order_acquire) !=
+        current) /* pairs with the release in view_refresh() */
+        return false;
+    range_out->base = (char *)(uintptr_t)atomic_load_explicit(&view->address, memory_order_acquire);
+    range_out->second = atomic_load_explicit(&view->second, memory_order_acquire);
+    /* A later refresh first changes the key, and whoever read one of its values sees that change here. */
+    return atomic_load_explicit(&view->key, memory_order_relaxed) == current;
+}
+
+/* view.c. Makes the view of `pair`; extent_of gives the bytes that its second value needs. A range that the peer's
+ * memory does not have becomes an empty view. */
+void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct quoit_emulated_pair *pair,
+                                 struct quoit_emulated_view views[2], uint64_t (*extent_of)(uint64_t second));
+
+/* window.c. The ops, and the copy that DMA shares with them: `state` is the link state under which it was asked for. */
+enum quoit_status quoit_emulated_set_translation(struct quoit_port *port, enum quoit_window window,
+                                                 uint64_t memory_offset, uint64_t bytes);
+enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                       const void *source, size_t bytes);
+enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                         uint64_t value);
+enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                      void *destination, size_t bytes);
+enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
+                                          uint64_t offset, const char *source, size_t bytes);
+
+/* copy.c. Copies in which aligned 8-byte words of the window, `to` of out and `from` of in, are never torn. */
+void quoit_emulated_words_out(char *to, const char *from, size_t bytes);
+void quoit_emulated_words_in(char *to, const char *from, size_t bytes);
+
+/* doorbell.c. The ops, and the link event for both hosts. */
+void quoit_emulated_ring(struct quoit_port *port, uint32_t bits);
+uint32_t quoit_emulated_doorbell_read(struct quoit_port *port);
+void quoit_emulated_doorbell_clear(struct quoit_port *port, uint32_t bits);
+void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked);
+void quoit_emulated_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
+void quoit_emulated_announce_link(struct quoit_emulated_port *port);
+
+/* link.c. The ops. */
+void quoit_emulated_link_enable(struct quoit_port *port, bool is_enabled);
+bool quoit_emulated_link_is_up(const struct quoit_port *port);
+uint32_t quoit_emulated_link_epoch(const struct quoit_port *port);
+uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index);
+void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
+
+/* dma.c. The ops; the channels exist from open to close, their threads from the first submit. */
+enum quoit_status quoit_emulated_dma_open(struct quoit_emulated_port *port);
+void quoit_emulated_dma_close(struct quoit_emulated_port *port);
+enum quoit_status quoit_emulated_dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                            uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
+uint32_t quoit_emulated_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                                 uint32_t max_count);
+
+/* pace.c. Waiting for the emulated hardware: sleeps for what is long, yields for the rest. Return at once for 0. */
+void quoit_emulated_delay(uint64_t duration_ns);
+/* Takes the next free time of this side's wire for `bytes` and returns when they have passed. */
+void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes);
+
+#endif

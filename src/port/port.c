@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "port/port.h"
+
+#include "base/assert.h"
+
+static bool has_required_ops(const struct quoit_port_ops *ops)
+{
+    return ops->name && ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch &&
+           ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
+           ops->scratchpad_peer_write && ops->ring && ops->doorbell_read && ops->doorbell_clear &&
+           ops->doorbell_set_mask && ops->set_vector;
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/* What the wrappers below, and everyone above, rely on. */
+static void check_limits(const struct quoit_port *port)
+{
+    for (uint32_t i = 0; i < QUOIT_WINDOW_COUNT; i++)
+        quoit_assert(is_power_of_two(port->limits.window_bytes[i]));
+    quoit_assert(is_power_of_two(port->limits.translation_align));
+    quoit_assert(port->limits.doorbell_bits >> QUOIT_DOORBELL_COUNT == 0);
+    quoit_assert(port->limits.dma_channel_count <= QUOIT_DMA_CHANNEL_COUNT);
+    if (port->limits.dma_channel_count != 0) {
+        quoit_assert(port->ops->dma_submit != NULL);
+        quoit_assert(port->ops->dma_poll != NULL);
+    }
+}
+
+static inline enum quoit_status check_range(const struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                            uint64_t bytes)
+{
+    if ((uint32_t)window >= QUOIT_WINDOW_COUNT)
+        return QUOIT_INVALID;
+    uint64_t window_bytes = port->limits.window_bytes[window];
+    return offset <= window_bytes && bytes <= window_bytes - offset ? QUOIT_OK : QUOIT_OUT_OF_RANGE;
+}
+
+enum quoit_status quoit_port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
+{
+    if (config->driver == NULL || config->memory.base == NULL || !has_required_ops(config->driver))
+        return QUOIT_INVALID;
+    enum quoit_status status = config->driver->open(config, port_out);
+    if (status != QUOIT_OK)
+        return status;
+    (*port_out)->ops = config->driver;
+    (*port_out)->memory = config->memory;
+    check_limits(*port_out);
+    return QUOIT_OK;
+}
+
+void quoit_port_close(struct quoit_port *port)
+{
+    if (port != NULL)
+        port->ops->close(port);
+}
+
+void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out)
+{
+    *limits_out = port->limits;
+}
+
+void quoit_port_link_enable(struct quoit_port *port)
+{
+    port->ops->link_enable(port, true);
+}
+
+void quoit_port_link_disable(struct quoit_port *port)
+{
+    port->ops->link_enable(port, false);
+}
+
+bool quoit_port_link_is_up(const struct quoit_port *port)
+{
+    return port->ops->link_is_up(port);
+}
+
+uint32_t quoit_port_link_epoch(const struct quoit_port *port)
+{
+    return port->ops->link_epoch(port);
+}
+
+enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
+                                             uint64_t bytes)
+{
+    enum quoit_status status = check_range(port, window, 0, bytes);
+    if (status != QUOIT_OK)
+        return status;
+    if (memory_offset % port->limits.translation_align != 0)
+        return QUOIT_INVALID;
+    if (memory_offset > port->memory.bytes || bytes > port->memory.bytes - memory_offset)
+        return QUOIT_OUT_OF_RANGE;
+    return port->ops->set_translation(port, window, memory_offset, bytes);
+}
+
+enum quoit_status quoit_port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                   const void *source, size_t bytes)
+{
+    enum quoit_status status = check_range(port, window, offset, bytes);
+    return status == QUOIT_OK ? port->ops->write(port, window, offset, source, bytes) : status;
+}
+
+enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset, uint64_t value)
+{
+    enum quoit_status status = check_range(port, window, offset, sizeof value);
+    if (status != QUOIT_OK)
+        return status;
+    if (offset % sizeof value != 0)
+        return QUOIT_INVALID;
+    return port->ops->write64(port, window, offset, value);
+}
+
+enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
+                                  size_t bytes)
+{
+    enum quoit_status status = check_range(port, window, offset, bytes);
+    return status == QUOIT_OK ? port->ops->read(port, window, offset, destination, bytes) : status;
+}
+
+uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index)
+{
+    quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
+    return port->ops->scratchpad_read(port, index);
+}
+
+void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
+{
+    quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
+    port->ops->scratchpad_peer_write(port, index, value);
+}
+
+void quoit_port_ring(struct quoit_port *port, uint32_t bits)
+{
+    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
+    port->ops->ring(port, bits);
+}
+
+uint32_t quoit_port_doorbell_read(struct quoit_port *port)
+{
+    return port->ops->doorbell_read(port);
+}
+
+void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits)
+{
+    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
+    port->ops->doorbell_clear(port, bits);
+}
+
+void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits)
+{
+    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
+    port->ops->doorbell_set_mask(port, bits, true);
+}
+
+void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits)
+{
+    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
+    port->ops->doorbell_set_mask(port, bits, false);
+}
+
+static enum quoit_status check_vector(const struct quoit_port *port, const struct quoit_port_vector *vector)
+{
+    if (vector->park_count == 0)
+        return QUOIT_OK;
+    uint64_t align = _Alignof(struct quoit_park);
+    if (vector->park_offset % align != 0 || vector->park_stride % align != 0)
+        return QUOIT_INVALID;
+    if (vector->park_count > 1 && vector->park_stride < sizeof(struct quoit_park))
+        return QUOIT_INVALID;
+    uint64_t bytes = (uint64_t)(vector->park_count - 1) * vector->park_stride + sizeof(struct quoit_park);
+    if (vector->park_offset > port->memory.bytes || bytes > port->memory.bytes - vector->park_offset)
+        return QUOIT_OUT_OF_RANGE;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
+{
+    if (bit > QUOIT_DOORBELL_COUNT)
+        return QUOIT_INVALID;
+    if (bit < QUOIT_DOORBELL_COUNT && (port->limits.doorbell_bits >> bit & 1) == 0)
+        return QUOIT_INVALID;
+    enum quoit_status status = check_vector(port, vector);
+    if (status == QUOIT_OK)
+        port->ops->set_vector(port, bit, vector);
+    return status;
+}
+
+enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                        uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
+{
+    if (channel >= port->limits.dma_channel_count)
+        return QUOIT_INVALID;
+    enum quoit_status status = check_range(port, window, offset, bytes);
+    return status == QUOIT_OK ? port->ops->dma_submit(port, channel, window, offset, source, bytes, cookie) : status;
+}
+
+uint32_t quoit_port_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                             uint32_t max_count)
+{
+    quoit_assert(channel < port->limits.dma_channel_count);
+    return port->ops->dma_poll(port, channel, done_out, max_count);
+}

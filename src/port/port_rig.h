@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* port_rig.h - two hosts and a link between them, for the tests of ports. Included by tests only.
+ *
+ * What it is: a driver's tests need the memory of two hosts and a way to open either end of the link, any number of
+ * times and from any process that was forked after rig_make(). A new driver adds one struct rig_driver to rig_drivers.
+ *
+ * must() is for what runs outside the test's own thread: it prints and aborts, and whoever joins sees that.
+ */
+#ifndef QUOIT_PORT_PORT_RIG_H
+#define QUOIT_PORT_PORT_RIG_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/prng.h"
+#include "port/emulated/emulated.h"
+#include "port/port.h"
+
+#define must(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+#define RIG_MEMORY_BYTES ((uint64_t)1 << 20)
+#define RIG_LAST         0x80000 /* the first half of a host's memory is for windows, parks stand behind it */
+
+struct rig {
+    const struct rig_driver *driver;
+    uint8_t *memory[2]; /* of both hosts */
+    int memory_fd[2];
+    int link_fd;                       /* the driver's own */
+    struct quoit_emulated_knobs knobs; /* the driver's own; zero unless the test sets it */
+};
+
+struct rig_driver {
+    const char *name;
+    void (*make)(struct rig *rig);
+    void (*destroy)(struct rig *rig);
+    struct quoit_port *(*open)(struct rig *rig, uint32_t side);
+};
+
+static inline int rig_memfd(uint64_t bytes)
+{
+    int fd = memfd_create("port-test", MFD_CLOEXEC);
+    must(fd >= 0);
+    must(ftruncate(fd, (off_t)bytes) == 0);
+    return fd;
+}
+
+static inline void rig_emulated_make(struct rig *rig)
+{
+    rig->link_fd = rig_memfd(QUOIT_EMULATED_LINK_BYTES);
+}
+
+static inline void rig_emulated_destroy(struct rig *rig)
+{
+    close(rig->link_fd);
+}
+
+static inline struct quoit_port *rig_emulated_open(struct rig *rig, uint32_t side)
+{
+    const struct quoit_emulated_config end = {
+        .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .knobs = rig->knobs};
+    const struct quoit_port_config config = {
+        .driver = &quoit_port_emulated, .memory = {rig->memory[side], RIG_MEMORY_BYTES}, .driver_config = &end};
+    struct quoit_port *port;
+    must(quoit_port_open(&config, &port) == QUOIT_OK);
+    return port;
+}
+
+static const struct rig_driver rig_drivers[] = {
+    {"emulated", rig_emulated_make, rig_emulated_destroy, rig_emulated_open},
+};
+#define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])
+
+static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
+{
+    *rig = (struct rig){.driver = driver};
+    for (uint32_t side = 0; side < 2; side++) {
+        rig->memory_fd[side] = rig_memfd(RIG_MEMORY_BYTES);
+        rig->memory[side] = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->memory_fd[side], 0);
+        must(rig->memory[side] != MAP_FAILED);
+    }
+    driver->make(rig);
+    quoit_park_setup();
+}
+
+static inline void rig_destroy(struct rig *rig)
+{
+    rig->driver->destroy(rig);
+    for (uint32_t side = 0; side < 2; side++) {
+        munmap(rig->memory[side], RIG_MEMORY_BYTES);
+        close(rig->memory_fd[side]);
+    }
+}
+
+/* Opens both ends and enables both. */
+static inline void rig_connect(struct rig *rig, struct quoit_port *ports_out[2])
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        ports_out[side] = rig->driver->open(rig, side);
+        quoit_port_link_enable(ports_out[side]);
+    }
+    must(quoit_port_link_is_up(ports_out[0]));
+}
+
+static inline void rig_disconnect(struct quoit_port *ports[2])
+{
+    quoit_port_close(ports[0]);
+    quoit_port_close(ports[1]);
+}
+
+static inline struct quoit_park *rig_park(struct rig *rig, uint32_t side, uint32_t index)
+{
+    return (struct quoit_park *)(void *)(rig->memory[side] + RIG_LAST) + index;
+}
+
+static inline struct quoit_port_vector rig_vector(uint32_t first_park, uint32_t count)
+{
+    return (struct quoit_port_vector){.park_offset = RIG_LAST + first_park * sizeof(struct quoit_park),
+                                      .park_stride = sizeof(struct quoit_park),
+                                      .park_count = count};
+}
+
+/* A seed that differs from run to run; QUOIT_TEST_SEED replays one. Printed by the caller. */
+static inline uint64_t rig_seed(void)
+{
+    const char *given = getenv("QUOIT_TEST_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
+    printf("replay with QUOIT_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+/* Somebody on the other side: a process, or a thread where the thread sanitizer shall look on. */
+struct rig_other {
+    void (*run)(void *arg);
+    void *arg;
+    pid_t pid;
+    pthread_t thread;
+};
+
+/* In a process of a test: a test that fails must not leave it behind. */
+static inline void rig_die_with_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == 1)
+        _exit(1);
+}
+
+#if defined(__SANITIZE_THREAD__)
+static inline void *rig_other_main(void *arg)
+{
+    struct rig_other *other = arg;
+    other->run(other->arg);
+    return NULL;
+}
+
+static inline void rig_other_start(struct rig_other *other)
+{
+    must(pthread_create(&other->thread, NULL, rig_other_main, other) == 0);
+}
+
+static inline void rig_other_join(struct rig_other *other)
+{
+    must(pthread_join(other->thread, NULL) == 0);
+}
+#else
+static inline void rig_other_start(struct rig_other *other)
+{
+    fflush(NULL);
+    other->pid = fork();
+    must(other->pid >= 0);
+    if (other->pid == 0) {
+        rig_die_with_parent();
+        other->run(other->arg);
+        _exit(0);
+    }
+}
+
+static inline void rig_other_join(struct rig_other *other)
+{
+    int status;
+    must(waitpid(other->pid, &status, 0) == other->pid);
+    must(WIFEXITED(status));
+    must(WEXITSTATUS(status) == 0);
+}
+#endif
+
+#endif

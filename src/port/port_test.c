@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: every promise of port.h, for every driver of rig_drivers. Method: both ends in this process, each host's whole
+ * memory compared with a model kept by the test. What needs two processes at once is in port_stress_test.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "env/clock.h"
+#include "port/port_rig.h"
+
+#define SLOTS_AT    0x10000 /* where the tests translate the windows of a host to */
+#define SLOTS_BYTES 0x8000
+#define AREAS_AT    0x40000
+#define AREAS_BYTES 0x20000
+
+struct setup {
+    struct rig rig;
+    struct quoit_port *ports[2];
+    uint8_t *model[2]; /* what each host's memory must hold */
+};
+
+static void translate(struct setup *s, uint32_t side)
+{
+    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_SLOTS, SLOTS_AT, SLOTS_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_MEMORY, AREAS_AT, AREAS_BYTES), QUOIT_OK);
+}
+
+static int set_up(void **state)
+{
+    struct setup *s = calloc(1, sizeof *s);
+    rig_make(&s->rig, *state);
+    rig_connect(&s->rig, s->ports);
+    for (uint32_t side = 0; side < 2; side++) {
+        s->model[side] = malloc(RIG_MEMORY_BYTES);
+        for (uint64_t i = 0; i < RIG_LAST; i++)
+            s->rig.memory[side][i] = (uint8_t)(i * 7 + side);
+        memcpy(s->model[side], s->rig.memory[side], RIG_MEMORY_BYTES);
+    }
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct setup *s = *state;
+    rig_disconnect(s->ports);
+    rig_destroy(&s->rig);
+    free(s->model[0]);
+    free(s->model[1]);
+    free(s);
+    return 0;
+}
+
+static void assert_memory_is_model(struct setup *s)
+{
+    for (uint32_t side = 0; side < 2; side++)
+        assert_memory_equal(s->rig.memory[side], s->model[side], RIG_LAST);
+}
+
+static enum quoit_status write_bytes(struct setup *s, uint32_t side, enum quoit_window window, uint64_t offset,
+                                     uint8_t value, size_t bytes)
+{
+    uint8_t *source = malloc(bytes);
+    memset(source, value, bytes);
+    enum quoit_status status = quoit_port_write(s->ports[side], window, offset, source, bytes);
+    free(source);
+    return status;
+}
+
+static void test_open_checks_config(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_ops lame = *s->ports[0]->ops;
+    lame.write64 = NULL;
+    struct quoit_port_config config = {.driver = &lame, .memory = {s->rig.memory[0], RIG_MEMORY_BYTES}};
+    struct quoit_port *port;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    config.driver = NULL;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    config.driver = s->ports[0]->ops;
+    config.memory.base = NULL;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
+    quoit_port_close(NULL);
+}
+
+static void test_ranges_are_checked(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[0];
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    uint64_t end = limits.window_bytes[QUOIT_WINDOW_SLOTS], word = 0;
+    assert_int_equal(end & (end - 1), 0);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, end, &word, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, end - 4, &word, 8), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, UINT64_MAX, &word, 8), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, 8, &word, SIZE_MAX), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_COUNT, 0, &word, 8), QUOIT_INVALID);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, end, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, 4, 1), QUOIT_INVALID);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_COUNT, 0, 1), QUOIT_INVALID);
+    assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_SLOTS, end - 7, &word, 8), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_COUNT, 0, &word, 8), QUOIT_INVALID);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, end, &word, 0), QUOIT_OK);
+    assert_memory_is_model(s);
+}
+
+static void test_translation_is_checked(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[1];
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    uint64_t align = limits.translation_align, end = RIG_MEMORY_BYTES;
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, align / 2, align), QUOIT_INVALID);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_COUNT, 0, align), QUOIT_INVALID);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, end + 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end - align, align + 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, limits.window_bytes[0] * 2),
+                     QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end - align, align), QUOIT_OK);
+}
+
+static void test_vector_is_checked(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_vector vector = rig_vector(0, 2);
+    assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_DOORBELL_COUNT + 1, &vector), QUOIT_INVALID);
+    vector.park_stride = sizeof(struct quoit_park) / 2;
+    assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_INVALID);
+    vector = rig_vector(0, 2);
+    vector.park_offset += 1;
+    assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_INVALID);
+    vector = rig_vector(0, 2);
+    vector.park_offset = RIG_MEMORY_BYTES - sizeof(struct quoit_park);
+    assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_OUT_OF_RANGE);
+    vector.park_count = UINT32_MAX;
+    vector.park_stride = UINT32_MAX - 63;
+    assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_OUT_OF_RANGE);
+    vector.park_count = 0;
+    assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_OK);
+}
+
+/* Window, direction and offset are kept apart: every byte of both hosts is compared. */
+static void test_writes_land_where_translated(void **state)
+{
+    struct setup *s = *state;
+    translate(s, 0);
+    translate(s, 1);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 24, 0xa1, 1000), QUOIT_OK);
+    memset(s->model[1] + SLOTS_AT + 24, 0xa1, 1000);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_MEMORY, AREAS_BYTES - 5, 0xa2, 5), QUOIT_OK);
+    memset(s->model[1] + AREAS_AT + AREAS_BYTES - 5, 0xa2, 5);
+    assert_int_equal(write_bytes(s, 1, QUOIT_WINDOW_MEMORY, 3, 0xa3, 70000), QUOIT_OK);
+    memset(s->model[0] + AREAS_AT + 3, 0xa3, 70000);
+    uint64_t value = 0x0102030405060708u;
+    assert_int_equal(quoit_port_write64(s->ports[1], QUOIT_WINDOW_SLOTS, SLOTS_BYTES - 8, value), QUOIT_OK);
+    memcpy(s->model[0] + SLOTS_AT + SLOTS_BYTES - 8, &value, 8);
+    assert_memory_is_model(s);
+}
+
+static void assert_aborts(struct setup *s, enum quoit_window window, uint64_t offset)
+{
+    uint8_t got[16] = {0}, ones[16];
+    memset(ones, 0xff, sizeof ones);
+    assert_int_equal(write_bytes(s, 0, window, offset, 0xee, sizeof got), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(s->ports[0], window, offset, 0xeeeeeeeeeeeeeeeeu), QUOIT_OK);
+    assert_int_equal(quoit_port_read(s->ports[0], window, offset, got, sizeof got), QUOIT_OK);
+    assert_memory_equal(got, ones, sizeof got);
+    assert_memory_is_model(s);
+}
+
+static void test_master_abort(void **state)
+{
+    struct setup *s = *state;
+    assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
+    translate(s, 1);
+    assert_aborts(s, QUOIT_WINDOW_SLOTS, SLOTS_BYTES);
+    assert_aborts(s, QUOIT_WINDOW_MEMORY, AREAS_BYTES + 4096);
+    struct quoit_port_limits limits;
+    quoit_port_limits(s->ports[0], &limits);
+    assert_aborts(s, QUOIT_WINDOW_SLOTS, limits.window_bytes[QUOIT_WINDOW_SLOTS] - 16);
+    assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_SLOTS, 0, 0), QUOIT_OK);
+    assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
+}
+
+/* What crosses the end of the translation arrives up to it. */
+static void test_abort_begins_at_the_limit(void **state)
+{
+    struct setup *s = *state;
+    translate(s, 1);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, SLOTS_BYTES - 100, 0x55, 300), QUOIT_OK);
+    memset(s->model[1] + SLOTS_AT + SLOTS_BYTES - 100, 0x55, 100);
+    assert_memory_is_model(s);
+    uint8_t got[300], expected[300];
+    memset(expected, 0x55, 100);
+    memset(expected + 100, 0xff, 200);
+    assert_int_equal(quoit_port_read(s->ports[0], QUOIT_WINDOW_SLOTS, SLOTS_BYTES - 100, got, 300), QUOIT_OK);
+    assert_memory_equal(got, expected, 300);
+}
+
+static void test_translation_moves(void **state)
+{
+    struct setup *s = *state;
+    for (uint64_t i = 0; i < 100; i++) {
+        uint64_t at = (i * 5 % 100) * 4096, bytes = 64 + i * 8;
+        assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, at, bytes), QUOIT_OK);
+        assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_MEMORY, 8, (uint8_t)i, bytes), QUOIT_OK);
+        memset(s->model[1] + at + 8, (uint8_t)i, bytes - 8);
+        assert_int_equal(quoit_port_write64(s->ports[0], QUOIT_WINDOW_MEMORY, bytes - 8, i), QUOIT_OK);
+        memcpy(s->model[1] + at + bytes - 8, &i, 8);
+        assert_int_equal(quoit_port_write64(s->ports[0], QUOIT_WINDOW_MEMORY, bytes, i), QUOIT_OK);
+        assert_memory_is_model(s);
+    }
+}
+
+static void test_link_needs_both_sides(void **state)
+{
+    struct setup *s = *state;
+    uint64_t word = 7;
+    translate(s, 1);
+    assert_int_equal(quoit_port_link_epoch(s->ports[0]), 1);
+    for (uint32_t side = 0; side < 2; side++) {
+        uint32_t epoch = quoit_port_link_epoch(s->ports[0]);
+        quoit_port_link_disable(s->ports[side]);
+        quoit_port_link_disable(s->ports[side]);
+        for (uint32_t end = 0; end < 2; end++) {
+            assert_false(quoit_port_link_is_up(s->ports[end]));
+            assert_int_equal(quoit_port_link_epoch(s->ports[end]), epoch);
+            assert_int_equal(quoit_port_write(s->ports[end], QUOIT_WINDOW_SLOTS, 0, &word, 8), QUOIT_LINK_DOWN);
+            assert_int_equal(quoit_port_write64(s->ports[end], QUOIT_WINDOW_SLOTS, 0, 1), QUOIT_LINK_DOWN);
+            assert_int_equal(quoit_port_read(s->ports[end], QUOIT_WINDOW_SLOTS, 0, &word, 8), QUOIT_LINK_DOWN);
+        }
+        quoit_port_link_enable(s->ports[side]);
+        quoit_port_link_enable(s->ports[side]);
+        assert_true(quoit_port_link_is_up(s->ports[0]));
+        assert_true(quoit_port_link_is_up(s->ports[1]));
+        assert_int_equal(quoit_port_link_epoch(s->ports[1 - side]), epoch + 1);
+    }
+    assert_memory_is_model(s);
+}
+
+static void test_link_down_wipes(void **state)
+{
+    struct setup *s = *state;
+    translate(s, 1);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 0, 0x31, 8), QUOIT_OK);
+    memset(s->model[1] + SLOTS_AT, 0x31, 8);
+    quoit_port_scratchpad_peer_write(s->ports[0], 3, 1234);
+    quoit_port_link_disable(s->ports[0]);
+    assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
+    quoit_port_scratchpad_peer_write(s->ports[0], 3, 99); /* lost */
+    quoit_port_link_enable(s->ports[0]);
+    assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
+    assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
+    assert_aborts(s, QUOIT_WINDOW_MEMORY, 0);
+    quoit_port_link_disable(s->ports[1]);
+    translate(s, 1); /* holds when the link comes up */
+    quoit_port_link_enable(s->ports[1]);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 0, 0x32, 8), QUOIT_OK);
+    memset(s->model[1] + SLOTS_AT, 0x32, 8);
+    assert_memory_is_model(s);
+}
+
+static void test_scratchpads(void **state)
+{
+    struct setup *s = *state;
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++) {
+            quoit_port_scratchpad_peer_write(s->ports[0], i, 0x10000000u * round + i);
+            quoit_port_scratchpad_peer_write(s->ports[1], i, UINT32_MAX - i - round);
+        }
+        for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++) {
+            assert_int_equal(quoit_port_scratchpad_read(s->ports[1], i), 0x10000000u * round + i);
+            assert_int_equal(quoit_port_scratchpad_read(s->ports[0], i), UINT32_MAX - i - round);
+        }
+    }
+}
+
+static void test_doorbells_stick_and_coalesce(void **state)
+{
+    struct setup *s = *state;
+    for (uint32_t i = 0; i < 10; i++)
+        quoit_port_ring(s->ports[0], 0x8001);
+    quoit_port_ring(s->ports[0], 0x0010);
+    quoit_port_ring(s->ports[1], 0x0100);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x8011);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x8011);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[0]), 0x0100);
+    quoit_port_doorbell_clear(s->ports[1], 0x8000 | 0x0004);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x0011);
+    quoit_port_doorbell_clear(s->ports[1], 0xffff);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[0]), 0x0100);
+    quoit_port_link_disable(s->ports[1]);
+    quoit_port_ring(s->ports[0], 1); /* lost */
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
+}
+
+/* Which parks of a host were woken: each has a sleeper announced, so that a wake moves its epoch. */
+static uint32_t woken_by(struct setup *s, uint32_t host, void (*deed)(struct setup *s))
+{
+    uint32_t keys[32], woken = 0;
+    for (uint32_t i = 0; i < 32; i++)
+        keys[i] = quoit_park_prepare(rig_park(&s->rig, host, i));
+    deed(s);
+    for (uint32_t i = 0; i < 32; i++) {
+        woken |= atomic_load(&rig_park(&s->rig, host, i)->epoch) != keys[i] ? 1u << i : 0;
+        quoit_park_cancel(rig_park(&s->rig, host, i));
+    }
+    return woken;
+}
+
+static void ring_bit_2(struct setup *s)
+{
+    quoit_port_ring(s->ports[0], 1u << 2);
+}
+
+static void ring_bits_2_and_9(struct setup *s)
+{
+    quoit_port_ring(s->ports[0], 1u << 2 | 1u << 9);
+}
+
+static void unmask_bit_2(struct setup *s)
+{
+    quoit_port_doorbell_unmask(s->ports[1], 1u << 2);
+}
+
+static void set_vectors(struct setup *s)
+{
+    struct quoit_port_vector vector = rig_vector(4, 1);
+    assert_int_equal(quoit_port_set_vector(s->ports[1], 2, &vector), QUOIT_OK);
+    vector = rig_vector(8, 3);
+    vector.park_stride = 2 * sizeof(struct quoit_park);
+    assert_int_equal(quoit_port_set_vector(s->ports[1], 9, &vector), QUOIT_OK);
+}
+
+static void test_masked_bits_wake_nobody(void **state)
+{
+    struct setup *s = *state;
+    set_vectors(s);
+    assert_int_equal(woken_by(s, 1, ring_bit_2), 0); /* all bits start masked */
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 1u << 2);
+    assert_int_equal(woken_by(s, 1, unmask_bit_2), 1u << 4); /* set already */
+    quoit_port_doorbell_mask(s->ports[1], 1u << 2);
+    quoit_port_doorbell_clear(s->ports[1], 1u << 2);
+    assert_int_equal(woken_by(s, 1, unmask_bit_2), 0); /* not set */
+    assert_int_equal(woken_by(s, 1, ring_bit_2), 1u << 4);
+    quoit_port_doorbell_clear(s->ports[1], 1u << 2);
+    quoit_port_doorbell_mask(s->ports[1], 1u << 2);
+    assert_int_equal(woken_by(s, 1, ring_bit_2), 0);
+}
+
+static void test_vectors_wake_their_parks(void **state)
+{
+    struct setup *s = *state;
+    quoit_port_doorbell_unmask(s->ports[1], 0xffff);
+    assert_int_equal(woken_by(s, 1, ring_bits_2_and_9), 0); /* no vector yet */
+    set_vectors(s);
+    quoit_port_doorbell_clear(s->ports[1], 0xffff);
+    assert_int_equal(woken_by(s, 1, ring_bits_2_and_9), 1u << 4 | 1u << 8 | 1u << 10 | 1u << 12);
+    assert_int_equal(woken_by(s, 1, ring_bits_2_and_9), 0); /* still set: no second interrupt */
+    quoit_port_doorbell_clear(s->ports[1], 1u << 9);
+    assert_int_equal(woken_by(s, 1, ring_bits_2_and_9), 1u << 8 | 1u << 10 | 1u << 12);
+    quoit_port_doorbell_clear(s->ports[1], 0xffff);
+    assert_int_equal(woken_by(s, 0, ring_bits_2_and_9), 0); /* the ringer's own host */
+    struct quoit_port_vector nobody = {0};
+    assert_int_equal(quoit_port_set_vector(s->ports[1], 2, &nobody), QUOIT_OK);
+    quoit_port_doorbell_clear(s->ports[1], 0xffff);
+    assert_int_equal(woken_by(s, 1, ring_bit_2), 0);
+}
+
+static void take_link_down(struct setup *s)
+{
+    quoit_port_link_disable(s->ports[0]);
+}
+
+static void take_link_up(struct setup *s)
+{
+    quoit_port_link_enable(s->ports[0]);
+}
+
+static void test_link_event_wakes_both_hosts(void **state)
+{
+    struct setup *s = *state;
+    for (uint32_t side = 0; side < 2; side++) {
+        struct quoit_port_vector vector = rig_vector(20 + side, 1);
+        assert_int_equal(quoit_port_set_vector(s->ports[side], QUOIT_DOORBELL_COUNT, &vector), QUOIT_OK);
+        assert_int_equal(woken_by(s, side, take_link_down), 1u << (20 + side));
+        assert_int_equal(woken_by(s, side, take_link_up), 1u << (20 + side));
+    }
+}
+
+/* Two openings of one end are one end. */
+static void test_an_end_opened_twice(void **state)
+{
+    struct setup *s = *state;
+    translate(s, 1);
+    struct quoit_port *second = s->rig.driver->open(&s->rig, 0);
+    assert_true(quoit_port_link_is_up(second));
+    assert_int_equal(quoit_port_write64(second, QUOIT_WINDOW_SLOTS, 64, 5), QUOIT_OK);
+    memcpy(s->model[1] + SLOTS_AT + 64, &(uint64_t){5}, 8);
+    assert_memory_is_model(s);
+    quoit_port_ring(second, 2);
+    quoit_port_ring(s->ports[0], 4);
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 6);
+    quoit_port_ring(s->ports[1], 8);
+    quoit_port_scratchpad_peer_write(s->ports[1], 0, 77);
+    assert_int_equal(quoit_port_doorbell_read(second), 8);
+    assert_int_equal(quoit_port_scratchpad_read(second, 0), 77);
+    quoit_port_link_disable(s->ports[0]);
+    assert_int_equal(quoit_port_write64(second, QUOIT_WINDOW_SLOTS, 64, 6), QUOIT_LINK_DOWN);
+    quoit_port_link_enable(s->ports[0]);
+    assert_int_equal(quoit_port_link_epoch(second), 2);
+    quoit_port_close(second);
+    assert_true(quoit_port_link_is_up(s->ports[0])); /* closing does not disable */
+}
+
+static void test_random_writes_and_reads(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_prng prng = {.state = rig_seed()};
+    const uint64_t at[QUOIT_WINDOW_COUNT] = {SLOTS_AT, AREAS_AT},
+                   limit[QUOIT_WINDOW_COUNT] = {SLOTS_BYTES, AREAS_BYTES};
+    uint8_t *source = malloc(AREAS_BYTES), *got = malloc(AREAS_BYTES);
+    translate(s, 0);
+    translate(s, 1);
+    for (uint32_t i = 0; i < 20000; i++) {
+        uint32_t side = (uint32_t)quoit_prng_choose(&prng, 2);
+        enum quoit_window window = (enum quoit_window)quoit_prng_choose(&prng, QUOIT_WINDOW_COUNT);
+        uint64_t largest = quoit_prng_choose(&prng, 50) == 0 ? limit[window] : 300;
+        uint64_t bytes = quoit_prng_choose(&prng, largest + 1);
+        uint64_t offset = quoit_prng_choose(&prng, limit[window] - bytes + 1);
+        uint8_t *target = s->model[1 - side] + at[window] + offset;
+        if (quoit_prng_choose(&prng, 4) == 0) {
+            assert_int_equal(quoit_port_read(s->ports[side], window, offset, got, bytes), QUOIT_OK);
+            assert_memory_equal(got, target, bytes);
+            continue;
+        }
+        size_t skew = quoit_prng_choose(&prng, 8) % (AREAS_BYTES - bytes + 1);
+        for (uint64_t j = 0; j < bytes; j++)
+            source[skew + j] = (uint8_t)(quoit_prng_next(&prng) >> 56);
+        assert_int_equal(quoit_port_write(s->ports[side], window, offset, source + skew, bytes), QUOIT_OK);
+        memcpy(target, source + skew, bytes);
+        if (i % 500 == 0)
+            assert_memory_is_model(s);
+    }
+    assert_memory_is_model(s);
+    free(source);
+    free(got);
+}
+
+static void poll_one(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + 20000000000u;
+    while (quoit_port_dma_poll(port, channel, done_out, 1) == 0) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(20000);
+    }
+}
+
+static void test_dma_is_checked(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[0];
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    uint64_t word = 0, end = limits.window_bytes[QUOIT_WINDOW_SLOTS];
+    assert_int_equal(quoit_port_dma_submit(port, limits.dma_channel_count, QUOIT_WINDOW_SLOTS, 0, &word, 8, 0),
+                     QUOIT_INVALID);
+    if (limits.dma_channel_count == 0)
+        return;
+    assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_SLOTS, end - 4, &word, 8, 0), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_COUNT, 0, &word, 8, 0), QUOIT_INVALID);
+}
+
+/* Later descriptors overwrite earlier ones, so the result shows the order, as do the cookies. */
+static void test_dma_copies_in_order(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_limits limits;
+    quoit_port_limits(s->ports[0], &limits);
+    translate(s, 1);
+    uint8_t *source = malloc(QUOIT_DMA_DEPTH * 1024);
+    for (uint32_t channel = 0; channel < limits.dma_channel_count; channel++) {
+        struct quoit_dma_done done;
+        for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++) {
+            uint64_t at = 256 * (i % 8) + channel, bytes = 1024 - i;
+            memset(source + i * 1024, (int)(i + channel * 100), 1024);
+            assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, at, source + i * 1024,
+                                                   bytes, 1000 + i),
+                             QUOIT_OK);
+            memcpy(s->model[1] + AREAS_AT + at, source + i * 1024, bytes);
+        }
+        assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, 0, source, 8, 0), QUOIT_FULL);
+        for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++) {
+            poll_one(s->ports[0], channel, &done);
+            assert_int_equal(done.cookie, 1000 + i);
+            assert_int_equal(done.status, QUOIT_OK);
+        }
+        assert_int_equal(quoit_port_dma_poll(s->ports[0], channel, &done, 1), 0);
+        assert_memory_is_model(s);
+    }
+    free(source);
+}
+
+static void test_dma_fails_when_the_link_is_down(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_limits limits;
+    quoit_port_limits(s->ports[0], &limits);
+    if (limits.dma_channel_count == 0)
+        skip();
+    translate(s, 1);
+    uint64_t word = 0x1111111111111111u;
+    struct quoit_dma_done done;
+    quoit_port_link_disable(s->ports[1]);
+    assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
+    poll_one(s->ports[0], 0, &done);
+    assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    quoit_port_link_enable(s->ports[1]);
+    translate(s, 1);
+    assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 8, &word, 8, 2), QUOIT_OK);
+    poll_one(s->ports[0], 0, &done);
+    assert_int_equal(done.status, QUOIT_OK);
+    assert_int_equal(done.cookie, 2);
+    memcpy(s->model[1] + AREAS_AT + 8, &word, 8);
+    assert_memory_is_model(s);
+}
+
+static void test_close_with_dma_under_way(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_limits limits;
+    quoit_port_limits(s->ports[0], &limits);
+    translate(s, 1);
+    uint64_t half_bytes = AREAS_BYTES / 2; /* a channel each: a word has one writer */
+    uint8_t *source = calloc(1, half_bytes);
+    for (uint32_t round = 0; round < 10; round++) {
+        struct quoit_port *port = s->rig.driver->open(&s->rig, 0);
+        for (uint32_t i = 0; i < 2 * limits.dma_channel_count; i++)
+            assert_int_equal(
+                quoit_port_dma_submit(port, i / 2, QUOIT_WINDOW_MEMORY, i / 2 * half_bytes, source, half_bytes, i),
+                QUOIT_OK);
+        quoit_port_close(port);
+    }
+    free(source);
+}
+
+#define T(test)                                                                                                        \
+    {                                                                                                                  \
+#test, test, set_up, tear_down, NULL                                                                           \
+    }
+
+int main(void)
+{
+    int failures = 0;
+    for (size_t i = 0; i < RIG_DRIVER_COUNT; i++) {
+        struct CMUnitTest tests[] = {
+            T(test_open_checks_config),
+            T(test_ranges_are_checked),
+            T(test_translation_is_checked),
+            T(test_vector_is_checked),
+            T(test_writes_land_where_translated),
+            T(test_master_abort),
+            T(test_abort_begins_at_the_limit),
+            T(test_translation_moves),
+            T(test_link_needs_both_sides),
+            T(test_link_down_wipes),
+            T(test_scratchpads),
+            T(test_doorbells_stick_and_coalesce),
+            T(test_masked_bits_wake_nobody),
+            T(test_vectors_wake_their_parks),
+            T(test_link_event_wakes_both_hosts),
+            T(test_an_end_opened_twice),
+            T(test_random_writes_and_reads),
+            T(test_dma_is_checked),
+            T(test_dma_copies_in_order),
+            T(test_dma_fails_when_the_link_is_down),
+            T(test_close_with_dma_under_way),
+        };
+        for (size_t j = 0; j < sizeof tests / sizeof tests[0]; j++)
+            tests[j].initial_state = (void *)(uintptr_t)&rig_drivers[i];
+        failures += cmocka_run_group_tests_name(rig_drivers[i].name, tests, NULL, NULL);
+    }
+    return failures;
+}

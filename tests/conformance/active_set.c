@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the collectives of active sets (9.10, deprecated). Method: over all PEs, over the even ones and over those from
+ * PE 1 on, compared with what a sequential program would say; pSync must be as it was at the end. */
+#include "check.h"
+
+#define COUNT 5
+#define PES   64
+
+static long psync[SHMEM_SYNC_SIZE], barrier_sync[SHMEM_BARRIER_SYNC_SIZE];
+static uint32_t source32[PES * COUNT * 3], dest32[PES * COUNT * 3];
+static uint64_t source64[PES * COUNT * 3], dest64[PES * COUNT * 3];
+
+struct set {
+    int start, log_stride, size;
+};
+
+static int rank_in(struct set set)
+{
+    int distance = me - set.start, stride = 1 << set.log_stride;
+    return distance >= 0 && distance % stride == 0 && distance / stride < set.size ? distance / stride : -1;
+}
+
+#define MEMBERS set.start, set.log_stride, set.size
+#define SET     MEMBERS, psync
+#define X(BITS)                                                                                                        \
+    static void run_##BITS(struct set set, int rank)                                                                   \
+    {                                                                                                                  \
+        int all = set.size * COUNT;                                                                                    \
+        for (int i = 0; i < all * 3; i++) {                                                                            \
+            source##BITS[i] = VALUE(uint##BITS##_t, rank, i, 4);                                                       \
+            dest##BITS[i] = 999;                                                                                       \
+        }                                                                                                              \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+        int root = set.size - 1;                                                                                       \
+        shmem_broadcast##BITS(dest##BITS, source##BITS, COUNT, root, SET);                                             \
+        for (int i = 0; i < COUNT; i++)                                                                                \
+            CHECK(dest##BITS[i] == (rank == root ? 999 : VALUE(uint##BITS##_t, root, i, 4)), "broadcast" #BITS);       \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+        shmem_fcollect##BITS(dest##BITS, source##BITS, COUNT, SET);                                                    \
+        for (int pe = 0; pe < set.size; pe++)                                                                          \
+            for (int i = 0; i < COUNT; i++)                                                                            \
+                CHECK(dest##BITS[pe * COUNT + i] == VALUE(uint##BITS##_t, pe, i, 4), "fcollect" #BITS);                \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+        shmem_collect##BITS(dest##BITS, source##BITS, (size_t)(rank % 3), SET);                                        \
+        for (int pe = 0, at = 0; pe < set.size; at += pe % 3, pe++)                                                    \
+            for (int i = 0; i < pe % 3; i++)                                                                           \
+                CHECK(dest##BITS[at + i] == VALUE(uint##BITS##_t, pe, i, 4), "collect" #BITS);                         \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+        shmem_alltoall##BITS(dest##BITS, source##BITS, COUNT, SET);                                                    \
+        for (int pe = 0; pe < set.size; pe++)                                                                          \
+            for (int i = 0; i < COUNT; i++)                                                                            \
+                CHECK(dest##BITS[pe * COUNT + i] == VALUE(uint##BITS##_t, pe, rank * COUNT + i, 4), "alltoall" #BITS); \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+        shmem_alltoalls##BITS(dest##BITS, source##BITS, 2, 3, COUNT, SET);                                             \
+        for (int pe = 0; pe < set.size; pe++)                                                                          \
+            for (int i = 0; i < COUNT; i++)                                                                            \
+                CHECK(dest##BITS[(pe * COUNT + i) * 2] == VALUE(uint##BITS##_t, pe, (rank * COUNT + i) * 3, 4),        \
+                      "alltoalls" #BITS);                                                                              \
+        shmem_barrier(MEMBERS, barrier_sync);                                                                          \
+    }
+X(32)
+X(64)
+#undef X
+
+int main(void)
+{
+    check_begin();
+    const struct set sets[] = {{0, 0, npes}, {0, 1, (npes + 1) / 2}, {npes > 1, 0, npes > 1 ? npes - 1 : 1}};
+    for (int s = 0; s < 3; s++) {
+        struct set set = sets[s];
+        int rank = rank_in(set);
+        if (rank >= 0) {
+            run_32(set, rank);
+            run_64(set, rank);
+            for (int i = 0; i < 10; i++)
+                (shmem_sync)(MEMBERS, barrier_sync);
+        }
+        shmem_barrier_all();
+        for (int i = 0; i < SHMEM_SYNC_SIZE; i++)
+            CHECK(psync[i] == SHMEM_SYNC_VALUE && barrier_sync[i] == SHMEM_SYNC_VALUE, "pSync[%d] is %ld at the end", i,
+                  psync[i]);
+        shmem_barrier_all();
+    }
+    return check_end("active_set");
+}
