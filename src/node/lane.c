@@ -43,8 +43,7 @@ static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload)
 {
     struct quoit_frame *frame = &verdict->frame;
-    if (!verdict->is_last_hop || frame->bytes <= LAND_BYTES ||
-        (frame->flags & (QUOIT_FRAME_LANDED | QUOIT_FRAME_ORDERED)) ||
+    if (!verdict->may_land || frame->bytes <= LAND_BYTES ||
         (frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_PUT_SIGNAL))
         return false;
     uint64_t at = frame->dest_pe * lane->layout->area_stride + frame->offset;
@@ -126,7 +125,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         }
         if (verdict.kind == QUOIT_VERDICT_SEND)
             send(lane, &verdict, slot + QUOIT_FRAME_BYTES, true);
-        else
+        else if (verdict.kind == QUOIT_VERDICT_DELIVER)
             quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
         done_count++;
     }
@@ -307,6 +306,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
         .slot_count = shape->slot_count,
         .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
         .pending_reply_max = PENDING_REPLY_MAX,
+        .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
         .hold_after_ns = HOLD_AFTER_NS,
         .hold_for_ns = HOLD_FOR_NS,
         .limits = {.host_count = shape->host_count,

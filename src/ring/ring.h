@@ -77,8 +77,8 @@ struct quoit_verdict {
     enum quoit_side side;     /* SEND: where out */
     enum quoit_class class;   /* SEND */
     uint32_t slot_index;      /* SEND */
-    bool is_last_hop;         /* SEND: the neighbour is the frame's destination, so payload may land directly, unless
-                                 the frame is ORDERED */
+    bool may_land;            /* SEND of a put: the payload may be written straight to its destination, which is a PE of
+                                 the neighbour: then add the flag LANDED and leave the payload out of the slot */
     uint64_t hold_until_ns;   /* HOLD */
     uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers; SEND of
                                  next_resend(): the cookie of the request */
@@ -136,24 +136,29 @@ void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum 
 QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side,
                                                    enum quoit_class class, uint64_t consumed_total);
 
-/* Links. All are up at the start. At each outage the two ends of a link do this, for every lane:
+/* Links. All are up at the start, in incarnation 0. At each outage the two ends of a link do this, for every lane:
  *
- * - Down: an end that sees the link go down closes its windows of that side, so that nothing the neighbour still writes
- *   arrives (a late direct landing would undo later puts), and calls link_down(). Frames in the slots are given up.
- * - Clean: when both ends have called link_down(), each zeroes the credits and slots of that side in its own memory and
- *   offers its windows again. An end that noticed nothing of the outage must be made to go through it all the same.
- * - Up: an end that knows that the other one offers its windows again calls link_up(), the two in any order. Sequences
- *   and credits start from zero. Only then it looks at the slots and credits of that side again.
+ * - Down: an end that sees that the link went down, even if it is back already, calls link_down().
+ *   From then on it writes nothing through that side, and looks at nothing there. Frames in the slots are given up.
+ * - Clean: when both ends are down, each zeroes the credits and slots of that side in its own memory, and then says to
+ *   the other that it did. In the same exchange they agree on the number of the next incarnation of this link.
+ * - Up: an end that knows that the other one has zeroed calls link_up(), the two in any order and not at once.
  *
  * Between link_down() and link_up() there is no receive() and no credit() of that side. Neither call waits; each costs
  * O(hosts + pending replies). A slot that could not be written because the link is down is lost like one under way: the
  * link_down() that must follow repairs it. */
 void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side);
-void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side);
+/* `incarnation` is larger than any before of this link, and the same at both ends. */
+void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation);
 /* Whether this end of the link is up: what the last of the two calls said. */
 bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
+/* True while this end is up but the other end was heard to have gone down: link_down() is due. A hint that may be the
+ * first to come, but each end must see an outage by itself too: news may be stuck behind what waits for a dead link.
+ * While one end has gone down and the other has not, the former executes no requests: the other may still land. */
+bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side);
 
-/* What this host knows of all links; link l joins host l and host l + 1. A link is down until both ends said up. */
+/* What this host knows of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
+ * incarnation. */
 struct quoit_ring_topology {
     uint32_t generation;    /* grows with every change that this host hears of */
     uint32_t dead_count;    /* links that are down. More than one cuts hosts off; for a moment it may seem so, when the

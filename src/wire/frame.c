@@ -77,7 +77,7 @@ static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_fr
     case QUOIT_FRAME_ACK:
         return true;
     case QUOIT_FRAME_TOPOLOGY:
-        return frame->token < 2 * limits->host_count && frame->operand <= UINT32_MAX;
+        return frame->token < 2 * limits->host_count && frame->operand <= QUOIT_LINK_STATE_MAX;
     default:
         return false;
     }

@@ -19,6 +19,7 @@
 #define QUOIT_WIRE_VERSION    2
 #define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX (1u << 20)
+#define QUOIT_LINK_STATE_MAX  ((1u << 21) - 1) /* of a link end; the sum over 1024 links fits 32 bits */
 
 /* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
  * reply never waits behind a request. */
@@ -40,8 +41,9 @@ enum quoit_frame_kind {
     QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
     QUOIT_FRAME_ACK,      /* every request of the flow up to flow_sequence is executed */
-    QUOIT_FRAME_TOPOLOGY, /* to a neighbour: link end `token` (2 host + side, 0 left, 1 right) has changed `operand`
-                             times; it is down when that is odd. No PE sends or gets it */
+    QUOIT_FRAME_TOPOLOGY, /* to a neighbour: the state of link end `token` (2 host + side; 0 left, 1 right) is
+                             `operand`: 2 incarnation while it is up, one more when it went down. No PE sends or gets it
+                           */
     QUOIT_FRAME_KIND_COUNT
 };
 

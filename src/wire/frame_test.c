@@ -124,7 +124,7 @@ static void boundaries_are_exact(void **state)
     amo.flags = QUOIT_FRAME_LANDED;
     assert_false(is_ok(amo));
 
-    struct quoit_frame news = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3, .token = 7, .operand = UINT32_MAX};
+    struct quoit_frame news = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3, .token = 7, .operand = (1u << 21) - 1};
     assert_true(is_ok(news)); /* host 3 has no PE */
     news.operand++;
     assert_false(is_ok(news));
@@ -182,7 +182,7 @@ static bool model(const struct quoit_frame *f, enum quoit_class class, const str
     if (f->kind != 11 &&
         (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host]))
         return false;
-    if (f->kind == 11 && (f->token >= 2 * limits->host_count || f->operand >> 32 != 0))
+    if (f->kind == 11 && (f->token >= 2 * limits->host_count || f->operand >> 21 != 0))
         return false;
     if (f->flags > 7 || (!is_put && (f->flags & 1)))
         return false;
@@ -240,7 +240,7 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     f->operand2 = quoit_prng_choose(prng, limits->area_bytes) & ~(uint64_t)7;
     if (f->kind == QUOIT_FRAME_TOPOLOGY) {
         f->token = (uint32_t)quoit_prng_choose(prng, 2 * limits->host_count);
-        f->operand = quoit_prng_choose(prng, (uint64_t)1 << 32);
+        f->operand = quoit_prng_choose(prng, 1u << 21);
     }
 }
 
@@ -279,7 +279,7 @@ static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, cons
         f->offset = odd_number(prng, area);
         break;
     case 10:
-        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? area / 8 : (uint64_t)1 << 32);
+        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? area / 8 : 1u << 21);
         break;
     case 11:
         f->token = (uint32_t)odd_number(prng, 2 * limits->host_count);

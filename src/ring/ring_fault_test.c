@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: whole rings of hosts keep the promises of ring.h while links go down and come back at any instant.
+ * Method: the model of ring_mesh.h with faults as a part of the random schedule: one link at a time, or as many as
+ * there are; noticed by both ends or by one; for a moment, unnoticed at first, or for ever. Seeds: QUOIT_SEED is the
+ * first (default 1), QUOIT_SEEDS their count (default 200 of each kind).
+ */
+#include "ring/ring_mesh.h"
+
+static void make_one_link_fail(struct mesh *mesh)
+{
+    mesh->faults = (struct faults){
+        .cut_count = 1 + choose(mesh, 8),
+        .period = 20u << choose(mesh, 7),
+        .dead_max = 1,
+        .is_one_end_blind = choose(mesh, 2) != 0,
+        .is_tearing = choose(mesh, 2) != 0,
+        .is_last_cut_forever = choose(mesh, 2) != 0,
+    };
+}
+
+static void make_many_links_fail(struct mesh *mesh)
+{
+    make_one_link_fail(mesh);
+    mesh->faults.cut_count = 1 + choose(mesh, 20);
+    mesh->faults.dead_max = mesh->host_count;
+    mesh->faults.is_one_end_blind = false;
+}
+
+static void one_link_at_a_time(void **state)
+{
+    (void)state;
+    run_seeds(200, make_one_link_fail);
+}
+
+static void any_links_for_a_while(void **state)
+{
+    (void)state;
+    run_seeds(200, make_many_links_fail);
+}
+
+int main(void)
+{
+    signal(SIGABRT, on_abort);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_link_at_a_time),
+        cmocka_unit_test(any_links_for_a_while),
+    };
+    return cmocka_run_group_tests_name("ring.fault", tests, NULL, NULL);
+}
