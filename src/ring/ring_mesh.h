@@ -155,7 +155,7 @@ static void check_bubble(const struct mesh *mesh, enum quoit_side side, enum quo
 /* Puts the payload of a put straight to its destination, as the node does for large ones. */
 static void land(struct mesh *mesh, struct link *link, struct quoit_frame *frame, const uint8_t *payload)
 {
-    if (!is_put(frame) || choose(mesh, 2) == 0)
+    if (!is_put(frame) || (!mesh->faults.is_eager_to_land && choose(mesh, 2) == 0))
         return;
     if (!link->is_cut)
         store_payload(mesh->pes[global_pe(mesh, frame->dest_host, frame->dest_pe)].area, frame, payload);

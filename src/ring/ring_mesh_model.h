@@ -81,6 +81,7 @@ struct faults {
     uint32_t period;          /* one in so many steps cuts or restores a link */
     uint32_t dead_max;        /* links that may be in trouble at once */
     bool is_one_end_blind;    /* one end of a cut link notices late, or only through the other one */
+    bool is_eager_to_land;    /* what may land does; otherwise half of it */
     bool is_tearing;          /* links may also be cut between a landing and its slot */
     bool is_last_cut_forever; /* the link cut last stays so */
 };
