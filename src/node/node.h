@@ -3,7 +3,9 @@
  *
  * One thread a lane. Each polls its inbound queues and its PEs' channels, gives what it finds to its ring, executes the
  * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
- * nothing. A process of its own on each host: a PE that dies cannot damage it.
+ * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
+ * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
+ * it.
  *
  * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line
@@ -22,8 +24,12 @@ struct quoit_node_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
+    uint64_t link_limit_ns;                           /* two links may be dead for so long */
     void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
-    void *on_ready_arg;
+    /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Link l
+     * joins host l and the next. The caller ends the job. */
+    void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
+    void *on_ready_arg; /* of both */
 };
 
 /* Serves until header.is_stopping. OK after an orderly stop. */
