@@ -157,6 +157,8 @@ static void land(struct mesh *mesh, struct link *link, struct quoit_frame *frame
 {
     if (!is_put(frame) || (!mesh->faults.is_eager_to_land && choose(mesh, 2) == 0))
         return;
+    /* What is executed may be complete, and overwritten by what its source did next. */
+    require(op_of(mesh, frame)->execute_count == 0, "operation %u lands after it was executed", frame->trace);
     if (!link->is_cut)
         store_payload(mesh->pes[global_pe(mesh, frame->dest_host, frame->dest_pe)].area, frame, payload);
     frame->flags |= QUOIT_FRAME_LANDED;
