@@ -259,8 +259,6 @@ static void tell_news(struct quoit_lane *lane)
 {
     struct quoit_ring_topology topology;
     lane->has_news = false;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        atomic_store_explicit(&lane->is_cut[side], quoit_ring_link_is_cut(lane->ring, side), memory_order_relaxed);
     quoit_ring_topology(lane->ring, &topology);
     uint64_t dead =
         topology.dead_count < 2 ? 0 : ((uint64_t)topology.dead_links[0] + 1) << 32 | (topology.dead_links[1] + 1);

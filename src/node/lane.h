@@ -43,7 +43,6 @@ struct quoit_lane {
     /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
     _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
     _Atomic uint32_t reached[QUOIT_SIDE_COUNT]; /* writer: the lane. release; pairs with acquire in the manager */
-    _Atomic bool is_cut[QUOIT_SIDE_COUNT];      /* writer: the lane. The other end was heard to be down */
     _Atomic uint64_t dead_links; /* writer: the lane. Two links known to be dead, as number + 1 each; 0: not two */
     bool has_news;               /* the ring may know more of the links than the lane has told */
     uint64_t hold_until_ns;      /* the earliest time at which something held may go on; 0: none */

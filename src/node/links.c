@@ -48,15 +48,6 @@ static bool lanes_follow(const struct quoit_links *links, enum quoit_side side)
     return true;
 }
 
-/* Some lane heard that the other end is down. */
-static bool is_cut(const struct quoit_links *links, enum quoit_side side)
-{
-    for (uint32_t i = 0; i < links->config->layout->shape.lane_count && links->lanes; i++)
-        if (atomic_load_explicit(&links->lanes[i].is_cut[side], memory_order_relaxed))
-            return true;
-    return false;
-}
-
 static void begin_down(struct quoit_links *links, enum quoit_side side)
 {
     struct quoit_link *link = &links->sides[side];
@@ -140,7 +131,7 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
     uint32_t word;
     switch (link->phase) {
     case QUOIT_LINK_PHASE_UP:
-        if (has_lost(link) || is_cut(links, side))
+        if (has_lost(link))
             begin_down(links, side);
         break;
     case QUOIT_LINK_PHASE_STOPPING:

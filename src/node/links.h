@@ -15,6 +15,9 @@
  * A link that goes down again on the way goes back to AWAY. What was told is wiped with it and the opening is bound, so
  * no word of an earlier attempt is ever taken for one of this.
  *
+ * An end goes down only when its own port shows a new epoch or no link, which both ends see, never because the other
+ * end was heard to be down: the other way round it would go down alone when the news is older than the link.
+ *
  * Threads: quoit_links_start() and the manager, one after the other; the lanes touch the atomics of struct quoit_lane.
  */
 #ifndef QUOIT_NODE_LINKS_H
