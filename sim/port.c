@@ -229,6 +229,12 @@ static void link_enable(struct quoit_port *port, bool is_enabled)
     }
 }
 
+/* What this opening sends goes out: the link is up, and in the epoch to which the opening is bound. */
+static bool reaches(const struct sim_end *end)
+{
+    return is_up(end) && (end->bound_epoch == 0 || end->bound_epoch == end->link_epoch);
+}
+
 static bool link_is_up(const struct quoit_port *port)
 {
     return is_up(end_of(port));
@@ -237,6 +243,15 @@ static bool link_is_up(const struct quoit_port *port)
 static uint32_t link_epoch(const struct quoit_port *port)
 {
     return end_of(port)->link_epoch;
+}
+
+static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
+{
+    struct sim_end *end = end_of(port);
+    if (!is_up(end) || end->link_epoch != epoch)
+        return QUOIT_LINK_DOWN;
+    end->bound_epoch = epoch;
+    return QUOIT_OK;
 }
 
 static enum quoit_status set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
@@ -273,7 +288,7 @@ static enum quoit_status port_write(struct quoit_port *port, enum quoit_window w
     struct sim_world *world = end->world;
     uint64_t call_ns = world->model.write_call_ns;
     for (size_t at = 0; at < bytes;) {
-        if (!is_up(end))
+        if (!reaches(end))
             return QUOIT_LINK_DOWN;
         uint32_t part = piece_bytes(world, offset + at, bytes - at);
         uint64_t copied_ns = world->now_ns + call_ns + sim_model_time(world->model.write_ps_per_byte, part);
@@ -285,14 +300,14 @@ static enum quoit_status port_write(struct quoit_port *port, enum quoit_window w
         sim_spend(world, free_ns - world->now_ns);
         at += part;
     }
-    return is_up(end) ? QUOIT_OK : QUOIT_LINK_DOWN;
+    return reaches(end) ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
 static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                       uint64_t value)
 {
     struct sim_end *end = end_of(port);
-    if (!is_up(end))
+    if (!reaches(end))
         return QUOIT_LINK_DOWN;
     uint64_t done_ns = end->world->now_ns + model_of(end)->word_ns;
     send_packet(end, 0, new_packet(SIM_PACKET_WRITE, window, offset, &value, sizeof value), done_ns);
@@ -307,17 +322,17 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
     struct sim_world *world = end->world;
     uint32_t epoch = end->link_epoch;
     memset(destination, 0xff, bytes);
-    if (!is_up(end))
+    if (!reaches(end))
         return QUOIT_LINK_DOWN;
     uint64_t latency_ns = world->model.link_latency_ns + end->extra_latency_ns;
     uint64_t there_ns = world->now_ns + latency_ns;
     if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
     sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
-    if (is_up(end) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
+    if (reaches(end) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
         memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset, bytes);
     sim_spend(world, latency_ns + world->model.read_call_ns + sim_model_time(world->model.read_ps_per_byte, bytes));
-    return is_up(end) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
+    return reaches(end) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
 /* Scratchpads and doorbells */
@@ -333,17 +348,19 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
 {
     struct sim_end *end = end_of(port);
     sim_spend(end->world, model_of(end)->scratchpad_write_ns);
-    if (is_up(end))
+    if (reaches(end))
         send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
 }
 
-static void port_ring(struct quoit_port *port, uint32_t bits)
+static bool port_ring(struct quoit_port *port, uint32_t bits)
 {
     struct sim_end *end = end_of(port);
     uint64_t done_ns = end->world->now_ns + model_of(end)->doorbell_ring_ns;
-    if (is_up(end))
+    bool does_reach = reaches(end);
+    if (does_reach)
         send_packet(end, 0, new_packet(SIM_PACKET_DOORBELL, 0, bits, NULL, 0), done_ns);
     sim_spend(end->world, model_of(end)->doorbell_ring_ns);
+    return does_reach;
 }
 
 static uint32_t doorbell_read(struct quoit_port *port)
@@ -393,7 +410,7 @@ static void engine_step(struct sim_event *event)
     uint32_t channel = (uint32_t)(dma - end->dmas);
     const struct sim_descriptor *descriptor = &dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH];
     uint64_t next_ns = world->now_ns;
-    if (is_up(end) && dma->piece_at < descriptor->bytes) {
+    if (reaches(end) && dma->piece_at < descriptor->bytes) {
         uint64_t offset = descriptor->offset + dma->piece_at;
         uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
         uint64_t read_ns = world->now_ns + sim_model_time(world->model.dma_ps_per_byte, part);
@@ -404,11 +421,11 @@ static void engine_step(struct sim_event *event)
         next_ns = sent_ns > read_ns + posted_ns ? sent_ns - posted_ns : read_ns;
         dma->piece_at += part;
     }
-    if (dma->piece_at < descriptor->bytes && is_up(end)) {
+    if (dma->piece_at < descriptor->bytes && reaches(end)) {
         sim_schedule(world, event, next_ns);
         return;
     }
-    if (is_up(end))
+    if (reaches(end))
         send_packet(end, 1 + channel, new_packet(SIM_PACKET_DMA_END, 0, descriptor->cookie, NULL, 0), next_ns);
     else
         finish_dma(end, channel, descriptor->cookie, QUOIT_LINK_DOWN);
@@ -422,7 +439,7 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
 {
     struct sim_end *end = end_of(port);
     struct sim_dma *dma = &end->dmas[channel];
-    if (!is_up(end))
+    if (!reaches(end))
         return QUOIT_LINK_DOWN;
     sim_spend(end->world, model_of(end)->dma_submit_ns);
     if (dma->submit_count - dma->polled_count == QUOIT_DMA_DEPTH)
@@ -454,6 +471,7 @@ const struct quoit_port_ops sim_port_driver = {
     .link_enable = link_enable,
     .link_is_up = link_is_up,
     .link_epoch = link_epoch,
+    .bind = port_bind,
     .set_translation = set_translation,
     .write = port_write,
     .write64 = port_write64,

@@ -70,6 +70,7 @@ struct sim_end {
     struct sim_end *peer;
     uint32_t index; /* of all ends */
     bool is_enabled;
+    uint32_t bound_epoch; /* 0: the opening follows the link */
     uint32_t link_epoch;
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
     uint64_t translation_bytes[QUOIT_WINDOW_COUNT];

@@ -17,12 +17,13 @@
 #include "env/park.h"
 #include "node/node.h"
 
-#define PAGE_BYTES      4096u
-#define AREA_ALIGN      (2u << 20)
-#define AREAS_BYTES_MAX (64ull << 30) /* of a host, by default: the emulated port's window */
-#define HEAP_BYTES_MIN  (1u << 20)
-#define NODE_STOP_NS    1000000000u
-#define NODE_FIRST_FD   3
+#define PAGE_BYTES       4096u
+#define AREA_ALIGN       (2u << 20)
+#define AREAS_BYTES_MAX  (64ull << 30) /* of a host, by default: the emulated port's window */
+#define HEAP_BYTES_MIN   (1u << 20)
+#define NODE_STOP_NS     1000000000u
+#define NODE_FIRST_FD    3
+#define CUT_OFF_GRACE_NS 200000000u /* for the last output of the PEs */
 
 /* Three quarters of the machine's memory for all PEs together, and no more than a neighbour can reach. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
@@ -88,12 +89,26 @@ static bool open_host(struct job *job, struct host *host)
     return true;
 }
 
+/* What a node says to the launcher. */
+struct node_word {
+    enum { NODE_READY = 1, NODE_CUT_OFF } kind;
+    uint32_t dead_links[2];
+};
+
+static void tell(int fd, const struct node_word *word)
+{
+    while (write(fd, word, sizeof *word) < 0 && errno == EINTR)
+        ;
+}
+
 static void tell_ready(void *arg)
 {
-    const int *fd = arg;
-    while (write(*fd, "r", 1) < 0 && errno == EINTR)
-        ;
-    close(*fd);
+    tell(*(const int *)arg, &(struct node_word){.kind = NODE_READY});
+}
+
+static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    tell(*(const int *)arg, &(struct node_word){.kind = NODE_CUT_OFF, .dead_links = {first_link, second_link}});
 }
 
 /* Moves the descriptors that a node needs to NODE_FIRST_FD.. and closes all others: a node must not hold pipes and
@@ -161,7 +176,9 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         .memory = memory,
         .policy = job->policy,
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
+        .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
         .on_ready = tell_ready,
+        .on_cut_off = tell_cut_off,
         .on_ready_arg = &fds[READY],
     };
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
@@ -170,14 +187,22 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     return quoit_node_run(&config) == QUOIT_OK ? 0 : 1;
 }
 
-static void node_ready(struct watch *watch, uint32_t events)
+/* A word is smaller than what a pipe writes at once, so it comes whole. */
+static void node_speaks(struct watch *watch, uint32_t events)
 {
     (void)events;
-    char byte;
+    struct node_word word;
     struct host *host = watch->owner;
-    host->is_ready = read(watch->fd, &byte, 1) == 1; /* else it died, which SIGCHLD tells */
-    loop_close(&host->job->loop, watch);
-    service_step(host->job);
+    struct job *job = host->job;
+    if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word) {
+        loop_close(&job->loop, watch); /* it ended, which SIGCHLD tells */
+    } else if (word.kind == NODE_READY) {
+        host->is_ready = true;
+        service_step(job);
+    } else if (job->end.phase == ENDING_NOT) {
+        memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
+        end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, host->index, CUT_OFF_GRACE_NS);
+    }
 }
 
 static bool start_node(struct job *job, struct host *host)
@@ -196,7 +221,7 @@ static bool start_node(struct job *job, struct host *host)
         quoit_say("cannot start the node of host%u: %s [Q0213]", host->index, strerror(errno));
         return false;
     }
-    host->node_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = node_ready, .owner = host};
+    host->node_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = node_speaks, .owner = host};
     loop_add(&job->loop, &host->node_ready);
     return true;
 }

@@ -49,11 +49,12 @@ struct host {
     uint32_t index;
     struct quoit_layout layout;
     int memory_fd;
-    int link_fd;    /* of the link to its right neighbour; -1 on a single host */
-    void *front;    /* the memory up to the channels, mapped; NULL before the layout */
-    pid_t node_pid; /* 0: none, or ended */
-    struct watch node_ready;
+    int link_fd;             /* of the link to its right neighbour; -1 on a single host */
+    void *front;             /* the memory up to the channels, mapped; NULL before the layout */
+    pid_t node_pid;          /* 0: none, or ended */
+    struct watch node_ready; /* what the node says: first that it is ready */
     bool is_ready;
+    struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
 };
 
 enum end_reason {
@@ -63,6 +64,7 @@ enum end_reason {
     END_ABORTED,     /* a PE asked for it, with a text */
     END_GLOBAL_EXIT, /* a PE asked for it, without a word */
     END_NODE_DIED,
+    END_CUT_OFF,
     END_CANNOT_START,
     END_TIMEOUT,
     END_INTERRUPTED,
@@ -107,7 +109,9 @@ struct job {
     struct quoit_emulated_knobs knobs;
     struct pe *pes;
     struct host *hosts;
-    struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
+    struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
+    uint32_t dead_links[2];   /* for END_CUT_OFF */
+    struct wait_note *notes;  /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;
     uint32_t hello_count;
     uint32_t ready_count;

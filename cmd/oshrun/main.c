@@ -163,6 +163,9 @@ static void run(struct job *job)
         uint64_t now_ns = quoit_clock_now_ns();
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
+        uint64_t fault_ns = fault_step(job, now_ns);
+        if (fault_ns < end_ns)
+            end_ns = fault_ns;
         if (end_is_over(job))
             return;
         loop_turn(&job->loop, output_ns < end_ns ? output_ns : end_ns);

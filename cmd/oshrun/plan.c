@@ -69,8 +69,17 @@ static int add_export(struct plan_program *program, const char *text)
     return PLAN_GO_ON;
 }
 
-/* What belongs to one program, not to the job. */
-static int take_program_option(struct parser *parser, enum quoit_option_id id, const char *text)
+static int add_fault(struct plan *plan, const char *text)
+{
+    char problem[FAULT_PROBLEM_BYTES];
+    plan->faults = must(realloc(plan->faults, (plan->fault_count + 1) * sizeof *plan->faults));
+    if (!fault_parse(text, &plan->faults[plan->fault_count++], problem))
+        return bad_usage("%s", problem);
+    return PLAN_GO_ON;
+}
+
+/* What is more than a value in the table. */
+static int take_special_option(struct parser *parser, enum quoit_option_id id, const char *text)
 {
     if (id == QUOIT_OPT_PES)
         parser->program->pe_count = (uint32_t)plan_number(parser->plan, QUOIT_OPT_PES);
@@ -78,6 +87,8 @@ static int take_program_option(struct parser *parser, enum quoit_option_id id, c
         parser->program->wdir = text;
     else if (id == QUOIT_OPT_EXPORT)
         return add_export(parser->program, text);
+    else if (id == QUOIT_OPT_FAULT)
+        return add_fault(parser->plan, text);
     return PLAN_GO_ON;
 }
 
@@ -86,7 +97,7 @@ static int take_value(struct parser *parser, enum quoit_option_id id, const char
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     if (!quoit_options_set(&parser->plan->options, id, text, QUOIT_FROM_COMMAND_LINE, shown_as, problem))
         return bad_usage("%s", problem);
-    return take_program_option(parser, id, text);
+    return take_special_option(parser, id, text);
 }
 
 /* The option that an argument names: --name, -name, and what the hand is used to from other launchers. */
@@ -280,6 +291,11 @@ int plan_make(struct plan *plan, int argc, char **argv, char **environment)
         return 0;
     quoit_options_unknown(environment, tell_unknown, NULL);
     status = count_pes(plan);
+    for (uint32_t i = 0; i < plan->fault_count && status == PLAN_GO_ON; i++) {
+        char text[FAULT_PROBLEM_BYTES];
+        if (!fault_fit(&plan->faults[i], plan->host_count, text))
+            status = bad_usage("%s", text);
+    }
     for (uint32_t i = 0; i < plan->program_count && status == PLAN_GO_ON; i++)
         status = check_program(&plan->programs[i]);
     return status;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "fault.h"
 
 #define STATUS_BAD_USAGE    2
 #define STATUS_NOT_RUNNABLE 126
@@ -33,6 +34,8 @@ struct plan {
     struct quoit_options options;
     struct plan_program *programs;
     uint32_t program_count;
+    struct fault *faults; /* [fault_count] */
+    uint32_t fault_count;
     uint32_t pe_count;
     uint32_t host_count;
 };

@@ -270,6 +270,22 @@ static void tell_cannot_start(FILE *out, const struct job *job)
         tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
 }
 
+/* Two links down part the ring in two lines of hosts: the shorter one is called the one that cannot be reached. */
+static void tell_cut_off(FILE *out, const struct job *job)
+{
+    char hosts[LIST_BYTES];
+    size_t used = 0;
+    uint32_t count = job->plan->host_count, first = job->dead_links[0], second = job->dead_links[1];
+    bool is_outer = second - first > count / 2;
+    uint32_t from = is_outer ? second + 1 : first + 1, cut_count = is_outer ? count - (second - first) : second - first;
+    for (uint32_t i = 0; i < cut_count && used + 16 < sizeof hosts; i++)
+        used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "", (from + i) % count);
+    if (cut_count > 1 && used + 16 >= sizeof hosts)
+        snprintf(hosts, sizeof hosts, "%u to %u", from % count, (from + cut_count - 1) % count);
+    tell(out, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first, (first + 1) % count,
+         second, (second + 1) % count, cut_count == 1 ? "" : "s", hosts);
+}
+
 static void tell_reason(FILE *out, const struct job *job)
 {
     char time[32];
@@ -291,6 +307,10 @@ static void tell_reason(FILE *out, const struct job *job)
         break;
     case END_NODE_DIED:
         tell(out, "Q0205", "the node of host%u has died; its PEs are cut off", end->culprit);
+        tell_others(out, job, NOT_A_PE, false);
+        break;
+    case END_CUT_OFF:
+        tell_cut_off(out, job);
         tell_others(out, job, NOT_A_PE, false);
         break;
     case END_CANNOT_START:

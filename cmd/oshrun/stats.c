@@ -15,6 +15,8 @@ struct count {
     uint64_t messages;
     uint64_t relays;
     uint64_t doorbells;
+    uint64_t resends;
+    uint64_t downs;
 };
 
 static void add_count(struct count *sum, const struct quoit_link_count *part)
@@ -23,9 +25,11 @@ static void add_count(struct count *sum, const struct quoit_link_count *part)
     sum->messages += atomic_load(&part->message_count);
     sum->relays += atomic_load(&part->relay_count);
     sum->doorbells += atomic_load(&part->doorbell_count);
+    sum->resends += atomic_load(&part->resend_count);
 }
 
-/* What went out of one side of one host: by its node's lanes and by direct puts of its PEs. */
+/* What went out of one side of one host: by its node's lanes and by direct puts of its PEs. downs: as that host saw it.
+ */
 static struct count count_of(const struct job *job, uint32_t host_index, enum quoit_side side)
 {
     struct count sum = {0};
@@ -34,6 +38,7 @@ static struct count count_of(const struct job *job, uint32_t host_index, enum qu
         add_count(&sum, &quoit_memory_lane(&host->layout, host->front, lane)->out[side]);
     for (uint32_t local = 0; local < host->layout.local_count; local++)
         add_count(&sum, &quoit_memory_pe(&host->layout, host->front, local)->direct[side]);
+    sum.downs = atomic_load(&((const struct quoit_host_header *)host->front)->down_count[side]);
     return sum;
 }
 
@@ -55,9 +60,10 @@ static void print_direction(const struct job *job, uint32_t link, uint32_t from,
     char bytes[32], names[40];
     struct count count = count_of(job, from, side);
     snprintf(names, sizeof names, "host%u -> host%u", from, hosts_neighbour(job, from, side));
-    fprintf(stderr, "  %4u  %-20s %14llu %12s %11llu %9llu %10llu\n", link, names, (unsigned long long)count.bytes,
-            format_bytes(count.bytes, bytes), (unsigned long long)count.messages, (unsigned long long)count.relays,
-            (unsigned long long)count.doorbells);
+    fprintf(stderr, "  %4u  %-20s %14llu %12s %11llu %9llu %10llu %8llu %6llu\n", link, names,
+            (unsigned long long)count.bytes, format_bytes(count.bytes, bytes), (unsigned long long)count.messages,
+            (unsigned long long)count.relays, (unsigned long long)count.doorbells, (unsigned long long)count.resends,
+            (unsigned long long)count.downs);
 }
 
 /* A picture is lines of characters, painted over and then printed. */
@@ -179,8 +185,8 @@ void stats_print(const struct job *job)
         fprintf(stderr, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
-    fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s\n", "link", "direction",
-            "bytes", "", "messages", "relays", "doorbells");
+    fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s\n", "link",
+            "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs");
     for (uint32_t link = 0; link < host_count; link++) {
         print_direction(job, link, link, QUOIT_RIGHT);
         print_direction(job, link, (link + 1) % host_count, QUOIT_LEFT);

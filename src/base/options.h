@@ -66,7 +66,8 @@ enum quoit_option_type {
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
       "made if it is not there.")                                                                                      \
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
-      "Bytes, messages, relays and doorbells of each link and direction, as a table and a picture of the ring, on "    \
+      "Bytes, messages, relays, doorbells, resends and outages of each link and direction, as a table and a picture "  \
+      "of the ring, on "                                                                                               \
       "standard error.")                                                                                               \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
       "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
@@ -82,6 +83,10 @@ enum quoit_option_type {
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
     X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING,                         \
       "how long a host waits at start for its neighbours", "")                                                         \
+    X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING,                                \
+      "how long two links may be down at once before the job is ended",                                                \
+      "While one link is down traffic goes the other way round and nothing is lost. Two links down leave hosts that "  \
+      "cannot be reached.")                                                                                            \
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
       "What does not fit the window goes through the node of the neighbour.")                                          \
@@ -96,6 +101,10 @@ enum quoit_option_type {
     X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find wrong uses of OpenSHMEM, at some cost",       \
       "Ranges past one block or variable, blocks used after they were freed, collectives that PEs call with "          \
       "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
+    X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
+      "let a link or a host fail: \"link 2-3 down at 1s for 500ms\"",                                                  \
+      "May be given many times. Also \"link 2-3 down at 1s\", \"host 2 dies at 1s\", and \"links random every 200ms "  \
+      "for 50ms seed 7\". Times count from when every PE is through shmem_init.")                                      \
     X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
       "lines about the inside of the machine: error, warn, info or debug", "On standard error.")                       \
     X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \

@@ -22,8 +22,10 @@ static void finish(struct quoit_fabric *fabric, uint32_t lane, uint16_t index)
         scatter(pending, fabric->memory + quoit_layout_staging(&fabric->layout, fabric->local_self, lane, index));
     if (pending->result)
         memcpy(pending->result, &request->result, pending->result_bytes);
-    if (pending->is_detour)
+    if (pending->is_detour) {
         atomic_fetch_sub_explicit(&pending->context->detour_count, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&fabric->direct[pending->side].detour_count, 1, memory_order_release);
+    }
     atomic_fetch_sub_explicit(&pending->context->outstanding_count, 1, memory_order_release);
     if (pending->left_count)
         atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
@@ -52,6 +54,24 @@ void quoit_channel_reap(struct quoit_fabric *fabric)
         reap_locked(fabric, lane);
         pthread_mutex_unlock(&end->lock);
     }
+}
+
+bool quoit_channel_open_direct(struct quoit_fabric *fabric, enum quoit_side side)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
+    struct quoit_direct *direct = &fabric->direct[side];
+    uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_acquire);
+    if (epoch == 0)
+        return false;
+    if (atomic_load_explicit(&direct->detour_count, memory_order_acquire) != 0) {
+        quoit_channel_reap(fabric);
+        if (atomic_load_explicit(&direct->detour_count, memory_order_acquire) != 0)
+            return false;
+    }
+    if (quoit_port_bind(fabric->ports[side], epoch) != QUOIT_OK)
+        return false; /* it went down again */
+    atomic_store_explicit(&direct->is_open, true, memory_order_relaxed);
+    return true;
 }
 
 struct count_wait {
@@ -132,6 +152,7 @@ void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *conte
     slot->request->spread = fabric->pe_self + pe;
     slot->pending->context = context;
     slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
+    slot->pending->side = peer->side;
 }
 
 /* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
@@ -151,8 +172,10 @@ void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
     struct quoit_channel_end *end = slot->end;
     mark_order(slot);
     atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
-    if (slot->pending->is_detour)
+    if (slot->pending->is_detour) {
         atomic_fetch_add_explicit(&slot->pending->context->detour_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&fabric->direct[slot->pending->side].detour_count, 1, memory_order_relaxed);
+    }
     uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
     end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
     atomic_store_explicit(&end->shared->submit_tail, tail + 1,

@@ -32,5 +32,8 @@ void quoit_channel_reap(struct quoit_fabric *fabric);
 /* Waits until *count is zero, reaping. */
 void quoit_channel_wait32(struct quoit_fabric *fabric, _Atomic uint32_t *count);
 void quoit_channel_wait64(struct quoit_fabric *fabric, _Atomic uint64_t *count);
+/* Opens the direct way through a side whose link is up, once all that went to it through the node has arrived. False:
+ * not yet. Does not wait. */
+bool quoit_channel_open_direct(struct quoit_fabric *fabric, enum quoit_side side);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/fabric.h"
 #include "base/assert.h"
-#include "base/log.h"
 #include "fabric/channel.h"
 
 #include <stdlib.h>
@@ -33,6 +32,8 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
         return;
     struct quoit_port_limits limits;
     quoit_port_limits(fabric->ports[side], &limits);
+    if (!limits.arrives_on_return)
+        return; /* what is lost with the link could not be told from what has arrived */
     uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
     uint64_t start = peer->local * layout->area_stride;
     if (start >= window)
@@ -61,6 +62,8 @@ static enum quoit_status open_ring(struct quoit_fabric *fabric, const struct quo
         for (uint16_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
             end->free[end->free_count++] = (uint16_t)(QUOIT_REQUESTS_A_CHANNEL - 1 - i);
     }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_channel_open_direct(fabric, side);
     return QUOIT_OK;
 }
 
@@ -182,8 +185,8 @@ static void confirm_direct_puts(struct quoit_fabric *fabric, struct quoit_contex
         if ((sides & (1u << side)) == 0)
             continue;
         if (quoit_port_read(fabric->ports[side], QUOIT_WINDOW_MEMORY, 0, &word, sizeof word) != QUOIT_OK)
-            quoit_log(QUOIT_LOG_ERROR, "link %s is down: direct puts may be lost",
-                      side == QUOIT_LEFT ? "left" : "right");
+            /* The puts have arrived: each returned OK before the link went down. */
+            atomic_store_explicit(&fabric->direct[side].is_open, false, memory_order_relaxed);
     }
 }
 

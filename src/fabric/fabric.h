@@ -12,6 +12,9 @@
  * put is at its destination after quiet. fence orders puts, atomics and signals to each PE; what goes through the node
  * keeps order anyway. Waits of the own PE are woken by every put, atomic or signal to it, whichever way that came.
  *
+ * Lost links: while the link to a neighbour is down, what would go directly goes through the node, and so the other way
+ * round. Nothing is lost or done twice and all order is kept; see docs/design/failover.md.
+ *
  * Threads: several threads may call at once; each channel is guarded by a lock that only threads of this process take.
  * Errors: the job is ended by the launcher when a host, node or PE dies, so nothing here returns an error.
  */
@@ -55,7 +58,8 @@ struct quoit_context {
 /* What the PE remembers of each request slot of a channel until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
-    bool is_detour;    /* counted in detour_count */
+    bool is_detour;    /* counted in detour_count, and in that of `side` */
+    uint8_t side;      /* enum quoit_side */
     void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
     uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
@@ -83,6 +87,12 @@ struct quoit_region {
 };
 #define QUOIT_REGION_COUNT 2
 
+/* The direct way through one side's link. */
+struct quoit_direct {
+    _Atomic bool is_open;          /* the port is bound to an epoch in which the neighbour's windows were there */
+    _Atomic uint64_t detour_count; /* requests under way through the node to DIRECT peers of this side */
+};
+
 struct quoit_fabric {
     uint32_t pe_self;
     uint32_t pe_count;
@@ -94,8 +104,9 @@ struct quoit_fabric {
     char *memory;
     struct quoit_pe_shared *shared_self;
     struct quoit_port *ports[QUOIT_SIDE_COUNT]; /* NULL when there is one host */
-    struct quoit_channel_end *channels;         /* [lane_count]; NULL when there is one host */
-    struct quoit_waiter waiter;                 /* a copy of it serves each wait */
+    struct quoit_direct direct[QUOIT_SIDE_COUNT];
+    struct quoit_channel_end *channels; /* [lane_count]; NULL when there is one host */
+    struct quoit_waiter waiter;         /* a copy of it serves each wait */
     struct quoit_context default_context;
     /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];

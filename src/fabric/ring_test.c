@@ -3,9 +3,11 @@
  * Method: rings of hosts in one process: each host has memory, links and a node thread of its own; each PE is a thread
  * with its own fabric. Every (source, destination) pair owns a piece of the destination's area that only the source
  * writes; the source keeps a model of it and compares after quiet, by gets, and the destination's memory is compared
- * with all models at the end. Counters hit by atomics of all PEs have known sums. QUOIT_SEED replays a failure. */
+ * with all models at the end. Counters hit by atomics of all PEs have known sums. In some worlds a thread cuts and
+ * mends links at random instants meanwhile, one and sometimes two at once. QUOIT_SEED replays a failure. */
 #include "fabric/fabric.h"
 #include "base/prng.h"
+#include "env/clock.h"
 #include "node/node.h"
 #include "port/emulated/emulated.h"
 
@@ -19,10 +21,12 @@
 
 #include <cmocka.h>
 
-#define HOSTS_MAX   8
-#define PES_MAX     16
-#define PIECE_BYTES 20000u
-#define STEP_COUNT  150
+#define HOSTS_MAX         8
+#define PES_MAX           16
+#define PIECE_BYTES       20000u
+#define STEP_COUNT        150
+#define FAULTY_STEP_COUNT 500
+#define CUT_NS_MAX        4000000
 
 struct world;
 
@@ -48,6 +52,9 @@ struct world {
     unsigned char *models;  /* [source][destination][PIECE_BYTES] */
     _Atomic uint64_t added; /* sum of what all PEs added to the counters */
     _Atomic uint32_t error_count;
+    bool has_faults;
+    _Atomic bool is_over; /* the PEs are through: no more faults */
+    uint32_t cut_count;
 };
 
 struct pe {
@@ -80,6 +87,7 @@ static void *run_node(void *arg)
         .memory = host->memory,
         .policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
+        .link_limit_ns = 100000000000u,
         .on_ready = node_is_ready,
         .on_ready_arg = host->world,
     };
@@ -278,7 +286,8 @@ static void *run_pe(void *arg)
         abort();
     struct quoit_prng prng = {.state = world->seed * 1000 + pe->index};
     unsigned char *buffer = malloc(2 * PIECE_BYTES);
-    for (int i = 0; i < STEP_COUNT; i++) {
+    int step_count = world->has_faults ? FAULTY_STEP_COUNT : STEP_COUNT;
+    for (int i = 0; i < step_count; i++) {
         uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->shape.pe_count);
         switch (quoit_prng_choose(&prng, 6)) {
         case 0:
@@ -305,6 +314,55 @@ static void *run_pe(void *arg)
     return NULL;
 }
 
+/* Cuts and mends one link, and now and then two at once. */
+static void *run_faults(void *arg)
+{
+    struct world *world = arg;
+    struct quoit_prng prng = {.state = world->seed + 77};
+    struct quoit_port *ports[HOSTS_MAX];
+    uint32_t host_count = world->shape.host_count;
+    for (uint32_t i = 0; i < host_count; i++) {
+        struct quoit_port_config configs[QUOIT_SIDE_COUNT];
+        set_ports(&world->hosts[i], configs);
+        if (quoit_port_open(&configs[QUOIT_RIGHT], &ports[i]) != QUOIT_OK)
+            abort();
+    }
+    while (!world->is_over) {
+        uint32_t first = (uint32_t)quoit_prng_choose(&prng, host_count);
+        uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
+        quoit_emulated_link_cut(ports[first]);
+        quoit_emulated_link_cut(ports[second]);
+        if (quoit_prng_choose(&prng, 3)) /* else it is back before anybody may have noticed */
+            quoit_clock_sleep_ns(quoit_prng_choose(&prng, CUT_NS_MAX));
+        quoit_emulated_link_mend(ports[second]);
+        quoit_emulated_link_mend(ports[first]);
+        world->cut_count++;
+        quoit_clock_sleep_ns(quoit_prng_choose(&prng, 3 * CUT_NS_MAX));
+    }
+    for (uint32_t i = 0; i < host_count; i++)
+        quoit_port_close(ports[i]);
+    return NULL;
+}
+
+/* The faults have happened to somebody: the nodes saw links go down, and sent frames again. */
+static void check_faults(struct world *world)
+{
+    uint64_t down_count = 0, resend_count = 0;
+    for (uint32_t i = 0; i < world->shape.host_count; i++) {
+        struct host *host = &world->hosts[i];
+        const struct quoit_host_header *header = host->memory;
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            down_count += header->down_count[side];
+            for (uint32_t lane = 0; lane < world->shape.lane_count; lane++)
+                resend_count += quoit_memory_lane(&host->layout, host->memory, lane)->out[side].resend_count;
+        }
+    }
+    print_message("%u cuts, seen %llu times, %llu frames sent again\n", world->cut_count,
+                  (unsigned long long)down_count, (unsigned long long)resend_count);
+    assert_true(world->cut_count > 0);
+    assert_true(down_count > 0);
+}
+
 static void check_memory(struct world *world)
 {
     uint64_t sum = 0;
@@ -320,8 +378,9 @@ static void check_memory(struct world *world)
     assert_int_equal(sum, world->added);
 }
 
-static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knobs)
+static void run_world_with(struct quoit_shape shape, struct quoit_emulated_knobs knobs, bool has_faults)
 {
+    pthread_t faults;
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
     const char *seed = getenv("QUOIT_SEED");
@@ -331,19 +390,32 @@ static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knob
     world->knobs = knobs;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->models = calloc((size_t)shape.pe_count * shape.pe_count, PIECE_BYTES);
+    world->has_faults = has_faults;
     start_world(world);
+    if (has_faults)
+        assert_int_equal(pthread_create(&faults, NULL, run_faults, world), 0);
     for (uint32_t i = 0; i < shape.pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
         assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
     }
     for (uint32_t i = 0; i < shape.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
+    world->is_over = true;
+    if (has_faults)
+        pthread_join(faults, NULL);
     assert_int_equal(world->error_count, 0);
     stop_nodes(world);
+    if (has_faults)
+        check_faults(world);
     check_memory(world);
     end_world(world);
     free(world->models);
     free(world);
+}
+
+static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knobs)
+{
+    run_world_with(shape, knobs, false);
 }
 
 static void test_two_hosts(void **state)
@@ -395,6 +467,40 @@ static void test_window_within_heap(void **state)
         (struct quoit_emulated_knobs){.window_bytes = {0, 1u << 21}});
 }
 
+static void run_faulty(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t slot_count)
+{
+    run_world_with((struct quoit_shape){.host_count = host_count,
+                                        .pe_count = pe_count,
+                                        .lane_count = lane_count,
+                                        .slot_count = slot_count,
+                                        .chunk_bytes = 2048},
+                   (struct quoit_emulated_knobs){0}, true);
+}
+
+static void test_faults_two_hosts(void **state)
+{
+    (void)state;
+    run_faulty(2, 4, 1, 4);
+}
+
+static void test_faults_three_hosts_two_lanes(void **state)
+{
+    (void)state;
+    run_faulty(3, 6, 2, 4);
+}
+
+static void test_faults_five_hosts(void **state)
+{
+    (void)state;
+    run_faulty(5, 5, 1, 2);
+}
+
+static void test_faults_eight_hosts(void **state)
+{
+    (void)state;
+    run_faulty(8, 8, 2, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +510,10 @@ int main(void)
         cmocka_unit_test(test_blocks_of_pes_and_lanes),
         cmocka_unit_test(test_small_memory_window),
         cmocka_unit_test(test_window_within_heap),
+        cmocka_unit_test(test_faults_two_hosts),
+        cmocka_unit_test(test_faults_three_hosts_two_lanes),
+        cmocka_unit_test(test_faults_five_hosts),
+        cmocka_unit_test(test_faults_eight_hosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put, get and their strided forms. What goes through the node is cut into requests of at most one chunk. */
 #include "base/assert.h"
-#include "base/log.h"
 #include "fabric/channel.h"
-
-#include <unistd.h>
 
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
 static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size_t bytes)
@@ -16,26 +13,46 @@ static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size
                           memory_order_relaxed);
 }
 
-static bool reaches_directly(const struct quoit_peer *peer, uint64_t offset, size_t bytes)
+static bool reaches_directly(struct quoit_fabric *fabric, const struct quoit_peer *peer, uint64_t offset, size_t bytes)
 {
-    return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset;
+    return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset &&
+           (__builtin_expect(atomic_load_explicit(&fabric->direct[peer->side].is_open, memory_order_relaxed), 1) ||
+            quoit_channel_open_direct(fabric, peer->side));
 }
 
-static void put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
-                       uint64_t offset, const void *source, size_t bytes)
+/* The data has arrived, but the doorbell that wakes who waits for it was lost with the link: a request that changes
+ * nothing, executed at the PE, wakes it. */
+static void wake_by_request(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe)
+{
+    struct quoit_slot slot;
+    quoit_channel_take(fabric, context, pe, &slot);
+    slot.request->frame.kind = QUOIT_FRAME_AMO;
+    slot.request->frame.op = QUOIT_AMO_ADD;
+    slot.request->frame.size = 8;
+    slot.request->frame.offset = 0;
+    slot.request->frame.operand = 0;
+    quoit_channel_submit(fabric, &slot);
+}
+
+/* False: the link is down, and the put has to go through the node, whole. Up to a word nothing of it has arrived. */
+static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
+                       uint32_t pe, uint64_t offset, const void *source, size_t bytes)
 {
     struct quoit_port *port = fabric->ports[peer->side];
     enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, peer->window_offset + offset, source, bytes);
-    if (status == QUOIT_LINK_DOWN) {
-        quoit_log(QUOIT_LOG_ERROR, "a put to host %u failed: the link is down", peer->host);
-        for (;;)
-            pause(); /* the node has seen it too, and the launcher ends the job */
+    if (__builtin_expect(status == QUOIT_LINK_DOWN, 0)) {
+        atomic_store_explicit(&fabric->direct[peer->side].is_open, false, memory_order_relaxed);
+        return false;
     }
     quoit_assert(status == QUOIT_OK);
-    quoit_port_ring(port, 1u << peer->doorbell);
+    if (__builtin_expect(!quoit_port_ring(port, 1u << peer->doorbell), 0)) {
+        atomic_store_explicit(&fabric->direct[peer->side].is_open, false, memory_order_relaxed);
+        wake_by_request(fabric, context, pe);
+    }
     if ((atomic_load_explicit(&context->dirty_sides, memory_order_relaxed) & (1u << peer->side)) == 0)
         atomic_fetch_or_explicit(&context->dirty_sides, 1u << peer->side, memory_order_relaxed);
     count_direct(fabric, peer->side, bytes);
+    return true;
 }
 
 /* The memory offset of a private buffer that lies in a symmetric region of this PE, so that the node can reach it. */
@@ -93,9 +110,8 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
         memmove(peer->area + offset, source, bytes);
         atomic_thread_fence(memory_order_release);
         quoit_park_wake(peer->park);
-    } else if (reaches_directly(peer, offset, bytes)) {
-        put_direct(fabric, context, peer, offset, source, bytes);
-    } else {
+    } else if (!reaches_directly(fabric, peer, offset, bytes) ||
+               !put_direct(fabric, context, peer, pe, offset, source, bytes)) {
         put_relayed(fabric, context, offset, source, bytes, pe, is_nbi);
     }
 }
@@ -175,17 +191,19 @@ static uint64_t element_offset(const struct quoit_strided *strided, size_t i)
 }
 
 /* True when all remote elements lie in what the window covers. */
-static bool all_reach_directly(const struct quoit_peer *peer, const struct quoit_strided *strided)
+static bool all_reach_directly(struct quoit_fabric *fabric, const struct quoit_peer *peer,
+                               const struct quoit_strided *strided)
 {
-    return reaches_directly(peer, element_offset(strided, 0), strided->element_bytes) &&
-           reaches_directly(peer, element_offset(strided, strided->count - 1), strided->element_bytes);
+    return reaches_directly(fabric, peer, element_offset(strided, 0), strided->element_bytes) &&
+           reaches_directly(fabric, peer, element_offset(strided, strided->count - 1), strided->element_bytes);
 }
 
+/* Elements from `first` on. */
 static void iput_relayed(struct quoit_fabric *fabric, struct quoit_context *context,
-                         const struct quoit_strided *strided, const char *source, uint32_t pe)
+                         const struct quoit_strided *strided, size_t first, const char *source, uint32_t pe)
 {
     size_t most = fabric->layout.shape.chunk_bytes / strided->element_bytes;
-    for (size_t i = 0; i < strided->count;) {
+    for (size_t i = first; i < strided->count;) {
         size_t count = strided->count - i < most ? strided->count - i : most;
         struct quoit_slot slot;
         quoit_channel_take(fabric, context, pe, &slot);
@@ -213,11 +231,15 @@ void quoit_fabric_iput(struct quoit_fabric *fabric, struct quoit_context *contex
                      strided->count, strided->element_bytes);
         atomic_thread_fence(memory_order_release);
         quoit_park_wake(peer->park);
-    } else if (all_reach_directly(peer, strided)) {
-        for (size_t i = 0; i < strided->count; i++, from += strided->private_stride)
-            put_direct(fabric, context, peer, element_offset(strided, i), from, strided->element_bytes);
     } else {
-        iput_relayed(fabric, context, strided, source, pe);
+        size_t done = 0;
+        bool is_direct = all_reach_directly(fabric, peer, strided);
+        while (is_direct && done < strided->count) {
+            is_direct = put_direct(fabric, context, peer, pe, element_offset(strided, done),
+                                   from + (ptrdiff_t)done * strided->private_stride, strided->element_bytes);
+            done += is_direct;
+        }
+        iput_relayed(fabric, context, strided, done, source, pe);
     }
 }
 
@@ -261,7 +283,7 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
-    if (peer->area || reaches_directly(peer, offset, bytes) || bytes == 0) {
+    if (peer->area || reaches_directly(fabric, peer, offset, bytes) || bytes == 0) {
         put(fabric, context, offset, source, bytes, pe, is_nbi);
         quoit_fabric_amo(fabric, context, signal->op, 8, signal->offset, signal->value, pe);
         return;

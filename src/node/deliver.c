@@ -55,8 +55,7 @@ void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *ver
 {
     const struct quoit_frame *frame = &verdict->frame;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY) {
-        if (frame->kind != QUOIT_FRAME_ACK)
-            deliver_answer(lane, verdict, payload);
+        deliver_answer(lane, verdict, payload);
         return;
     }
     char *area = area_of(lane, frame->dest_pe);

@@ -32,6 +32,18 @@ static void fail(struct quoit_lane *lane, enum quoit_status status)
         lane->status = status;
 }
 
+/* What a write through a port came to. A frame lost with its link is the ring's to send again. */
+static void note_write(struct quoit_lane *lane, enum quoit_status status)
+{
+    if (status != QUOIT_OK && status != QUOIT_LINK_DOWN)
+        fail(lane, status);
+}
+
+static bool is_up(const struct quoit_lane *lane, enum quoit_side side)
+{
+    return atomic_load_explicit(&lane->reached[side], memory_order_relaxed) & 1;
+}
+
 static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 {
     if (verdict->hold_until_ns && (!lane->hold_until_ns || verdict->hold_until_ns < lane->hold_until_ns))
@@ -43,8 +55,7 @@ static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload)
 {
     struct quoit_frame *frame = &verdict->frame;
-    if (!verdict->is_last_hop || frame->bytes <= LAND_BYTES ||
-        (frame->flags & (QUOIT_FRAME_LANDED | QUOIT_FRAME_ORDERED)) ||
+    if (!verdict->may_land || frame->bytes <= LAND_BYTES ||
         (frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_PUT_SIGNAL))
         return false;
     uint64_t at = frame->dest_pe * lane->layout->area_stride + frame->offset;
@@ -52,10 +63,7 @@ static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
     if (at > covered || frame->bytes > covered - at)
         return false;
     frame->flags |= QUOIT_FRAME_LANDED;
-    enum quoit_status status =
-        quoit_port_write(lane->ports[verdict->side], QUOIT_WINDOW_MEMORY, at, payload, frame->bytes);
-    if (status != QUOIT_OK)
-        fail(lane, status);
+    note_write(lane, quoit_port_write(lane->ports[verdict->side], QUOIT_WINDOW_MEMORY, at, payload, frame->bytes));
     return true;
 }
 
@@ -92,8 +100,7 @@ static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
                                   header_bytes - sizeof(uint64_t));
     if (status == QUOIT_OK)
         status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, at, verdict->frame.sequence);
-    if (status != QUOIT_OK)
-        fail(lane, status);
+    note_write(lane, status);
     lane->must_ring[verdict->side] = true;
 }
 
@@ -103,7 +110,7 @@ static const char no_payload[1];
 static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
 {
     uint32_t done_count = 0;
-    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK && is_up(lane, side)) {
         uint64_t expected = quoit_ring_expected(lane->ring, side, class);
         uint32_t slot_index = (uint32_t)((expected - 1) % lane->layout->shape.slot_count);
         char *slot =
@@ -126,8 +133,28 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         }
         if (verdict.kind == QUOIT_VERDICT_SEND)
             send(lane, &verdict, slot + QUOIT_FRAME_BYTES, true);
-        else
+        else if (verdict.kind == QUOIT_VERDICT_CONSUMED)
+            lane->has_news |= frame.kind == QUOIT_FRAME_TOPOLOGY;
+        else if (verdict.kind == QUOIT_VERDICT_DELIVER)
             quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
+        done_count++;
+    }
+    return done_count;
+}
+
+/* Requests that may be lost go out again before new ones; their payload is held until they are complete. */
+static uint32_t send_again(struct quoit_lane *lane, uint64_t now_ns)
+{
+    uint32_t done_count = 0;
+    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+        struct quoit_verdict verdict;
+        quoit_ring_next_resend(lane->ring, now_ns, &verdict);
+        if (verdict.kind == QUOIT_VERDICT_HOLD) {
+            hold(lane, &verdict);
+            break;
+        }
+        send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, false);
+        count_up(&lane->shared->out[verdict.side].resend_count, 1);
         done_count++;
     }
     return done_count;
@@ -186,7 +213,7 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
 static void take_credits(struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && is_up(lane, side); class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
             enum quoit_status status =
@@ -210,8 +237,7 @@ static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
             quoit_ring_credit_told(lane->ring, side, class);
             lane->must_ring[side] = true;
             done_count++;
-            if (status != QUOIT_OK)
-                fail(lane, status);
+            note_write(lane, status);
         }
     }
     return done_count;
@@ -228,6 +254,35 @@ static void ring_doorbells(struct quoit_lane *lane)
     }
 }
 
+/* Tells the manager what the ring has heard of the links. */
+static void tell_news(struct quoit_lane *lane)
+{
+    struct quoit_ring_topology topology;
+    lane->has_news = false;
+    quoit_ring_topology(lane->ring, &topology);
+    uint64_t dead =
+        topology.dead_count < 2 ? 0 : ((uint64_t)topology.dead_links[0] + 1) << 32 | (topology.dead_links[1] + 1);
+    atomic_store_explicit(&lane->dead_links, dead, memory_order_release);
+    quoit_park_wake(&((struct quoit_host_header *)lane->memory)->manager_park);
+}
+
+/* Does what the manager wants of a side, and says so. */
+static void follow_links(struct quoit_lane *lane)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t wanted = atomic_load_explicit(&lane->wanted[side], memory_order_acquire);
+        if (__builtin_expect(wanted == atomic_load_explicit(&lane->reached[side], memory_order_relaxed), 1))
+            continue;
+        if (wanted & 1)
+            quoit_ring_link_up(lane->ring, side, wanted >> 1);
+        else if (is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
+            quoit_ring_link_down(lane->ring, side);
+        lane->must_ring[side] = false;
+        lane->has_news = true;
+        atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
+    }
+}
+
 /* One look at everything; true when there was something to do or something rests for a short time, or when it is time
  * to end. */
 static bool step(void *arg)
@@ -239,12 +294,14 @@ static bool step(void *arg)
     uint64_t cookie;
     uint32_t done_count = 0;
     lane->hold_until_ns = 0;
+    follow_links(lane);
     take_credits(lane);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REPLY, now_ns);
     done_count += send_replies(lane, now_ns);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REQUEST, now_ns);
+    done_count += send_again(lane, now_ns);
     uint32_t local_count = lane->layout->local_count;
     for (uint32_t i = 0; i < local_count; i++)
         done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
@@ -252,6 +309,8 @@ static bool step(void *arg)
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
     done_count += return_credits(lane, done_count == 0);
+    if (lane->has_news)
+        tell_news(lane);
     ring_doorbells(lane);
     return done_count > 0 || lane->hold_until_ns != 0;
 }
@@ -301,12 +360,14 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
         uint64_t window_bytes = limits.window_bytes[QUOIT_WINDOW_MEMORY];
         lane->landing_bytes[side] = areas_bytes < window_bytes ? areas_bytes : window_bytes;
         lane->ports[side] = ports[side];
+        lane->wanted[side] = lane->reached[side] = QUOIT_LANE_UP(0);
     }
     struct quoit_ring_config ring = {
         .host_self = layout->host,
         .slot_count = shape->slot_count,
         .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
         .pending_reply_max = PENDING_REPLY_MAX,
+        .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
         .hold_after_ns = HOLD_AFTER_NS,
         .hold_for_ns = HOLD_FOR_NS,
         .limits = {.host_count = shape->host_count,

@@ -4,7 +4,10 @@
  * A lane turns the verdicts of its ring into copies and stores: it owns the inbound queues of its number on both sides
  * (reads slots, returns credits), the outbound ones (writes slots), and the channels of its number of all local PEs.
  *
- * Threads: everything here belongs to the lane's thread, save is_stopping and the park.
+ * Links: the lane follows what the manager wants (links.h). A write that finds the link down is a frame lost on the
+ * way: the ring sends it again after the link_down() that must follow.
+ *
+ * Threads: everything here belongs to the lane's thread, save is_stopping, the park, and the atomics.
  */
 #ifndef QUOIT_NODE_LANE_H
 #define QUOIT_NODE_LANE_H
@@ -13,6 +16,9 @@
 #include "node/memory.h"
 #include "node/node.h"
 #include "port/port.h"
+
+#define QUOIT_LANE_DOWN(incarnation) ((uint32_t)(incarnation) << 1)
+#define QUOIT_LANE_UP(incarnation)   ((uint32_t)(incarnation) << 1 | 1)
 
 /* What the lane keeps of a request under way: taken from the PE's memory once, checked, and not read there again. */
 struct quoit_issued {
@@ -34,8 +40,13 @@ struct quoit_lane {
     char *gather;                /* one chunk, for strided gets */
     uint32_t first_pe_turn;      /* whose channel is looked at first; moves on, so that none starves */
     bool must_ring[QUOIT_SIDE_COUNT];
-    uint64_t hold_until_ns;   /* the earliest time at which something held may go on; 0: none */
-    enum quoit_status status; /* what ended the lane; OK while it runs */
+    /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
+    _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
+    _Atomic uint32_t reached[QUOIT_SIDE_COUNT]; /* writer: the lane. release; pairs with acquire in the manager */
+    _Atomic uint64_t dead_links; /* writer: the lane. Two links known to be dead, as number + 1 each; 0: not two */
+    bool has_news;               /* the ring may know more of the links than the lane has told */
+    uint64_t hold_until_ns;      /* the earliest time at which something held may go on; 0: none */
+    enum quoit_status status;    /* what ended the lane; OK while it runs */
     struct quoit_waiter waiter;
 };
 

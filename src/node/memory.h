@@ -62,7 +62,12 @@ uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe);
 struct quoit_host_header {
     _Atomic uint32_t is_stopping;      /* writer: the node, told by the launcher */
     _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
-    uint32_t unused[14];
+    /* Writer: the node. The port's link epoch in which both ends of a side have offered their windows, so that PEs may
+     * put directly; 0: the link is down. */
+    _Atomic uint32_t direct_epoch[QUOIT_SIDE_COUNT];
+    _Atomic uint32_t down_count[QUOIT_SIDE_COUNT]; /* writer: the node. How often the link went down */
+    uint32_t unused[10];
+    struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
 };
 
 /* Bytes and messages that went out of one side of one host. */
@@ -71,6 +76,7 @@ struct quoit_link_count {
     _Atomic uint64_t message_count; /* frames and direct puts */
     _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
     _Atomic uint64_t doorbell_count;
+    _Atomic uint64_t resend_count; /* frames that were sent again, of the node's */
 };
 
 /* How a PE crashed, written by its crash handler (boot/crash.h) while it dies, read by the launcher afterwards. */

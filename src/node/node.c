@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/node.h"
 #include "base/log.h"
-#include "node/lane.h"
+#include "node/links.h"
 #include "node/start.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 struct quoit_node {
+    struct quoit_node_config config;
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    struct quoit_links links;
     uint32_t lane_count;
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
@@ -19,6 +21,7 @@ void quoit_node_stop(const struct quoit_layout *layout, void *memory)
     atomic_store(&header->is_stopping, 1);
     for (uint32_t lane = 0; lane < layout->shape.lane_count; lane++)
         quoit_park_wake(&quoit_memory_lane(layout, memory, lane)->park);
+    quoit_park_wake(&header->manager_park);
 }
 
 enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct quoit_node **node_out)
@@ -26,12 +29,16 @@ enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct
     struct quoit_node *node = calloc(1, sizeof *node);
     if (!node)
         return QUOIT_NO_MEMORY;
+    node->config = *config;
     quoit_park_setup();
-    enum quoit_status status = quoit_node_start_links(config, node->ports);
+    enum quoit_status status = quoit_node_open_ports(&node->config, node->ports);
+    if (status == QUOIT_OK)
+        status = quoit_links_start(&node->links, &node->config, node->ports);
     while (status == QUOIT_OK && node->lane_count < config->layout->shape.lane_count) {
-        status = quoit_lane_open(&node->lanes[node->lane_count], config, node->lane_count, node->ports);
+        status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports);
         node->lane_count++; /* one that was opened in part is closed too */
     }
+    node->links.lanes = node->lanes;
     if (status != QUOIT_OK) {
         quoit_node_close(node);
         return status;
@@ -52,6 +59,17 @@ enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index)
     return lane->status;
 }
 
+enum quoit_status quoit_node_manage(struct quoit_node *node)
+{
+    quoit_links_run(&node->links);
+    if (node->links.status != QUOIT_OK) {
+        quoit_log(QUOIT_LOG_ERROR, "host %u cannot bring a link up again: %s", node->config.layout->host,
+                  quoit_status_text(node->links.status));
+        quoit_node_stop(node->config.layout, node->config.memory);
+    }
+    return node->links.status;
+}
+
 const struct quoit_lane *quoit_node_lane(const struct quoit_node *node, uint32_t lane_index)
 {
     return &node->lanes[lane_index];
@@ -68,6 +86,7 @@ void quoit_node_close(struct quoit_node *node)
     free(node);
 }
 
+/* A lane, or the manager. */
 struct service {
     struct quoit_node *node;
     uint32_t lane_index;
@@ -82,28 +101,39 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static void *manage(void *arg)
+{
+    struct service *service = arg;
+    service->status = quoit_node_manage(service->node);
+    return NULL;
+}
+
 /* The first lane runs on the caller's thread. */
 static enum quoit_status serve_all(struct quoit_node *node)
 {
     struct service services[QUOIT_LANES_MAX];
+    struct service manager = {.node = node};
     uint32_t started_count = 1;
     enum quoit_status status = QUOIT_OK;
     for (uint32_t i = 0; i < node->lane_count; i++)
         services[i] = (struct service){.node = node, .lane_index = i};
-    for (; started_count < node->lane_count; started_count++) {
-        if (pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]) != 0) {
-            quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u", started_count);
-            quoit_node_stop(node->lanes[0].layout, node->lanes[0].memory);
-            status = QUOIT_SYSTEM;
-            break;
-        }
+    bool has_manager = pthread_create(&manager.thread, NULL, manage, &manager) == 0;
+    while (has_manager && started_count < node->lane_count &&
+           pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]) == 0)
+        started_count++;
+    if (!has_manager || started_count < node->lane_count) {
+        quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u", started_count);
+        quoit_node_stop(node->config.layout, node->config.memory);
+        status = QUOIT_SYSTEM;
     }
     serve(&services[0]);
     for (uint32_t i = 1; i < started_count; i++)
         pthread_join(services[i].thread, NULL);
+    if (has_manager)
+        pthread_join(manager.thread, NULL);
     for (uint32_t i = 0; i < started_count && status == QUOIT_OK; i++)
         status = services[i].status;
-    return status;
+    return status == QUOIT_OK ? manager.status : status;
 }
 
 enum quoit_status quoit_node_run(const struct quoit_node_config *config)

@@ -3,7 +3,9 @@
  *
  * One thread a lane. Each polls its inbound queues and its PEs' channels, gives what it finds to its ring, executes the
  * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
- * nothing. A process of its own on each host: a PE that dies cannot damage it.
+ * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
+ * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
+ * it.
  *
  * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line
@@ -22,22 +24,28 @@ struct quoit_node_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
+    uint64_t link_limit_ns;                           /* two links may be dead for so long */
     void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
-    void *on_ready_arg;
+    /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Link l
+     * joins host l and the next. The caller ends the job. */
+    void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
+    void *on_ready_arg; /* of both */
 };
 
 /* Serves until header.is_stopping. OK after an orderly stop. */
 QUOIT_MUST_USE enum quoit_status quoit_node_run(const struct quoit_node_config *config);
 
-/* The same in parts, for a caller that gives each lane a thread of its own making: open (links, lanes; waits for the
- * neighbours, does not call on_ready), serve each lane once, then close. */
+/* The same in parts, for a caller that gives each lane and the manager of the links a thread of its own making: open
+ * (links, lanes; waits for the neighbours, does not call on_ready), serve each lane and manage once, then close. */
 struct quoit_node;
 struct quoit_lane;
 QUOIT_MUST_USE enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct quoit_node **node_out);
 /* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop. */
 QUOIT_MUST_USE enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index);
+/* Looks after the links until header.is_stopping. Without it a link that goes down stays down. */
+QUOIT_MUST_USE enum quoit_status quoit_node_manage(struct quoit_node *node);
 const struct quoit_lane *quoit_node_lane(const struct quoit_node *node, uint32_t lane_index);
-/* After all lanes have ended. NULL is allowed. */
+/* After all of them have ended. NULL is allowed. */
 void quoit_node_close(struct quoit_node *node);
 
 /* Asks the node of this memory to stop; returns at once. Any process of the host. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/start.h"
 #include "base/log.h"
-#include "env/clock.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define POLL_NS 50000 /* between two looks at a neighbour that is not there yet */
-#define MAGIC   (0x51540000u + QUOIT_WIRE_VERSION)
+#define MAGIC (0x51540000u + QUOIT_WIRE_VERSION)
 
 /* What each host writes into the scratchpads of its neighbour. */
 enum scratchpad {
@@ -16,7 +14,7 @@ enum scratchpad {
     PAD_SHAPE,        /* digest of the job's shape */
     PAD_SLOTS_PAGES,  /* size of the window SLOTS it offers */
     PAD_MEMORY_PAGES, /* size of the window MEMORY it offers */
-    PAD_READY,        /* the writer's windows are translated: MAGIC */
+    PAD_LINK,         /* how far the writer is in bringing up the link: see start.h */
 };
 
 /* FNV-1a over the fields; all hosts run the same binary layout of struct quoit_shape. */
@@ -53,41 +51,47 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
         status = quoit_port_set_vector(port, QUOIT_DOORBELL_DIRECT + i, &vector);
         bits |= 1u << (QUOIT_DOORBELL_DIRECT + i);
     }
+    const struct quoit_port_vector manager = {.park_offset = offsetof(struct quoit_host_header, manager_park),
+                                              .park_stride = sizeof(struct quoit_park),
+                                              .park_count = 1};
+    if (status == QUOIT_OK)
+        status = quoit_port_set_vector(port, QUOIT_DOORBELL_COUNT, &manager);
     if (status == QUOIT_OK)
         quoit_port_doorbell_unmask(port, bits);
     return status;
 }
 
-static enum quoit_status offer_windows(const struct quoit_layout *layout, enum quoit_side side, struct quoit_port *port)
+static uint64_t offered_memory_bytes(const struct quoit_layout *layout, const struct quoit_port *port)
 {
     struct quoit_port_limits limits;
     quoit_port_limits(port, &limits);
-    uint64_t memory_bytes = layout->local_count * layout->area_stride;
-    if (memory_bytes > limits.window_bytes[QUOIT_WINDOW_MEMORY])
-        memory_bytes = limits.window_bytes[QUOIT_WINDOW_MEMORY]; /* what lies beyond goes through the slots */
-    if (layout->slots_bytes > limits.window_bytes[QUOIT_WINDOW_SLOTS]) {
-        quoit_log(QUOIT_LOG_ERROR,
-                  "the queues need a window of %llu bytes, the port has %llu: use fewer lanes or slots",
-                  (unsigned long long)layout->slots_bytes, (unsigned long long)limits.window_bytes[QUOIT_WINDOW_SLOTS]);
-        return QUOIT_OUT_OF_RANGE;
-    }
+    uint64_t bytes = layout->local_count * layout->area_stride;
+    uint64_t most = limits.window_bytes[QUOIT_WINDOW_MEMORY]; /* what lies beyond goes through the slots */
+    return bytes < most ? bytes : most;
+}
+
+enum quoit_status quoit_node_offer_windows(const struct quoit_layout *layout, enum quoit_side side,
+                                           struct quoit_port *port)
+{
     enum quoit_status status =
         quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, layout->slots[side], layout->slots_bytes);
     if (status == QUOIT_OK)
-        status = quoit_port_set_translation(port, QUOIT_WINDOW_MEMORY, layout->areas, memory_bytes);
-    if (status != QUOIT_OK)
-        return status;
+        status =
+            quoit_port_set_translation(port, QUOIT_WINDOW_MEMORY, layout->areas, offered_memory_bytes(layout, port));
+    return status;
+}
+
+void quoit_node_introduce(const struct quoit_layout *layout, struct quoit_port *port)
+{
     quoit_port_scratchpad_peer_write(port, PAD_HOST, layout->host + 1);
     quoit_port_scratchpad_peer_write(port, PAD_SHAPE, shape_digest(&layout->shape));
     quoit_port_scratchpad_peer_write(port, PAD_SLOTS_PAGES, (uint32_t)(layout->slots_bytes >> 12));
-    quoit_port_scratchpad_peer_write(port, PAD_MEMORY_PAGES, (uint32_t)(memory_bytes >> 12));
+    quoit_port_scratchpad_peer_write(port, PAD_MEMORY_PAGES, (uint32_t)(offered_memory_bytes(layout, port) >> 12));
     quoit_port_scratchpad_peer_write(port, PAD_MAGIC, MAGIC);
-    quoit_port_scratchpad_peer_write(port, PAD_READY, MAGIC);
-    return QUOIT_OK;
 }
 
-static enum quoit_status check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
-                                         struct quoit_port *port)
+enum quoit_status quoit_node_check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
+                                             struct quoit_port *port)
 {
     uint32_t neighbour = quoit_node_neighbour(layout, side);
     uint32_t host = quoit_port_scratchpad_read(port, PAD_HOST);
@@ -101,48 +105,36 @@ static enum quoit_status check_neighbour(const struct quoit_layout *layout, enum
     return QUOIT_INVALID;
 }
 
-static bool wait_for(bool (*is_there)(struct quoit_port *port), struct quoit_port *port, uint64_t deadline_ns)
+void quoit_node_tell_link(struct quoit_port *port, uint32_t word)
 {
-    while (!is_there(port)) {
-        if (quoit_clock_now_ns() > deadline_ns)
-            return false;
-        quoit_clock_sleep_ns(POLL_NS);
-    }
-    return true;
+    quoit_port_scratchpad_peer_write(port, PAD_LINK, word);
 }
 
-static bool link_is_up(struct quoit_port *port)
+uint32_t quoit_node_told_link(struct quoit_port *port)
 {
-    return quoit_port_link_is_up(port);
+    return quoit_port_scratchpad_read(port, PAD_LINK);
 }
 
-static bool neighbour_is_ready(struct quoit_port *port)
-{
-    return quoit_port_scratchpad_read(port, PAD_READY) == MAGIC;
-}
-
-enum quoit_status quoit_node_start_links(const struct quoit_node_config *config,
-                                         struct quoit_port *ports_out[QUOIT_SIDE_COUNT])
+enum quoit_status quoit_node_open_ports(const struct quoit_node_config *config,
+                                        struct quoit_port *ports_out[QUOIT_SIDE_COUNT])
 {
     const struct quoit_layout *layout = config->layout;
-    uint64_t deadline_ns = quoit_clock_now_ns() + config->link_timeout_ns;
-    enum quoit_status status = QUOIT_OK;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
-        status = quoit_port_open(&config->ports[side], &ports_out[side]);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        enum quoit_status status = quoit_port_open(&config->ports[side], &ports_out[side]);
         if (status == QUOIT_OK)
             status = set_vectors(layout, ports_out[side]);
-        if (status == QUOIT_OK)
-            quoit_port_link_enable(ports_out[side]);
+        if (status != QUOIT_OK)
+            return status;
+        struct quoit_port_limits limits;
+        quoit_port_limits(ports_out[side], &limits);
+        if (layout->slots_bytes > limits.window_bytes[QUOIT_WINDOW_SLOTS]) {
+            quoit_log(
+                QUOIT_LOG_ERROR, "the queues need a window of %llu bytes, the port has %llu: use fewer lanes or slots",
+                (unsigned long long)layout->slots_bytes, (unsigned long long)limits.window_bytes[QUOIT_WINDOW_SLOTS]);
+            return QUOIT_OUT_OF_RANGE;
+        }
     }
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
-        status = wait_for(link_is_up, ports_out[side], deadline_ns) ? offer_windows(layout, side, ports_out[side])
-                                                                    : QUOIT_TIMEOUT;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
-        status = wait_for(neighbour_is_ready, ports_out[side], deadline_ns)
-                     ? check_neighbour(layout, side, ports_out[side])
-                     : QUOIT_TIMEOUT;
-    if (status == QUOIT_TIMEOUT)
-        quoit_log(QUOIT_LOG_ERROR, "a neighbour of host %u did not come up in %llu ms", layout->host,
-                  (unsigned long long)(config->link_timeout_ns / 1000000));
-    return status;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_link_enable(ports_out[side]);
+    return QUOIT_OK;
 }

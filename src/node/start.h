@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* start.h - bringing up the two links of a host. Private to node.
+/* start.h - the two ports of a host, and what neighbours tell each other through the scratchpads. Private to node.
  *
- * As in the papers, the neighbours tell each other through the scratchpads who they are and what windows they have;
- * here also a digest of the job's shape, so that two hosts that disagree never exchange a frame.
+ * As in the papers, the neighbours tell each other who they are and what windows they have; here also a digest of the
+ * job's shape, so that two hosts that disagree never exchange a frame, and how far they are in bringing up the link
+ * (links.c). Scratchpads are wiped when a link goes down, so all of it is told again.
  */
 #ifndef QUOIT_NODE_START_H
 #define QUOIT_NODE_START_H
 
 #include "node/node.h"
 
-/* Opens both ports, enables the links, sets windows and interrupt vectors, and waits until both neighbours did the
- * same. TIMEOUT names who did not come; INVALID: a neighbour of another shape or the wrong one. ports_out may be partly
- * open on failure; the caller closes what is not NULL. */
-QUOIT_MUST_USE enum quoit_status quoit_node_start_links(const struct quoit_node_config *config,
-                                                        struct quoit_port *ports_out[QUOIT_SIDE_COUNT]);
+/* Opens both ports, sets interrupt vectors and enables the links. ports_out may be partly open on failure; the caller
+ * closes what is not NULL. */
+QUOIT_MUST_USE enum quoit_status quoit_node_open_ports(const struct quoit_node_config *config,
+                                                       struct quoit_port *ports_out[QUOIT_SIDE_COUNT]);
+/* Lets the neighbour write into the slots of this side and the areas of our PEs. */
+QUOIT_MUST_USE enum quoit_status quoit_node_offer_windows(const struct quoit_layout *layout, enum quoit_side side,
+                                                          struct quoit_port *port);
+/* Tells the neighbour who we are, before the first word of quoit_node_tell_link(). */
+void quoit_node_introduce(const struct quoit_layout *layout, struct quoit_port *port);
+/* INVALID, with a line logged: the neighbour that has introduced itself is the wrong one or of another shape. */
+QUOIT_MUST_USE enum quoit_status quoit_node_check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
+                                                            struct quoit_port *port);
+/* One word of ours for the neighbour, and the neighbour's last word; 0: none. */
+void quoit_node_tell_link(struct quoit_port *port, uint32_t word);
+uint32_t quoit_node_told_link(struct quoit_port *port);
 
 #endif

@@ -6,7 +6,7 @@
 static bool has_required_ops(const struct quoit_port_ops *ops)
 {
     return ops->name && ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch &&
-           ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
+           ops->bind && ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
            ops->scratchpad_peer_write && ops->ring && ops->doorbell_read && ops->doorbell_clear &&
            ops->doorbell_set_mask && ops->set_vector;
 }
@@ -83,6 +83,11 @@ uint32_t quoit_port_link_epoch(const struct quoit_port *port)
     return port->ops->link_epoch(port);
 }
 
+enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch)
+{
+    return port->ops->bind(port, epoch);
+}
+
 enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
                                              uint64_t bytes)
 {
@@ -132,10 +137,10 @@ void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, u
     port->ops->scratchpad_peer_write(port, index, value);
 }
 
-void quoit_port_ring(struct quoit_port *port, uint32_t bits)
+bool quoit_port_ring(struct quoit_port *port, uint32_t bits)
 {
     quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
-    port->ops->ring(port, bits);
+    return port->ops->ring(port, bits);
 }
 
 uint32_t quoit_port_doorbell_read(struct quoit_port *port)

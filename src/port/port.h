@@ -20,6 +20,11 @@
  * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
  *   down wipes translations and scratchpads. link_epoch counts the times it came up. A scratchpad write or a ring while
  *   it is down is lost; a translation set while it is down holds when it comes up.
+ * Binding: an opening follows the link until it is bound to a link epoch. Then whatever it sends (writes, reads, DMA,
+ *   scratchpads, doorbells) in another epoch is refused: a process that has not noticed that the link was away never
+ *   writes behind a loss.
+ * Arrival: where limits.arrives_on_return is set, a write that returned OK has arrived, and a write inside of one
+ *   aligned 8-byte word that returned LINK_DOWN has not and will not. A longer one may have arrived in part.
  *
  * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
  *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
@@ -68,6 +73,7 @@ struct quoit_port_limits {
     uint64_t translation_align;                /* of the start of an inbound range in host memory */
     uint32_t doorbell_bits;                    /* the bits that may be used */
     uint32_t dma_channel_count;
+    bool arrives_on_return; /* see Arrival above */
 };
 
 /* A doorbell bit that is not masked, and was clear before, interrupts: it wakes every one of `park_count` parks that
@@ -94,6 +100,9 @@ void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
 uint32_t quoit_port_link_epoch(const struct quoit_port *port);
+/* Binds this opening to `epoch`, for all its threads; LINK_DOWN, and nothing is changed, if the link is not up in it.
+ */
+QUOIT_MUST_USE enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch);
 
 /* Inbound: lets the peer write memory[offset, offset+bytes) through `window`. bytes 0 clears. */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window,
@@ -113,8 +122,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_read(struct quoit_port *port, enum q
 uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index);
 void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
 
-/* Doorbells. ring sets the peer's bits; the others act on the own side's bits. */
-void quoit_port_ring(struct quoit_port *port, uint32_t bits);
+/* Doorbells. ring sets the peer's bits, or returns false: the link is down. The others act on the own side's bits. */
+bool quoit_port_ring(struct quoit_port *port, uint32_t bits);
 uint32_t quoit_port_doorbell_read(struct quoit_port *port);
 void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits);
 void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits);   /* masked bits still set, but wake nobody */
@@ -142,6 +151,7 @@ struct quoit_port_ops {
     void (*link_enable)(struct quoit_port *port, bool is_enabled);
     bool (*link_is_up)(const struct quoit_port *port);
     uint32_t (*link_epoch)(const struct quoit_port *port);
+    enum quoit_status (*bind)(struct quoit_port *port, uint32_t epoch);
     enum quoit_status (*set_translation)(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
                                          uint64_t bytes);
     enum quoit_status (*write)(struct quoit_port *port, enum quoit_window window, uint64_t offset, const void *source,
@@ -151,7 +161,7 @@ struct quoit_port_ops {
                               size_t bytes);
     uint32_t (*scratchpad_read)(struct quoit_port *port, uint32_t index);
     void (*scratchpad_peer_write)(struct quoit_port *port, uint32_t index, uint32_t value);
-    void (*ring)(struct quoit_port *port, uint32_t bits);
+    bool (*ring)(struct quoit_port *port, uint32_t bits);
     uint32_t (*doorbell_read)(struct quoit_port *port);
     void (*doorbell_clear)(struct quoit_port *port, uint32_t bits);
     void (*doorbell_set_mask)(struct quoit_port *port, uint32_t bits, bool is_masked);

@@ -264,6 +264,58 @@ static void test_link_down_wipes(void **state)
     assert_memory_is_model(s);
 }
 
+static void poll_one(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + 20000000000u;
+    while (quoit_port_dma_poll(port, channel, done_out, 1) == 0) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(20000);
+    }
+}
+
+/* All that a bound opening sends in another epoch is refused, and nothing of it arrives, until it is bound again. */
+static void test_bound_to_an_epoch(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[0];
+    struct quoit_port_limits limits;
+    struct quoit_dma_done done;
+    uint64_t words[2] = {0x2222222222222222u, 0x3333333333333333u}, back = 0;
+    uint32_t epoch = quoit_port_link_epoch(port);
+    translate(s, 1);
+    assert_int_equal(quoit_port_bind(port, epoch + 1), QUOIT_LINK_DOWN);
+    assert_int_equal(quoit_port_bind(port, epoch), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 0, words[0]), QUOIT_OK);
+    memcpy(s->model[1] + AREAS_AT, words, 8);
+    quoit_port_link_disable(s->ports[1]);
+    assert_int_equal(quoit_port_bind(port, epoch), QUOIT_LINK_DOWN);
+    quoit_port_link_enable(s->ports[1]);
+    translate(s, 1);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 8, words[1]), QUOIT_LINK_DOWN);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 16), QUOIT_LINK_DOWN);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 8), QUOIT_LINK_DOWN);
+    assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &back, 8), QUOIT_LINK_DOWN);
+    quoit_port_limits(port, &limits);
+    if (limits.dma_channel_count != 0) {
+        assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, 8, words, 8, 1), QUOIT_OK);
+        poll_one(port, 0, &done);
+        assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    }
+    assert_false(quoit_port_ring(port, 1));
+    assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
+    quoit_port_scratchpad_peer_write(port, 0, 5);
+    assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 0), 0);
+    assert_memory_is_model(s);
+
+    assert_int_equal(quoit_port_bind(port, quoit_port_link_epoch(port)), QUOIT_OK);
+    assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 16), QUOIT_OK);
+    memcpy(s->model[1] + AREAS_AT + 8, words, 16);
+    assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &back, 8), QUOIT_OK);
+    assert_int_equal(back, words[0]);
+    assert_true(quoit_port_ring(port, 1));
+    assert_memory_is_model(s);
+}
+
 static void test_scratchpads(void **state)
 {
     struct setup *s = *state;
@@ -452,15 +504,6 @@ static void test_random_writes_and_reads(void **state)
     free(got);
 }
 
-static void poll_one(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out)
-{
-    uint64_t deadline_ns = quoit_clock_now_ns() + 20000000000u;
-    while (quoit_port_dma_poll(port, channel, done_out, 1) == 0) {
-        assert_true(quoit_clock_now_ns() < deadline_ns);
-        quoit_clock_sleep_ns(20000);
-    }
-}
-
 static void test_dma_is_checked(void **state)
 {
     struct setup *s = *state;
@@ -569,6 +612,7 @@ int main(void)
             T(test_translation_moves),
             T(test_link_needs_both_sides),
             T(test_link_down_wipes),
+            T(test_bound_to_an_epoch),
             T(test_scratchpads),
             T(test_doorbells_stick_and_coalesce),
             T(test_masked_bits_wake_nobody),

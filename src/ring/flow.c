@@ -10,12 +10,24 @@ void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow)
     *flow = (struct quoit_ring_flow_out){0};
     quoit_ring_list_init(&flow->plain);
     quoit_ring_list_init(&flow->asking);
+    flow->resend_plain = QUOIT_RING_NONE;
+    flow->resend_asking = QUOIT_RING_NONE;
+}
+
+/* Completes the first entry of a list of the flow, which may still have been to be sent again. */
+static void complete_first(struct quoit_ring_pool *pool, struct quoit_ring_list *list, uint32_t *resend)
+{
+    uint32_t index = quoit_ring_list_pop(pool, list);
+    if (*resend == index)
+        *resend = list->head;
+    quoit_ring_list_append(pool, &pool->completed, index);
 }
 
 void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow, uint32_t entry_index)
 {
     struct quoit_frame *frame = &pool->entries[entry_index].frame;
     frame->flow_sequence = ++flow->sent;
+    flow->fetch_count += frame->kind == QUOIT_FRAME_AMO_FETCH;
     quoit_ring_list_append(pool, quoit_frame_asks(frame->kind) ? &flow->asking : &flow->plain, entry_index);
 }
 
@@ -26,7 +38,7 @@ enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool, stru
         return QUOIT_INVALID;
     flow->acknowledged = number;
     while (flow->plain.count > 0 && !quoit_ring_is_before(number, pool->entries[flow->plain.head].frame.flow_sequence))
-        quoit_ring_list_append(pool, &pool->completed, quoit_ring_list_pop(pool, &flow->plain));
+        complete_first(pool, &flow->plain, &flow->resend_plain);
     return QUOIT_OK;
 }
 
@@ -44,7 +56,8 @@ enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct qu
                                          const struct quoit_frame *answer, uint64_t *cookie_out)
 {
     uint32_t index = quoit_ring_pool_find(pool, answer->token);
-    if (index == QUOIT_RING_NONE || flow->asking.count == 0 || index != flow->asking.head)
+    if (index == QUOIT_RING_NONE || flow->asking.count == 0 || index != flow->asking.head ||
+        index == flow->resend_asking)
         return QUOIT_INVALID;
     const struct quoit_ring_entry *entry = &pool->entries[index];
     if (!is_answer_to(answer, &entry->frame) || quoit_ring_is_before(answer->flow_sequence, entry->frame.flow_sequence))
@@ -52,8 +65,34 @@ enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct qu
     if (quoit_ring_flow_acknowledge(pool, flow, answer->flow_sequence) != QUOIT_OK)
         return QUOIT_INVALID;
     *cookie_out = entry->cookie;
-    quoit_ring_list_append(pool, &pool->completed, quoit_ring_list_pop(pool, &flow->asking));
+    flow->fetch_count -= entry->frame.kind == QUOIT_FRAME_AMO_FETCH;
+    complete_first(pool, &flow->asking, &flow->resend_asking);
     return QUOIT_OK;
+}
+
+void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow)
+{
+    flow->resend_plain = flow->plain.head;
+    flow->resend_asking = flow->asking.head;
+}
+
+uint32_t quoit_ring_flow_peek_resend(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow)
+{
+    uint32_t plain = flow->resend_plain;
+    uint32_t asking = flow->resend_asking;
+    if (plain == QUOIT_RING_NONE || asking == QUOIT_RING_NONE)
+        return plain == QUOIT_RING_NONE ? asking : plain;
+    bool is_plain_first =
+        quoit_ring_is_before(pool->entries[plain].frame.flow_sequence, pool->entries[asking].frame.flow_sequence);
+    return is_plain_first ? plain : asking;
+}
+
+void quoit_ring_flow_pass_resend(const struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow)
+{
+    uint32_t index = quoit_ring_flow_peek_resend(pool, flow);
+    quoit_assert(index != QUOIT_RING_NONE);
+    uint32_t *cursor = index == flow->resend_plain ? &flow->resend_plain : &flow->resend_asking;
+    *cursor = pool->entries[index].next;
 }
 
 void quoit_ring_owing_init(struct quoit_ring_owing *owing)
@@ -61,12 +100,10 @@ void quoit_ring_owing_init(struct quoit_ring_owing *owing)
     *owing = (struct quoit_ring_owing){.head = QUOIT_RING_NONE, .tail = QUOIT_RING_NONE};
 }
 
-void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+void quoit_ring_flow_owe(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
-    flow->executed++;
-    if (flow->is_owing)
-        return;
+    quoit_assert(flow->executed != flow->told);
     flow->is_owing = true;
     flow->next_owing = QUOIT_RING_NONE;
     flow->previous_owing = owing->tail;
@@ -76,6 +113,24 @@ void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_f
         flows[owing->tail].next_owing = flow_index;
     owing->tail = flow_index;
     owing->count++;
+}
+
+void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+{
+    flows[flow_index].executed++;
+    if (!flows[flow_index].is_owing)
+        quoit_ring_flow_owe(owing, flows, flow_index);
+}
+
+void quoit_ring_flow_repeat(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index,
+                            uint32_t number)
+{
+    struct quoit_ring_flow_in *flow = &flows[flow_index];
+    quoit_assert(!quoit_ring_is_before(flow->executed, number));
+    if (quoit_ring_is_before(number - 1, flow->told))
+        flow->told = number - 1;
+    if (!flow->is_owing)
+        quoit_ring_flow_owe(owing, flows, flow_index);
 }
 
 uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
@@ -97,11 +152,14 @@ uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_
     return flow->told;
 }
 
-/* Entries of one list of a flow: they are of this flow, numbered upwards, and none is completed but still here. */
+/* Entries of one list of a flow: they are of this flow, numbered upwards, none is completed but still here, and
+ * `resend` is one of them. */
 static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                 const struct quoit_ring_list *list, uint32_t dest_host, enum quoit_side side)
 {
     bool is_asking = list == &flow->asking;
+    uint32_t resend = is_asking ? flow->resend_asking : flow->resend_plain;
+    bool has_resend = resend == QUOIT_RING_NONE;
     uint32_t count = quoit_ring_check_list(pool, list);
     uint32_t before = is_asking ? 0 : flow->acknowledged;
     uint32_t at = list->head;
@@ -110,37 +168,37 @@ static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct
         quoit_assert(!pool->entries[at].is_free);
         quoit_assert(quoit_ring_pool_find(pool, frame->token) == at);
         quoit_assert(frame->dest_host == dest_host);
-        quoit_assert(quoit_ring_heading(frame) == side);
+        quoit_assert(quoit_ring_flow_side(frame) == side);
         quoit_assert(!!quoit_frame_asks(frame->kind) == is_asking);
         quoit_assert(!quoit_ring_is_before(flow->sent, frame->flow_sequence));
         if (i > 0 || !is_asking)
             quoit_assert(quoit_ring_is_before(before, frame->flow_sequence));
         before = frame->flow_sequence;
+        has_resend |= at == resend;
     }
+    quoit_assert(has_resend);
     return count;
 }
 
 uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                    uint32_t dest_host, enum quoit_side side)
 {
+    uint32_t fetch_count = 0;
     quoit_assert(!quoit_ring_is_before(flow->sent, flow->acknowledged));
-    return check_flow_list(pool, flow, &flow->plain, dest_host, side) +
-           check_flow_list(pool, flow, &flow->asking, dest_host, side);
+    uint32_t entry_count = check_flow_list(pool, flow, &flow->plain, dest_host, side) +
+                           check_flow_list(pool, flow, &flow->asking, dest_host, side);
+    for (uint32_t at = flow->asking.head; at != QUOIT_RING_NONE; at = pool->entries[at].next)
+        fetch_count += pool->entries[at].frame.kind == QUOIT_FRAME_AMO_FETCH;
+    quoit_assert(flow->fetch_count == fetch_count);
+    return entry_count;
 }
 
-void quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
-                            uint32_t flow_count)
+uint32_t quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
+                                uint32_t flow_count)
 {
-    uint32_t owing_count = 0;
-    for (uint32_t i = 0; i < flow_count; i++) {
-        quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].told));
-        quoit_assert(flows[i].is_owing == (flows[i].executed != flows[i].told));
-        owing_count += flows[i].is_owing;
-    }
-    quoit_assert(owing_count == owing->count);
     uint32_t before = QUOIT_RING_NONE;
     uint32_t at = owing->head;
-    for (uint32_t i = 0; i < owing_count; i++) {
+    for (uint32_t i = 0; i < owing->count; i++) {
         quoit_assert(at < flow_count);
         quoit_assert(flows[at].is_owing);
         quoit_assert(flows[at].previous_owing == before);
@@ -149,4 +207,15 @@ void quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct q
     }
     quoit_assert(at == QUOIT_RING_NONE);
     quoit_assert(before == owing->tail);
+    return owing->count;
+}
+
+void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t owing_count)
+{
+    for (uint32_t i = 0; i < flow_count; i++) {
+        quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].told));
+        quoit_assert(flows[i].is_owing == (flows[i].executed != flows[i].told));
+        owing_count -= flows[i].is_owing;
+    }
+    quoit_assert(owing_count == 0);
 }

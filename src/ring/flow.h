@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flow.h - numbered requests of one (source host, destination host, side of injection), and their acknowledgement.
+/* flow.h - numbered requests of one (source host, destination host, preferred side), and their acknowledgement.
  *
  * The source's half counts what it sent and what is acknowledged, and keeps the requests in order in two lists: those
  * that only need acknowledgement and those that ask. An answer comes in the order of asking, since the requests are
  * executed in order and the answers leave in order on one way.
- * The destination's half counts what it executed and what it told. A half that owes is in the list of its side, so that
- * finding the next acknowledgement looks at no other flow.
+ * The destination's half counts what it executed and what it told. A half that owes is in the list of the side that the
+ * acknowledgement leaves by, so that finding the next one looks at no other flow.
+ * After a change of the topology the source sends again what is in both lists, merged by number: a cursor in each list
+ * says from where on. What is completed meanwhile drops out.
  *
  * Numbers are 32 bits and wrap: a is before b when (int32_t)(a - b) < 0. At most QUOIT_RING_OUTSTANDING_MAX lie between
  * the oldest and the newest that matter.
@@ -13,6 +15,7 @@
 #ifndef QUOIT_RING_FLOW_H
 #define QUOIT_RING_FLOW_H
 
+#include "ring/kept.h"
 #include "ring/outstanding.h"
 
 struct quoit_ring_flow_out {
@@ -20,6 +23,10 @@ struct quoit_ring_flow_out {
     uint32_t acknowledged; /* all up to here are executed at the destination */
     struct quoit_ring_list plain;
     struct quoit_ring_list asking;
+    uint32_t fetch_count;  /* AMO_FETCH among the asking */
+    uint32_t resend_plain; /* the first entry of each list that is still to be sent again; QUOIT_RING_NONE */
+    uint32_t resend_asking;
+    uint32_t next_resending; /* in the list of flows that have such entries */
 };
 
 struct quoit_ring_flow_in {
@@ -28,9 +35,10 @@ struct quoit_ring_flow_in {
     uint32_t next_owing; /* indices of flows; QUOIT_RING_NONE at the ends */
     uint32_t previous_owing;
     bool is_owing; /* in the list */
+    struct quoit_ring_kept kept;
 };
 
-/* Flows of one side of injection that owe an acknowledgement; the one that owes longest first. */
+/* Flows whose acknowledgements are owed and leave by one side; the one that owes longest first. */
 struct quoit_ring_owing {
     uint32_t head;
     uint32_t tail;
@@ -50,20 +58,34 @@ void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_o
 QUOIT_MUST_USE enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool,
                                                              struct quoit_ring_flow_out *flow, uint32_t number);
 /* Completes the request that `answer` (DATA, VALUE) is for, after the plain ones it acknowledges. INVALID if nobody
- * asked this of that PE, or an older question is open. */
+ * asked this of that PE, an older question is open, or this one is still to be sent again. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
                                                         const struct quoit_frame *answer, uint64_t *cookie_out);
 
+/* Everything in the lists is to be sent again. */
+void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
+/* The entry to be sent again next, or QUOIT_RING_NONE; and that it was sent. */
+uint32_t quoit_ring_flow_peek_resend(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow);
+void quoit_ring_flow_pass_resend(const struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow);
+
 void quoit_ring_owing_init(struct quoit_ring_owing *owing);
-/* Request number executed + 1 is being executed: the flow owes. `flows` are the destination's halves of one side. */
+/* Puts a flow that owes and is in no list at the end of this one. */
+void quoit_ring_flow_owe(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+/* Request number executed + 1 is being executed: the flow owes. `flows` are all halves of this destination. */
 void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+/* Request `number`, executed before, came again: the source does not know of it, so the flow owes. */
+void quoit_ring_flow_repeat(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index,
+                            uint32_t number);
 /* The number to tell the source now; the flow owes no more. */
 uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
 
-/* Asserts one flow, which leads out of `side` to `dest_host`; returns how many entries its lists hold. */
+/* Asserts one flow, named by `side`, to `dest_host`; returns how many entries its lists hold. */
 uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                    uint32_t dest_host, enum quoit_side side);
-void quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
-                            uint32_t flow_count);
+/* Asserts the list of one side; returns how many flows it holds. */
+uint32_t quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
+                                uint32_t flow_count);
+/* Asserts that of all flows those that owe are in lists, which hold `owing_count`. */
+void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t owing_count);
 
 #endif

@@ -166,32 +166,102 @@ static void random_traffic_over_the_wrap(void **state)
     }
 }
 
+static void check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows)
+{
+    quoit_ring_check_flows_in(flows, 4, quoit_ring_check_owing(owing, flows, 4));
+}
+
 static void flows_that_owe_are_found_in_order(void **state)
 {
     (void)state;
     struct quoit_ring_flow_in flows[4] = {{.executed = UINT32_MAX, .told = UINT32_MAX}};
     struct quoit_ring_owing owing;
     quoit_ring_owing_init(&owing);
-    quoit_ring_check_owing(&owing, flows, 4);
+    check_owing(&owing, flows);
     static const uint32_t executes[] = {2, 0, 3, 0, 2};
     for (size_t i = 0; i < 5; i++) {
         quoit_ring_flow_execute(&owing, flows, executes[i]);
-        quoit_ring_check_owing(&owing, flows, 4);
+        check_owing(&owing, flows);
     }
     assert_int_equal(owing.count, 3);
     assert_int_equal(owing.head, 2);
     assert_int_equal(quoit_ring_flow_tell(&owing, flows, 0), 1); /* the middle one; its number wrapped */
-    quoit_ring_check_owing(&owing, flows, 4);
+    check_owing(&owing, flows);
     assert_int_equal(quoit_ring_flow_tell(&owing, flows, 0), 1); /* owes nothing: says the same */
     quoit_ring_flow_execute(&owing, flows, 1);
     assert_int_equal(quoit_ring_flow_tell(&owing, flows, owing.head), 2);
-    quoit_ring_check_owing(&owing, flows, 4);
+    check_owing(&owing, flows);
     assert_int_equal(owing.head, 3);
     assert_int_equal(quoit_ring_flow_tell(&owing, flows, owing.tail), 1); /* flow 1 */
-    quoit_ring_check_owing(&owing, flows, 4);
+    check_owing(&owing, flows);
     assert_int_equal(quoit_ring_flow_tell(&owing, flows, 3), 1);
-    quoit_ring_check_owing(&owing, flows, 4);
+    check_owing(&owing, flows);
     assert_int_equal(owing.count, 0);
+    /* a request that came again: its source does not know of it, nor of what came after it */
+    quoit_ring_flow_execute(&owing, flows, 2);
+    quoit_ring_flow_execute(&owing, flows, 2);
+    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 2), 4);
+    quoit_ring_flow_repeat(&owing, flows, 2, 3);
+    check_owing(&owing, flows);
+    assert_int_equal(owing.count, 1);
+    assert_int_equal(flows[2].told, 2);
+    quoit_ring_flow_repeat(&owing, flows, 2, 4);
+    assert_int_equal(flows[2].told, 2);
+    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 2), 4);
+    quoit_ring_flow_repeat(&owing, flows, 0, 0); /* over the wrap */
+    assert_int_equal(flows[0].told, UINT32_MAX);
+    check_owing(&owing, flows);
+}
+
+/* Sends again all that is due; the cookies in order, in base 10. */
+static uint64_t resend_all(struct source *source)
+{
+    uint64_t cookies = 0;
+    uint32_t index;
+    while ((index = quoit_ring_flow_peek_resend(&source->pool, &source->flow)) != QUOIT_RING_NONE) {
+        cookies = cookies * 10 + source->entries[index].cookie;
+        quoit_ring_flow_pass_resend(&source->pool, &source->flow);
+        check(source);
+    }
+    return cookies;
+}
+
+static void what_is_under_way_is_sent_again_in_order(void **state)
+{
+    (void)state;
+    struct source s;
+    uint64_t cookie;
+    start(&s, UINT32_MAX - 2); /* the third one has number 0 */
+    send(&s, QUOIT_FRAME_PUT, 1);
+    uint32_t fetch = send(&s, QUOIT_FRAME_AMO_FETCH, 2);
+    send(&s, QUOIT_FRAME_PUT, 3);
+    send(&s, QUOIT_FRAME_AMO, 4);
+    uint32_t get = send(&s, QUOIT_FRAME_GET, 5);
+    assert_int_equal(resend_all(&s), 0);
+    quoit_ring_flow_start_resend(&s.flow);
+    assert_int_equal(resend_all(&s), 12345);
+    assert_int_equal(resend_all(&s), 0);
+    /* acknowledged before its turn: not sent again, but what asks is */
+    quoit_ring_flow_start_resend(&s.flow);
+    assert_int_equal(quoit_ring_flow_acknowledge(&s.pool, &s.flow, UINT32_MAX), QUOIT_OK);
+    check(&s);
+    assert_int_equal(resend_all(&s), 2345);
+    /* an answer to what is still to be sent again is an answer to nothing */
+    quoit_ring_flow_start_resend(&s.flow);
+    struct quoit_frame answer = answer_of(fetch, QUOIT_FRAME_VALUE, UINT32_MAX);
+    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_INVALID);
+    assert_int_equal(s.flow.fetch_count, 1);
+    quoit_ring_flow_pass_resend(&s.pool, &s.flow);
+    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
+    assert_int_equal(s.flow.fetch_count, 0);
+    assert_int_equal(resend_all(&s), 345);
+    send(&s, QUOIT_FRAME_PUT, 6); /* new: not to be sent again */
+    assert_int_equal(resend_all(&s), 0);
+    answer = answer_of(get, QUOIT_FRAME_DATA, 2);
+    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
+    check(&s);
+    quoit_ring_flow_start_resend(&s.flow);
+    assert_int_equal(resend_all(&s), 6);
 }
 
 int main(void)
@@ -202,6 +272,7 @@ int main(void)
         cmocka_unit_test(the_frame_is_kept_until_completion),
         cmocka_unit_test(random_traffic_over_the_wrap),
         cmocka_unit_test(flows_that_owe_are_found_in_order),
+        cmocka_unit_test(what_is_under_way_is_sent_again_in_order),
     };
     return cmocka_run_group_tests_name("ring.flow", tests, NULL, NULL);
 }

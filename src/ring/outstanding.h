@@ -3,7 +3,7 @@
  *
  * A pool of outstanding_max entries. An entry is in exactly one list at a time: free, its flow's acknowledged-only or
  * asking list (flow.h), or completed. The frames of both lists of a flow, merged by flow_sequence, are what the flow
- * would have to send again after a link was lost.
+ * sends again after a change of the topology.
  *
  * Token: index in the low half, a count of the uses of that index in the high half, so that the answer to an earlier
  * use is known as such.

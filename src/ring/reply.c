@@ -3,7 +3,6 @@
 #include "ring/reply.h"
 
 #include "base/assert.h"
-#include "ring/route.h"
 
 void quoit_ring_replies_init(struct quoit_ring_replies *replies, struct quoit_ring_reply_entry *entries,
                              uint32_t entry_count)
@@ -53,6 +52,14 @@ void quoit_ring_replies_pop(struct quoit_ring_replies *replies, enum quoit_side 
     replies->free_count++;
 }
 
+void quoit_ring_replies_clear(struct quoit_ring_replies *replies)
+{
+    struct quoit_frame frame;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        while (replies->waiting[side].count > 0)
+            quoit_ring_replies_pop(replies, (enum quoit_side)side, &frame);
+}
+
 void quoit_ring_check_replies(const struct quoit_ring_replies *replies)
 {
     uint32_t waiting_count = 0;
@@ -62,7 +69,6 @@ void quoit_ring_check_replies(const struct quoit_ring_replies *replies)
         uint32_t at = list->head;
         for (uint32_t i = 0; i < list->count; i++) {
             quoit_assert(at < replies->entry_count);
-            quoit_assert(quoit_ring_heading(&replies->entries[at].frame) == (enum quoit_side)side);
             last = at;
             at = replies->entries[at].next;
         }

@@ -7,7 +7,7 @@
 
 struct quoit_ring_reply_entry {
     struct quoit_frame
-        frame; /* complete but for sequence and flow_sequence, which are those of the moment of sending */
+        frame; /* complete but for sequence, generation and flow_sequence, which are those of the moment of sending */
     uint32_t next;
 };
 
@@ -30,6 +30,9 @@ void quoit_ring_replies_append(struct quoit_ring_replies *replies, enum quoit_si
                                const struct quoit_frame *frame);
 /* Removes the oldest of a side, which must have one. */
 void quoit_ring_replies_pop(struct quoit_ring_replies *replies, enum quoit_side side, struct quoit_frame *frame_out);
+
+/* Removes all of both sides. */
+void quoit_ring_replies_clear(struct quoit_ring_replies *replies);
 
 void quoit_ring_check_replies(const struct quoit_ring_replies *replies);
 

@@ -31,7 +31,7 @@ static void sides_are_queues_that_share_the_bound(void **state)
         assert_int_equal(quoit_ring_replies_has_room(&replies), waiting < ENTRY_COUNT);
         assert_int_equal(replies.waiting[side].count, appended[side] - popped[side]);
         full_count += waiting == ENTRY_COUNT;
-        struct quoit_frame frame = {.kind = QUOIT_FRAME_VALUE, .flags = side == QUOIT_LEFT ? QUOIT_FRAME_RIGHT : 0};
+        struct quoit_frame frame = {.kind = QUOIT_FRAME_VALUE};
         if (quoit_prng_choose(&prng, 2)) {
             frame.trace = appended[side] + 1;
             if (waiting < ENTRY_COUNT) {
@@ -44,6 +44,9 @@ static void sides_are_queues_that_share_the_bound(void **state)
         }
     }
     assert_true(full_count > 100);
+    quoit_ring_replies_clear(&replies);
+    quoit_ring_check_replies(&replies);
+    assert_int_equal(replies.free_count, ENTRY_COUNT);
 }
 
 int main(void)

@@ -12,13 +12,21 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
+/* One for each host and flow side; those of the host itself are never used. */
+static size_t flow_count(const struct quoit_ring_config *config)
+{
+    return (size_t)QUOIT_SIDE_COUNT * config->limits.host_count;
+}
+
 size_t quoit_ring_bytes(const struct quoit_ring_config *config)
 {
     uint32_t host_count = config->limits.host_count;
     return aligned(sizeof(struct quoit_ring)) + aligned(config->outstanding_max * sizeof(struct quoit_ring_entry)) +
            aligned(config->pending_reply_max * sizeof(struct quoit_ring_reply_entry)) +
-           QUOIT_SIDE_COUNT * aligned(host_count * sizeof(struct quoit_ring_flow_out)) +
-           QUOIT_SIDE_COUNT * aligned(host_count * sizeof(struct quoit_ring_flow_in));
+           aligned(flow_count(config) * sizeof(struct quoit_ring_flow_out)) +
+           aligned(flow_count(config) * sizeof(struct quoit_ring_flow_in)) +
+           aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_kept_entry)) +
+           aligned(2 * (size_t)host_count * sizeof(struct quoit_ring_end));
 }
 
 static void check_config(const struct quoit_ring_config *config)
@@ -30,6 +38,8 @@ static void check_config(const struct quoit_ring_config *config)
     quoit_assert(config->slot_count >= QUOIT_RING_SLOTS_MIN);
     quoit_assert(config->outstanding_max <= QUOIT_RING_OUTSTANDING_MAX);
     quoit_assert(config->pending_reply_max >= 1);
+    quoit_assert(config->fetch_max >= 1);
+    quoit_assert(config->fetch_max <= QUOIT_RING_OUTSTANDING_MAX);
 }
 
 struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config *config)
@@ -44,14 +54,20 @@ struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config 
     at += aligned(config->outstanding_max * sizeof(struct quoit_ring_entry));
     quoit_ring_replies_init(&ring->replies, (struct quoit_ring_reply_entry *)at, config->pending_reply_max);
     at += aligned(config->pending_reply_max * sizeof(struct quoit_ring_reply_entry));
+    ring->flows_out = (struct quoit_ring_flow_out *)at;
+    at += aligned(flow_count(config) * sizeof(struct quoit_ring_flow_out));
+    ring->flows_in = (struct quoit_ring_flow_in *)at;
+    at += aligned(flow_count(config) * sizeof(struct quoit_ring_flow_in));
+    for (size_t i = 0; i < flow_count(config); i++) {
+        quoit_ring_flow_out_init(&ring->flows_out[i]);
+        ring->flows_in[i].kept.entries = (struct quoit_ring_kept_entry *)at + i * config->fetch_max;
+    }
+    at += aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_kept_entry));
+    quoit_ring_links_init(&ring->links, (struct quoit_ring_end *)at, host_count, config->host_self);
+    at += aligned(2 * (size_t)host_count * sizeof(struct quoit_ring_end));
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        ring->flows_out[side] = (struct quoit_ring_flow_out *)at;
-        at += aligned(host_count * sizeof(struct quoit_ring_flow_out));
-        ring->flows_in[side] = (struct quoit_ring_flow_in *)at;
-        at += aligned(host_count * sizeof(struct quoit_ring_flow_in));
-        for (uint32_t host = 0; host < host_count; host++)
-            quoit_ring_flow_out_init(&ring->flows_out[side][host]);
         quoit_ring_owing_init(&ring->owing[side]);
+        ring->resending[side] = QUOIT_RING_NONE;
     }
     quoit_assert(at == (char *)memory + quoit_ring_bytes(config));
     return ring;
@@ -73,8 +89,43 @@ static void send(struct quoit_ring *ring, enum quoit_side side, enum quoit_class
     verdict->side = side;
     verdict->class = class;
     verdict->slot_index = (uint32_t)((out->sent_total - 1) % ring->config.slot_count);
-    verdict->is_last_hop = verdict->frame.dest_host == neighbour;
+    verdict->may_land = verdict->frame.dest_host == neighbour && !(verdict->frame.flags & QUOIT_FRAME_ORDERED) &&
+                        quoit_ring_links_may_land(&ring->links, side);
     verdict->frame.sequence = out->sent_total;
+}
+
+/* A frame of this host, or of one of its PEs, leaves by `side`. */
+static void inject(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
+{
+    verdict->frame.generation = ring->links.generation;
+    send(ring, side, quoit_frame_class(verdict->frame.kind), verdict);
+}
+
+/* News goes first: whoever gets a reply has adopted the generation of whoever passed it on. */
+static bool must_wait_for_news(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
+{
+    return class == QUOIT_CLASS_REPLY && ring->links.links[side].owed_count > 0;
+}
+
+static bool may_inject(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
+{
+    return quoit_ring_links_is_open(&ring->links, side) && !must_wait_for_news(ring, side, class) &&
+           quoit_ring_may_inject(&ring->outbound[side][class], &ring->config, now_ns);
+}
+
+static uint32_t flow_index(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
+{
+    return flow_side * ring->config.limits.host_count + host;
+}
+
+/* The first flow that has something to send again by a side, or QUOIT_RING_NONE. */
+static uint32_t first_resending(struct quoit_ring *ring, enum quoit_side side)
+{
+    uint32_t *head = &ring->resending[side];
+    while (*head != QUOIT_RING_NONE &&
+           quoit_ring_flow_peek_resend(&ring->pool, &ring->flows_out[*head]) == QUOIT_RING_NONE)
+        *head = ring->flows_out[*head].next_resending;
+    return *head;
 }
 
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
@@ -82,25 +133,123 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
 {
     quoit_assert(!ring->is_answer_due);
     uint32_t host_self = ring->config.host_self;
-    enum quoit_side side = quoit_ring_route(host_self, ring->config.limits.host_count, request->dest_host, spread);
+    enum quoit_side flow_side = quoit_ring_route(host_self, ring->config.limits.host_count, request->dest_host, spread);
+    struct quoit_ring_flow_out *flow = &ring->flows_out[flow_index(ring, flow_side, request->dest_host)];
     struct quoit_frame frame = *request;
+    enum quoit_side side;
     frame.source_host = (uint16_t)host_self;
-    frame.flags = (request->flags & QUOIT_FRAME_ORDERED) | (side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0);
+    frame.flags = (request->flags & QUOIT_FRAME_ORDERED) | (flow_side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0);
     quoit_assert(quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &ring->config.limits) == QUOIT_OK);
-    if (ring->pool.free.count == 0 ||
-        !quoit_ring_may_inject(&ring->outbound[side][QUOIT_CLASS_REQUEST], &ring->config, now_ns)) {
+    bool is_fetch_too_many = frame.kind == QUOIT_FRAME_AMO_FETCH && flow->fetch_count >= ring->config.fetch_max;
+    if (ring->pool.free.count == 0 || is_fetch_too_many ||
+        !quoit_ring_links_way(&ring->links, flow_side, frame.dest_host, &side) ||
+        first_resending(ring, side) != QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns)) {
         hold(verdict_out, 0);
         return;
     }
     uint32_t index = quoit_ring_pool_take(&ring->pool, &frame, cookie);
-    quoit_ring_flow_send(&ring->pool, &ring->flows_out[side][frame.dest_host], index);
+    quoit_ring_flow_send(&ring->pool, flow, index);
     verdict_out->frame = ring->pool.entries[index].frame;
-    send(ring, side, QUOIT_CLASS_REQUEST, verdict_out);
+    inject(ring, side, verdict_out);
+}
+
+void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
+{
+    quoit_assert(!ring->is_answer_due);
+    for (int i = 0; i < QUOIT_SIDE_COUNT; i++) {
+        enum quoit_side side = (enum quoit_side)i;
+        uint32_t index = first_resending(ring, side);
+        if (index == QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns))
+            continue;
+        struct quoit_ring_flow_out *flow = &ring->flows_out[index];
+        struct quoit_ring_entry *entry = &ring->pool.entries[quoit_ring_flow_peek_resend(&ring->pool, flow)];
+        /* It may be executed already, and what was put there since must not be undone by a landing. */
+        entry->frame.flags |= QUOIT_FRAME_ORDERED;
+        quoit_ring_flow_pass_resend(&ring->pool, flow);
+        verdict_out->frame = entry->frame;
+        verdict_out->cookie = entry->cookie;
+        inject(ring, side, verdict_out);
+        return;
+    }
+    hold(verdict_out, 0);
+}
+
+/* The side by which answers and acknowledgements of a flow leave: back the way its requests come. */
+static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
+{
+    enum quoit_side side;
+    quoit_ring_links_way(&ring->links, quoit_ring_opposite(flow_side), host, &side);
+    return side;
+}
+
+/* A new generation begins. All that is under way is outdated: sources send again what they must, from the first on; so
+ * answers that wait here will be asked for again. */
+static void adopt(struct quoit_ring *ring)
+{
+    uint32_t host_count = ring->config.limits.host_count;
+    quoit_ring_replies_clear(&ring->replies);
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        quoit_ring_owing_init(&ring->owing[side]);
+        ring->answer_count[side] = 0;
+        ring->resending[side] = QUOIT_RING_NONE;
+    }
+    for (uint32_t index = 0; index < QUOIT_SIDE_COUNT * host_count; index++) {
+        enum quoit_side flow_side = index < host_count ? QUOIT_LEFT : QUOIT_RIGHT;
+        uint32_t host = index % host_count;
+        struct quoit_ring_flow_out *out = &ring->flows_out[index];
+        enum quoit_side side;
+        quoit_ring_flow_start_resend(out);
+        if (quoit_ring_flow_peek_resend(&ring->pool, out) != QUOIT_RING_NONE &&
+            quoit_ring_links_way(&ring->links, flow_side, host, &side)) {
+            out->next_resending = ring->resending[side];
+            ring->resending[side] = index;
+        }
+        if (ring->flows_in[index].is_owing)
+            quoit_ring_flow_owe(&ring->owing[reply_side(ring, flow_side, host)], ring->flows_in, index);
+    }
+}
+
+void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side)
+{
+    quoit_assert(!ring->is_answer_due);
+    for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
+        ring->outbound[side][c] = (struct quoit_ring_outbound){0};
+        ring->inbound[side][c] = (struct quoit_ring_inbound){0};
+    }
+    quoit_ring_links_down(&ring->links, side);
+    adopt(ring);
+}
+
+void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation)
+{
+    quoit_assert(!ring->is_answer_due);
+    quoit_ring_links_up(&ring->links, side, incarnation);
+    adopt(ring);
+}
+
+bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side)
+{
+    return quoit_ring_links_is_up(&ring->links, side);
+}
+
+bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side)
+{
+    return quoit_ring_links_is_cut(&ring->links, side);
+}
+
+void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out)
+{
+    quoit_ring_links_describe(&ring->links, topology_out);
 }
 
 uint64_t quoit_ring_expected(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
     return ring->inbound[side][class].consumed_total + 1;
+}
+
+static void consume(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
+{
+    ring->inbound[side][class].consumed_total++;
 }
 
 /* A frame for another host: on to the next queue of its class. */
@@ -111,82 +260,25 @@ static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_sid
     uint64_t until_ns = 0;
     if (verdict->frame.flags & QUOIT_FRAME_LANDED)
         return QUOIT_INVALID;
-    if (!quoit_ring_may_transit(&ring->outbound[onward][class], &ring->config, now_ns, &until_ns)) {
+    if (!quoit_ring_links_is_open(&ring->links, onward)) {
+        /* Its source knows less of this link than we do. It will be told, and sends it again. */
+        verdict->kind = QUOIT_VERDICT_CONSUMED;
+        consume(ring, side, class);
+        return QUOIT_OK;
+    }
+    if (must_wait_for_news(ring, onward, class) ||
+        !quoit_ring_may_transit(&ring->outbound[onward][class], &ring->config, now_ns, &until_ns)) {
         hold(verdict, until_ns);
         return QUOIT_OK;
     }
-    ring->inbound[side][class].consumed_total++;
+    consume(ring, side, class);
     send(ring, onward, class, verdict);
     return QUOIT_OK;
 }
 
-static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_verdict *verdict)
+static void make_answer(const struct quoit_frame *asked, uint64_t value, struct quoit_frame *answer_out)
 {
-    const struct quoit_frame *frame = &verdict->frame;
-    enum quoit_side injected = quoit_ring_heading(frame);
-    struct quoit_ring_flow_in *flow = &ring->flows_in[injected][frame->source_host];
-    bool is_asking = quoit_frame_asks(frame->kind);
-    if (frame->flow_sequence != flow->executed + 1)
-        return QUOIT_INVALID;
-    if (is_asking && !quoit_ring_replies_has_room(&ring->replies)) {
-        hold(verdict, 0);
-        return QUOIT_OK;
-    }
-    verdict->kind = QUOIT_VERDICT_DELIVER;
-    quoit_ring_flow_execute(&ring->owing[injected], ring->flows_in[injected], frame->source_host);
-    if (is_asking) {
-        ring->asked = *frame;
-        ring->is_answer_due = true;
-    }
-    return QUOIT_OK;
-}
-
-/* Replies always sink: nothing here waits. */
-static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_verdict *verdict)
-{
-    const struct quoit_frame *frame = &verdict->frame;
-    enum quoit_side injected = quoit_ring_opposite(quoit_ring_heading(frame));
-    struct quoit_ring_flow_out *flow = &ring->flows_out[injected][frame->source_host];
-    verdict->kind = QUOIT_VERDICT_DELIVER;
-    if (frame->kind != QUOIT_FRAME_ACK)
-        return quoit_ring_flow_answer(&ring->pool, flow, frame, &verdict->cookie);
-    /* An acknowledgement is only sent when it says something new. */
-    if (frame->flow_sequence == flow->acknowledged)
-        return QUOIT_INVALID;
-    return quoit_ring_flow_acknowledge(&ring->pool, flow, frame->flow_sequence);
-}
-
-enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
-                                     const struct quoit_frame *frame, uint64_t now_ns,
-                                     struct quoit_verdict *verdict_out)
-{
-    quoit_assert(!ring->is_answer_due);
-    const struct quoit_frame_limits *limits = &ring->config.limits;
-    struct quoit_ring_inbound *in = &ring->inbound[side][class];
-    verdict_out->frame = *frame; /* first: a peer may go on writing what it wrote */
-    if (verdict_out->frame.sequence != in->consumed_total + 1)
-        return QUOIT_INVALID;
-    if (quoit_frame_check(&verdict_out->frame, class, limits) != QUOIT_OK)
-        return QUOIT_INVALID;
-    if (quoit_ring_heading(&verdict_out->frame) != quoit_ring_opposite(side) ||
-        !quoit_ring_is_on_way(limits->host_count, ring->config.host_self, &verdict_out->frame))
-        return QUOIT_INVALID;
-    if (verdict_out->frame.dest_host != ring->config.host_self)
-        return receive_transit(ring, side, class, now_ns, verdict_out);
-    enum quoit_status status =
-        class == QUOIT_CLASS_REQUEST ? receive_request(ring, verdict_out) : receive_reply(ring, verdict_out);
-    if (status == QUOIT_OK && verdict_out->kind == QUOIT_VERDICT_DELIVER)
-        in->consumed_total++;
-    return status;
-}
-
-void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value)
-{
-    quoit_assert(ring->is_answer_due);
-    quoit_assert(request->source_host == ring->asked.source_host);
-    quoit_assert(request->token == ring->asked.token);
-    const struct quoit_frame *asked = &ring->asked;
-    struct quoit_frame answer = {
+    *answer_out = (struct quoit_frame){
         .kind = QUOIT_FRAME_VALUE,
         .flags = asked->flags & QUOIT_FRAME_RIGHT,
         .source_host = asked->dest_host,
@@ -198,54 +290,209 @@ void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request
         .trace = asked->trace,
     };
     if (asked->kind != QUOIT_FRAME_AMO_FETCH) {
-        answer.kind = QUOIT_FRAME_DATA;
-        answer.size = asked->kind == QUOIT_FRAME_GET_STRIDED ? asked->size : 0;
-        answer.bytes = asked->bytes;
-        answer.offset = asked->offset;
-        answer.operand = asked->operand;
+        answer_out->kind = QUOIT_FRAME_DATA;
+        answer_out->size = asked->kind == QUOIT_FRAME_GET_STRIDED ? asked->size : 0;
+        answer_out->bytes = asked->bytes;
+        answer_out->offset = asked->offset;
+        answer_out->operand = asked->operand;
     }
-    quoit_ring_replies_append(&ring->replies, quoit_ring_heading(&answer), &answer);
+}
+
+static void append_answer(struct quoit_ring *ring, const struct quoit_frame *asked, uint64_t value)
+{
+    struct quoit_frame answer;
+    make_answer(asked, value, &answer);
+    quoit_ring_replies_append(&ring->replies, reply_side(ring, quoit_ring_flow_side(asked), asked->source_host),
+                              &answer);
+}
+
+/* A request that was executed before, and whose source does not know: it is told again. */
+static enum quoit_status receive_repeated(struct quoit_ring *ring, uint32_t index, struct quoit_verdict *verdict)
+{
+    const struct quoit_frame *frame = &verdict->frame;
+    uint64_t value = 0;
+    if (frame->kind == QUOIT_FRAME_AMO_FETCH &&
+        !quoit_ring_kept_find(&ring->flows_in[index].kept, ring->config.fetch_max, frame->flow_sequence, &value))
+        return QUOIT_INVALID;
+    if (quoit_frame_asks(frame->kind))
+        append_answer(ring, frame, value);
+    enum quoit_side side = reply_side(ring, quoit_ring_flow_side(frame), frame->source_host);
+    quoit_ring_flow_repeat(&ring->owing[side], ring->flows_in, index, frame->flow_sequence);
+    verdict->kind = QUOIT_VERDICT_CONSUMED;
+    return QUOIT_OK;
+}
+
+static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_verdict *verdict)
+{
+    const struct quoit_frame *frame = &verdict->frame;
+    enum quoit_side flow_side = quoit_ring_flow_side(frame);
+    uint32_t index = flow_index(ring, flow_side, frame->source_host);
+    struct quoit_ring_flow_in *flow = &ring->flows_in[index];
+    bool is_asking = quoit_frame_asks(frame->kind);
+    if (quoit_ring_is_before(flow->executed + 1, frame->flow_sequence))
+        return QUOIT_INVALID;
+    if (!ring->links.is_settled || (is_asking && !quoit_ring_replies_has_room(&ring->replies))) {
+        hold(verdict, 0);
+        return QUOIT_OK;
+    }
+    if (frame->flow_sequence != flow->executed + 1)
+        return receive_repeated(ring, index, verdict);
+    verdict->kind = QUOIT_VERDICT_DELIVER;
+    quoit_ring_flow_execute(&ring->owing[reply_side(ring, flow_side, frame->source_host)], ring->flows_in, index);
+    if (is_asking) {
+        ring->asked = *frame;
+        ring->is_answer_due = true;
+    }
+    return QUOIT_OK;
+}
+
+/* Replies always sink: nothing here waits. */
+static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_verdict *verdict)
+{
+    const struct quoit_frame *frame = &verdict->frame;
+    struct quoit_ring_flow_out *flow =
+        &ring->flows_out[flow_index(ring, quoit_ring_flow_side(frame), frame->source_host)];
+    bool is_answer = frame->kind != QUOIT_FRAME_ACK;
+    verdict->kind = is_answer ? QUOIT_VERDICT_DELIVER : QUOIT_VERDICT_CONSUMED;
+    return is_answer ? quoit_ring_flow_answer(&ring->pool, flow, frame, &verdict->cookie)
+                     : quoit_ring_flow_acknowledge(&ring->pool, flow, frame->flow_sequence);
+}
+
+static enum quoit_status receive_news(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
+{
+    const struct quoit_frame *frame = &verdict->frame;
+    bool is_new;
+    if (frame->dest_host != ring->config.host_self ||
+        frame->source_host != quoit_ring_neighbour(ring->config.limits.host_count, side, ring->config.host_self))
+        return QUOIT_INVALID;
+    verdict->kind = QUOIT_VERDICT_CONSUMED;
+    enum quoit_status status = quoit_ring_links_learn(&ring->links, side, frame, &is_new);
+    if (status == QUOIT_OK && is_new)
+        adopt(ring);
+    return status;
+}
+
+static enum quoit_status receive_here(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
+                                      struct quoit_verdict *verdict)
+{
+    enum quoit_status status;
+    if (verdict->frame.kind == QUOIT_FRAME_TOPOLOGY)
+        status = receive_news(ring, side, verdict);
+    else if (class == QUOIT_CLASS_REQUEST)
+        status = receive_request(ring, verdict);
+    else
+        status = receive_reply(ring, verdict);
+    if (status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_HOLD)
+        consume(ring, side, class);
+    return status;
+}
+
+enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
+                                     const struct quoit_frame *frame, uint64_t now_ns,
+                                     struct quoit_verdict *verdict_out)
+{
+    quoit_assert(!ring->is_answer_due);
+    quoit_assert(quoit_ring_link_is_up(ring, side));
+    const struct quoit_frame_limits *limits = &ring->config.limits;
+    struct quoit_frame *copy = &verdict_out->frame;
+    *copy = *frame; /* first: a peer may go on writing what it wrote */
+    if (copy->sequence != quoit_ring_expected(ring, side, class))
+        return QUOIT_INVALID;
+    if (quoit_frame_check(copy, class, limits) != QUOIT_OK)
+        return QUOIT_INVALID;
+    if (!quoit_ring_is_on_way(limits->host_count, ring->config.host_self, quoit_ring_opposite(side), copy))
+        return QUOIT_INVALID;
+    if (copy->kind == QUOIT_FRAME_TOPOLOGY)
+        return receive_here(ring, side, class, verdict_out);
+    if (copy->generation < ring->links.generation) {
+        verdict_out->kind = QUOIT_VERDICT_CONSUMED;
+        consume(ring, side, class);
+        return QUOIT_OK;
+    }
+    if (copy->generation > ring->links.generation) {
+        /* The news is on its way among the replies, before any reply that was passed on with it. */
+        hold(verdict_out, 0);
+        return class == QUOIT_CLASS_REPLY ? QUOIT_INVALID : QUOIT_OK;
+    }
+    if (copy->dest_host != ring->config.host_self)
+        return receive_transit(ring, side, class, now_ns, verdict_out);
+    return receive_here(ring, side, class, verdict_out);
+}
+
+void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value)
+{
+    const struct quoit_frame *asked = &ring->asked;
+    quoit_assert(ring->is_answer_due);
+    quoit_assert(request->source_host == asked->source_host);
+    quoit_assert(request->token == asked->token);
+    if (asked->kind == QUOIT_FRAME_AMO_FETCH) {
+        uint32_t index = flow_index(ring, quoit_ring_flow_side(asked), asked->source_host);
+        quoit_ring_kept_add(&ring->flows_in[index].kept, ring->config.fetch_max, asked->flow_sequence, value);
+    }
+    append_answer(ring, asked, value);
     ring->is_answer_due = false;
 }
 
-static void make_acknowledgement(struct quoit_ring *ring, enum quoit_side injected, struct quoit_frame *frame_out)
+/* The acknowledgement of the flow of that index. */
+static void make_acknowledgement(const struct quoit_ring *ring, uint32_t index, struct quoit_frame *frame_out)
 {
+    uint32_t host_count = ring->config.limits.host_count;
     *frame_out = (struct quoit_frame){
         .kind = QUOIT_FRAME_ACK,
-        .flags = injected == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0,
+        .flags = index >= host_count ? QUOIT_FRAME_RIGHT : 0,
         .source_host = (uint16_t)ring->config.host_self,
-        .dest_host = (uint16_t)ring->owing[injected].head,
+        .dest_host = (uint16_t)(index % host_count),
     };
+}
+
+/* Sends news for the neighbour of `side`. It may take the last slot: the neighbour takes it at once, in any state. */
+static bool send_news(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
+{
+    const struct quoit_ring_outbound *out = &ring->outbound[side][QUOIT_CLASS_REPLY];
+    uint32_t host_self = ring->config.host_self;
+    if (ring->links.links[side].owed_count == 0 || quoit_ring_free_slots(out, ring->config.slot_count) == 0)
+        return false;
+    verdict->frame = (struct quoit_frame){
+        .kind = QUOIT_FRAME_TOPOLOGY,
+        .source_host = (uint16_t)host_self,
+        .dest_host = (uint16_t)quoit_ring_neighbour(ring->config.limits.host_count, side, host_self),
+    };
+    quoit_ring_links_tell(&ring->links, side, &verdict->frame);
+    inject(ring, side, verdict);
+    return true;
 }
 
 /* Sends what waits for `side`, if anything does and there is a slot for it. */
 static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t now_ns, struct quoit_verdict *verdict)
 {
-    enum quoit_side injected = quoit_ring_opposite(side);
-    struct quoit_ring_owing *owing = &ring->owing[injected];
+    struct quoit_ring_owing *owing = &ring->owing[side];
     bool has_answer = ring->replies.waiting[side].count > 0;
     if (!has_answer && owing->count == 0)
         return false;
-    if (!quoit_ring_may_inject(&ring->outbound[side][QUOIT_CLASS_REPLY], &ring->config, now_ns))
+    if (!may_inject(ring, side, QUOIT_CLASS_REPLY, now_ns))
         return false;
     bool is_turn_of_ack = owing->count > 0 && ring->answer_count[side] >= QUOIT_RING_ANSWERS_BEFORE_ACK;
     if (has_answer && !is_turn_of_ack) {
         quoit_ring_replies_pop(&ring->replies, side, &verdict->frame);
         ring->answer_count[side]++;
     } else {
-        make_acknowledgement(ring, injected, &verdict->frame);
+        make_acknowledgement(ring, owing->head, &verdict->frame);
         ring->answer_count[side] = 0;
     }
-    verdict->frame.flow_sequence = quoit_ring_flow_tell(owing, ring->flows_in[injected], verdict->frame.dest_host);
+    uint32_t index = flow_index(ring, quoit_ring_flow_side(&verdict->frame), verdict->frame.dest_host);
+    verdict->frame.flow_sequence = quoit_ring_flow_tell(owing, ring->flows_in, index);
     if (owing->count == 0)
         ring->answer_count[side] = 0;
-    send(ring, side, QUOIT_CLASS_REPLY, verdict);
+    inject(ring, side, verdict);
     return true;
 }
 
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
     quoit_assert(!ring->is_answer_due);
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        if (send_news(ring, (enum quoit_side)side, verdict_out))
+            return;
     enum quoit_side first = ring->reply_side;
     if (send_reply(ring, first, now_ns, verdict_out) ||
         send_reply(ring, quoit_ring_opposite(first), now_ns, verdict_out)) {
@@ -278,6 +525,7 @@ void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum 
 enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
                                     uint64_t consumed_total)
 {
+    quoit_assert(quoit_ring_link_is_up(ring, side));
     return quoit_ring_take_credit(&ring->outbound[side][class], consumed_total);
 }
 
@@ -286,7 +534,7 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
     if (ring->pool.free.count != ring->pool.entry_count || ring->replies.free_count != ring->replies.entry_count)
         return false;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        if (ring->owing[side].count > 0)
+        if (ring->owing[side].count > 0 || ring->links.links[side].owed_count > 0)
             return false;
         for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
             const struct quoit_ring_outbound *out = &ring->outbound[side][c];
@@ -298,10 +546,33 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
     return true;
 }
 
+/* Flows with something to send again are in a list, unless both ways to their host are cut. */
+static void check_resending(const struct quoit_ring *ring)
+{
+    uint32_t host_count = ring->config.limits.host_count;
+    uint32_t listed_count = 0;
+    uint32_t due_count = 0;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t at = ring->resending[side];
+        for (uint32_t i = 0; at != QUOIT_RING_NONE; at = ring->flows_out[at].next_resending, i++) {
+            quoit_assert(i < QUOIT_SIDE_COUNT * host_count);
+            listed_count += quoit_ring_flow_peek_resend(&ring->pool, &ring->flows_out[at]) != QUOIT_RING_NONE;
+        }
+    }
+    for (uint32_t at = 0; at < QUOIT_SIDE_COUNT * host_count; at++) {
+        enum quoit_side side;
+        bool is_due = quoit_ring_flow_peek_resend(&ring->pool, &ring->flows_out[at]) != QUOIT_RING_NONE;
+        enum quoit_side flow_side = at < host_count ? QUOIT_LEFT : QUOIT_RIGHT;
+        due_count += is_due && quoit_ring_links_way(&ring->links, flow_side, at % host_count, &side);
+    }
+    quoit_assert(listed_count == due_count);
+}
+
 void quoit_ring_check_invariants(const struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;
     uint32_t entry_count = 0;
+    uint32_t owing_count = 0;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
             quoit_ring_check_outbound(&ring->outbound[side][c], ring->config.slot_count);
@@ -309,11 +580,15 @@ void quoit_ring_check_invariants(const struct quoit_ring *ring)
         }
         for (uint32_t host = 0; host < host_count; host++)
             entry_count +=
-                quoit_ring_check_flow_out(&ring->pool, &ring->flows_out[side][host], host, (enum quoit_side)side);
-        quoit_ring_check_owing(&ring->owing[side], ring->flows_in[side], host_count);
-        quoit_assert(ring->answer_count[side] == 0 || ring->owing[quoit_ring_opposite(side)].count > 0);
+                quoit_ring_check_flow_out(&ring->pool, &ring->flows_out[flow_index(ring, (enum quoit_side)side, host)],
+                                          host, (enum quoit_side)side);
+        owing_count += quoit_ring_check_owing(&ring->owing[side], ring->flows_in, QUOIT_SIDE_COUNT * host_count);
+        quoit_assert(ring->answer_count[side] == 0 || ring->owing[side].count > 0);
     }
+    quoit_ring_check_flows_in(ring->flows_in, QUOIT_SIDE_COUNT * host_count, owing_count);
     quoit_ring_check_pool(&ring->pool, entry_count);
     quoit_ring_check_replies(&ring->replies);
+    quoit_ring_check_links(&ring->links);
+    check_resending(ring);
     quoit_assert(!ring->is_answer_due);
 }

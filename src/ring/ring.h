@@ -18,9 +18,13 @@
  * for the reply to wait.
  * - Injection does not starve: when transit has kept an injection waiting for hold_after_ns, transit of that queue
  * rests for at most hold_for_ns, again and again, until an injection succeeded.
- * - Every request is acknowledged: a flow is (source host, destination host, side of injection); its requests are
- *   numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is complete when
- * it is acknowledged, or, if it asks for something, when the answer is there.
+ * - Every request is acknowledged: a flow is (source host, destination host, side it takes while all links are up); its
+ *   requests are numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is
+ *   complete when it is acknowledged, or, if it asks for something, when the answer is there.
+ * - Nothing is lost and nothing is executed twice when a link goes down or comes back, at any instant, any number of
+ *   times: the hosts tell each other, traffic turns the other way round, and each source sends again what is not
+ *   acknowledged or answered, in order. See docs/design/failover.md. With two links down some hosts cannot be reached:
+ *   their requests wait, and it is the caller's to end the job.
  *
  * Threads: one at a time. Errors: INVALID for a frame that no correct peer sends (fatal for the job).
  */
@@ -47,6 +51,8 @@ struct quoit_ring_config {
     uint32_t outstanding_max;   /* requests of the own PEs under way at once, 0..QUOIT_RING_OUTSTANDING_MAX; submit
                                    beyond it is HOLD. A request stays under way until its completion is taken */
     uint32_t pending_reply_max; /* replies waiting for a slot, >= 1 */
+    uint32_t fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
+                           is HOLD. Each host keeps so many old values for each flow, in case it is asked again */
     uint64_t hold_after_ns;
     uint64_t hold_for_ns;             /* longer than a neighbour takes to consume a slot and tell the credit */
     struct quoit_frame_limits limits; /* limits.host_count >= 2; pe_counts must outlive the ring */
@@ -62,6 +68,8 @@ enum quoit_verdict_kind {
     QUOIT_VERDICT_HOLD,    /* not now: offer it again after something changed or hold_until_ns passed (0: no time) */
     QUOIT_VERDICT_SEND,    /* write `frame` (sequence included) to outbound slot `slot_index` of `side`, `class` */
     QUOIT_VERDICT_DELIVER, /* it is for a PE of this host: execute it now */
+    QUOIT_VERDICT_CONSUMED /* the frame is done with and there is nothing to do: an ACK, a TOPOLOGY, a repeated or an
+                              outdated frame */
 };
 
 struct quoit_verdict {
@@ -69,9 +77,11 @@ struct quoit_verdict {
     enum quoit_side side;     /* SEND: where out */
     enum quoit_class class;   /* SEND */
     uint32_t slot_index;      /* SEND */
-    bool is_last_hop;         /* SEND: the neighbour is the frame's destination, so payload may land directly */
+    bool may_land;            /* SEND of a put: the payload may be written straight to its destination, which is a PE of
+                                 the neighbour: then add the flag LANDED and leave the payload out of the slot */
     uint64_t hold_until_ns;   /* HOLD */
-    uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers */
+    uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers; SEND of
+                                 next_resend(): the cookie of the request */
     struct quoit_frame frame; /* SEND: the header to write. DELIVER: the frame */
 };
 
@@ -82,16 +92,22 @@ struct quoit_verdict {
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
                        uint64_t now_ns, struct quoit_verdict *verdict_out);
 
-/* The side a request to `dest_host` takes, for direct puts too, so that they keep order with it. */
+/* The request that should be sent again next after a change of the topology: SEND with its cookie (payload is the
+ * caller's, as at submit; it must not have changed), or HOLD if there is none or no slot for it. While some wait for a
+ * side, submit holds what would go out of that side: so poll this first. O(1), but a change costs O(hosts). */
+void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);
+
+/* The side a request to `dest_host` takes while all links are up, for direct puts too, so that they keep order with it.
+ */
 enum quoit_side quoit_ring_route(uint32_t host_self, uint32_t host_count, uint32_t dest_host, uint32_t spread);
 
 /* The sequence that the next frame of an inbound queue will carry; its slot is (sequence - 1) % slot_count. */
 uint64_t quoit_ring_expected(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 
 /* The frame that arrived next in an inbound queue. SEND (payload: the inbound slot's, to be copied on), DELIVER, or
- * HOLD (the same frame must be offered again). After SEND and DELIVER the slot counts as consumed: the caller must be
- * done with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered by quoit_ring_reply() at
- * once. ACK frames are consumed inside: verdict DELIVER with kind ACK needs nothing from the caller. */
+ * HOLD (the same frame must be offered again), or CONSUMED. Unless it is HOLD the slot counts as consumed: the caller
+ * must be done with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered by quoit_ring_reply()
+ * at once. The link of that side is up. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side,
                                                     enum quoit_class class, const struct quoit_frame *frame,
                                                     uint64_t now_ns, struct quoit_verdict *verdict_out);
@@ -99,10 +115,10 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enu
 /* Answers a delivered request: DATA for gets, VALUE (operand = value) for fetching atomics. Always has room. */
 void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value);
 
-/* The next reply or acknowledgement that should go out, SEND, or HOLD if there is none or no slot for it. A DATA frame
- * to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not strided);
- * source_pe is the PE whose memory the payload is read from, now. Acknowledgements are sent when nothing else is, so
- * that one covers many, but none waits for more than QUOIT_RING_ANSWERS_BEFORE_ACK answers of its side. */
+/* The next TOPOLOGY, reply or acknowledgement that should go out, SEND, or HOLD if there is none or no slot for it. A
+ * DATA frame to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not
+ * strided); source_pe is the PE whose memory the payload is read from, now. Acknowledgements are sent when nothing else
+ * is, so that one covers many, but none waits for more than QUOIT_RING_ANSWERS_BEFORE_ACK answers of its side. */
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);
 
 /* Cookies of requests completed since the last call: all requests, those that were answered by DATA or VALUE too.
@@ -112,15 +128,47 @@ bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out);
 /* Credits. consumed_total: how many slots of an inbound queue this side has consumed since the start; the caller writes
  * it to the neighbour, who gives it to credit() as the total consumed of its outbound queue. A total that goes back or
  * beyond what was sent is INVALID. credit_due: whether the neighbour should be told now: it is true when a quarter of
- * the slots (at least one) were consumed since the last time it was told, or always when is_idle. */
+ * the slots (at least one) were consumed since the last time it was told, or always when is_idle. "The start" is the
+ * last link_up() of that side; while the link is down nothing is due, and credit() must not be called. */
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, bool is_idle);
 void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side,
                                                    enum quoit_class class, uint64_t consumed_total);
 
+/* Links. All are up at the start, in incarnation 0. At each outage the two ends of a link do this, for every lane:
+ *
+ * - Down: an end that sees that the link went down, even if it is back already, calls link_down().
+ *   From then on it writes nothing through that side, and looks at nothing there. Frames in the slots are given up.
+ * - Clean: when both ends are down, each zeroes the credits and slots of that side in its own memory, and then says to
+ *   the other that it did. In the same exchange they agree on the number of the next incarnation of this link.
+ * - Up: an end that knows that the other one has zeroed calls link_up(), the two in any order and not at once.
+ *
+ * Between link_down() and link_up() there is no receive() and no credit() of that side. Neither call waits; each costs
+ * O(hosts + pending replies). A slot that could not be written because the link is down is lost like one under way: the
+ * link_down() that must follow repairs it. */
+void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side);
+/* `incarnation` is larger than any before of this link, and the same at both ends. */
+void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation);
+/* Whether this end of the link is up: what the last of the two calls said. */
+bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
+/* True while this end is up but the other end was heard to have gone down: link_down() is due. A hint that may be the
+ * first to come, but each end must see an outage by itself too: news may be stuck behind what waits for a dead link.
+ * While one end has gone down and the other has not, the former executes no requests: the other may still land. */
+bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side);
+
+/* What this host knows of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
+ * incarnation. */
+struct quoit_ring_topology {
+    uint32_t generation;    /* grows with every change that this host hears of */
+    uint32_t dead_count;    /* links that are down. More than one cuts hosts off; for a moment it may seem so, when the
+                               news that one is back comes after the news that another broke */
+    uint32_t dead_links[2]; /* the first of them */
+};
+void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out);
+
 /* True when nothing is under way here: no outstanding request, no completion to be taken, no pending reply or
- * acknowledgement, all credits home and the neighbours told of all of theirs. */
+ * acknowledgement, no news to tell, all credits home and the neighbours told of all of theirs. */
 bool quoit_ring_is_quiescent(const struct quoit_ring *ring);
 /* Asserts everything that must hold between two calls (after receive() of a request that asks: after its reply()).
  * Visits every host and every request under way, so it is for tests. */

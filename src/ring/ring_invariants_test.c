@@ -49,6 +49,7 @@ static struct quoit_ring *make_busy_ring(void)
         .slot_count = 8,
         .outstanding_max = 8,
         .pending_reply_max = 4,
+        .fetch_max = 4,
         .hold_after_ns = 100,
         .hold_for_ns = 10,
         .limits = {.host_count = 3, .chunk_bytes = 64, .area_bytes = 64, .pe_counts = pe_counts},
@@ -83,12 +84,14 @@ static struct quoit_ring *make_busy_ring(void)
 
 #define OUT        (ring->outbound[QUOIT_RIGHT][REQUEST])
 #define IN         (ring->inbound[QUOIT_LEFT][REPLY])
-#define FLOW       (ring->flows_out[QUOIT_RIGHT][2])
+#define FLOW       (ring->flows_out[3 + 2]) /* to the right, to host 2 */
 #define PLAIN      (ring->pool.entries[FLOW.plain.head])
 #define ASKING     (ring->pool.entries[FLOW.asking.head])
-#define OWING      (ring->owing[QUOIT_LEFT])
-#define OWING_FLOW (ring->flows_in[QUOIT_LEFT][2])
-#define OTHER_FLOW (ring->flows_in[QUOIT_LEFT][0])
+#define OWING      (ring->owing[QUOIT_RIGHT]) /* of requests that came from the right */
+#define OWING_FLOW (ring->flows_in[0 + 2])
+#define OTHER_FLOW (ring->flows_in[0 + 0])
+#define LINK       (ring->links.links[QUOIT_LEFT])
+#define END        (ring->links.ends[4]) /* the left one of host 2 */
 #define WAITING    (ring->replies.waiting[QUOIT_RIGHT])
 
 /* X(what is spoilt, the condition that must be named) */
@@ -106,7 +109,7 @@ static struct quoit_ring *make_busy_ring(void)
     X(ASKING.frame.flow_sequence = 6, "!quoit_ring_is_before(flow->sent, frame->flow_sequence)")                       \
     X(ASKING.frame.token ^= 1, "quoit_ring_pool_find(pool, frame->token) == at")                                       \
     X(ASKING.frame.dest_host = 0, "frame->dest_host == dest_host")                                                     \
-    X(ASKING.frame.flags = 0, "quoit_ring_heading(frame) == side")                                                     \
+    X(ASKING.frame.flags = 0, "quoit_ring_flow_side(frame) == side")                                                   \
     X(ASKING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_asks(frame->kind) == is_asking")                             \
     X(PLAIN.is_free = true, "!pool->entries[at].is_free")                                                              \
     X(FLOW.plain.tail = FLOW.asking.head, "last == list->tail")                                                        \
@@ -119,17 +122,27 @@ static struct quoit_ring *make_busy_ring(void)
     X(OWING_FLOW.told = 4, "!quoit_ring_is_before(flows[i].executed, flows[i].told)")                                  \
     X(OWING_FLOW.told = 3, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                                \
     X(OTHER_FLOW.executed = 1, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                            \
-    X(OWING.count = 2, "owing_count == owing->count")                                                                  \
-    X(OWING.head = 3, "at < flow_count")                                                                               \
+    X(OWING.count = 2, "at < flow_count")                                                                              \
+    X(quoit_ring_owing_init(&OWING), "owing_count == 0")                                                               \
+    X(FLOW.fetch_count = 1, "flow->fetch_count == fetch_count")                                                        \
+    X(FLOW.resend_plain = FLOW.asking.head, "has_resend")                                                              \
+    X(FLOW.resend_plain = FLOW.plain.head, "listed_count == due_count")                                                \
+    X((ring->resending[0] = 5, FLOW.next_resending = 5), "i < QUOIT_SIDE_COUNT * host_count")                          \
+    X(ring->links.generation = 1, "links->generation == sum")                                                          \
+    X(END.is_owed[QUOIT_LEFT] = true, "links->links[side].owed_count == owed_counts[side]")                            \
+    X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.reach = 1), "is_own_up || links->links[side].reach == 0") \
+    X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.is_confirmed = true),                                     \
+      "is_own_up || !links->links[side].is_confirmed")                                                                 \
+    X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.owed_count = 1, END.is_owed[QUOIT_LEFT] = true),          \
+      "is_own_up || owed_counts[side] == 0")                                                                           \
+    X(OWING.head = 6, "at < flow_count")                                                                               \
     X(OWING.head = 0, "flows[at].is_owing")                                                                            \
     X(OWING_FLOW.previous_owing = 0, "flows[at].previous_owing == before")                                             \
     X(OWING_FLOW.next_owing = 0, "at == QUOIT_RING_NONE")                                                              \
     X(OWING.tail = 0, "before == owing->tail")                                                                         \
-    X((quoit_ring_flow_tell(&ring->owing[QUOIT_RIGHT], ring->flows_in[QUOIT_RIGHT], 0), ring->answer_count[0] = 1),    \
-      "ring->answer_count[side] == 0 || ring->owing[quoit_ring_opposite(side)].count > 0")                             \
+    X((quoit_ring_flow_tell(&ring->owing[QUOIT_LEFT], ring->flows_in, 3 + 0), ring->answer_count[0] = 1),              \
+      "ring->answer_count[side] == 0 || ring->owing[side].count > 0")                                                  \
     X(WAITING.head = 4, "at < replies->entry_count")                                                                   \
-    X(ring->replies.entries[WAITING.tail].frame.flags = QUOIT_FRAME_RIGHT,                                             \
-      "quoit_ring_heading(&replies->entries[at].frame) == (enum quoit_side)side")                                      \
     X(WAITING.count = 1, "at == QUOIT_RING_NONE")                                                                      \
     X(WAITING.tail = 3, "last == list->tail")                                                                          \
     X(ring->replies.free_count = 0, "waiting_count + replies->free_count == replies->entry_count")                     \

@@ -24,6 +24,7 @@ static struct quoit_ring *make_ring(uint32_t slot_count, uint32_t outstanding_ma
         .slot_count = slot_count,
         .outstanding_max = outstanding_max,
         .pending_reply_max = pending_reply_max,
+        .fetch_max = 2,
         .hold_after_ns = 100,
         .hold_for_ns = 10,
         .limits = {.host_count = 5, .chunk_bytes = 64, .area_bytes = 1024, .pe_counts = pe_counts},
@@ -95,7 +96,7 @@ static void a_submitted_request_is_filled_in(void **state)
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_int_equal(verdict.class, REQUEST);
     assert_int_equal(verdict.slot_index, 0);
-    assert_false(verdict.is_last_hop);
+    assert_false(verdict.may_land);
     assert_int_equal(verdict.frame.sequence, 1);
     assert_int_equal(verdict.frame.source_host, 1);
     assert_int_equal(verdict.frame.flags, QUOIT_FRAME_RIGHT | QUOIT_FRAME_ORDERED);
@@ -104,7 +105,7 @@ static void a_submitted_request_is_filled_in(void **state)
     assert_int_equal(verdict.frame.offset, 32);
     verdict = submit(ring, put_to(2), 8);
     assert_int_equal(verdict.slot_index, 1);
-    assert_true(verdict.is_last_hop);
+    assert_true(verdict.may_land);
     assert_int_equal(verdict.frame.sequence, 2);
     assert_int_equal(verdict.frame.flow_sequence, 1); /* another flow */
     verdict = submit(ring, put_to(3), 9);
@@ -134,7 +135,7 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
                               .dest_host = 1,
                               .flow_sequence = 1};
     assert_int_equal(receive(ring, QUOIT_RIGHT, REPLY, ack, &verdict), QUOIT_OK);
-    assert_int_equal(verdict.kind, QUOIT_VERDICT_DELIVER);
+    assert_int_equal(verdict.kind, QUOIT_VERDICT_CONSUMED);
     assert_int_equal(submit(ring, put_to(2), 5).kind, QUOIT_VERDICT_HOLD); /* complete, but not yet taken */
     uint64_t cookie;
     assert_true(quoit_ring_next_completion(ring, &cookie));
@@ -143,7 +144,6 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
     assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND);
     assert_int_equal(verdict.slot_index, 1);
     ack.sequence = 2;
-    must_refuse(ring, QUOIT_RIGHT, REPLY, ack); /* says nothing new */
     ack.flow_sequence = 3;
     must_refuse(ring, QUOIT_RIGHT, REPLY, ack); /* never sent */
     ack.flow_sequence = 0;
@@ -163,11 +163,8 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     bad.sequence = 2;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     must_refuse(ring, QUOIT_LEFT, REPLY, good);
-    must_refuse(ring, QUOIT_RIGHT, REQUEST, good); /* it heads right, so it cannot come from there */
     bad = good;
     bad.flow_sequence = 2; /* one is missing */
-    must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
-    bad.flow_sequence = 0; /* executed before */
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     bad = good;
     bad.offset = 1020;
@@ -192,7 +189,6 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     bad.flags |= QUOIT_FRAME_LANDED;
     assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, bad, &verdict), QUOIT_OK);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_DELIVER);
-    must_refuse(ring, QUOIT_LEFT, REQUEST, bad); /* again */
     free(ring);
 }
 
@@ -209,7 +205,7 @@ static void transit_passes_on_what_it_got(void **state)
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_int_equal(verdict.class, REQUEST);
     assert_int_equal(verdict.slot_index, 1);
-    assert_true(verdict.is_last_hop);
+    assert_true(verdict.may_land);
     frame.sequence = 2;
     assert_memory_equal(&verdict.frame, &frame, sizeof frame);
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
@@ -247,7 +243,7 @@ static struct quoit_frame next_reply(struct quoit_ring *ring)
     if (verdict.kind == QUOIT_VERDICT_HOLD)
         return (struct quoit_frame){.kind = QUOIT_FRAME_NONE};
     assert_int_equal(verdict.class, REPLY);
-    assert_int_equal(verdict.side, quoit_ring_heading(&verdict.frame));
+    assert_int_equal(verdict.side, quoit_ring_opposite(quoit_ring_flow_side(&verdict.frame)));
     return verdict.frame;
 }
 

@@ -30,15 +30,8 @@ enum quoit_side quoit_ring_route(uint32_t host_self, uint32_t host_count, uint32
     return spread % 2 == 0 ? QUOIT_RIGHT : QUOIT_LEFT;
 }
 
-enum quoit_side quoit_ring_heading(const struct quoit_frame *frame)
+bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, enum quoit_side heading, const struct quoit_frame *frame)
 {
-    enum quoit_side injected = frame->flags & QUOIT_FRAME_RIGHT ? QUOIT_RIGHT : QUOIT_LEFT;
-    return quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST ? injected : quoit_ring_opposite(injected);
-}
-
-bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, const struct quoit_frame *frame)
-{
-    enum quoit_side heading = quoit_ring_heading(frame);
     uint32_t gone = quoit_ring_hops(host_count, heading, frame->source_host, host);
     uint32_t whole = quoit_ring_hops(host_count, heading, frame->source_host, frame->dest_host);
     return gone >= 1 && gone <= whole;

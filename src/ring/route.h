@@ -15,11 +15,14 @@ uint32_t quoit_ring_hops(uint32_t host_count, enum quoit_side side, uint32_t fro
 
 uint32_t quoit_ring_neighbour(uint32_t host_count, enum quoit_side side, uint32_t host);
 
-/* The side out of which a frame leaves each host of its way. A reply goes back the way its request came. */
-enum quoit_side quoit_ring_heading(const struct quoit_frame *frame);
+/* The side that names the frame's flow: where its request goes out while all links are up. */
+static inline enum quoit_side quoit_ring_flow_side(const struct quoit_frame *frame)
+{
+    return frame->flags & QUOIT_FRAME_RIGHT ? QUOIT_RIGHT : QUOIT_LEFT;
+}
 
-/* Whether a frame that follows its heading may arrive at `host`: it has left its source and has not passed its
- * destination. A frame that passes this at each hop cannot circle. */
-bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, const struct quoit_frame *frame);
+/* Whether a frame that leaves each host out of `heading` may arrive at `host`: it has left its source and has not
+ * passed its destination. A frame never turns round, so one that passes this at each hop cannot circle. */
+bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, enum quoit_side heading, const struct quoit_frame *frame);
 
 #endif

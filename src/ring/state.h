@@ -9,6 +9,7 @@
 #include "ring/reply.h"
 #include "ring/ring.h"
 #include "ring/route.h"
+#include "ring/topology.h"
 
 struct quoit_ring {
     struct quoit_ring_config config;
@@ -16,13 +17,16 @@ struct quoit_ring {
     struct quoit_ring_inbound inbound[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT];
     struct quoit_ring_pool pool;
     struct quoit_ring_replies replies;
-    /* by side of injection, then by the other host */
-    struct quoit_ring_flow_out *flows_out[QUOIT_SIDE_COUNT];
-    struct quoit_ring_flow_in *flows_in[QUOIT_SIDE_COUNT];
-    struct quoit_ring_owing owing[QUOIT_SIDE_COUNT]; /* by side of injection */
-    enum quoit_side reply_side;                      /* which side may send the next reply first: they take turns */
-    uint32_t answer_count[QUOIT_SIDE_COUNT];         /* answers that left this side while an acknowledgement waited */
-    struct quoit_frame asked;                        /* is_answer_due: the request just delivered */
+    struct quoit_ring_links links;
+    /* [flow side * host_count + the other host] */
+    struct quoit_ring_flow_out *flows_out;
+    struct quoit_ring_flow_in *flows_in;
+    struct quoit_ring_owing owing[QUOIT_SIDE_COUNT]; /* by the side that the acknowledgement leaves by */
+    /* flows with requests to be sent again, by the side they leave by; QUOIT_RING_NONE: no more */
+    uint32_t resending[QUOIT_SIDE_COUNT];
+    enum quoit_side reply_side;              /* which side may send the next reply first: they take turns */
+    uint32_t answer_count[QUOIT_SIDE_COUNT]; /* answers that left this side while an acknowledgement waited */
+    struct quoit_frame asked;                /* is_answer_due: the request just delivered */
     bool is_answer_due;
 };
 

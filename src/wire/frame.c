@@ -76,6 +76,8 @@ static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_fr
     case QUOIT_FRAME_VALUE:
     case QUOIT_FRAME_ACK:
         return true;
+    case QUOIT_FRAME_TOPOLOGY:
+        return frame->token < 2 * limits->host_count && frame->operand <= QUOIT_LINK_STATE_MAX;
     default:
         return false;
     }
@@ -98,8 +100,10 @@ enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_
         return QUOIT_INVALID;
     if (frame->source_host == frame->dest_host)
         return QUOIT_INVALID;
-    if (frame->source_pe >= limits->pe_counts[frame->source_host] ||
-        frame->dest_pe >= limits->pe_counts[frame->dest_host])
+    /* News of links goes between hosts, which may have no PE. */
+    bool is_of_pes = frame->kind != QUOIT_FRAME_TOPOLOGY;
+    if (is_of_pes && (frame->source_pe >= limits->pe_counts[frame->source_host] ||
+                      frame->dest_pe >= limits->pe_counts[frame->dest_host]))
         return QUOIT_INVALID;
     if (!are_flags_sound(frame) || !is_body_sound(frame, limits))
         return QUOIT_INVALID;

@@ -16,9 +16,10 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES     64
-#define QUOIT_WIRE_VERSION    1
+#define QUOIT_WIRE_VERSION    2
 #define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX (1u << 20)
+#define QUOIT_LINK_STATE_MAX  ((1u << 21) - 1) /* of a link end; the sum over 1024 links fits 32 bits */
 
 /* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
  * reply never waits behind a request. */
@@ -37,9 +38,12 @@ enum quoit_frame_kind {
     QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
     QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
     /* replies */
-    QUOIT_FRAME_DATA,  /* payload of a get; token of the request */
-    QUOIT_FRAME_VALUE, /* operand is the old value; token of the request */
-    QUOIT_FRAME_ACK,   /* every request of the flow up to flow_sequence is executed */
+    QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
+    QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
+    QUOIT_FRAME_ACK,      /* every request of the flow up to flow_sequence is executed */
+    QUOIT_FRAME_TOPOLOGY, /* to a neighbour: the state of link end `token` (2 host + side; 0 left, 1 right) is
+                             `operand`: 2 incarnation while it is up, one more when it went down. No PE sends or gets it
+                           */
     QUOIT_FRAME_KIND_COUNT
 };
 
@@ -58,8 +62,10 @@ enum quoit_amo {
 
 /* LANDED: the payload already lies at its destination and the slot carries none. Set by the last sender, only on PUT*:
  *   a DATA does not say where its payload goes. Landing overtakes the frames that still wait in the neighbour's slots.
- * RIGHT: the request was injected to the right; it names the flow. Replies name the flow of their request.
- * ORDERED: a fence stands before the request: its payload must not land before earlier requests are executed. */
+ * RIGHT: the request goes to the right while all links are up; it names the flow, also when a link is down and the
+ * frame travels the other way. Replies name the flow of their request. ORDERED: its payload must not land: a fence
+ * stands before the request, and earlier requests may not be executed; or it is sent again, and may already be
+ * executed. */
 #define QUOIT_FRAME_LANDED  0x01u
 #define QUOIT_FRAME_RIGHT   0x02u
 #define QUOIT_FRAME_ORDERED 0x04u
@@ -80,7 +86,8 @@ struct quoit_frame {
     uint32_t flow_sequence;
     uint64_t operand;
     uint64_t operand2;
-    uint64_t trace; /* set by the source, carried unchanged */
+    uint32_t trace;      /* set by the source, carried unchanged */
+    uint32_t generation; /* of the topology under which it was sent. Outdated frames have no effect */
 };
 _Static_assert(sizeof(struct quoit_frame) == QUOIT_FRAME_BYTES, "a frame header is one cache line");
 

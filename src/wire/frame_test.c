@@ -40,6 +40,7 @@ static void layout_is_the_documented_one(void **state)
     assert_int_equal(offsetof(struct quoit_frame, operand), 40);
     assert_int_equal(offsetof(struct quoit_frame, operand2), 48);
     assert_int_equal(offsetof(struct quoit_frame, trace), 56);
+    assert_int_equal(offsetof(struct quoit_frame, generation), 60);
     assert_int_equal(quoit_slot_bytes(4096), 4160);
     assert_true(quoit_slot_bytes(UINT32_MAX) == (uint64_t)UINT32_MAX + 64);
 }
@@ -50,7 +51,7 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
     static const uint8_t kinds[] = {QUOIT_FRAME_NONE,       QUOIT_FRAME_PUT,       QUOIT_FRAME_PUT_STRIDED,
                                     QUOIT_FRAME_PUT_SIGNAL, QUOIT_FRAME_GET,       QUOIT_FRAME_GET_STRIDED,
                                     QUOIT_FRAME_AMO,        QUOIT_FRAME_AMO_FETCH, QUOIT_FRAME_DATA,
-                                    QUOIT_FRAME_VALUE,      QUOIT_FRAME_ACK};
+                                    QUOIT_FRAME_VALUE,      QUOIT_FRAME_ACK,       QUOIT_FRAME_TOPOLOGY};
     static const uint8_t ops[] = {QUOIT_AMO_SET, QUOIT_AMO_ADD,  QUOIT_AMO_AND,          QUOIT_AMO_OR,
                                   QUOIT_AMO_XOR, QUOIT_AMO_SWAP, QUOIT_AMO_COMPARE_SWAP, QUOIT_AMO_FETCH};
     for (uint8_t i = 0; i < sizeof kinds; i++)
@@ -122,6 +123,14 @@ static void boundaries_are_exact(void **state)
     assert_true(is_ok(amo));
     amo.flags = QUOIT_FRAME_LANDED;
     assert_false(is_ok(amo));
+
+    struct quoit_frame news = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3, .token = 7, .operand = (1u << 21) - 1};
+    assert_true(is_ok(news)); /* host 3 has no PE */
+    news.operand++;
+    assert_false(is_ok(news));
+    news.operand = 1;
+    news.token = 8;
+    assert_false(is_ok(news));
 }
 
 /* The model: what docs/wire-format.md says, one byte at a time. */
@@ -166,11 +175,14 @@ static bool model(const struct quoit_frame *f, enum quoit_class class, const str
     bool moves = f->kind <= 5 || f->kind == 8;
     bool is_amo = f->kind == 6 || f->kind == 7;
     bool is_put = f->kind >= 1 && f->kind <= 3;
-    if (f->kind < 1 || f->kind > 10 || (f->kind < 8) != (class == QUOIT_CLASS_REQUEST))
+    if (f->kind < 1 || f->kind > 11 || (f->kind < 8) != (class == QUOIT_CLASS_REQUEST))
         return false;
     if (f->source_host == f->dest_host || f->source_host >= limits->host_count || f->dest_host >= limits->host_count)
         return false;
-    if (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host])
+    if (f->kind != 11 &&
+        (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host]))
+        return false;
+    if (f->kind == 11 && (f->token >= 2 * limits->host_count || f->operand >> 21 != 0))
         return false;
     if (f->flags > 7 || (!is_put && (f->flags & 1)))
         return false;
@@ -211,7 +223,7 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     static const uint8_t sizes[] = {0, 1, 2, 4, 8, 16, 8, 4};
     for (size_t i = 0; i < sizeof *f / 8; i++) /* noise in every field that the kind does not use */
         ((uint64_t *)f)[i] = quoit_prng_next(prng);
-    f->kind = (uint8_t)quoit_prng_choose(prng, 11);
+    f->kind = (uint8_t)quoit_prng_choose(prng, QUOIT_FRAME_KIND_COUNT);
     f->op = (uint8_t)quoit_prng_choose(prng, f->kind == QUOIT_FRAME_PUT_SIGNAL ? 2 : 8);
     f->size = sizes[quoit_prng_choose(prng, 8)];
     f->flags = (uint8_t)(quoit_prng_choose(prng, 8) ? QUOIT_FRAME_RIGHT : quoit_prng_choose(prng, 9));
@@ -226,12 +238,16 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
         f->offset &= ~(uint64_t)7;
     f->operand = quoit_prng_choose(prng, 60) - 30;
     f->operand2 = quoit_prng_choose(prng, limits->area_bytes) & ~(uint64_t)7;
+    if (f->kind == QUOIT_FRAME_TOPOLOGY) {
+        f->token = (uint32_t)quoit_prng_choose(prng, 2 * limits->host_count);
+        f->operand = quoit_prng_choose(prng, 1u << 21);
+    }
 }
 
 static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, const struct quoit_frame_limits *limits)
 {
     uint64_t area = limits->area_bytes;
-    switch (quoit_prng_choose(prng, 12)) {
+    switch (quoit_prng_choose(prng, 13)) {
     case 0:
         f->kind = (uint8_t)odd_number(prng, QUOIT_FRAME_KIND_COUNT);
         break;
@@ -263,7 +279,10 @@ static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, cons
         f->offset = odd_number(prng, area);
         break;
     case 10:
-        f->operand = odd_number(prng, area / 8);
+        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? area / 8 : 1u << 21);
+        break;
+    case 11:
+        f->token = (uint32_t)odd_number(prng, 2 * limits->host_count);
         break;
     default:
         f->operand2 = odd_number(prng, area);

@@ -106,7 +106,7 @@ enum quoit_status quoit_emulated_dma_submit(struct quoit_port *port, uint32_t ch
                             .bytes = bytes,
                             .offset = offset,
                             .cookie = cookie,
-                            .state = quoit_emulated_state(self->link),
+                            .state = quoit_emulated_sending_state(self),
                             .start_ns = latency_ns != 0 ? quoit_clock_now_ns() + latency_ns : 0,
                             .window = window};
     pthread_cond_signal(&channel->work);

@@ -79,13 +79,13 @@ static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint
     } while (!atomic_compare_exchange_weak(&side->doorbell, &word, word | bits << QUOIT_EMULATED_DELIVERED_SHIFT));
 }
 
-void quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
+bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     if (!self->is_plain)
         quoit_emulated_delay(self->knobs.doorbell_latency_ns);
-    if (!quoit_emulated_is_up(quoit_emulated_state(self->link)))
-        return;
+    if (!quoit_emulated_is_up(quoit_emulated_sending_state(self)))
+        return false;
     struct quoit_emulated_side *peer = self->peer;
     uint64_t seen = atomic_fetch_or(&peer->doorbell, bits);
     uint64_t due = bits & ~(seen >> QUOIT_EMULATED_DELIVERED_SHIFT) & atomic_load(&peer->unmasked_bits);
@@ -97,6 +97,7 @@ void quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
     }
     if (delivered != 0) /* nobody slept: nothing to spare the next ringer, and no second exchange to pay */
         mark_delivered(peer, seen, delivered);
+    return true;
 }
 
 uint32_t quoit_emulated_doorbell_read(struct quoit_port *port)

@@ -30,6 +30,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
             return QUOIT_INVALID;
     }
     limits->translation_align = knobs->translation_align != 0 ? knobs->translation_align : TRANSLATION_ALIGN;
+    limits->arrives_on_return = true; /* a copy ends with the processor's stores to the peer's memory */
     limits->doorbell_bits = ALL_DOORBELLS;
     limits->dma_channel_count = knobs->dma_channel_count != 0 ? knobs->dma_channel_count : QUOIT_DMA_CHANNEL_COUNT;
     if (!is_power_of_two(limits->translation_align) || limits->dma_channel_count > QUOIT_DMA_CHANNEL_COUNT)
@@ -124,6 +125,7 @@ const struct quoit_port_ops quoit_port_emulated = {
     .link_enable = quoit_emulated_link_enable,
     .link_is_up = quoit_emulated_link_is_up,
     .link_epoch = quoit_emulated_link_epoch,
+    .bind = quoit_emulated_bind,
     .set_translation = quoit_emulated_set_translation,
     .write = quoit_emulated_write,
     .write64 = quoit_emulated_write64,

@@ -30,7 +30,7 @@ struct quoit_emulated_knobs {
     uint64_t write_latency_ns;                 /* added to each programmed copy or DMA before it arrives */
     uint64_t dma_latency_ns;                   /* from submit to the start of the copy */
     uint64_t doorbell_latency_ns;              /* from ring to the bit being set */
-    uint32_t torn_write_seed;   /* not 0: a write that meets link-down arrives partly, in whole 8-byte words */
+    uint32_t torn_write_seed;   /* not 0: a write that meets link-down arrives in part, in whole 8-byte words */
     uint32_t dma_channel_count; /* 0: QUOIT_DMA_CHANNEL_COUNT */
 };
 

@@ -41,6 +41,16 @@ uint32_t quoit_emulated_link_epoch(const struct quoit_port *port)
     return quoit_emulated_epoch(quoit_emulated_state(quoit_emulated_port_of(port)->link));
 }
 
+enum quoit_status quoit_emulated_bind(struct quoit_port *port, uint32_t epoch)
+{
+    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    uint64_t state = quoit_emulated_state(self->link);
+    if (!quoit_emulated_is_up(state) || quoit_emulated_epoch(state) != epoch)
+        return QUOIT_LINK_DOWN;
+    atomic_store_explicit(&self->bound_state, state, memory_order_relaxed);
+    return QUOIT_OK;
+}
+
 uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
@@ -52,7 +62,7 @@ uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index)
 void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    uint64_t state = quoit_emulated_state(self->link);
+    uint64_t state = quoit_emulated_sending_state(self);
     if (!quoit_emulated_is_up(state))
         return; /* it is lost on the way */
     atomic_store_explicit(&self->peer->scratchpad[index], (uint64_t)quoit_emulated_era(state) << 32 | value,

@@ -45,7 +45,8 @@ struct quoit_emulated_port {
     char *peer_memory;
     uint64_t peer_memory_bytes;
     uint32_t side;
-    bool is_plain; /* no knob slows or tears a write */
+    bool is_plain;                /* no knob slows or tears a write */
+    _Atomic uint64_t bound_state; /* the state of the link in the epoch it is bound to; 0: it follows the link */
     struct quoit_emulated_knobs knobs;
     pthread_mutex_t refresh_lock;
     struct quoit_emulated_view window_view[QUOIT_WINDOW_COUNT][2]; /* by `current & 1` */
@@ -59,6 +60,14 @@ struct quoit_emulated_port {
 static inline struct quoit_emulated_port *quoit_emulated_port_of(const struct quoit_port *port)
 {
     return (struct quoit_emulated_port *)(uintptr_t)port;
+}
+
+/* The state of the link for what this opening sends; 0, which is down, in an epoch that it is not bound to. */
+static inline uint64_t quoit_emulated_sending_state(const struct quoit_emulated_port *port)
+{
+    uint64_t state = quoit_emulated_state(port->link);
+    uint64_t bound = atomic_load_explicit(&port->bound_state, memory_order_relaxed);
+    return __builtin_expect(bound == state || bound == 0, 1) ? state : 0;
 }
 
 /* Reads the view of `current`; false if this process has not made it yet. */
@@ -97,7 +106,7 @@ void quoit_emulated_words_out(char *to, const char *from, size_t bytes);
 void quoit_emulated_words_in(char *to, const char *from, size_t bytes);
 
 /* doorbell.c. The ops, and the link event for both hosts. */
-void quoit_emulated_ring(struct quoit_port *port, uint32_t bits);
+bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits);
 uint32_t quoit_emulated_doorbell_read(struct quoit_port *port);
 void quoit_emulated_doorbell_clear(struct quoit_port *port, uint32_t bits);
 void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked);
@@ -108,6 +117,7 @@ void quoit_emulated_announce_link(struct quoit_emulated_port *port);
 void quoit_emulated_link_enable(struct quoit_port *port, bool is_enabled);
 bool quoit_emulated_link_is_up(const struct quoit_port *port);
 uint32_t quoit_emulated_link_epoch(const struct quoit_port *port);
+enum quoit_status quoit_emulated_bind(struct quoit_port *port, uint32_t epoch);
 uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index);
 void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
 

@@ -40,15 +40,19 @@ static inline bool resolve(struct quoit_emulated_port *port, uint64_t state, enu
     }
 }
 
-/* Writes what lies inside the translation; the rest vanishes. */
-static inline void land(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window, uint64_t offset,
-                        const char *source, size_t bytes)
+/* Writes what lies inside the translation; the rest vanishes. LINK_DOWN: the link left `state` before anything was
+ * written. */
+static inline enum quoit_status land(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
+                                     uint64_t offset, const char *source, size_t bytes)
 {
     struct quoit_emulated_range range;
-    if (!resolve(port, state, window, &range) || offset >= range.second)
-        return;
+    if (!resolve(port, state, window, &range))
+        return quoit_emulated_state(port->link) == state ? QUOIT_OK : QUOIT_LINK_DOWN;
+    if (offset >= range.second)
+        return QUOIT_OK;
     uint64_t room_bytes = range.second - offset;
     quoit_emulated_words_out(range.base + offset, source, bytes < room_bytes ? bytes : room_bytes);
+    return QUOIT_OK;
 }
 
 static uint64_t draw(struct quoit_emulated_port *port, uint64_t n)
@@ -73,7 +77,7 @@ static void tear(struct quoit_emulated_port *port, enum quoit_window window, uin
         return;
     if (atomic_exchange_explicit(&port->torn_state, state, memory_order_relaxed) == state)
         return;
-    uint64_t end = (offset + draw(port, bytes + 1)) & ~(uint64_t)(WORD_BYTES - 1);
+    uint64_t end = (offset + draw(port, bytes)) & ~(uint64_t)(WORD_BYTES - 1);
     if (end > range.second)
         end = range.second;
     if (end > offset)
@@ -98,7 +102,8 @@ static enum quoit_status copy_out_with_knobs(struct quoit_emulated_port *port, u
         quoit_emulated_pace(port, chunk_bytes);
         if (!quoit_emulated_is_up(state) || quoit_emulated_state(port->link) != state)
             break;
-        land(port, state, window, offset, source, chunk_bytes);
+        if (land(port, state, window, offset, source, chunk_bytes) != QUOIT_OK)
+            break;
         bytes -= chunk_bytes;
         if (bytes == 0)
             return QUOIT_OK;
@@ -119,7 +124,8 @@ enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint
         return QUOIT_LINK_DOWN;
     for (;;) {
         size_t chunk_bytes = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        land(port, state, window, offset, source, chunk_bytes);
+        if (land(port, state, window, offset, source, chunk_bytes) != QUOIT_OK)
+            return QUOIT_LINK_DOWN;
         bytes -= chunk_bytes;
         if (bytes == 0)
             return QUOIT_OK;
@@ -134,7 +140,7 @@ enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_win
                                          uint64_t value)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    uint64_t state = quoit_emulated_state(self->link);
+    uint64_t state = quoit_emulated_sending_state(self);
     uint64_t current = atomic_load_explicit(&self->peer->window[window].current, memory_order_acquire);
     struct quoit_emulated_range range;
     if (self->is_plain && quoit_emulated_up_state(current) == state &&
@@ -157,7 +163,7 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
         memcpy(&value, source, sizeof value);
         return quoit_emulated_write64(port, window, offset, value);
     }
-    return quoit_emulated_copy_out(self, quoit_emulated_state(self->link), window, offset, source, bytes);
+    return quoit_emulated_copy_out(self, quoit_emulated_sending_state(self), window, offset, source, bytes);
 }
 
 enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -166,7 +172,7 @@ enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     quoit_assert(offset <= port->limits.window_bytes[window]);
     quoit_assert(bytes <= port->limits.window_bytes[window] - offset);
-    uint64_t state = quoit_emulated_state(self->link);
+    uint64_t state = quoit_emulated_sending_state(self);
     if (!quoit_emulated_is_up(state))
         return QUOIT_LINK_DOWN;
     quoit_emulated_delay(self->knobs.read_latency_ns);

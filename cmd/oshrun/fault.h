@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fault.h - what --fault asks for: links that go down and come back, hosts that die, at given times.
+ *
+ * Forms, one a --fault:
+ *   link A-B down at TIME              for good
+ *   link A-B down at TIME for TIME
+ *   host H dies at TIME                its node is killed
+ *   links random every TIME for TIME   one link at a time, for ever
+ *   links random every TIME for TIME seed N
+ * Times count from the moment at which every PE is through shmem_init. Each fault is told on standard error when it
+ * happens.
+ */
+#ifndef OSHRUN_FAULT_H
+#define OSHRUN_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fault_kind { FAULT_LINK, FAULT_HOST, FAULT_RANDOM };
+
+#define FAULT_PROBLEM_BYTES 384
+
+struct fault {
+    enum fault_kind kind;
+    uint32_t first; /* of a link: the two hosts, in any order; or the host */
+    uint32_t second;
+    uint64_t at_ns;  /* or the interval of random ones */
+    uint64_t for_ns; /* 0: for good */
+    uint64_t seed;
+};
+
+/* What stands in one --fault. False: problem_out says in a sentence what is wrong with it. */
+bool fault_parse(const char *text, struct fault *fault_out, char problem_out[FAULT_PROBLEM_BYTES]);
+/* Whether such links and hosts are there; turns a link so that `second` is the host after `first`. */
+bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_PROBLEM_BYTES]);
+
+/* A fault of a job at work. */
+struct fault_run {
+    const struct fault *fault;
+    uint64_t next_ns; /* of the next change; UINT64_MAX: none */
+    uint64_t prng_state;
+    uint32_t link; /* of random ones: which is down */
+    bool is_down;
+};
+
+struct job;
+/* Does what is due and returns when the next is, UINT64_MAX if there is none. */
+uint64_t fault_step(struct job *job, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ring/kept.h"
+
+void quoit_ring_kept_add(struct quoit_ring_kept *kept, uint32_t fetch_max, uint32_t number, uint64_t value)
+{
+    kept->entries[kept->next] = (struct quoit_ring_kept_entry){.value = value, .number = number};
+    kept->next = (kept->next + 1) % fetch_max;
+    kept->count += kept->count < fetch_max;
+}
+
+bool quoit_ring_kept_find(const struct quoit_ring_kept *kept, uint32_t fetch_max, uint32_t number, uint64_t *value_out)
+{
+    for (uint32_t i = 1; i <= kept->count; i++) {
+        const struct quoit_ring_kept_entry *entry = &kept->entries[(kept->next + fetch_max - i) % fetch_max];
+        if (entry->number == number) {
+            *value_out = entry->value;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topology.c - states of link ends, merged by the larger. */
+#include "ring/topology.h"
+
+#include "base/assert.h"
+#include "ring/route.h"
+
+static uint32_t end_index(uint32_t host, enum quoit_side side)
+{
+    return 2 * host + (side == QUOIT_RIGHT ? 1 : 0);
+}
+
+static uint32_t own_state(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    return links->ends[end_index(links->host_self, side)].state;
+}
+
+static uint32_t far_state(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    uint32_t neighbour = quoit_ring_neighbour(links->host_count, side, links->host_self);
+    return links->ends[end_index(neighbour, quoit_ring_opposite(side))].state;
+}
+
+static bool is_up(uint32_t state)
+{
+    return state % 2 == 0;
+}
+
+/* Link l joins host l, at its right, and host l + 1. It is up when both ends are, in the same incarnation. */
+static bool is_link_up(const struct quoit_ring_links *links, uint32_t link)
+{
+    uint32_t next = quoit_ring_neighbour(links->host_count, QUOIT_RIGHT, link);
+    uint32_t state = links->ends[end_index(link, QUOIT_RIGHT)].state;
+    return is_up(state) && state == links->ends[end_index(next, QUOIT_LEFT)].state;
+}
+
+static void measure_reach(struct quoit_ring_links *links)
+{
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t at = links->host_self;
+        uint32_t reach = 0;
+        for (; reach < links->host_count; reach++) {
+            uint32_t next = quoit_ring_neighbour(links->host_count, (enum quoit_side)side, at);
+            if (!is_link_up(links, side == QUOIT_RIGHT ? at : next))
+                break;
+            at = next;
+        }
+        links->links[side].reach = reach;
+    }
+}
+
+/* Whether no outdated frame can land here any more. The neighbour lands only while we know it to be up in the
+ * incarnation that we are or were up in, for it waits to hear so from us. While both are up, it has to tell that it has
+ * adopted our generation: then it drops what is older. When our end went down, its end has to go down too. */
+static bool is_side_settled(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    uint32_t own = own_state(links, side);
+    uint32_t far = far_state(links, side);
+    if (far / 2 != own / 2 || !is_up(far))
+        return true;
+    return is_up(own) && links->links[side].heard >= links->generation;
+}
+
+static void settle(struct quoit_ring_links *links)
+{
+    links->is_settled = is_side_settled(links, QUOIT_LEFT) && is_side_settled(links, QUOIT_RIGHT);
+}
+
+static void owe(struct quoit_ring_links *links, enum quoit_side side, uint32_t end)
+{
+    if (links->ends[end].is_owed[side] || !is_up(own_state(links, side)))
+        return;
+    links->ends[end].is_owed[side] = true;
+    links->links[side].owed_count++;
+}
+
+/* A state has grown: the generation grows, and both neighbours are to be told. */
+static void change(struct quoit_ring_links *links, uint32_t end, uint32_t state)
+{
+    quoit_assert(state > links->ends[end].state);
+    links->generation += state - links->ends[end].state;
+    links->ends[end].state = state;
+    measure_reach(links);
+    owe(links, QUOIT_LEFT, end);
+    owe(links, QUOIT_RIGHT, end);
+    settle(links);
+}
+
+void quoit_ring_links_init(struct quoit_ring_links *links, struct quoit_ring_end *ends, uint32_t host_count,
+                           uint32_t host_self)
+{
+    *links = (struct quoit_ring_links){.ends = ends, .host_count = host_count, .host_self = host_self};
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        links->links[side].is_confirmed = true;
+    measure_reach(links);
+    settle(links);
+}
+
+void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side)
+{
+    uint32_t own = own_state(links, side);
+    quoit_assert(is_up(own));
+    for (uint32_t end = 0; end < 2 * links->host_count; end++)
+        links->ends[end].is_owed[side] = false;
+    links->links[side] = (struct quoit_ring_link){0};
+    change(links, end_index(links->host_self, side), own + 1);
+}
+
+void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t incarnation)
+{
+    uint32_t own = own_state(links, side);
+    quoit_assert(!is_up(own));
+    quoit_assert(incarnation > own / 2);
+    quoit_assert(incarnation <= QUOIT_LINK_STATE_MAX / 2);
+    change(links, end_index(links->host_self, side), 2 * incarnation);
+    for (uint32_t end = 0; end < 2 * links->host_count; end++)
+        if (links->ends[end].state > 0)
+            owe(links, side, end);
+}
+
+enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
+                                         const struct quoit_frame *news, bool *is_new_out)
+{
+    uint32_t end = news->token;
+    uint32_t state = (uint32_t)news->operand;
+    bool is_own = end / 2 == links->host_self;
+    *is_new_out = state > links->ends[end].state;
+    if (is_own && *is_new_out)
+        return QUOIT_INVALID;
+    if (end == end_index(links->host_self, side) && state == links->ends[end].state)
+        links->links[side].is_confirmed = true;
+    if (news->generation > links->links[side].heard)
+        links->links[side].heard = news->generation;
+    if (*is_new_out)
+        change(links, end, state);
+    else
+        settle(links);
+    return QUOIT_OK;
+}
+
+void quoit_ring_links_tell(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *news_out)
+{
+    struct quoit_ring_link *link = &links->links[side];
+    quoit_assert(link->owed_count > 0);
+    while (!links->ends[link->owed_next].is_owed[side])
+        link->owed_next = (link->owed_next + 1) % (2 * links->host_count);
+    links->ends[link->owed_next].is_owed[side] = false;
+    link->owed_count--;
+    news_out->token = link->owed_next;
+    news_out->operand = links->ends[link->owed_next].state;
+}
+
+void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out)
+{
+    *topology_out = (struct quoit_ring_topology){.generation = links->generation};
+    for (uint32_t link = 0; link < links->host_count; link++) {
+        if (is_link_up(links, link))
+            continue;
+        if (topology_out->dead_count < 2)
+            topology_out->dead_links[topology_out->dead_count] = link;
+        topology_out->dead_count++;
+    }
+}
+
+bool quoit_ring_links_is_up(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    return is_up(own_state(links, side));
+}
+
+bool quoit_ring_links_is_open(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    return links->links[side].reach > 0;
+}
+
+bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    return links->links[side].is_confirmed;
+}
+
+bool quoit_ring_links_is_cut(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    return quoit_ring_links_is_up(links, side) && far_state(links, side) > own_state(links, side);
+}
+
+bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
+                          enum quoit_side *side_out)
+{
+    enum quoit_side other = quoit_ring_opposite(preferred);
+    bool is_clear =
+        quoit_ring_hops(links->host_count, preferred, links->host_self, host) <= links->links[preferred].reach;
+    bool is_other_clear =
+        quoit_ring_hops(links->host_count, other, links->host_self, host) <= links->links[other].reach;
+    *side_out = !is_clear && is_other_clear ? other : preferred;
+    return is_clear || is_other_clear;
+}
+
+void quoit_ring_check_links(const struct quoit_ring_links *links)
+{
+    uint32_t sum = 0;
+    uint32_t owed_counts[QUOIT_SIDE_COUNT] = {0};
+    for (uint32_t end = 0; end < 2 * links->host_count; end++) {
+        sum += links->ends[end].state;
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+            owed_counts[side] += links->ends[end].is_owed[side];
+    }
+    quoit_assert(links->generation == sum);
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        bool is_own_up = quoit_ring_links_is_up(links, (enum quoit_side)side);
+        quoit_assert(links->links[side].owed_count == owed_counts[side]);
+        quoit_assert(is_own_up || owed_counts[side] == 0);
+        quoit_assert(is_own_up || !links->links[side].is_confirmed);
+        quoit_assert(is_own_up || links->links[side].reach == 0);
+    }
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: --fault does what it says, a job outlives one link, and ends soon and with names when it is cut in two.
+Method: jobs that greet or sleep on a ring while oshrun cuts links; wrong words for --fault. Programs that check each
+byte under faults are in tests/stress."""
+import os
+import unittest
+
+import scenario
+
+MISBEHAVE = scenario.program("scenario_misbehave")
+BUSY_S = 20
+
+
+class Words(scenario.Case):
+    def test_wrong_words_are_told(self):
+        for text, said in (
+            ("link 2-3 dwn at 1s", 'after "2-3" comes "down", not "dwn"'),
+            ("link 2-3 down at", "comes a time"),
+            ("link 2-3 down at soon", 'not "soon"'),
+            ("link 2-3 down at 1s for 5ms more", 'nothing may follow "5ms"'),
+            ("link 2-5 down at 1s", "there is no link 2-5"),
+            ("link 1-3 down at 1s", "there is no link 1-3"),
+            ("host 5 dies at 1s", "host 5 is not there"),
+            ("links random every 20ms for 50ms", "shorter than"),
+            ("the cat", "say "),
+        ):
+            result = self.run_job("--hosts", 5, "-n", 5, "--fault", text, "true")
+            self.assertEqual(result.status, 2, result)
+            self.assertIn(said, result.err)
+            self.assertIn("[Q0210]", result.err)
+        self.assertIn("--hosts 2", self.run_job("--fault", "host 0 dies at 1s", "true").err)
+
+
+@unittest.skipUnless(os.path.exists(MISBEHAVE), "without the library")
+class Faults(scenario.Case):
+    def faulty(self, *faults, options=(), seconds=BUSY_S):
+        words = [word for fault in faults for word in ("--fault", fault)]
+        return self.run_job("--hosts", 5, "-n", 5, *options, *words, MISBEHAVE, 0, "sleep", seconds)
+
+    def test_one_link_is_no_end(self):
+        result = self.faulty("link 3-2 down at 0s", "link 4-0 down at 200ms for 100ms",
+                             options=("--link-limit", "20s", "--stats"), seconds=1)
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("link 2-3 goes down (--fault)", result.err)
+        self.assertIn("link 4-0 is up again (--fault)", result.err)
+        self.assertIn("resends", result.err)
+
+    def test_two_links_end_the_job(self):
+        result = self.faulty("link 1-2 down at 0s", "link 4-3 down at 100ms", options=("--link-limit", "500ms"))
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("links 1-2 and 3-4 are down: hosts 2,3 cannot be reached", result.err)
+        self.assertEqual(result.err.count("[Q0217]"), 1)
+        self.assertLess(result.seconds, scenario.SOON_S, result)
+
+    def test_a_single_host_is_cut_off(self):
+        result = self.faulty("link 4-0 down at 0s", "link 0-1 down at 0s", options=("--link-limit", "300ms"))
+        self.assertIn("links 0-1 and 4-0 are down: host 0 cannot be reached", result.err)
+
+    def test_a_dead_host_ends_the_job(self):
+        result = self.faulty("host 2 dies at 100ms")
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("host2 dies (--fault)", result.err)
+        self.assertIn("the node of host2 has died", result.err)
+        self.assertLess(result.seconds, scenario.SOON_S, result)
+
+
+if __name__ == "__main__":
+    scenario.main()
