@@ -58,6 +58,19 @@ class Wrappers(scenario.Case):
                 self.command(f"{folder}/oshc++", "-Wall", "-Wextra", "hello.cc", "-o", "hello3")
                 self.check_hello(folder, "./hello3")
 
+    def test_lines_of_a_folder_with_a_space(self):
+        if not shutil.which("addr2line") or scenario.SANITIZE:
+            self.skipTest("no addr2line" if not scenario.SANITIZE else "a sanitizer takes the signal")
+        folder = os.path.join(self.work, "a b")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "fall over.c"), "w") as file:
+            file.write("#include <shmem.h>\nint main(void)\n{\n    shmem_init();\n    *(volatile int *)0 = 1;\n}\n")
+        self.command(os.path.join(self.prefix, "bin", "oshcc"), "-g", "a b/fall over.c", "-o", "a b/fall over")
+        job = subprocess.run([os.path.join(self.prefix, "bin", "oshrun"), "./a b/fall over"], capture_output=True,
+                             text=True, cwd=self.work, env=scenario.environment(self.mark), timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 139, job)
+        self.assertIn("at main() fall over.c:5", job.stderr)
+
     def test_show(self):
         oshcc = os.path.join(self.prefix, "bin", "oshcc")
         shown = self.command(oshcc, "-show", "a.c", "-o", "x y").split()
