@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -175,6 +176,19 @@ class Pes(scenario.Case):
         for result in self.misbehave(0, "abort"):
             self.assertEqual(result.status, 134, result)
             self.assertIn("was killed by SIGABRT", result.err)
+
+    @unittest.skipIf(scenario.SANITIZE, "a sanitizer takes the signal")
+    def test_crash_beside_a_tool_that_hangs(self):
+        """The places in the program come from addr2line; the end does not wait for it."""
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "addr2line")
+            with open(tool, "w") as file:
+                file.write("#!/bin/sh\nexec sleep 100\n")
+            os.chmod(tool, 0o755)
+            result = self.run_job("-n", 3, MISBEHAVE, 1, "null", env={"PATH": folder + ":" + os.environ["PATH"]})
+        self.assertEqual(result.status, 139, result)
+        self.assertRegex(result.err, r"at 0x[0-9a-f]+ of ")
+        self.assertLess(result.seconds, scenario.SOON_S + 2, result)
 
     def test_kill(self):
         for result in self.misbehave(1, "kill", 9):
