@@ -186,7 +186,7 @@ static void collect(struct set *set, void *dest, const void *source, size_t nele
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
-    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", offset, true});
+    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", quoit_audit_offset(dest), true});
     uint64_t at = is_equal ? set->rank * bytes : 0;
     if (!is_equal && set->rank != 0)
         at = take_word(set, RELEASED, 1) - 1;
