@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_BYTES  (QUOIT_FRAME_BYTES - sizeof(uint64_t))
-#define LATE_NS       20000
+#define HEADER_BYTES (QUOIT_FRAME_BYTES - sizeof(uint64_t))
+/* Longer than any fault keeps the receiver from looking. */
+#define LATE_NS       2000000
 #define OCCASIONS_MAX 20
 
 struct state {
+    struct sim_event event; /* reorder: the header arrives at last */
+    struct sim_packet *late;
     uint64_t occasions_left; /* before it sings */
     bool has_sung;
-    const struct sim_way *way; /* credit: whose word is wrong from then on */
+    struct sim_way *way; /* of the mistake; credit: whose word is wrong from then on */
     uint64_t offset;
 };
 
@@ -63,23 +66,28 @@ static void lose_credit(struct sim_world *world, struct sim_way *way)
     memcpy(packet->data, &total, sizeof total);
 }
 
-/* The sequence of a slot arrives before its header, which a link never does. */
+static void arrive_late(struct sim_event *event)
+{
+    struct state *state = (struct state *)event;
+    sim_way_deliver(state->way, state->late);
+    free(state->late);
+    state->late = NULL;
+}
+
+/* The sequence of a slot, and what follows, arrives before its header, which a link never does. */
 static void reorder(struct sim_world *world, struct sim_way *way)
 {
+    struct state *state = world->canary_state;
     struct sim_packet *header = way->first;
     struct sim_packet *sequence = header->next;
     if (!sequence || target_of(way, header) != TARGET_HEADER || target_of(way, sequence) != TARGET_SEQUENCE)
         return;
     if (!is_time(world))
         return;
-    header->next = sequence->next;
-    sequence->next = header;
+    state->way = way;
+    state->late = header;
     way->first = sequence;
-    if (way->last == sequence)
-        way->last = header;
-    header->arrives_ns = world->now_ns + LATE_NS;
-    if (way->last_arrival_ns < header->arrives_ns)
-        way->last_arrival_ns = header->arrives_ns;
+    sim_schedule(world, &state->event, world->now_ns + LATE_NS);
 }
 
 /* The header of a slot is not written. */
@@ -117,13 +125,17 @@ void sim_canary_start(struct sim_world *world)
         return;
     struct state *state = calloc(1, sizeof *state);
     quoit_assert(state != NULL);
+    state->event = (struct sim_event){.fire = arrive_late, .kind = "late header"};
     state->occasions_left = sim_choose(world, OCCASIONS_MAX);
     world->canary_state = state;
 }
 
 void sim_canary_end(struct sim_world *world)
 {
-    free(world->canary_state);
+    struct state *state = world->canary_state;
+    if (state)
+        free(state->late);
+    free(state);
     world->canary_state = NULL;
 }
 

@@ -91,7 +91,7 @@ static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie
     sim_host_changed(sender->host);
 }
 
-static void take_packet(struct sim_way *way, const struct sim_packet *packet)
+void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
 {
     struct sim_end *to = way->end->peer;
     switch (packet->kind) {
@@ -128,7 +128,7 @@ static void arrive(struct sim_event *event)
         sim_schedule(way->end->world, event, way->first->arrives_ns);
     else
         way->last = NULL;
-    take_packet(way, packet);
+    sim_way_deliver(way, packet);
     free(packet);
 }
 

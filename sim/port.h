@@ -95,5 +95,7 @@ extern const struct quoit_port_ops sim_port_driver;
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);
 void sim_end_free(struct sim_end *end);
+/* Does what the packet is for, now. The packet stays the caller's. */
+void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet);
 
 #endif

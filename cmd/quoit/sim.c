@@ -408,6 +408,40 @@ static void block_interrupts(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* What is written if the code under test crashes. */
+static char crash_text[2048];
+
+static void on_crash(int signal_number)
+{
+    (void)signal_number;
+    if (write(STDERR_FILENO, crash_text, strlen(crash_text)) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+/* On a stack of its own, since a coroutine that overflows has none left. */
+static void catch_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static char stack[16384];
+    stack_t place = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    sigaltstack(&place, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+static void prepare_crash_text(uint64_t seed, int argc, char **argv)
+{
+    FILE *text = fmemopen(crash_text, sizeof crash_text, "w");
+    if (!text)
+        return;
+    fprintf(text, "quoit sim: seed %" PRIu64 " crashed the code under test\n  replay: ", seed);
+    print_replay(text, seed, argc, argv);
+    fprintf(text, "\n");
+    fclose(text);
+}
+
 static int run_seeds(struct session *session, int argc, char **argv)
 {
     uint64_t start_ns = quoit_clock_now_ns();
@@ -415,10 +449,12 @@ static int run_seeds(struct session *session, int argc, char **argv)
     struct tally tally = {0};
     if (session->is_endless)
         block_interrupts();
+    catch_crashes();
     for (uint64_t seed = session->seed; session->is_endless || seed - session->seed < session->seed_count; seed++) {
         struct sim_config config;
         struct sim_result result;
         sim_config_choose(&session->plan, seed, &config);
+        prepare_crash_text(seed, argc, argv);
         sim_run(&config, &result);
         if (!result.is_ok) {
             report_failure(session, &config, &result, argc, argv);

@@ -11,7 +11,8 @@ _Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each
 
 #define WORLD_BYTES (256u << 10)
 #define PIECE_BYTES (48u << 10)
-_Static_assert(WORLD_BYTES + (QUOIT_TEAM_PIECES - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES, "all pieces have room");
+_Static_assert(WORLD_BYTES + (QUOIT_TEAM_PIECES - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
+               "all pieces have room");
 
 /* With up to this many hosts an exchange has no more rounds than dissemination, even where its neighbours are far. */
 #define EXCHANGE_HOSTS_MAX 7

@@ -28,12 +28,12 @@
 #include "ring/ring.h"
 #include "wire/frame.h"
 
-#define QUOIT_LANES_MAX          8
-#define QUOIT_LOCAL_PES_MAX      1024
-#define QUOIT_REQUESTS_A_CHANNEL 64         /* under way at once from one PE on one lane; a power of two */
-#define QUOIT_RUNTIME_BYTES      (4u << 20) /* of each area, for coll; pages come as teams are made */
+#define QUOIT_LANES_MAX           8
+#define QUOIT_LOCAL_PES_MAX       1024
+#define QUOIT_REQUESTS_A_CHANNEL  64         /* under way at once from one PE on one lane; a power of two */
+#define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each area, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
-#define QUOIT_CALL_NAME_BYTES    48
+#define QUOIT_CALL_NAME_BYTES     48
 
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {

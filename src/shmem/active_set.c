@@ -157,8 +157,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
     end(&set);
 }
 
-static void broadcast(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
-                      int root)
+static void broadcast(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, int root)
 {
     QUOIT_AUDIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
@@ -181,14 +180,13 @@ static void broadcast(struct set *set, void *dest, const void *source, size_t ne
 }
 
 /* With different sizes each PE learns from the one before it where its part begins: that offset + 1, so never 0. */
-static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
-                    bool is_equal)
+static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, bool is_equal)
 {
     QUOIT_AUDIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
-    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", offset, true});
+    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", quoit_audit_offset(dest), true});
     uint64_t at = is_equal ? set->rank * bytes : 0;
     if (!is_equal && set->rank != 0)
         at = take_word(set, RELEASED, 1) - 1;
@@ -201,8 +199,8 @@ static void collect(struct set *set, void *dest, const void *source, size_t nele
     end(set);
 }
 
-static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                      size_t nelems, size_t element_bytes)
+static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                      size_t element_bytes)
 {
     QUOIT_AUDIT_SPAN(set->call);
     if (dst < 1 || sst < 1)

@@ -49,6 +49,12 @@ void quoit_audit_leave(struct quoit_audit **span);
 
 /* A symmetric range lies in one object. */
 void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call);
+/* How PEs compare an address of which a PE may use no byte (a collect of nothing): its area offset, 0 for none. */
+static inline uint64_t quoit_audit_offset(const void *address)
+{
+    uint64_t offset;
+    return quoit_job_locate(address, 1, &offset) ? offset : 0;
+}
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
                           bool may_be_same, const char *call);

@@ -3,7 +3,8 @@
  *
  * A handle is index + 1 in the low QUOIT_HANDLE_BITS bits and above them a generation that changes when the slot is
  * given back, so that a handle used after its destruction is found. Slot 0 of contexts is the default context; slots 0
- * and 1 of teams are SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED.
+ * and 1 of teams are SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED. A PE can be in QUOIT_TEAM_PIECES - 2 = 61 other teams at
+ * once; a split that finds no workspace free on all its members fails on all of them.
  *
  * Threads: any; making and destroying is serialized inside. Errors: a handle that is not valid ends the job.
  */

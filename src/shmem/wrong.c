@@ -27,7 +27,7 @@ void quoit_wrong_state(const char *call)
 {
     if (quoit_job.state == QUOIT_JOB_FINALIZED)
         quoit_wrong(QUOIT_WRONG_AFTER_FINALIZE, call,
-                    "called after shmem_finalize; nothing of OpenSHMEM is allowed then");
+                    "called after shmem_finalize; nothing of OpenSHMEM but shmem_init is allowed then");
     quoit_wrong(QUOIT_WRONG_BEFORE_INIT, call, "called before shmem_init; call shmem_init first in main");
 }
 

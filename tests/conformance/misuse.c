@@ -102,6 +102,15 @@ static void ctx_dead(void)
 {
     shmem_ctx_quiet(dead_ctx);
 }
+static void ctx_of_dead_team(void)
+{
+    shmem_team_t team;
+    shmem_ctx_t ctx;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_team_create_ctx(team, 0, &ctx);
+    shmem_team_destroy(team);
+    shmem_ctx_long_p(ctx, heap, 1, 0);
+}
 static void team_invalid(void)
 {
     shmem_team_sync(SHMEM_TEAM_INVALID);
@@ -332,6 +341,7 @@ static const struct {
     CASE(wait_stack),
     CASE(ctx_null),
     CASE(ctx_dead),
+    CASE(ctx_of_dead_team),
     CASE(team_invalid),
     CASE(team_wild),
     CASE(bad_root),

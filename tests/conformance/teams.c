@@ -109,6 +109,27 @@ static void run_contexts(void)
     }
 }
 
+/* As many teams at once as there is room for; then a clean refusal on all PEs, and room again after destroying. */
+static void many_teams(void)
+{
+    enum { MOST = 100, LEAST = 60 };
+    static shmem_team_t teams[MOST];
+    static int one = 1, sum;
+    for (int round = 0; round < 2; round++) {
+        int count = 0;
+        while (count < MOST && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &teams[count]) == 0)
+            count++;
+        CHECK(count >= LEAST, "%d teams at once, round %d", count, round);
+        CHECK(count == MOST || teams[count] == SHMEM_TEAM_INVALID, "the handle of team %d", count);
+        for (int i = 0; i < count; i += 7) {
+            shmem_int_sum_reduce(teams[i], &sum, &one, 1);
+            CHECK(sum == npes, "sum over team %d is %d", i, sum);
+        }
+        for (int i = 0; i < count; i++)
+            shmem_team_destroy(teams[i]);
+    }
+}
+
 int main(void)
 {
     shmem_team_t team = SHMEM_TEAM_WORLD;
@@ -126,6 +147,7 @@ int main(void)
           "a team larger than the job");
     CHECK(team == SHMEM_TEAM_INVALID, "the handle of a failed split");
     CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &team) != 0, "a split of no team");
+    many_teams();
     run_contexts();
     return check_end("teams");
 }

@@ -49,16 +49,16 @@ static struct {
     int pe_count;
     uint64_t seed;
     double seconds;
-    struct cell *cells;         /* [pe_count][THREADS] at each PE: of thread t of PE p */
-    struct mailbox *mailboxes;  /* [THREADS] */
-    uint64_t *sums;             /* [THREADS + 1]: each thread's, and one for all */
+    struct cell *cells;        /* [pe_count][THREADS] at each PE: of thread t of PE p */
+    struct mailbox *mailboxes; /* [THREADS] */
+    uint64_t *sums;            /* [THREADS + 1]: each thread's, and one for all */
     pthread_mutex_t shared[2];
     pthread_mutex_t lock_turn; /* a lock belongs to a PE: its threads take turns */
 } test;
 
-static long lock;                /* symmetric */
-static uint64_t locked;          /* symmetric: counter under the lock, at PE 0 */
-static uint64_t flag[THREADS];   /* symmetric: of plain waits */
+static long lock;                   /* symmetric */
+static uint64_t locked;             /* symmetric: counter under the lock, at PE 0 */
+static uint64_t flag[THREADS];      /* symmetric: of plain waits */
 static uint64_t tally[2], total[2]; /* symmetric */
 
 static void fail(const struct thread *thread, const char *format, ...)
