@@ -263,6 +263,10 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     quoit_fabric_fence(fabric, context);
     memcpy(model_of(world, fabric->pe_self, pe), buffer, bytes);
     uint64_t before = quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe);
+    if (quoit_prng_choose(prng, 2)) { /* a set may go another way than an addition */
+        signal.op = QUOIT_AMO_SET;
+        signal.value = before + 1;
+    }
     quoit_fabric_put_signal(fabric, context, piece_of(fabric, fabric->pe_self), buffer, bytes, &signal, pe, false);
     while (quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe) != before + 1)
         ;
