@@ -37,8 +37,8 @@ static char **make_environment(const struct job *job, const struct plan_program 
     if (!made ||
         (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[own_count++], "QUOIT_DEBUG=%s", debug->text) < 0))
         return NULL;
-    if (plan_number(job->plan, QUOIT_OPT_CHECK) && asprintf(&own[own_count], "QUOIT_CHECK=1") < 0)
-        return NULL;
+    if (plan_number(job->plan, QUOIT_OPT_CHECK))
+        own[own_count] = "QUOIT_CHECK=1";
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */
         for (char **entry = lists[list]; entry && *entry; entry++) {
