@@ -296,6 +296,9 @@ inline credit(d, class, h)
  *   carry another number. If it asks, also no acknowledgement may wait that its answer would overtake, and the entry
  *   for the answer must be free and wanted by no other direction;
  * - a frame passes where the host will never inject again into the queue it goes to. */
+#if defined(SETTLE) && (defined(LOST_CREDIT) || defined(EARLY_CREDIT))
+#error "SETTLE gives credits back before they can be lost or early"
+#endif
 #ifdef SETTLE
 #define HAS_SUBMITTED(d, h) (FLOW_OUT(d, h, 1).sent == ONE_HOP && FLOW_OUT(d, h, 2).sent == TWO_HOPS)
 #define HAS_REPLIED(d, h) \
@@ -369,7 +372,7 @@ inline settle() { skip }
 /* ROTATE: all hosts are alike, so a state turned by any number of hosts has the same future. Of the HOSTS states that
  * are one state turned, the greatest stands for all. */
 #ifdef ROTATE
-#define AFTER_STEP settle(); c_code { turn(&now); }
+#define AFTER_STEP d_step { settle(); c_code { turn(&now); } }
 c_decl {
     static void turn();
 }
@@ -390,7 +393,7 @@ c_code {
     }
 }
 #else
-#define AFTER_STEP settle(); skip
+#define AFTER_STEP d_step { settle(); skip }
 #endif
 
 #define IS_HOME (completed_total == TOTAL && used_total == 0)
@@ -419,46 +422,51 @@ inline check_home()
 }
 
 #ifdef ANY_KIND
-#define SUBMIT(d, hops, count, asks)                                                     \
-    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, 1); AFTER_STEP }     \
-    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, 0); AFTER_STEP }
+#define SUBMIT(d, hops, count, asks)                                          \
+    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, 1) }      \
+    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, 0) }
 #else
 #define SUBMIT(d, hops, count, asks) \
-    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, (((asks) >> number) & 1)); AFTER_STEP }
+    :: d_step { MAY_SUBMIT(d, h, hops, count) -> submit(d, h, hops, (((asks) >> number) & 1)) }
 #endif
 #ifdef LOST_CREDIT
-#define LOSE_CREDIT(d, class)                                                                           \
-    :: d_step {                                                                                         \
-        MAY_CREDIT(d, class, h) && !is_lost ->                                                          \
+#define LOSE_CREDIT(d, class)                                                                              \
+    :: d_step {                                                                                            \
+        MAY_CREDIT(d, class, h) && !is_lost ->                                                             \
         IN(d, class, h).untold--; is_lost = 1; printf("host %d: a credit of class %d is lost\n", h, class) \
     }
 #else
 #define LOSE_CREDIT(d, class)
 #endif
 
-#define STEPS(d)                                                                                     \
-    SUBMIT(d, 1, ONE_HOP, ASKS_ONE_HOP)                                                              \
-    SUBMIT(d, 2, TWO_HOPS, ASKS_TWO_HOPS)                                                            \
-    :: d_step { MAY_PASS(d, REQUEST, h) -> pass(d, REQUEST, h); AFTER_STEP }                         \
-    :: d_step { MAY_PASS(d, REPLY, h) -> pass(d, REPLY, h); AFTER_STEP }                             \
-    :: d_step { MAY_EXECUTE(d, h) -> execute(d, h); AFTER_STEP }                                     \
-    :: d_step { MAY_SINK(d, h) -> sink(d, h); AFTER_STEP }                                           \
-    :: d_step { MAY_ANSWER(d, h) -> answer(d, h); AFTER_STEP }                                       \
-    :: d_step { MAY_TELL(d, h, 1) -> reply(d, h, 1, 0); AFTER_STEP }                                 \
-    :: d_step { MAY_TELL(d, h, 2) -> reply(d, h, 2, 0); AFTER_STEP }                                 \
-    LOSE_CREDIT(d, REQUEST)                                                                          \
-    LOSE_CREDIT(d, REPLY)                                                                            \
-    :: d_step { MAY_CREDIT(d, REQUEST, h) -> credit(d, REQUEST, h); AFTER_STEP }                     \
-    :: d_step { MAY_CREDIT(d, REPLY, h) -> credit(d, REPLY, h); AFTER_STEP }
+#define STEPS(d)                                                        \
+    SUBMIT(d, 1, ONE_HOP, ASKS_ONE_HOP)                                 \
+    SUBMIT(d, 2, TWO_HOPS, ASKS_TWO_HOPS)                               \
+    :: d_step { MAY_PASS(d, REQUEST, h) -> pass(d, REQUEST, h) }        \
+    :: d_step { MAY_PASS(d, REPLY, h) -> pass(d, REPLY, h) }            \
+    :: d_step { MAY_EXECUTE(d, h) -> execute(d, h) }                    \
+    :: d_step { MAY_SINK(d, h) -> sink(d, h) }                          \
+    :: d_step { MAY_ANSWER(d, h) -> answer(d, h) }                      \
+    :: d_step { MAY_TELL(d, h, 1) -> reply(d, h, 1, 0) }                \
+    :: d_step { MAY_TELL(d, h, 2) -> reply(d, h, 2, 0) }                \
+    LOSE_CREDIT(d, REQUEST)                                             \
+    LOSE_CREDIT(d, REPLY)                                               \
+    :: d_step { MAY_CREDIT(d, REQUEST, h) -> credit(d, REQUEST, h) }    \
+    :: d_step { MAY_CREDIT(d, REPLY, h) -> credit(d, REPLY, h) }
 
 /* step() of src/node/lane.c, one call at a time, in any order */
 proctype Host(byte h)
 {
     do
-    STEPS(0)
+    :: atomic {
+        if
+        STEPS(0)
 #if DIRECTIONS == 2
-    STEPS(1)
+        STEPS(1)
 #endif
+        fi;
+        AFTER_STEP
+    }
     :: d_step { IS_HOME -> check_home() } -> break
     od
 }

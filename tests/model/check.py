@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The model of the ring's flow control, searched by spin.
+
+Aim: no order of events stops the ring, loses a credit or overwrites a slot; and a protocol with one rule broken is seen
+to do so. Method: each run below is ring.pml with sizes of its own. spin makes a searcher of it that visits every state
+(exhaustively: no hashing of states to bits). Runs that must pass must also have visited everything; the run without
+savings must have reached every statement of the model. Variants must fail, each in its own way.
+
+Use: check.py [--long] [--only WORD]    the runs; --long: also those of many minutes; --only: those whose name has WORD
+     check.py --show NAME               the steps of the counterexample of a variant
+Exit status: 0 all as it must be, 1 not, 77 spin is not installed.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ring.pml")
+SKIPPED = 77
+DEPTH_MAX = 10000
+BUSY_COUNT = 2  # runs at a time
+MEMORY_MB, MEMORY_LONG_MB = 1500, 3500  # of one run
+SECONDS, SECONDS_LONG = 200, 3600
+
+# Sizes that a run does not name. OUTSTANDING 18: no limit, since a host has no more requests than that.
+SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 18,
+         "ONE_HOP": 1, "TWO_HOPS": 1, "ASKS_ONE_HOP": 0b000, "ASKS_TWO_HOPS": 0b010}
+SAVINGS = ("SETTLE", "ROTATE")
+PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
+TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b100}
+
+
+class Run:
+    def __init__(self, name, sizes=None, options=SAVINGS, expected=PASS, is_long=False):
+        self.name, self.options, self.expected, self.is_long = name, options, expected, is_long
+        self.sizes = {**SIZES, **(sizes or {})}
+
+    def defines(self):
+        return [f"-D{name}={value}" for name, value in self.sizes.items()] + [f"-D{name}" for name in self.options]
+
+    def has_savings(self):
+        return any(name in SAVINGS for name in self.options)
+
+
+RUNS = [
+    Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110, "OUTSTANDING": 3}),
+    Run("3 hosts, every step by itself", options=()),
+    Run("3 hosts, no cycle of states", options=("ROTATE",), expected=ACYCLIC),
+    Run("3 hosts, more requests", TWO_EACH),
+    Run("3 hosts, few outstanding", {**TWO_EACH, "OUTSTANDING": 2}),
+    Run("3 hosts, two answers wait", {**TWO_EACH, "PENDING": 2}),
+    Run("3 hosts, 3 slots", {**TWO_EACH, "SLOTS": 3}),
+    Run("3 hosts, all kinds, any turn", options=(*SAVINGS, "ANY_KIND", "ANY_TURN")),
+    Run("4 hosts", {"HOSTS": 4}),
+    Run("4 hosts, more requests", {"HOSTS": 4, "TWO_HOPS": 2}),
+    Run("5 hosts", {"HOSTS": 5}),
+    Run("5 hosts, all ask", {"HOSTS": 5, "ASKS_ONE_HOP": 0b010}),
+    Run("5 hosts, two hops only", {"HOSTS": 5, "ONE_HOP": 0, "TWO_HOPS": 2}),
+    Run("NO_BUBBLE", options=("NO_BUBBLE",), expected=STUCK),
+    Run("NO_BUBBLE, 4 hosts", {"HOSTS": 4}, (*SAVINGS, "NO_BUBBLE"), STUCK),
+    Run("NO_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_BUBBLE"), STUCK),
+    Run("NO_REPLY_BUBBLE", options=("NO_REPLY_BUBBLE",), expected=STUCK),
+    Run("NO_REPLY_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_REPLY_BUBBLE"), STUCK),
+    Run("REPLY_BEHIND_REQUEST", {"TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b110},
+        ("REPLY_BEHIND_REQUEST",), STUCK),
+    Run("LOST_CREDIT", options=("LOST_CREDIT",), expected=STUCK),
+    Run("EARLY_CREDIT", options=("EARLY_CREDIT",), expected=r"assertion violated .*\.filled<2"),
+    Run("NO_ROOM_CHECK", {"ASKS_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
+    Run("long: 3 hosts, every step, any turn", options=("ANY_TURN",), is_long=True),
+    Run("long: two directions", {"DIRECTIONS": 2}, is_long=True),
+    Run("long: 3 hosts, all kinds, any turn", {"TWO_HOPS": 2}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
+    Run("long: 4 hosts, all kinds, any turn", {"HOSTS": 4}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
+    Run("long: 5 hosts, all kinds", {"HOSTS": 5}, (*SAVINGS, "ANY_KIND"), is_long=True),
+    Run("long: 5 hosts, any turn", {"HOSTS": 5, "ASKS_ONE_HOP": 0b010}, (*SAVINGS, "ANY_TURN"), is_long=True),
+]
+
+
+class Trouble(Exception):
+    """A run that could not be done."""
+
+
+def command(arguments, where, seconds):
+    try:
+        done = subprocess.run(arguments, cwd=where, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"{arguments[0]} took more than {seconds} s") from None
+    return done.returncode, done.stdout
+
+
+def search(run, where):
+    """What the searcher of a run says, in a directory of its own."""
+    status, text = command(["spin", "-a", *run.defines(), MODEL], where, 60)
+    if status or "Error" in text:
+        raise Trouble("spin refuses the model:\n" + text)
+    memory = MEMORY_LONG_MB if run.is_long else MEMORY_MB
+    kind = "-DNP" if run.expected == ACYCLIC else "-DSAFETY"
+    # unoptimised would do for a variant, whose search is short
+    level = "-O2" if run.expected in (PASS, ACYCLIC) else "-O1"
+    status, text = command(["cc", level, "-w", kind, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
+    if status:
+        raise Trouble("cc refuses the searcher:\n" + text)
+    # -DNP -l looks for cycles without progress; no state is called progress, so that is any cycle
+    modes = ["-l"] if run.expected == ACYCLIC else []
+    return command(["./pan", f"-m{DEPTH_MAX}", *modes], where, SECONDS_LONG if run.is_long else SECONDS)[1]
+
+
+def verdict(run, text):
+    """(problem or None, what was seen)"""
+    found = re.search(r"errors: (\d+)", text)
+    if not found:
+        return "no result:\n" + text, "-"
+    problems = re.findall(r"^pan:1: (.*?)(?: \(at depth (\d+)\))?$", text, re.M)
+    seen = f"{problems[0][0]}, step {problems[0][1]}" if problems else "passes"
+    if run.expected not in (PASS, ACYCLIC):
+        if found.group(1) != "0" and problems and re.match(run.expected, problems[0][0]):
+            return None, re.sub(r" \(.*\)", "", seen)
+        return "the broken rule was not seen", seen
+    if found.group(1) != "0" or problems:
+        return "a counterexample was found", seen
+    if re.search(r"Search not completed|too small|MEMLIM|out of memory|error:", text):
+        return "the search is not complete", "incomplete"
+    if run.expected == PASS and not run.has_savings() and not re.search(r"proctype Host\s+\(0 of \d+ states\)", text):
+        return "some statements of the model are never reached:\n" + text, seen
+    return None, "no cycle" if run.expected == ACYCLIC else seen
+
+
+def number(text, pattern):
+    found = re.search(pattern, text, re.M)
+    return float(found.group(1)) if found else 0
+
+
+def check(run):
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="quoit-model-") as where:
+        try:
+            text = search(run, where)
+        except Trouble as trouble:
+            return run, str(trouble), "-", 0, 0, time.monotonic() - start
+        problem, seen = verdict(run, text)
+    states = number(text, r"^\s*(\S+) states, stored")
+    return run, problem, seen, states, number(text, r"(\S+)\s+total actual memory"), time.monotonic() - start
+
+
+def print_row(run, problem, seen, states, megabytes, seconds):
+    sizes = run.sizes
+    shape = f"{sizes['HOSTS']} hosts {sizes['SLOTS']} slots {sizes['ONE_HOP']}+{sizes['TWO_HOPS']} requests"
+    print(f"{'FAIL' if problem else 'ok':4}  {run.name:38} {shape:29} {states:12,.0f} states {megabytes:6.0f} MB "
+          f"{seconds:5.1f} s  {seen}", flush=True)
+    if problem:
+        print(f"      {problem}\n      {' '.join(run.defines())}", flush=True)
+
+
+def show(name):
+    for run in RUNS:
+        if run.name == name:
+            run.options = [option for option in run.options if option != "ROTATE"]  # hosts keep their numbers
+            with tempfile.TemporaryDirectory(prefix="quoit-model-") as where:
+                search(run, where)
+                if not os.path.exists(os.path.join(where, "ring.pml.trail")):
+                    print(f"check.py: {name} has no counterexample")
+                    return 1
+                text = command(["./pan", "-r", "ring.pml.trail", "-n"], where, 60)[1]
+                for line in re.findall(r"host \d+\S* [a-z].*|^pan:.*", text, re.M):
+                    print(line)
+                return 0
+    print(f"check.py: no run is named {name}; there are: {', '.join(run.name for run in RUNS)}", file=sys.stderr)
+    return 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description="search the model of the ring's flow control")
+    parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
+    parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
+    parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")
+    arguments = parser.parse_args()
+    for tool, package in (("spin", "spin"), ("cc", "gcc")):
+        if not shutil.which(tool):
+            print(f"check.py: skipped, {tool} is not installed (Debian package {package})")
+            return SKIPPED
+    if arguments.show:
+        return show(arguments.show)
+    runs = [run for run in RUNS if arguments.only in run.name and (arguments.long or not run.is_long)]
+    if not runs:
+        print(f"check.py: no run has {arguments.only!r} in its name", file=sys.stderr)
+        return 1
+    failed = 0
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(1 if arguments.long else BUSY_COUNT) as pool:
+        for result in pool.map(check, runs):
+            print_row(*result)
+            failed += result[1] is not None
+    print(f"{len(runs)} runs, {failed} failed, {time.monotonic() - start:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
