@@ -80,6 +80,15 @@ enum quoit_option_type {
       "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \
     X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING,                     \
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
+    X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING,                         \
+      "how transfers between hosts are carried: by queues of slots, or as the papers do it",                           \
+      "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
+      "store-and-forward through bypass buffers, an acknowledgement around the ring. --slots has no meaning then.")    \
+    X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
+      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy", "")                    \
+    X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
+      "how the hosts of a barrier of all PEs meet: in the way that suits the ring, or by the papers' doorbells",       \
+      "papers: a start signal goes once around the ring, and an end signal follows it.")                               \
     X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING,                         \
       "how long a host waits at start for its neighbours", "")                                                         \
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
