@@ -2,6 +2,7 @@
 #include "node/node.h"
 #include "base/log.h"
 #include "node/lane.h"
+#include "node/scratchpad_lane.h"
 #include "node/start.h"
 
 #include <pthread.h>
@@ -53,19 +54,23 @@ enum quoit_status quoit_node_run(const struct quoit_node_config *config)
 {
     uint32_t lane_count = config->layout->shape.lane_count;
     struct quoit_port *ports[QUOIT_SIDE_COUNT] = {NULL, NULL};
+    bool is_scratchpad = config->layout->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD;
     struct quoit_lane *lanes = calloc(lane_count, sizeof *lanes);
+    struct quoit_scratchpad_node *scratchpad_node = is_scratchpad ? calloc(1, sizeof *scratchpad_node) : NULL;
     quoit_park_setup();
-    enum quoit_status status = lanes ? quoit_node_start_links(config, ports) : QUOIT_NO_MEMORY;
+    bool has_memory = lanes && (scratchpad_node || !is_scratchpad);
+    enum quoit_status status = has_memory ? quoit_node_start_links(config, ports) : QUOIT_NO_MEMORY;
     for (uint32_t i = 0; i < lane_count && status == QUOIT_OK; i++)
-        status = quoit_lane_open(&lanes[i], config, i, ports);
+        status = quoit_lane_open(&lanes[i], config, i, ports, scratchpad_node);
     if (status == QUOIT_OK) {
         config->on_ready(config->on_ready_arg);
         status = run_lanes(lanes, lane_count);
     }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(ports[side]); /* before the lanes, whose buffers a DMA under way may read */
     for (uint32_t i = 0; i < lane_count && lanes; i++)
         quoit_lane_close(&lanes[i]);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_close(ports[side]);
+    free(scratchpad_node);
     free(lanes);
     return status;
 }
