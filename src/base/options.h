@@ -85,7 +85,8 @@ enum quoit_option_type {
       "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
       "store-and-forward through bypass buffers, an acknowledgement around the ring. --slots has no meaning then.")    \
     X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
-      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy", "")                    \
+      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy",                        \
+      "Below 1 KiB it is always copied.")                                                                              \
     X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
       "how the hosts of a barrier of all PEs meet: in the way that suits the ring, or by the papers' doorbells",       \
       "papers: a start signal goes once around the ring, and an end signal follows it.")                               \
