@@ -82,6 +82,7 @@ struct end {
     uint32_t culprit;     /* PE; host for END_NODE_DIED, errno for END_OUTPUT_GONE */
     uint64_t deadline_ns; /* of the phase */
     bool is_drained;      /* nothing more comes from the pipes that are open still */
+    uint64_t told_by_ns;  /* the report: later, places are told by address */
 };
 
 /* Where a PE was when the job was ended. */

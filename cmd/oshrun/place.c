@@ -13,7 +13,6 @@
 
 #include "env/clock.h"
 
-#define LIMIT_NS      2000000000u
 #define ADDRESSES_MAX 32
 #define ANSWER_BYTES  16384
 
@@ -35,9 +34,8 @@ become_addr2line(const char *executable, const uint64_t *addresses, size_t count
 }
 
 /* Everything that comes before the end or the deadline. */
-static size_t read_answer(int fd, char *text, size_t bytes)
+static size_t read_answer(int fd, uint64_t deadline_ns, char *text, size_t bytes)
 {
-    uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
     size_t used = 0;
     while (used + 1 < bytes) {
         uint64_t now_ns = quoit_clock_now_ns();
@@ -58,7 +56,9 @@ static void take_lines(const char *function, char *line, struct place *place)
 {
     if (function[0] != '?')
         snprintf(place->function, sizeof place->function, "%.80s", function);
-    line[strcspn(line, " ")] = '\0';
+    char *discriminator = strstr(line, " (discriminator");
+    if (discriminator)
+        *discriminator = '\0';
     const char *colon = strrchr(line, ':');
     if (line[0] == '?' || !colon || colon[1] == '?' || colon[1] == '0')
         return;
@@ -66,21 +66,22 @@ static void take_lines(const char *function, char *line, struct place *place)
     snprintf(place->line, sizeof place->line, "%.80s", slash ? slash + 1 : line);
 }
 
-void place_find(const char *executable, const uint64_t *addresses, size_t count, struct place *places_out)
+void place_find(const char *executable, const uint64_t *addresses, size_t count, uint64_t deadline_ns,
+                struct place *places_out)
 {
     char answer[ANSWER_BYTES];
     int ends[2];
     memset(places_out, 0, count * sizeof *places_out);
     if (count > ADDRESSES_MAX)
         count = ADDRESSES_MAX;
-    if (!executable || count == 0 || pipe2(ends, O_CLOEXEC) != 0)
+    if (!executable || count == 0 || quoit_clock_now_ns() >= deadline_ns || pipe2(ends, O_CLOEXEC) != 0)
         return;
     pid_t pid = fork();
     if (pid == 0)
         become_addr2line(executable, addresses, count, ends[1]);
     close(ends[1]);
     if (pid > 0) {
-        read_answer(ends[0], answer, sizeof answer);
+        read_answer(ends[0], deadline_ns, answer, sizeof answer);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         char *rest = answer;

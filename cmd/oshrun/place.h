@@ -13,7 +13,9 @@ struct place {
     char line[PLACE_TEXT_BYTES];     /* "stencil.c:88", "" if not known */
 };
 
-/* Fills places_out[0..count-1] for addresses relative to the program's load address. Takes two seconds at most. */
-void place_find(const char *executable, const uint64_t *addresses, size_t count, struct place *places_out);
+/* Fills places_out[0..count-1] for addresses relative to the program's load address; what is not known at deadline_ns
+ * of quoit_clock_now_ns() stays empty. */
+void place_find(const char *executable, const uint64_t *addresses, size_t count, uint64_t deadline_ns,
+                struct place *places_out);
 
 #endif

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "env/clock.h"
+
 #define CODE_COLUMN     80
 #define GROUPS_MAX      8 /* more than this explain nothing */
 #define GROUPS_TOLD_MAX 4
@@ -18,6 +20,7 @@
 #define SENTENCE_BYTES  256
 #define ABORT_TEXTS_MAX 4
 #define NOT_A_PE        UINT32_MAX
+#define PLACES_LIMIT_NS 1500000000u /* for all places of a report: a busy machine must not hold up the end */
 
 /* PEs that were in the same place. */
 struct group {
@@ -105,7 +108,7 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
     return group_count;
 }
 
-static void tell_group(FILE *out, const struct group *group)
+static void tell_group(FILE *out, const struct job *job, const struct group *group)
 {
     const struct wait_note *note = group->note;
     const char *were = group->count == 1 ? "was" : "were";
@@ -124,7 +127,7 @@ static void tell_group(FILE *out, const struct group *group)
     else
         fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
     if (note->is_alive && note->call[0] && note->from)
-        place_find(group->executable, &before, 1, &place);
+        place_find(group->executable, &before, 1, job->end.told_by_ns, &place);
     if (place.line[0])
         fprintf(out, " (%s)", place.line);
     else if (place.function[0])
@@ -145,7 +148,7 @@ static void tell_others(FILE *out, const struct job *job, uint32_t except, bool 
             fprintf(out, "  and others elsewhere\n");
             break;
         }
-        tell_group(out, &groups[i]);
+        tell_group(out, job, &groups[i]);
         fprintf(out, "\n");
         told++;
     }
@@ -172,7 +175,7 @@ static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, cons
     uint64_t address = crash->instruction - base - (crash->is_inside ? 1 : 0);
     if (crash->instruction <= base)
         return;
-    place_find(job->pes[pe].executable, &address, 1, &place);
+    place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
     snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, crash->call);
     bool is_in_call = crash->is_inside && crash->call_from == crash->instruction;
     if (place.function[0] || place.line[0])
@@ -318,6 +321,7 @@ void report_end(struct job *job)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
+    job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);
     for (size_t done = 0; done < bytes;) {

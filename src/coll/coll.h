@@ -61,8 +61,11 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
                           uint32_t root, bool has_root_copy, const char *call);
 
 /* The bytes of all members in order: member i's `bytes` at dest + sum of the earlier members' bytes. The sizes may
- * differ (collect) or be equal (fcollect: is_equal, no sizes are exchanged). */
-void quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+ * differ (collect) or be equal (fcollect: is_equal, no sizes are exchanged). A member without bytes may give
+ * QUOIT_COLL_NOWHERE for source, and for dest too when nobody has any; if somebody has, false comes back at once,
+ * others may be left inside, and the caller must end the job. */
+#define QUOIT_COLL_NOWHERE UINT64_MAX
+bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                         bool is_equal, const char *call);
 
 /* Member j gets, at dest + i * bytes, block j of member i's source (block j at source + j * bytes). */

@@ -346,7 +346,10 @@ static void step_collect(struct pe *pe)
     buffers.source_bytes = own_bytes;
     fill_source(pe, pe->rank, buffers.source, own_bytes);
     enter(pe, &buffers);
-    quoit_coll_collect(pe->team, buffers.offset_dest, buffers.offset_source, own_bytes, is_equal, "collect");
+    uint64_t offset_dest = total == 0 ? QUOIT_COLL_NOWHERE : buffers.offset_dest;
+    uint64_t offset_source = own_bytes == 0 ? QUOIT_COLL_NOWHERE : buffers.offset_source;
+    if (!quoit_coll_collect(pe->team, offset_dest, offset_source, own_bytes, is_equal, "collect"))
+        note_error(pe, "collect is refused", 0);
     leave(pe, &buffers, is_equal ? "fcollect" : "collect");
 }
 

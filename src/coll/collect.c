@@ -31,7 +31,11 @@ static void copy_sources(const struct quoit_team_state *team, const struct colle
 {
     for (uint32_t i = 0; i < team->local_count; i++) {
         uint64_t bytes = bytes_of_local(team, collect, i);
-        memmove(to, quoit_team_area(team, i) + collect->offset_source, bytes);
+        if (bytes != 0) {
+            uint64_t offset_source =
+                collect->is_equal ? collect->offset_source : quoit_team_flags_of(team, i)->posted[1];
+            memmove(to, quoit_team_area(team, i) + offset_source, bytes);
+        }
         to += bytes;
     }
 }
@@ -87,7 +91,8 @@ static void collect_large(struct quoit_team_state *team, struct collect *collect
     } else {
         char *leader_dest = team->leader_area + collect->offset_dest;
         uint64_t start = team->flags->collect_base + start_of_local(team, collect, team->local);
-        memmove(leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source), collect->bytes);
+        if (collect->bytes != 0)
+            memmove(leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source), collect->bytes);
         quoit_team_phase(team, exchange_dests, collect);
         if (dest != leader_dest)
             memcpy(dest, leader_dest, team->flags->collect_total);
@@ -95,20 +100,26 @@ static void collect_large(struct quoit_team_state *team, struct collect *collect
     quoit_team_phase(team, NULL, NULL); /* nobody reads another's source or dest any more */
 }
 
-void quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                         bool is_equal, const char *call)
 {
     struct collect collect = {offset_dest, offset_source, bytes, is_equal};
     if (is_equal && bytes == 0)
-        return;
+        return true;
     team->call = call;
     team->open_count = 0;
     team->gather_turn++;
     quoit_team_flags_of(team, team->local)->posted[0] = bytes;
+    quoit_team_flags_of(team, team->local)->posted[1] = offset_source;
     quoit_team_phase(team, begin, &collect);
+    if (team->flags->collect_total == 0)
+        return true;
+    if (offset_dest == QUOIT_COLL_NOWHERE)
+        return false;
     if (team->flags->collect_total <= team->space.gather_bytes)
         memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_area + quoit_team_gather(team),
                team->flags->collect_total);
     else
         collect_large(team, &collect);
+    return true;
 }

@@ -3,7 +3,8 @@
  *
  * A wait spins `spin_count` times (a pause each) and yields the processor, does so `yield_count` times, then sleeps on
  * the waiter's park until somebody wakes it, and starts over. The counts come from how many threads of the job share
- * the processors of this machine: see quoit_wait_policy_for().
+ * the processors of this machine: see quoit_wait_policy_for(). While strangers compute on its processor a waiter does
+ * not yield, but sleeps after it has spun.
  */
 #ifndef QUOIT_ENV_WAIT_H
 #define QUOIT_ENV_WAIT_H

@@ -145,7 +145,7 @@ static void collect(const struct set *set, void *dest, const void *source, size_
                     bool is_equal)
 {
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
-    uint64_t offset = quoit_check_symmetric(dest, bytes ? bytes : 1, "dest", set->call);
+    uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
     uint64_t at = is_equal ? set->rank * bytes : 0;
     if (!is_equal && set->rank != 0)

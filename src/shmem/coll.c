@@ -58,15 +58,15 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     return 0;
 }
 
-/* A PE without elements still receives those of the others, and reads them where its own source would be. */
+/* A PE without elements still receives those of the others. Whether there are any shows inside, so NULL is refused only
+ * then. */
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                    const char *call)
 {
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    size_t least = buffers.bytes ? buffers.bytes : 1;
-    uint64_t offset_dest = quoit_check_symmetric(dest, least, "dest", call);
-    uint64_t offset_source = quoit_check_symmetric(source, least, "source", call);
-    quoit_coll_collect(buffers.team->state, offset_dest, offset_source, buffers.bytes, false, call);
+    uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
+    if (!quoit_coll_collect(buffers.team->state, offset_dest, buffers.offset_source, buffers.bytes, false, call))
+        quoit_wrong_address(call, "dest", dest, 1);
     return 0;
 }
 

@@ -62,6 +62,20 @@ X(32)
 X(64)
 #undef X
 
+static void run_nothing(struct set set)
+{
+    shmem_broadcast64(NULL, NULL, 0, 0, SET);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_collect64(NULL, NULL, 0, SET);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_fcollect64(NULL, NULL, 0, SET);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_alltoall64(NULL, NULL, 0, SET);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_alltoalls64(NULL, NULL, 1, 1, 0, SET);
+    shmem_barrier(MEMBERS, barrier_sync);
+}
+
 int main(void)
 {
     check_begin();
@@ -70,6 +84,7 @@ int main(void)
         struct set set = sets[s];
         int rank = rank_in(set);
         if (rank >= 0) {
+            run_nothing(set);
             run_32(set, rank);
             run_64(set, rank);
             for (int i = 0; i < 10; i++)

@@ -103,6 +103,27 @@ static void run_barriers(void)
     }
 }
 
+/* Without elements there is nothing to point at. */
+static void run_nothing(shmem_team_t team)
+{
+    int size = shmem_team_n_pes(team), rank = shmem_team_my_pe(team);
+    for (int round = 0; round < 3; round++) {
+        CHECK(shmem_int_collect(team, NULL, NULL, 0) == 0, "collect");
+        CHECK(shmem_int_fcollect(team, NULL, NULL, 0) == 0, "fcollect");
+        CHECK(shmem_int_broadcast(team, NULL, NULL, 0, size - 1) == 0, "broadcast");
+        CHECK(shmem_int_alltoall(team, NULL, NULL, 0) == 0, "alltoall");
+        CHECK(shmem_int_alltoalls(team, NULL, NULL, 1, 1, 0) == 0, "alltoalls");
+        CHECK(shmem_int_sum_reduce(team, NULL, NULL, 0) == 0, "reduce");
+        CHECK(shmem_int_sum_inscan(team, NULL, NULL, 0) == 0, "inscan");
+        CHECK(shmem_int_sum_exscan(team, NULL, NULL, 0) == 0, "exscan");
+    }
+    source_int[0] = 7; /* only the last has something, the others have no source */
+    int is_last = rank == size - 1;
+    shmem_int_collect(team, dest_int, is_last ? source_int : NULL, is_last ? 1 : 0);
+    CHECK(dest_int[0] == 7, "collect of one");
+    shmem_team_sync(team);
+}
+
 static void run_large(void)
 {
     const size_t count = 40000;
@@ -146,6 +167,7 @@ int main(void)
 #undef X
         run_mem(teams[t]);
         run_strided_mem(teams[t]);
+        run_nothing(teams[t]);
     }
     run_barriers();
     run_large();

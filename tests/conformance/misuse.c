@@ -62,7 +62,7 @@ static void get_beyond_heap(void)
 }
 static void put_past_globals(void)
 {
-    shmem_putmem(&global, heap, 1 << 21, 0);
+    shmem_putmem(&global, heap, 1 << 26, 0);
 }
 static void too_many(void)
 {
@@ -113,6 +113,11 @@ static void bad_root(void)
 {
     shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, globals, 1, shmem_n_pes());
 }
+static void collect_null(void)
+{
+    int is_last = shmem_my_pe() == shmem_n_pes() - 1; /* the others have nothing, but get what it has */
+    shmem_long_collect(SHMEM_TEAM_WORLD, NULL, globals, is_last ? 1 : 0);
+}
 static void free_wild(void)
 {
     shmem_free(&global);
@@ -161,13 +166,13 @@ static const struct {
     {                                                                                                                  \
 #NAME, NAME                                                                                                    \
     }
-    CASE(put_bad_pe),      CASE(p_negative_pe),    CASE(put_stack),      CASE(put_malloc),      CASE(put_library),
-    CASE(put_constant),    CASE(put_wild),         CASE(put_null),       CASE(put_null_source), CASE(get_past_heap),
-    CASE(get_beyond_heap), CASE(put_past_globals), CASE(too_many),       CASE(stride_zero),     CASE(block_stride),
-    CASE(amo_unaligned),   CASE(bad_cmp),          CASE(bad_signal_op),  CASE(wait_stack),      CASE(ctx_null),
-    CASE(ctx_dead),        CASE(team_invalid),     CASE(team_wild),      CASE(bad_root),        CASE(free_wild),
-    CASE(free_inside),     CASE(free_twice),       CASE(align_three),    CASE(clear_free_lock), CASE(lock_twice),
-    CASE(active_set),      CASE(different_sizes),  CASE(after_finalize),
+    CASE(put_bad_pe),      CASE(p_negative_pe),    CASE(put_stack),       CASE(put_malloc),      CASE(put_library),
+    CASE(put_constant),    CASE(put_wild),         CASE(put_null),        CASE(put_null_source), CASE(get_past_heap),
+    CASE(get_beyond_heap), CASE(put_past_globals), CASE(too_many),        CASE(stride_zero),     CASE(block_stride),
+    CASE(amo_unaligned),   CASE(bad_cmp),          CASE(bad_signal_op),   CASE(wait_stack),      CASE(ctx_null),
+    CASE(ctx_dead),        CASE(team_invalid),     CASE(team_wild),       CASE(bad_root),        CASE(free_wild),
+    CASE(free_inside),     CASE(free_twice),       CASE(align_three),     CASE(clear_free_lock), CASE(lock_twice),
+    CASE(collect_null),    CASE(active_set),       CASE(different_sizes), CASE(after_finalize),
 };
 
 int main(int argc, char **argv)

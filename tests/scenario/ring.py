@@ -6,6 +6,7 @@ SCENARIO_SEED."""
 import os
 import random
 import re
+import shlex
 import signal
 import time
 
@@ -35,7 +36,7 @@ class Whole(scenario.Case):
                 self.assertEqual((result.status, result.out, result.err), (0, "begun\n", ""), result)
 
     def test_two_programs(self):
-        result = self.run_job("--hosts", 2, "-n", 2, GREET, ":", "-n", 2, "sh", "-c", GREET)
+        result = self.run_job("--hosts", 2, "-n", 2, GREET, ":", "-n", 2, "sh", "-c", shlex.quote(GREET))
         self.assertEqual(sorted(result.out.splitlines()), [f"hello from PE {pe} of 4" for pe in range(4)], result)
 
     def test_stats(self):
@@ -102,12 +103,12 @@ class Killed(scenario.Case):
             self.assertEqual(status, -signal.SIGKILL)
 
     def test_launcher_of_pes_that_left_their_group(self):
-        job = self.start("--hosts", 2, "-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        job = self.start("--hosts", 2, "-n", 4, "sh", "-c", f"setsid -w {shlex.quote(BUSY)}; exit $?")
         self.assertEqual(job.stdout.readline(), b"begun\n")
         job.kill()
         job.communicate(timeout=scenario.LIMIT_S)
         self.assert_nothing_left()
-        job = self.start("-n", 4, "sh", "-c", f"setsid -w {BUSY}; exit $?")
+        job = self.start("-n", 4, "sh", "-c", f"setsid -w {shlex.quote(BUSY)}; exit $?")
         self.assertEqual(job.stdout.readline(), b"begun\n")
         os.kill(self.victims("pe", job)[0], signal.SIGKILL)
         job.communicate(timeout=scenario.SOON_S)

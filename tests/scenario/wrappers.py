@@ -58,6 +58,19 @@ class Wrappers(scenario.Case):
                 self.command(f"{folder}/oshc++", "-Wall", "-Wextra", "hello.cc", "-o", "hello3")
                 self.check_hello(folder, "./hello3")
 
+    def test_lines_of_a_folder_with_a_space(self):
+        if not shutil.which("addr2line") or scenario.SANITIZE:
+            self.skipTest("no addr2line" if not scenario.SANITIZE else "a sanitizer takes the signal")
+        folder = os.path.join(self.work, "a b")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "fall over.c"), "w") as file:
+            file.write("#include <shmem.h>\nint main(void)\n{\n    shmem_init();\n    *(volatile int *)0 = 1;\n}\n")
+        self.command(os.path.join(self.prefix, "bin", "oshcc"), "-g", "a b/fall over.c", "-o", "a b/fall over")
+        job = subprocess.run([os.path.join(self.prefix, "bin", "oshrun"), "./a b/fall over"], capture_output=True,
+                             text=True, cwd=self.work, env=scenario.environment(self.mark), timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 139, job)
+        self.assertIn("at main() fall over.c:5", job.stderr)
+
     def test_show(self):
         oshcc = os.path.join(self.prefix, "bin", "oshcc")
         shown = self.command(oshcc, "-show", "a.c", "-o", "x y").split()
@@ -95,11 +108,38 @@ class Wrappers(scenario.Case):
     def test_cmake_package(self):
         with open(os.path.join(self.work, "CMakeLists.txt"), "w") as file:
             file.write("cmake_minimum_required(VERSION 3.16)\nproject(t C)\nfind_package(OpenSHMEM 1.6 REQUIRED)\n"
-                       f"add_executable(hello {C_PROGRAM})\ntarget_link_libraries(hello OpenSHMEM::C)\n")
+                       f"add_executable(hello \"{C_PROGRAM}\")\ntarget_link_libraries(hello OpenSHMEM::C)\n")
         sanitize = [f"-DCMAKE_C_FLAGS=-fsanitize={scenario.SANITIZE}"] if scenario.SANITIZE else []
-        self.command("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
+        self.command("cmake", "-G", "Ninja", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
         self.command("cmake", "--build", "out")
         self.check_hello(os.path.join(self.prefix, "bin"), "out/hello")
+
+    def complete(self, shell, script, *words):
+        """What the shell offers for the last of the words."""
+        path = os.path.join(self.prefix, "bin") + ":" + os.environ["PATH"]
+        return self.command(shell, "-c", script, shell, *words, env={"PATH": path}).splitlines()
+
+    def test_bash_completion(self):
+        if not shutil.which("bash"):
+            self.skipTest("no bash")
+        file = os.path.join(self.prefix, "share", "bash-completion", "completions", "oshrun")
+        script = f'. "{file}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _oshrun; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        self.assertEqual(self.complete("bash", script, "oshrun", "--ho"), ["--hosts"])
+        self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "--bind-to", "n"), ["none"])
+        self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "ls", ":", "--slo"), ["--slots"])
+
+    def test_zsh_completion(self):
+        if not shutil.which("zsh"):
+            self.skipTest("no zsh")
+        file = os.path.join(self.prefix, "share", "zsh", "site-functions", "_oshrun")
+        script = 'setopt extendedglob; _call_program() { shift; eval "$*" }; _arguments() { print -rl -- "$@" }; ' \
+                 f'words=("$@"); CURRENT=$#; . "{file}"; print -r -- "now $CURRENT $words"'
+        offered = self.complete("zsh", script, "oshrun", "-n", "2", "ls", ":", "--slo")
+        self.assertIn("*--hosts[number of hosts, emulated on this machine and joined into a ring]:H: ", offered)
+        self.assertIn("*--lanes[lanes of each link\\: 1, 2, 4 or 8]:N: ", offered)
+        self.assertIn("*--bind-to[bind each PE to one core, or to none]:value:(core none)", offered)
+        self.assertIn("*--tag[begin each line of output with its PE and host]", offered)
+        self.assertEqual(offered[-1], "now 2 oshrun --slo")
 
     def test_manual(self):
         names = [line.split()[0] for line in self.command(scenario.OSHRUN, "--options").splitlines()[1:]]
