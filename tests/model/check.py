@@ -49,7 +49,7 @@ class Run:
 
 
 RUNS = [
-    Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110, "OUTSTANDING": 3}),
+    Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110, "OUTSTANDING": 2}),
     Run("3 hosts, every step by itself", options=()),
     Run("3 hosts, no cycle of states", options=("ROTATE",), expected=ACYCLIC),
     Run("3 hosts, more requests", TWO_EACH),
@@ -65,15 +65,17 @@ RUNS = [
     Run("NO_BUBBLE", options=("NO_BUBBLE",), expected=STUCK),
     Run("NO_BUBBLE, 4 hosts", {"HOSTS": 4}, (*SAVINGS, "NO_BUBBLE"), STUCK),
     Run("NO_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_BUBBLE"), STUCK),
-    Run("NO_REPLY_BUBBLE", options=("NO_REPLY_BUBBLE",), expected=STUCK),
+    Run("NO_REPLY_BUBBLE", options=(*SAVINGS, "NO_REPLY_BUBBLE"), expected=STUCK),
     Run("NO_REPLY_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_REPLY_BUBBLE"), STUCK),
     Run("REPLY_BEHIND_REQUEST", {"TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b110},
-        ("REPLY_BEHIND_REQUEST",), STUCK),
+        (*SAVINGS, "REPLY_BEHIND_REQUEST"), STUCK),
     Run("LOST_CREDIT", options=("LOST_CREDIT",), expected=STUCK),
     Run("EARLY_CREDIT", options=("EARLY_CREDIT",), expected=r"assertion violated .*\.filled<2"),
     Run("NO_ROOM_CHECK", {"ASKS_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
     Run("long: 3 hosts, every step, any turn", options=("ANY_TURN",), is_long=True),
     Run("long: two directions", {"DIRECTIONS": 2}, is_long=True),
+    Run("long: two directions, two hops only",
+        {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110}, is_long=True),
     Run("long: 3 hosts, all kinds, any turn", {"TWO_HOPS": 2}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
     Run("long: 4 hosts, all kinds, any turn", {"HOSTS": 4}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
     Run("long: 5 hosts, all kinds", {"HOSTS": 5}, (*SAVINGS, "ANY_KIND"), is_long=True),

@@ -4,8 +4,8 @@
  * Aim: every run ends with every request complete and every credit home, and no slot is overwritten.
  * Method: spin visits every state. A run may end only where IS_HOME holds; whatever else ends it is an invalid end
  * state. A step is one call of src/ring by the lane of one host, with the write that follows from it; the function's
- * name stands at the step. check.py runs the sizes, and the variants that must fail. docs/design/model.md says what is
- * left out and why that is sound.
+ * name stands at the step. All links stay up. check.py runs the sizes, and the variants that must fail.
+ * docs/design/model.md says what is left out and why that is sound.
  *
  * A direction is a cycle of requests and the cycle of their replies, which run the other way. A queue is named by
  * direction, class and the host that reads it; a flow by direction, the host of the end in question, and the hops
@@ -26,7 +26,8 @@
 #define TOTAL (HOSTS * DIRECTIONS * (ONE_HOP + TWO_HOPS))
 
 /* A frame: hops between the ends of its flow, hops still to go, its number in the flow (a reply: all up to it are
- * executed), and the rest: of a request whether it asks, of an answer the number of the question; 0: acknowledgement. */
+ * executed), and more: of a request whether it asks, of an answer the number of its question, 0 for an
+ * acknowledgement. */
 #define FRAME(hops, to_go, number, more) ((hops) - 1 + 2 * (to_go) + 4 * (number) + 16 * (more))
 #define ONE_HOP_LESS(frame) ((frame) - 2)
 #define HOPS(frame)   (((frame) & 1) + 1)
@@ -137,7 +138,7 @@ hidden byte i, at, at_host, frame, number, question, is_changed;
 #define MAY_CREDIT(d, class, h) (IN(d, class, h).untold > 0)
 #endif
 
-/* quoit_ring_take_slot(), send() of ring.c and send() of src/node/lane.c. The writer goes by what it knows (used); the
+/* quoit_ring_take_slot(), send() of ring.c, and send() of src/node/lane.c. The writer goes by what it knows (used); the
  * other assertions are about the slots as they are. */
 inline put(d, class, h, f)
 {
@@ -152,7 +153,7 @@ inline put(d, class, h, f)
     used_total++
 }
 
-/* consumed_total++ */
+/* consume() of ring.c */
 inline take(d, class, h)
 {
     for (at : 1 .. SLOTS - 1) {
@@ -275,8 +276,8 @@ inline answer(d, h)
     reply(d, h, i, question)
 }
 
-/* exchange_credits() of src/node/lane.c: the reader's quoit_ring_credit_told() and the writer's quoit_ring_credit(), a
- * slot at a time and at any time after it was consumed */
+/* src/node/lane.c: return_credits() of the reader (quoit_ring_credit_told()), take_credits() of the writer
+ * (quoit_ring_credit()); a slot at a time, and at any time after it was consumed */
 inline credit(d, class, h)
 {
 #ifndef EARLY_CREDIT
