@@ -87,7 +87,8 @@ enum quoit_option_type {
       "service "                                                                                                       \
       "threads, --slots has no meaning, and a link that goes down ends the job.")                                      \
     X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
-      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy", "")                    \
+      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy",                        \
+      "Below 1 KiB it is always copied.")                                                                              \
     X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
       "how the hosts of a barrier of all PEs meet: in the way that suits the ring, or by the papers' doorbells",       \
       "papers: a start signal goes once around the ring, and an end signal follows it. A link that goes down ends "    \

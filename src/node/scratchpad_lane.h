@@ -44,6 +44,7 @@ struct quoit_transfer {
     struct quoit_outgoing out;
     uint64_t count;                            /* transfers of this bit since the start, with this one */
     uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
+    uint32_t look_count;                       /* COPYING: how often the payload had not arrived */
     uint64_t since_ns;                         /* is_put: when the state began */
     uint32_t turn;                             /* which source is asked first for the next transfer */
 };

@@ -5,6 +5,9 @@
 #include "node/scratchpad_lane.h"
 
 #define DMA_POLL_COUNT QUOIT_LANES_MAX
+#define DMA_BYTES_MIN  1024  /* the papers' smallest; below it a descriptor costs more than the copy */
+#define DMA_LOOKS_MAX  256   /* in vain, before the lane lets others run for longer than a yield does */
+#define DMA_REST_NS    20000 /* where others need the processor a yield may cost a whole slice, a short sleep does not */
 
 static uint64_t answer_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
 {
@@ -62,7 +65,8 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side, enum quo
     const struct quoit_outgoing *out = &transfer->out;
     struct quoit_port_limits limits;
     quoit_port_limits(port, &limits);
-    bool is_dma = lane->layout->shape.payload == QUOIT_PAYLOAD_DMA && !out->must_copy && limits.dma_channel_count > 0;
+    bool is_dma = lane->layout->shape.payload == QUOIT_PAYLOAD_DMA && !out->must_copy &&
+                  out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
     enum quoit_status status = QUOIT_FULL;
     if (is_dma)
         status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, window, at, out->payload,
@@ -172,8 +176,11 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
     if (transfer->state == QUOIT_TRANSFER_COPYING) {
         if (!has_arrived(lane, side)) {
             lane->hold_until_ns = 1; /* the end of a DMA wakes nobody: no sleep before it */
+            if (++transfer->look_count > DMA_LOOKS_MAX)
+                quoit_clock_sleep_ns(DMA_REST_NS);
             return 0;
         }
+        transfer->look_count = 0;
         end_step(lane, transfer, QUOIT_PUT_PAYLOAD);
         if (transfer->out.relay)
             quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay);
