@@ -160,7 +160,7 @@ static bool has_cycle_from(struct graph *graph, uint32_t node)
 /* Walks the frame's way; what it holds waits for what it wants next. Returns where it is delivered. */
 static uint32_t walk(struct graph *graph, const struct quoit_frame *frame, uint32_t host_count)
 {
-    enum quoit_side heading = quoit_ring_heading(frame);
+    enum quoit_side heading = quoit_transfer_heading(frame);
     uint32_t before = NODES_MAX;
     for (uint32_t host = frame->source_host; host != frame->dest_host;) {
         host = quoit_ring_neighbour(host_count, heading, host);
@@ -191,7 +191,7 @@ static void test_no_circle_of_buffers(void **state)
                     uint32_t delivered = walk(graph, &request, host_count);
                     walk(graph, &reply, host_count);
                     /* A request waits for room for its reply, so for the first buffer of the reply's way. */
-                    enum quoit_side back = quoit_ring_heading(&reply);
+                    enum quoit_side back = quoit_transfer_heading(&reply);
                     uint32_t next = quoit_ring_neighbour(host_count, back, to);
                     graph->has_edge[delivered][node_of(next, back, quoit_bypass_of(&reply, next))] = true;
                 }
