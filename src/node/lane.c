@@ -321,15 +321,24 @@ void quoit_lane_run(struct quoit_lane *lane)
         quoit_wait_until(&lane->waiter, step, lane, 0);
         if (lane->hold_until_ns)
             quoit_wait_yield(); /* transit rests for HOLD_FOR_NS, which is too short for a sleep */
-        atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }
 
 static void arm(void *arg)
 {
     struct quoit_lane *lane = arg;
+    atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+}
+
+static void disarm(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
+    count_up(&lane->shared->sleep_ns, quoit_clock_now_ns() - since_ns);
+    atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
 
 enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config, uint32_t index,
@@ -342,8 +351,8 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->memory = config->memory;
     lane->index = index;
     lane->shared = quoit_memory_lane(layout, config->memory, index);
-    lane->waiter =
-        (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm = arm, .arm_arg = lane};
+    lane->waiter = (struct quoit_waiter){
+        .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
     lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);
