@@ -24,7 +24,7 @@ bool perf_buffers_make(struct perf *perf)
         if (perf->options.sizes[i] > bytes)
             bytes = (perf->options.sizes[i] + 4095) / 4096 * 4096;
     perf->pool_bytes[PERF_HEAP] = perf->pool_bytes[PERF_PRIVATE] = bytes;
-    perf->pool_bytes[PERF_GLOBAL] = PERF_GLOBAL_BYTES;
+    perf->pool_bytes[PERF_GLOBAL] = bytes < PERF_GLOBAL_BYTES ? bytes : PERF_GLOBAL_BYTES;
     perf->from[PERF_GLOBAL] = global_from;
     perf->to[PERF_GLOBAL] = global_to;
     perf->from[PERF_HEAP] = shmem_align(4096, bytes + PERF_GUARD_BYTES);

@@ -140,6 +140,7 @@ static bool prepare(struct perf *perf)
         if (perf->me == 0)
             fprintf(stderr, perf->npes < 2 ? "quoit perf: at least 2 PEs are needed\n"
                                            : "quoit perf: --peer: there is no such PE\n");
+        shmem_barrier_all(); /* the message comes before the end of the job */
         return false;
     }
     perf->cells = shmem_align(4096, CELLS_BYTES);

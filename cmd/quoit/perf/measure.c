@@ -168,17 +168,21 @@ void perf_summarise(double *samples, int count, struct perf_stat *stat_out)
     *stat_out = (struct perf_stat){s[0], s[count / 4], s[count / 2], s[count * 3 / 4], s[(count * 99) / 100], count};
 }
 
-/* As many calls as fill a batch; also warms up. */
+static double counted_batch(struct perf *perf, struct perf_row *row, long what, long count)
+{
+    if (what == WHAT_CALLS)
+        row->count += count + !row->is_cold; /* the one of prepare() */
+    return lead_batch(perf, row, what, count);
+}
+
+/* As many calls as fill a batch; also warms up. One slow batch may be chance, two in a row are not. */
 static long calibrate(struct perf *perf, struct perf_row *row, long what)
 {
     double enough = row->test->who == PERF_ONE ? BATCH_NS : TOGETHER_NS;
-    for (long count = 1;; count *= 2) {
-        double ns = lead_batch(perf, row, what, count);
-        if (what == WHAT_CALLS)
-            row->count += count + !row->is_cold;
-        if (ns >= enough || count >= COUNT_MAX)
+    for (long count = 1;; count *= 2)
+        if (count >= COUNT_MAX ||
+            (counted_batch(perf, row, what, count) >= enough && counted_batch(perf, row, what, count) >= enough))
             return count;
-    }
 }
 
 static void lead(struct perf *perf, struct perf_row *row, double seconds, struct perf_result *result)
@@ -195,9 +199,7 @@ static void lead(struct perf *perf, struct perf_row *row, double seconds, struct
             taken = 0;
         }
         for (int what = 0; what < subjects; what++) {
-            double ns = lead_batch(perf, row, what, counts[what]) - perf->machine[PERF_TIMER].min;
-            if (what == WHAT_CALLS)
-                row->count += counts[what] + !row->is_cold;
+            double ns = counted_batch(perf, row, what, counts[what]) - perf->machine[PERF_TIMER].min;
             ns /= (double)counts[what];
             perf->samples[what][taken] =
                 what == WHAT_CALLS ? ns / row->calls_a_count : ns / row->limit_calls_a_count + row->limit_base_ns;

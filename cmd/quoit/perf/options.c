@@ -124,6 +124,12 @@ static bool parse_json(struct perf_options *options, const char *text)
     return *text || refuse("--json", text, "the name of a file");
 }
 
+static bool parse_name(struct perf_options *options, const char *text)
+{
+    options->name = text;
+    return true;
+}
+
 static bool parse_note(struct perf_options *options, const char *text)
 {
     options->note = text;
@@ -161,6 +167,7 @@ static const struct option {
     {"--seconds", "S", "time for all rows together (35)", parse_seconds},
     {"--peer", "PE", "the PE that PE 0 works with (1)", parse_peer},
     {"--json", "FILE", "write every result to FILE; \"-\" for standard output, without the table", parse_json},
+    {"--name", "TEXT", "what to call the library (what it calls itself)", parse_name},
     {"--note", "TEXT", "a text for the JSON", parse_note},
     {"--progress", NULL, "say on standard error every two seconds how far it is", set_progress},
     {"--list", NULL, "print the tests that would run, and run none", set_list},

@@ -108,6 +108,7 @@ struct perf_options {
     size_t cold_bytes;
     int peer;
     const char *json;
+    const char *name; /* of the library; NULL: what it says itself */
     const char *note;
     bool shows_progress, is_list, is_help;
 };

@@ -36,13 +36,14 @@ static void time_text(double ns, char text[24])
                         : ns / 1e6);
 }
 
-static void library_name(char name[SHMEM_MAX_NAME_LEN + 32])
+static void library_name(const struct perf *perf, char name[SHMEM_MAX_NAME_LEN + 32])
 {
     char own[SHMEM_MAX_NAME_LEN + 1] = "";
     int major = 0, minor = 0;
     shmem_info_get_name(own);
     shmem_info_get_version(&major, &minor);
-    snprintf(name, SHMEM_MAX_NAME_LEN + 32, "%.*s (OpenSHMEM %d.%d)", SHMEM_MAX_NAME_LEN, own, major, minor);
+    snprintf(name, SHMEM_MAX_NAME_LEN + 32, "%.*s (OpenSHMEM %d.%d)", SHMEM_MAX_NAME_LEN,
+             perf->options.name ? perf->options.name : own, major, minor);
 }
 
 static FILE *table_of(const struct perf *perf)
@@ -61,7 +62,7 @@ void perf_report_machine(const struct perf *perf)
     if (!out)
         return;
     char name[SHMEM_MAX_NAME_LEN + 32], text[24], middle[24];
-    library_name(name);
+    library_name(perf, name);
     fprintf(out, "%s, %d PEs, %d processors; PE 0 works with PE %d\n\nThis machine, min and median:\n", name,
             perf->npes, perf_processor_count(), perf->peer);
     for (int i = 0; i < PERF_MACHINE_COUNT; i++) {
@@ -70,10 +71,10 @@ void perf_report_machine(const struct perf *perf)
         fprintf(out, "  %-48s %10s %10s\n", machine_sentences[i], text, middle);
     }
     long second = cache_bytes(2), third = cache_bytes(3), cold = (long)perf->options.cold_bytes;
-    fprintf(out, "Cold calls go round %ld MiB in each buffer: beyond %s.\n", cold >> 20,
-            cold > 2 * third    ? "every cache"
-            : cold > 2 * second ? "the caches of one core, within a shared one"
-                                : "few caches");
+    fprintf(out, "Cold calls go round %ld MiB in each buffer: %s.\n", cold >> 20,
+            2 * cold > 3 * third    ? "in no cache"
+            : 2 * cold > 3 * second ? "in a cache that the processors share, and in none of their own"
+                                    : "in a processor's own cache");
     fprintf(out, "Times are of one call; ratio is the median over the median of the limit, 1.00 being the limit.\n");
 }
 
@@ -173,7 +174,7 @@ static void put_head(const struct perf *perf, FILE *out)
     char name[SHMEM_MAX_NAME_LEN + 32], processor[128], date[40];
     struct utsname system;
     time_t now = time(NULL);
-    library_name(name);
+    library_name(perf, name);
     processor_name(processor);
     uname(&system);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
