@@ -164,7 +164,7 @@ static const struct option {
      parse_buffers},
     {"--cache", "WHICH", "warm, cold, or both with a comma (put and get: both; others: warm)", parse_cache},
     {"--cold-bytes", "SIZE", "what cold calls go round in each buffer (32M)", parse_cold},
-    {"--seconds", "S", "time for all rows together (35)", parse_seconds},
+    {"--seconds", "S", "time for all rows together (25)", parse_seconds},
     {"--peer", "PE", "the PE that PE 0 works with (1)", parse_peer},
     {"--json", "FILE", "write every result to FILE; \"-\" for standard output, without the table", parse_json},
     {"--name", "TEXT", "what to call the library (what it calls itself)", parse_name},
@@ -193,7 +193,7 @@ static const struct option *find(const char *argument, const char **value_out)
 
 bool perf_options_parse(struct perf_options *options, int argc, char **argv)
 {
-    *options = (struct perf_options){.seconds = 35, .cold_bytes = COLD_BYTES, .peer = 1, .note = ""};
+    *options = (struct perf_options){.seconds = 25, .cold_bytes = COLD_BYTES, .peer = 1, .note = ""};
     options->size_count = sizeof default_sizes / sizeof default_sizes[0];
     memcpy(options->sizes, default_sizes, sizeof default_sizes);
     for (int i = 1; i < argc; i++) {
