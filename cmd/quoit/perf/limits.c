@@ -5,9 +5,11 @@
 #include "perf.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +55,7 @@ static void await(_Atomic long *word, long value, bool yields)
 static _Noreturn void be_twin(struct table *table, int pipe)
 {
     struct job job;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* PE 0 may be killed while its twin waits for the ball */
     while (read(pipe, &job, sizeof job) == (ssize_t)sizeof job && job.processor >= 0) {
         stand_on(job.processor);
         for (long trip = 1; trip <= job.trips; trip++) {
