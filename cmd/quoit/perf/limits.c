@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ struct table {
 
 struct perf_twin {
     struct table *table;
+    unsigned char *memory; /* the twin's own, at the same address here, of PERF_GLOBAL_BYTES: what CMA writes to */
     pid_t pid;
     int pipe;
 };
@@ -71,7 +73,8 @@ struct perf_twin *perf_limits_fork(void)
     int ends[2];
     struct perf_twin *twin = calloc(1, sizeof *twin);
     struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (!twin || table == MAP_FAILED || pipe(ends) != 0)
+    void *memory = mmap(NULL, PERF_GLOBAL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!twin || table == MAP_FAILED || memory == MAP_FAILED || pipe(ends) != 0)
         return free(twin), NULL;
     fflush(NULL);
     pid_t pid = fork();
@@ -82,7 +85,7 @@ struct perf_twin *perf_limits_fork(void)
     close(ends[0]);
     if (pid < 0)
         return free(twin), NULL;
-    *twin = (struct perf_twin){table, pid, ends[1]};
+    *twin = (struct perf_twin){table, memory, pid, ends[1]};
     return twin;
 }
 
@@ -90,6 +93,7 @@ void perf_limits_end(struct perf_twin *twin)
 {
     close(twin->pipe); /* the end of its input is the end of the twin */
     waitpid(twin->pid, NULL, 0);
+    munmap(twin->memory, PERF_GLOBAL_BYTES);
     munmap(twin->table, sizeof *twin->table);
     free(twin);
 }
@@ -189,3 +193,43 @@ double perf_meeting_ns(const struct perf *perf)
         ns += perf->machine[PERF_LINE].median;
     return ns > 0 ? ns : perf->machine[PERF_CALL].median;
 }
+
+/* What the kernel does for programs that share no memory: cross-memory attach. */
+
+static bool cma_moves(const struct perf *perf, unsigned char *own, size_t bytes, bool writes)
+{
+    struct iovec here = {own, bytes}, there = {perf->twin->memory, bytes};
+    ssize_t done = (writes ? process_vm_writev : process_vm_readv)(perf->twin->pid, &here, 1, &there, 1, 0);
+    return done == (ssize_t)bytes;
+}
+
+bool perf_cma_is_allowed(const struct perf *perf)
+{
+    return cma_moves(perf, perf->copy_from, 1, true);
+}
+
+static void cma(struct perf *perf, struct perf_row *row, long count)
+{
+    for (long i = 0; i < count; i++)
+        if (!cma_moves(perf, perf->from[PERF_HEAP], row->bytes, true))
+            perf_fail(perf, "process_vm_writev of %zu bytes failed", row->bytes);
+}
+
+static void copy(struct perf *perf, struct perf_row *row, long count)
+{
+    void *(*volatile hidden)(void *, const void *, size_t) = memcpy;
+    for (long i = 0; i < count; i++)
+        hidden(perf->copy_to, perf->copy_from, row->bytes);
+}
+
+static bool verify_cma(struct perf *perf, struct perf_row *row)
+{
+    return perf->me != 0 || (cma_moves(perf, perf->copy_to, row->bytes, false) &&
+                             perf_is_given(perf, row, perf->copy_to, 0, row->bytes, 0));
+}
+
+const struct perf_test perf_machine_tests[] = {
+    {"cma", "not the library: process_vm_writev to a process that shares no memory", "memcpy of the same size",
+     PERF_ONE, PERF_BYTES_RATE, 1, PERF_GLOBAL_BYTES, false, false, perf_fill, cma, copy, verify_cma},
+    {NULL, NULL, NULL, PERF_ONE, PERF_NO_RATE, 0, 0, false, false, NULL, NULL, NULL, NULL},
+};

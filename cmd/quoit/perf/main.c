@@ -18,7 +18,8 @@ struct rows {
     int count, capacity;
 };
 
-static const struct perf_test *const families[] = {perf_rma_tests, perf_sync_tests, perf_coll_tests};
+static const struct perf_test *const families[] = {perf_rma_tests, perf_sync_tests, perf_coll_tests,
+                                                   perf_machine_tests};
 
 void perf_fail(const struct perf *perf, const char *format, ...)
 {
@@ -101,7 +102,7 @@ static struct rows rows_of(const struct perf_options *options)
     struct rows rows = {0};
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         for (const struct perf_test *test = families[f]; test->name; test++) {
-            if (options->tests && !is_named(options->tests, test->name))
+            if (!test->batch || (options->tests && !is_named(options->tests, test->name)))
                 continue;
             unsigned buffers = options->buffers ? options->buffers : test->varies ? 7 : 1;
             unsigned caches = options->caches ? options->caches : test->varies ? 3 : 1;
@@ -125,11 +126,12 @@ static void list(const struct rows *rows)
     }
 }
 
-static void drop_what_does_not_fit(const struct perf *perf, struct rows *rows)
+static void drop_what_cannot_be(const struct perf *perf, struct rows *rows)
 {
     int kept = 0;
+    bool has_cma = perf_cma_is_allowed(perf);
     for (int i = 0; i < rows->count; i++)
-        if (perf_row_fits(perf, &rows->rows[i]))
+        if (perf_row_fits(perf, &rows->rows[i]) && (rows->rows[i].test != perf_machine_tests || has_cma))
             rows->rows[kept++] = rows->rows[i];
     rows->count = kept;
 }
@@ -210,7 +212,7 @@ int main(int argc, char **argv)
     perf.peer = perf.options.peer;
     if (!prepare(&perf))
         shmem_global_exit(2);
-    drop_what_does_not_fit(&perf, &rows);
+    drop_what_cannot_be(&perf, &rows);
     if (!run(&perf, &rows))
         shmem_global_exit(1);
     perf_buffers_free(&perf);

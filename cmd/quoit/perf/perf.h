@@ -90,7 +90,7 @@ struct perf_test {
     bool varies;                 /* also when not asked to */
     /* Fills the buffers. Every PE; a barrier follows. May be NULL. */
     void (*begin)(struct perf *perf, struct perf_row *row);
-    /* `count` calls. Every PE that acts. */
+    /* `count` calls. Every PE that acts. NULL: the library lacks the routine, and the test has no rows. */
     void (*batch)(struct perf *perf, struct perf_row *row, long count);
     /* The same by the machine alone, or NULL. */
     void (*limit_batch)(struct perf *perf, struct perf_row *row, long count);
@@ -139,7 +139,7 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv);
 void perf_options_help(FILE *out);
 
 /* main.c: the tests, in order; ends with a name of NULL. */
-extern const struct perf_test perf_rma_tests[], perf_sync_tests[], perf_coll_tests[];
+extern const struct perf_test perf_rma_tests[], perf_sync_tests[], perf_coll_tests[], perf_machine_tests[];
 
 /* main.c: what is over is over: a message and the end of the job. */
 void perf_fail(const struct perf *perf, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
@@ -156,6 +156,8 @@ void perf_alone(struct perf *perf, void (*deed)(struct perf *perf));
 /* limits.c: perf_limits_fork() before shmem_init(). perf_limits_measure() by PE 0, alone; it takes 20 ms. */
 struct perf_twin *perf_limits_fork(void);
 void perf_limits_measure(struct perf *perf);
+/* Whether the kernel lets a process write to another one's memory. */
+bool perf_cma_is_allowed(const struct perf *perf);
 void perf_limits_end(struct perf_twin *twin);
 /* What a meeting of all PEs at least takes: journeys of cache lines, and the processors' switches to PEs that wait. For
  * PE 0. */

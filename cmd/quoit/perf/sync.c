@@ -214,6 +214,9 @@ static void signal_turns(struct perf *perf, struct perf_row *row, long count)
             put_signal(perf, row, turn);
     }
 }
+#define SIGNAL_TURNS signal_turns
+#else
+#define SIGNAL_TURNS NULL /* no such routine */
 #endif
 
 static bool verify_turns(struct perf *perf, struct perf_row *row)
@@ -393,10 +396,8 @@ const struct perf_test perf_sync_tests[] = {
      false, false, begin_flag, flag_turns, NULL, verify_flag},
     {"put-flag", "shmem_putmem, shmem_fence, shmem_long_p, waited for in turn, one way", TURN, PERF_TWO,
      PERF_BYTES_RATE, 1, SIGNAL_MAX, false, false, begin_turns, put_flag_turns, copy, verify_turns},
-#if PERF_HAS_1_5
     {"put-signal", "shmem_putmem_signal and shmem_signal_wait_until in turn, one way", TURN, PERF_TWO, PERF_BYTES_RATE,
-     1, SIGNAL_MAX, false, false, begin_turns, signal_turns, copy, verify_turns},
-#endif
+     1, SIGNAL_MAX, false, false, begin_turns, SIGNAL_TURNS, copy, verify_turns},
     {"fence", "shmem_fence with nothing under way", "an empty call", PERF_ONE, PERF_CALLS_RATE, 0, 0, false, false,
      begin_call, fence, NULL, NULL},
     {"quiet", "shmem_quiet with nothing under way", "an empty call", PERF_ONE, PERF_CALLS_RATE, 0, 0, false, false,
