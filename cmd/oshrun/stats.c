@@ -12,6 +12,7 @@
 
 struct count {
     uint64_t bytes;
+    uint64_t dma;
     uint64_t messages;
     uint64_t relays;
     uint64_t doorbells;
@@ -22,6 +23,7 @@ struct count {
 static void add_count(struct count *sum, const struct quoit_link_count *part)
 {
     sum->bytes += atomic_load(&part->byte_count);
+    sum->dma += atomic_load(&part->dma_count);
     sum->messages += atomic_load(&part->message_count);
     sum->relays += atomic_load(&part->relay_count);
     sum->doorbells += atomic_load(&part->doorbell_count);
@@ -55,15 +57,36 @@ static const char *format_bytes(uint64_t bytes, char text[32])
     return text;
 }
 
+/* From which size on payload goes by DMA, as the node found out at start or was told. */
+static void print_dma(const struct job *job)
+{
+    bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
+    char bytes[32], direct[32];
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        const struct quoit_host_header *header = job->hosts[i].front;
+        for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            uint64_t from = atomic_load(&header->dma_bytes[side]),
+                     direct_from = atomic_load(&header->direct_bytes[side]);
+            fprintf(stderr, "  host%u -> host%u: ", i, hosts_neighbour(job, i, side));
+            if (from == QUOIT_DMA_NEVER)
+                fprintf(stderr, "programmed copy alone (%s)\n", is_measured ? "measured" : "as told");
+            else
+                fprintf(stderr, "DMA of payloads from %s and of direct puts from %s on (%s)\n",
+                        format_bytes(from, bytes), format_bytes(direct_from, direct),
+                        is_measured ? "measured" : "as told");
+        }
+    }
+}
+
 static void print_direction(const struct job *job, uint32_t link, uint32_t from, enum quoit_side side)
 {
     char bytes[32], names[40];
     struct count count = count_of(job, from, side);
     snprintf(names, sizeof names, "host%u -> host%u", from, hosts_neighbour(job, from, side));
-    fprintf(stderr, "  %4u  %-20s %14llu %12s %11llu %9llu %10llu %8llu %6llu\n", link, names,
-            (unsigned long long)count.bytes, format_bytes(count.bytes, bytes), (unsigned long long)count.messages,
-            (unsigned long long)count.relays, (unsigned long long)count.doorbells, (unsigned long long)count.resends,
-            (unsigned long long)count.downs);
+    fprintf(stderr, "  %4u  %-20s %14llu %12s %14llu %11llu %9llu %10llu %8llu %6llu\n", link, names,
+            (unsigned long long)count.bytes, format_bytes(count.bytes, bytes), (unsigned long long)count.dma,
+            (unsigned long long)count.messages, (unsigned long long)count.relays, (unsigned long long)count.doorbells,
+            (unsigned long long)count.resends, (unsigned long long)count.downs);
 }
 
 /* A picture is lines of characters, painted over and then printed. */
@@ -185,12 +208,13 @@ void stats_print(const struct job *job)
         fprintf(stderr, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
-    fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s\n", "link",
-            "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs");
+    fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %14s %11s %9s %10s %8s %6s\n", "link",
+            "direction", "bytes", "", "by DMA", "messages", "relays", "doorbells", "resends", "downs");
     for (uint32_t link = 0; link < host_count; link++) {
         print_direction(job, link, link, QUOIT_RIGHT);
         print_direction(job, link, (link + 1) % host_count, QUOIT_LEFT);
     }
+    print_dma(job);
     if (host_count <= PICTURE_HOSTS_MAX)
         print_picture(job);
 }

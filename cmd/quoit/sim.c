@@ -106,6 +106,12 @@ static bool set_chunk(struct session *session, const char *text)
            (session->plan.chunk_bytes % 64 == 0 || refuse(session, "a chunk is a multiple of 64 bytes", text));
 }
 
+static bool set_dma_bytes(struct session *session, const char *text)
+{
+    session->plan.has_own_dma = true;
+    return quoit_parse_from_bytes(text, &session->plan.dma_bytes) || refuse(session, "not auto, never or a size", text);
+}
+
 static bool set_steps(struct session *session, const char *text)
 {
     return set_count32(session, text, 1, 1u << 20, &session->plan.step_count);
@@ -202,6 +208,7 @@ static const struct option options[] = {
     {"--lanes", "N", "lanes of each link: 1, 2, 4 or 8", set_lanes},
     {"--slots", "N", "slots of each queue", set_slots},
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
+    {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},

@@ -35,6 +35,10 @@
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
 #define QUOIT_CALL_NAME_BYTES     48
 
+/* From which size on payload goes by DMA: a number of bytes, or one of these. */
+#define QUOIT_DMA_MEASURED 0 /* each node finds out at start */
+#define QUOIT_DMA_NEVER    UINT64_MAX
+
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {
     uint32_t host_count;
@@ -66,13 +70,18 @@ struct quoit_host_header {
      * put directly; 0: the link is down. */
     _Atomic uint32_t direct_epoch[QUOIT_SIDE_COUNT];
     _Atomic uint32_t down_count[QUOIT_SIDE_COUNT]; /* writer: the node. How often the link went down */
-    uint32_t unused[10];
+    uint32_t unused0[2];
+    /* Writer: the node, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
+     * more goes through the node, for its DMA. QUOIT_DMA_NEVER */
+    _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
 };
 
 /* Bytes and messages that went out of one side of one host. */
 struct quoit_link_count {
     _Atomic uint64_t byte_count;    /* payload that was written through the port */
+    _Atomic uint64_t dma_count;     /* of it: bytes that went by DMA */
     _Atomic uint64_t message_count; /* frames and direct puts */
     _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
     _Atomic uint64_t doorbell_count;

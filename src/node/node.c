@@ -12,6 +12,7 @@ struct quoit_node {
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     struct quoit_links links;
     uint32_t lane_count;
+    struct quoit_mover movers[QUOIT_LANES_MAX];
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
 
@@ -34,8 +35,11 @@ enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct
     enum quoit_status status = quoit_node_open_ports(&node->config, node->ports);
     if (status == QUOIT_OK)
         status = quoit_links_start(&node->links, &node->config, node->ports);
+    if (status == QUOIT_OK)
+        status = quoit_movers_open(node->movers, &node->config, node->ports);
     while (status == QUOIT_OK && node->lane_count < config->layout->shape.lane_count) {
-        status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports);
+        status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports,
+                                 &node->movers[node->lane_count]);
         node->lane_count++; /* one that was opened in part is closed too */
     }
     node->links.lanes = node->lanes;

@@ -25,7 +25,8 @@ struct quoit_node_config {
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* two links may be dead for so long */
-    void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
+    uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
+    void (*on_ready)(void *arg); /* called once: both neighbours agreed on the shape */
     /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Link l
      * joins host l and the next. The caller ends the job. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
