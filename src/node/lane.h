@@ -16,6 +16,7 @@
 #include "node/memory.h"
 #include "node/mover.h"
 #include "node/node.h"
+#include "node/papers_barrier.h"
 #include "port/port.h"
 
 #define QUOIT_LANE_DOWN(incarnation) ((uint32_t)(incarnation) << 1)
@@ -37,6 +38,8 @@ struct quoit_departure {
     enum quoit_class from_class;
     uint64_t from_sequence;
 };
+struct quoit_scratchpad_lane;
+struct quoit_scratchpad_node;
 
 struct quoit_lane {
     const struct quoit_layout *layout;
@@ -45,12 +48,17 @@ struct quoit_lane {
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     uint64_t landing_bytes[QUOIT_SIDE_COUNT]; /* how much of the neighbour's areas its window covers */
     struct quoit_lane_shared *shared;
-    struct quoit_ring *ring;
-    uint32_t *pe_counts;         /* PEs of each host, for frame checks */
-    struct quoit_issued *issued; /* [local PE][request] */
-    uint32_t *submit_heads;      /* [local PE] */
-    char *gather;                /* one chunk, for strided gets */
-    struct quoit_mover *mover;
+    bool (*step)(void *lane); /* one look at everything; true when there was something to do */
+    /* A request was executed; value: of an AMO_FETCH the old value. */
+    void (*answer)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
+    struct quoit_ring *ring;                            /* protocol QUEUE, else NULL */
+    struct quoit_scratchpad_lane *scratchpad;           /* protocol SCRATCHPAD, else NULL */
+    struct quoit_papers_barrier barrier;                /* of lane 0 */
+    uint32_t *pe_counts;                                /* PEs of each host, for frame checks */
+    struct quoit_issued *issued;                        /* [local PE][request] */
+    uint32_t *submit_heads;                             /* [local PE] */
+    char *gather;                                       /* one chunk, for strided gets */
+    struct quoit_mover *mover;                          /* protocol QUEUE */
     struct quoit_departure departures[QUOIT_MOVES_MAX]; /* by the mover's index */
     bool keeps_slots;       /* departures read inbound slots, or did when the ring was last told */
     uint32_t first_pe_turn; /* whose channel is looked at first; moves on, so that none starves */
@@ -62,13 +70,16 @@ struct quoit_lane {
     bool has_news;               /* the ring may know more of the links than the lane has told */
     uint64_t hold_until_ns;      /* the earliest time at which something held may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
+    uint32_t hint_bits;          /* doorbells that say no more than "look": cleared before a sleep */
     struct quoit_waiter waiter;
 };
 
-/* ports are opened and their windows set. The mover is the node's and outlives the lane. NO_MEMORY. */
+/* ports are opened and their windows set. The mover is the node's and outlives the lane. `scratchpad_node` is what the
+ * lanes share in the protocol SCRATCHPAD, else NULL. NO_MEMORY. */
 QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config,
                                                  uint32_t index, struct quoit_port *const ports[QUOIT_SIDE_COUNT],
-                                                 struct quoit_mover *mover);
+                                                 struct quoit_mover *mover,
+                                                 struct quoit_scratchpad_node *scratchpad_node);
 void quoit_lane_close(struct quoit_lane *lane);
 /* Serves until the header says stop or something fails; lane->status tells. */
 void quoit_lane_run(struct quoit_lane *lane);
@@ -82,6 +93,32 @@ QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
 
+/* papers_doorbell.c: lane 0 plays the host's part in the papers' barrier, if the job has it. Returns moves made. */
+uint32_t quoit_lane_barrier(struct quoit_lane *lane);
+
+/* What frames and requests are checked against. */
+static inline struct quoit_frame_limits quoit_lane_limits(const struct quoit_lane *lane)
+{
+    return (struct quoit_frame_limits){.host_count = lane->layout->shape.host_count,
+                                       .chunk_bytes = lane->layout->shape.chunk_bytes,
+                                       .area_bytes = lane->layout->area_stride,
+                                       .pe_counts = lane->pe_counts};
+}
+static inline bool quoit_lane_is_stopping(const struct quoit_lane *lane)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    return atomic_load_explicit(&header->is_stopping, memory_order_relaxed) != 0;
+}
+static inline void quoit_lane_fail(struct quoit_lane *lane, enum quoit_status status)
+{
+    if (lane->status == QUOIT_OK)
+        lane->status = status;
+}
+/* One writer, so no atomic addition. */
+static inline void quoit_lane_count_up(_Atomic uint64_t *count, uint64_t more)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
+}
 /* Names a request in the ring: which PE's, which slot of its channel. */
 static inline uint64_t quoit_lane_cookie(uint32_t local, uint32_t index)
 {

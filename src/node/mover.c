@@ -39,7 +39,8 @@ static struct quoit_measured choose(const struct quoit_node_config *config, stru
                                     uint32_t channel_count)
 {
     struct quoit_measured never = {.dma_bytes = QUOIT_DMA_NEVER, .direct_bytes = QUOIT_DMA_NEVER};
-    if (channel_count == 0 || config->dma_bytes == QUOIT_DMA_NEVER)
+    bool is_queue = config->layout->shape.protocol == QUOIT_PROTOCOL_QUEUE; /* the papers' lanes drive DMA themselves */
+    if (channel_count == 0 || config->dma_bytes == QUOIT_DMA_NEVER || !is_queue)
         return never;
     if (config->dma_bytes != QUOIT_DMA_MEASURED)
         return (struct quoit_measured){.dma_bytes = config->dma_bytes, .direct_bytes = config->dma_bytes};
