@@ -76,6 +76,7 @@ static bool carries_payload(const struct quoit_frame *frame)
 /* Writes header and payload, then, alone and last, the sequence that makes the slot valid. */
 static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload, bool is_relay)
 {
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     struct quoit_port *port = lane->ports[verdict->side];
     uint32_t bytes = carries_payload(&verdict->frame) ? verdict->frame.bytes : 0;
     struct quoit_link_count *count = &lane->shared->out[verdict->side];
@@ -102,6 +103,16 @@ static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
         status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, at, verdict->frame.sequence);
     note_write(lane, status);
     lane->must_ring[verdict->side] = true;
+    quoit_lane_trace_frame(lane, is_relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &verdict->frame, verdict->side,
+                           begin_ns);
+}
+
+static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                    enum quoit_side side)
+{
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    quoit_lane_deliver(lane, verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
 }
 
 /* Payload pointer that is valid for memcpy of zero bytes too. */
@@ -136,7 +147,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         else if (verdict.kind == QUOIT_VERDICT_CONSUMED)
             lane->has_news |= frame.kind == QUOIT_FRAME_TOPOLOGY;
         else if (verdict.kind == QUOIT_VERDICT_DELIVER)
-            quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
+            deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES, side);
         done_count++;
     }
     return done_count;
@@ -216,8 +227,9 @@ static void take_credits(struct quoit_lane *lane)
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && is_up(lane, side); class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
-            enum quoit_status status =
-                quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
+            uint64_t total = __atomic_load_n(inbound, __ATOMIC_ACQUIRE);
+            enum quoit_status status = quoit_ring_credit(lane->ring, side, class, total);
+            quoit_lane_trace_credit(lane, side, class, total);
             if (status != QUOIT_OK)
                 fail(lane, status);
         }
@@ -279,6 +291,7 @@ static void follow_links(struct quoit_lane *lane)
             quoit_ring_link_down(lane->ring, side);
         lane->must_ring[side] = false;
         lane->has_news = true;
+        quoit_lane_trace_link(lane, side, wanted & 1);
         atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
     }
 }
@@ -336,7 +349,9 @@ static void disarm(void *arg)
 {
     struct quoit_lane *lane = arg;
     uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
-    count_up(&lane->shared->sleep_ns, quoit_clock_now_ns() - since_ns);
+    uint64_t now_ns = quoit_clock_now_ns();
+    count_up(&lane->shared->sleep_ns, now_ns - since_ns);
+    quoit_lane_trace_sleep(lane, since_ns, now_ns);
     atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
@@ -351,6 +366,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->memory = config->memory;
     lane->index = index;
     lane->shared = quoit_memory_lane(layout, config->memory, index);
+    lane->trace = quoit_memory_trace(layout, config->memory, layout->local_count + index);
     lane->waiter = (struct quoit_waiter){
         .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);

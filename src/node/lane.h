@@ -12,6 +12,7 @@
 #ifndef QUOIT_NODE_LANE_H
 #define QUOIT_NODE_LANE_H
 
+#include "env/clock.h"
 #include "env/wait.h"
 #include "node/memory.h"
 #include "node/node.h"
@@ -34,11 +35,13 @@ struct quoit_lane {
     uint64_t landing_bytes[QUOIT_SIDE_COUNT]; /* how much of the neighbour's areas its window covers */
     struct quoit_lane_shared *shared;
     struct quoit_ring *ring;
-    uint32_t *pe_counts;         /* PEs of each host, for frame checks */
-    struct quoit_issued *issued; /* [local PE][request] */
-    uint32_t *submit_heads;      /* [local PE] */
-    char *gather;                /* one chunk, for strided gets */
-    uint32_t first_pe_turn;      /* whose channel is looked at first; moves on, so that none starves */
+    struct quoit_trace_ring *trace;                              /* NULL: nothing is traced */
+    uint64_t traced_credit[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* the last that was */
+    uint32_t *pe_counts;                                         /* PEs of each host, for frame checks */
+    struct quoit_issued *issued;                                 /* [local PE][request] */
+    uint32_t *submit_heads;                                      /* [local PE] */
+    char *gather;                                                /* one chunk, for strided gets */
+    uint32_t first_pe_turn; /* whose channel is looked at first; moves on, so that none starves */
     bool must_ring[QUOIT_SIDE_COUNT];
     /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
     _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
@@ -65,6 +68,41 @@ const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit
 QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
+
+/* lane_trace.c. Events of this lane; each begins when _now() was called, which is 0 when nothing is traced. */
+static inline uint64_t quoit_lane_trace_now(const struct quoit_lane *lane)
+{
+    return __builtin_expect(lane->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
+}
+void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind, const struct quoit_frame *frame,
+                            enum quoit_side side, uint64_t begin_ns);
+static inline void quoit_lane_trace_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
+                                          const struct quoit_frame *frame, enum quoit_side side, uint64_t begin_ns)
+{
+    if (__builtin_expect(lane->trace != NULL, 0))
+        quoit_lane_write_frame(lane, kind, frame, side, begin_ns);
+}
+/* The neighbour has given back so many slots in all. */
+void quoit_lane_write_credit(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class,
+                             uint64_t consumed_total);
+static inline void quoit_lane_trace_credit(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class,
+                                           uint64_t consumed_total)
+{
+    if (__builtin_expect(lane->trace != NULL, 0) && lane->traced_credit[side][class] != consumed_total)
+        quoit_lane_write_credit(lane, side, class, consumed_total);
+}
+void quoit_lane_write_link(struct quoit_lane *lane, enum quoit_side side, bool is_up);
+static inline void quoit_lane_trace_link(struct quoit_lane *lane, enum quoit_side side, bool is_up)
+{
+    if (__builtin_expect(lane->trace != NULL, 0))
+        quoit_lane_write_link(lane, side, is_up);
+}
+void quoit_lane_write_sleep(struct quoit_lane *lane, uint64_t begin_ns, uint64_t end_ns);
+static inline void quoit_lane_trace_sleep(struct quoit_lane *lane, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (__builtin_expect(lane->trace != NULL, 0))
+        quoit_lane_write_sleep(lane, begin_ns, end_ns);
+}
 
 /* Names a request in the ring: which PE's, which slot of its channel. */
 static inline uint64_t quoit_lane_cookie(uint32_t local, uint32_t index)
