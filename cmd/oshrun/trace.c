@@ -248,6 +248,8 @@ static void put_name(const struct trace *trace, struct traced_thread *thread, ui
         perfetto_put_event(trace->out, &begin);
         return;
     }
+    if (from->depth >= OPEN_DEPTH_MAX)
+        return;
     close_deeper(trace, thread, track, from->depth + 1, from->end_ns);
     if (thread->depth != from->depth + 1 || thread->begin_ns[from->depth] != from->begin_ns)
         return; /* its ENTER was lost */
@@ -386,7 +388,8 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
 static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t now_ns)
 {
     struct quoit_trace_event event;
-    for (uint32_t i = 0; i < job->shape.trace_count && quoit_trace_take(writer->ring, &event); i++) {
+    for (uint32_t i = 0; i < job->shape.trace_count && quoit_trace_take(writer->ring, job->shape.trace_count, &event);
+         i++) {
         event.name[sizeof event.name - 1] = '\0';
         job->trace->event_count++;
         if (writer->is_lane)

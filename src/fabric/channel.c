@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/channel.h"
-#include "env/clock.h"
 #include "base/assert.h"
+#include "env/clock.h"
 
 static void scatter(const struct quoit_pending *pending, const char *staging)
 {

@@ -28,10 +28,10 @@ void quoit_trace_write(struct quoit_trace_ring *ring, struct quoit_trace_event *
     atomic_store_explicit(&slot->sequence, at + 1, memory_order_release); /* pairs with acquire in quoit_trace_take() */
 }
 
-bool quoit_trace_take(struct quoit_trace_ring *ring, struct quoit_trace_event *event_out)
+bool quoit_trace_take(struct quoit_trace_ring *ring, uint64_t event_count, struct quoit_trace_event *event_out)
 {
     uint64_t at = atomic_load_explicit(&ring->taken_count, memory_order_relaxed);
-    struct quoit_trace_slot *slot = &ring->slots[at & (ring->event_count - 1)];
+    struct quoit_trace_slot *slot = &ring->slots[at & (event_count - 1)];
     if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != at + 1)
         return false;
     *event_out = slot->event;

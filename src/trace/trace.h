@@ -87,8 +87,9 @@ static inline uint64_t quoit_trace_flow(uint32_t pe, uint32_t number)
 
 /* Appends a copy of the event, or counts it as lost. */
 void quoit_trace_write(struct quoit_trace_ring *ring, struct quoit_trace_event *event);
-/* Takes the oldest event. False: there is none that is whole. */
-bool quoit_trace_take(struct quoit_trace_ring *ring, struct quoit_trace_event *event_out);
+/* Takes the oldest event. False: there is none that is whole. event_count is what the ring was made for: a PE can write
+ * anything there, also into the event. */
+bool quoit_trace_take(struct quoit_trace_ring *ring, uint64_t event_count, struct quoit_trace_event *event_out);
 
 /* Begin and end of what this thread does under a name; they nest. */
 uint64_t quoit_trace_enter(struct quoit_trace_ring *ring, const char *name, uint64_t bytes, uint32_t pe);

@@ -36,18 +36,18 @@ static void the_newest_are_lost_and_counted(void **state)
     (void)state;
     struct quoit_trace_ring *ring = new_ring();
     struct quoit_trace_event event;
-    assert_false(quoit_trace_take(ring, &event));
+    assert_false(quoit_trace_take(ring, EVENTS, &event));
     for (uint64_t round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < EVENTS + 5; i++)
             write_one(ring, 7, i);
         assert_int_equal(ring->lost_count, 5 * (round + 1));
         for (uint64_t i = 0; i < EVENTS; i++) {
-            assert_true(quoit_trace_take(ring, &event));
+            assert_true(quoit_trace_take(ring, EVENTS, &event));
             assert_int_equal(event.value, i);
             assert_int_equal(event.pe, 7);
             assert_true(event.tid != 0);
         }
-        assert_false(quoit_trace_take(ring, &event));
+        assert_false(quoit_trace_take(ring, EVENTS, &event));
     }
     free(ring);
 }
@@ -60,8 +60,8 @@ static void an_unfinished_event_is_not_given(void **state)
     write_one(ring, 0, 1);
     atomic_fetch_add(&ring->reserved_count, 1); /* a writer that was killed here */
     write_one(ring, 0, 3);
-    assert_true(quoit_trace_take(ring, &event));
-    assert_false(quoit_trace_take(ring, &event));
+    assert_true(quoit_trace_take(ring, EVENTS, &event));
+    assert_false(quoit_trace_take(ring, EVENTS, &event));
     free(ring);
 }
 
@@ -83,7 +83,7 @@ static void names_nest(void **state)
                     {1, QUOIT_TRACE_LEAVE, inner},
                     {0, QUOIT_TRACE_LEAVE, outer}};
     for (size_t i = 0; i < 4; i++) {
-        assert_true(quoit_trace_take(ring, &event));
+        assert_true(quoit_trace_take(ring, EVENTS, &event));
         assert_int_equal(event.depth, expected[i].depth);
         assert_int_equal(event.kind, expected[i].kind);
         assert_int_equal(event.begin_ns, expected[i].begin_ns);
@@ -120,7 +120,7 @@ static void each_event_comes_once_and_whole(void **state)
         assert_int_equal(pthread_create(&writers[i].thread, NULL, write_many, &writers[i]), 0);
     }
     while (taken + atomic_load(&ring->lost_count) < WRITERS * EVENTS_A_WRITER) {
-        if (!quoit_trace_take(ring, &event))
+        if (!quoit_trace_take(ring, EVENTS, &event))
             continue;
         taken++;
         assert_in_range(event.pe, 0, WRITERS - 1);
@@ -129,7 +129,7 @@ static void each_event_comes_once_and_whole(void **state)
         assert_int_equal(event.name[QUOIT_TRACE_NAME_BYTES - 1], event.value & 0x7f);
         last[event.pe] = event.value;
     }
-    assert_false(quoit_trace_take(ring, &event));
+    assert_false(quoit_trace_take(ring, EVENTS, &event));
     for (uint32_t i = 0; i < WRITERS; i++)
         pthread_join(writers[i].thread, NULL);
     assert_true(taken >= EVENTS);
