@@ -118,6 +118,11 @@ static uint32_t trace_count(uint64_t bytes)
     return count;
 }
 
+static bool is_option(const struct plan *plan, enum quoit_option_id id, const char *text)
+{
+    return strcmp(plan_text(plan, id), text) == 0;
+}
+
 static void make_shape(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -127,6 +132,10 @@ static void make_shape(struct job *job)
         .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
         .slot_count = (uint32_t)plan_number(plan, QUOIT_OPT_SLOTS),
         .chunk_bytes = (uint32_t)plan_number(plan, QUOIT_OPT_CHUNK),
+        .protocol =
+            is_option(plan, QUOIT_OPT_PROTOCOL, "scratchpad") ? QUOIT_PROTOCOL_SCRATCHPAD : QUOIT_PROTOCOL_QUEUE,
+        .barrier = is_option(plan, QUOIT_OPT_BARRIER, "papers") ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO,
+        .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
     };
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->shape.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));

@@ -61,6 +61,7 @@ struct trace {
     uint32_t writer_count;
     uint64_t *bytes_told; /* of each direction: 2 host + side */
     uint64_t event_count;
+    bool has_slots; /* the protocol has queues of slots */
     bool is_broken; /* the file could not be written, which was told */
 };
 
@@ -109,7 +110,7 @@ static void declare_direction(const struct job *job, uint32_t host, enum quoit_s
     const char *way = side == QUOIT_RIGHT ? "right" : "left";
     snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
     perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), node, PERFETTO_UNIT_BYTES, name);
-    for (uint32_t lane = 0; lane < job->shape.lane_count; lane++) {
+    for (uint32_t lane = 0; lane < job->shape.lane_count && job->trace->has_slots; lane++) {
         snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
         perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), node, PERFETTO_UNIT_COUNT, name);
     }
@@ -157,6 +158,7 @@ static void declare_host(struct job *job, struct host *host)
 static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
+    trace->has_slots = job->shape.protocol == QUOIT_PROTOCOL_QUEUE;
     size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->shape.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
     trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
@@ -315,7 +317,7 @@ static void put_frame(const struct trace *trace, struct traced_writer *writer, c
     event.notes[0].value = 1;
     note_pe(&event, 1, from);
     put_slice(trace, &event, from->end_ns);
-    if (from->kind != QUOIT_TRACE_DELIVER) {
+    if (from->kind != QUOIT_TRACE_DELIVER && trace->has_slots) {
         writer->sent[from->side][from->class] = from->value;
         put_slots(trace, writer, from->side, from->end_ns);
     }
@@ -334,7 +336,8 @@ static void put_link(const struct trace *trace, struct traced_writer *writer, co
     perfetto_put_event(trace->out, &event);
     memset(writer->sent[from->side], 0, sizeof writer->sent[0]); /* its queues begin anew */
     memset(writer->freed[from->side], 0, sizeof writer->freed[0]);
-    put_slots(trace, writer, from->side, from->begin_ns);
+    if (trace->has_slots)
+        put_slots(trace, writer, from->side, from->begin_ns);
 }
 
 static void put_lane_event(const struct job *job, struct traced_writer *writer, const struct quoit_trace_event *from)
