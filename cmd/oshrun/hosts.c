@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/map.h"
 #include "env/park.h"
 #include "node/node.h"
 
@@ -174,8 +175,8 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     };
     keep_only(fds, FD_COUNT);
     uint64_t bytes = host->layout.total_bytes;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fds[MEMORY], 0);
-    if (memory == MAP_FAILED) {
+    void *memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
+    if (!memory) {
         quoit_say("cannot map %llu MiB: %s", (unsigned long long)(bytes >> 20), strerror(errno));
         return 1;
     }

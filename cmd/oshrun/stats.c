@@ -96,6 +96,7 @@ void stats_print(struct job *job)
     fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
             "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
     each_direction(job, tell_row, stderr);
+    print_put_steps(job);
     const struct quoit_picture picture = {
         .host_count = job->plan->host_count, .indent = "  ", .describe = describe, .arg = job};
     print_put_steps(job);

@@ -68,7 +68,8 @@ enum quoit_option_type {
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
       "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
-      "scratchpad also the time of each step of a put.")                                                               \
+      "scratchpad also "                                                                                               \
+      "the time of each step of a put.")                                                                               \
     X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT,                                  \
       "after the job, write what each link carried to FILE as JSON", "The same numbers as --stats.")                   \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \

@@ -59,6 +59,7 @@ struct quoit_lane {
     bool has_news;               /* the ring may know more of the links than the lane has told */
     uint64_t hold_until_ns;      /* the earliest time at which something held may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
+    uint32_t hint_bits;          /* doorbells that say no more than "look": cleared before a sleep */
     struct quoit_waiter waiter;
 };
 
@@ -106,12 +107,6 @@ static inline void quoit_lane_count_up(_Atomic uint64_t *count, uint64_t more)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
 }
-/* In each arm of a lane: the sleep begins. */
-static inline void quoit_lane_begin_sleep(struct quoit_lane *lane)
-{
-    atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-}
-
 /* lane_trace.c. Events of this lane; each begins when _now() was called, which is 0 when nothing is traced. */
 static inline uint64_t quoit_lane_trace_now(const struct quoit_lane *lane)
 {

@@ -158,10 +158,10 @@ struct quoit_lane_shared {
     struct quoit_park park; /* the service thread of this lane sleeps here */
     struct quoit_link_count out[QUOIT_SIDE_COUNT];
     _Atomic uint64_t sleep_count;
-    _Atomic uint64_t sleep_ns;                     /* in all, without the sleep that lasts still */
-    _Atomic uint64_t sleep_since_ns;               /* 0: awake */
     _Atomic uint64_t put_count;                    /* puts acknowledged, to which the times belong */
     _Atomic uint64_t put_ns[QUOIT_PUT_STEP_COUNT]; /* sums */
+    _Atomic uint64_t sleep_ns;                     /* in all, without the sleep that lasts still */
+    _Atomic uint64_t sleep_since_ns;               /* 0: awake */
 };
 
 /* A request of a PE for another host. Written by the PE before its index enters the submission queue; the node checks
