@@ -96,6 +96,8 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     }
     host->front = front;
+    for (uint32_t i = 0; i < host->layout.local_count + job->shape.lane_count && job->shape.trace_count; i++)
+        quoit_memory_trace(&host->layout, front, i)->event_count = job->shape.trace_count;
     leave_card(job, host);
     return true;
 }

@@ -109,9 +109,9 @@ void stats_print(struct job *job)
     fprintf(stderr, "oshrun: how payload travelled, as %s\n",
             is_measured ? "measured at start" : "told by --dma-bytes");
     each_direction(job, tell_dma, stderr);
-    print_put_steps(job);
     const struct quoit_picture picture = {
         .host_count = job->plan->host_count, .indent = "  ", .describe = describe, .arg = job};
+    print_put_steps(job);
     quoit_picture_print(&picture, stderr);
 }
 

@@ -126,6 +126,13 @@ enum quoit_option_type {
     X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find wrong uses of OpenSHMEM, at some cost",       \
       "Ranges past one block or variable, blocks used after they were freed, collectives that PEs call with "          \
       "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
+    X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN,                                                \
+      "write what calls, service threads and links do to FILE, for ui.perfetto.dev",                                   \
+      "Arrows lead from each request through each hop to where it is executed, and back with an answer. Every call "   \
+      "takes the long way then. See docs/trace.md.")                                                                   \
+    X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN,            \
+      "memory for events of each PE and service thread that are not written yet",                                      \
+      "What does not fit is lost, and counted. A power of two; others are rounded down.")                              \
     X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
       "let a link or a host fail: \"link 2-3 down at 1s for 500ms\"",                                                  \
       "May be given many times. Also \"link 2-3 down at 1s\", \"host 2 dies at 1s\", and \"links random every 200ms "  \

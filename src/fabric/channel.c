@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/channel.h"
 #include "base/assert.h"
+#include "env/clock.h"
 
 static void scatter(const struct quoit_pending *pending, const char *staging)
 {
@@ -185,10 +186,30 @@ static void mark_order(struct quoit_slot *slot)
         slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
 }
 
+/* Numbers the request for the trace. */
+static void begin_trace(struct quoit_fabric *fabric, struct quoit_slot *slot, struct quoit_trace_event *event)
+{
+    struct quoit_frame *frame = &slot->request->frame;
+    do /* 0 would be no flow */
+        frame->trace = atomic_fetch_add_explicit(&fabric->last_flow, 1, memory_order_relaxed) + 1;
+    while (frame->trace == 0);
+    *event = (struct quoit_trace_event){
+        .kind = QUOIT_TRACE_REQUEST,
+        .frame = frame->kind,
+        .begin_ns = quoit_clock_now_ns(),
+        .flow = quoit_trace_flow(fabric->pe_self, frame->trace),
+        .bytes = frame->bytes,
+        .pe = quoit_shape_first_pe(&fabric->layout.shape, frame->dest_host) + frame->dest_pe,
+    };
+}
+
 void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
 {
     struct quoit_channel_end *end = slot->end;
+    struct quoit_trace_event event;
     mark_order(slot);
+    if (__builtin_expect(fabric->trace != NULL, 0))
+        begin_trace(fabric, slot, &event);
     atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
     if (slot->pending->is_stray)
         atomic_fetch_add_explicit(&slot->pending->context->stray_count, 1, memory_order_relaxed);
@@ -202,4 +223,8 @@ void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
                           memory_order_release); /* pairs with acquire in the node */
     pthread_mutex_unlock(&end->lock);
     quoit_park_wake(&quoit_memory_lane(&fabric->layout, fabric->memory, slot->lane)->park);
+    if (__builtin_expect(fabric->trace != NULL, 0)) {
+        event.end_ns = quoit_clock_now_ns();
+        quoit_trace_write(fabric->trace, &event);
+    }
 }

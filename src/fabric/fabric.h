@@ -114,7 +114,9 @@ struct quoit_fabric {
     struct quoit_context default_context;
     /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];
-    const char *call; /* API routine last entered and where from; for messages */
+    struct quoit_trace_ring *trace; /* NULL: nothing is traced */
+    _Atomic uint32_t last_flow;     /* number of the last request that was */
+    const char *call;               /* API routine last entered and where from; for messages */
     void *call_from;
 };
 

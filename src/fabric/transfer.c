@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put, get and their strided forms. What goes through the node is cut into requests of at most one chunk. */
 #include "base/assert.h"
+#include "env/clock.h"
 #include "fabric/channel.h"
 
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
@@ -42,11 +43,23 @@ static void wake_by_request(struct quoit_fabric *fabric, struct quoit_context *c
     quoit_channel_submit(fabric, &slot);
 }
 
+static void trace_direct(struct quoit_fabric *fabric, uint32_t pe, size_t bytes, uint64_t begin_ns)
+{
+    uint32_t number = atomic_fetch_add_explicit(&fabric->last_flow, 1, memory_order_relaxed) + 1;
+    quoit_trace_write(fabric->trace, &(struct quoit_trace_event){.kind = QUOIT_TRACE_DIRECT,
+                                                                 .begin_ns = begin_ns,
+                                                                 .end_ns = quoit_clock_now_ns(),
+                                                                 .flow = quoit_trace_flow(fabric->pe_self, number),
+                                                                 .bytes = bytes,
+                                                                 .pe = pe});
+}
+
 /* False: the link is down, and the put has to go through the node, whole. Up to a word nothing of it has arrived. */
 static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
                        uint32_t pe, uint64_t offset, const void *source, size_t bytes)
 {
     struct quoit_port *port = fabric->ports[peer->side];
+    uint64_t begin_ns = __builtin_expect(fabric->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
     enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, peer->window_offset + offset, source, bytes);
     if (__builtin_expect(status == QUOIT_LINK_DOWN, 0)) {
         atomic_store_explicit(&fabric->direct[peer->side].is_open, false, memory_order_relaxed);
@@ -60,6 +73,8 @@ static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *contex
     if ((atomic_load_explicit(&context->dirty_sides, memory_order_relaxed) & (1u << peer->side)) == 0)
         atomic_fetch_or_explicit(&context->dirty_sides, 1u << peer->side, memory_order_relaxed);
     count_direct(fabric, peer->side, bytes);
+    if (__builtin_expect(begin_ns != 0, 0))
+        trace_direct(fabric, pe, bytes, begin_ns);
     return true;
 }
 

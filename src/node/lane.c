@@ -87,8 +87,8 @@ static bool place(struct quoit_lane *lane, const struct quoit_move *move, const 
 }
 
 /* `from` names the inbound slot of what is relayed; NULL: it starts here. */
-static void send(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
-                 const struct quoit_departure *from)
+static void depart(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                   const struct quoit_departure *from)
 {
     uint32_t bytes = quoit_frame_payload_bytes(&verdict->frame);
     struct quoit_link_count *count = &lane->shared->out[verdict->side];
@@ -114,6 +114,22 @@ static void send(struct quoit_lane *lane, const struct quoit_verdict *verdict, c
     }
     if (place(lane, &move, &departure))
         publish(lane, verdict->side, departure.slot_at, &departure.frame, payload, 0);
+}
+
+static void send(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                 const struct quoit_departure *from)
+{
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    depart(lane, verdict, payload, from);
+    quoit_lane_trace_frame(lane, from ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &verdict->frame, verdict->side, begin_ns);
+}
+
+static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                    enum quoit_side side)
+{
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    quoit_lane_deliver(lane, verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
 }
 
 /* Slots that departures still read are not given back. */
@@ -191,7 +207,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         else if (verdict.kind == QUOIT_VERDICT_CONSUMED)
             lane->has_news |= frame.kind == QUOIT_FRAME_TOPOLOGY;
         else if (verdict.kind == QUOIT_VERDICT_DELIVER)
-            quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
+            deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES, side);
         done_count++;
     }
     return done_count;
@@ -271,8 +287,9 @@ static void take_credits(struct quoit_lane *lane)
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && is_up(lane, side); class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
-            enum quoit_status status =
-                quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
+            uint64_t total = __atomic_load_n(inbound, __ATOMIC_ACQUIRE);
+            enum quoit_status status = quoit_ring_credit(lane->ring, side, class, total);
+            quoit_lane_trace_credit(lane, side, class, total);
             if (status != QUOIT_OK)
                 quoit_lane_fail(lane, status);
         }
@@ -336,6 +353,7 @@ static void follow_links(struct quoit_lane *lane)
             quoit_ring_link_down(lane->ring, side);
         lane->must_ring[side] = false;
         lane->has_news = true;
+        quoit_lane_trace_link(lane, side, wanted & 1);
         atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
     }
 }
@@ -396,7 +414,9 @@ static void disarm(void *arg)
 {
     struct quoit_lane *lane = arg;
     uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
-    quoit_lane_count_up(&lane->shared->sleep_ns, quoit_clock_now_ns() - since_ns);
+    uint64_t now_ns = quoit_clock_now_ns();
+    quoit_lane_count_up(&lane->shared->sleep_ns, now_ns - since_ns);
+    quoit_lane_trace_sleep(lane, since_ns, now_ns);
     atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
@@ -439,6 +459,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->mover = mover;
     lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = shape->host_count};
     lane->shared = quoit_memory_lane(layout, config->memory, index);
+    lane->trace = quoit_memory_trace(layout, config->memory, layout->local_count + index);
     lane->waiter = (struct quoit_waiter){
         .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);

@@ -7,6 +7,7 @@
  *   header      struct quoit_host_header
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
+ *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
  *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
  *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
@@ -27,6 +28,7 @@
 #include "base/status.h"
 #include "env/park.h"
 #include "ring/ring.h"
+#include "trace/trace.h"
 #include "wire/frame.h"
 
 #define QUOIT_LANES_MAX           8
@@ -57,10 +59,11 @@ struct quoit_shape {
     uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
+    uint32_t trace_count; /* events that each ring of trace/trace.h holds; 0: nothing is traced */
     uint8_t protocol;     /* enum quoit_protocol */
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
-    uint8_t unused;
+    uint8_t unused[5];
     uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
@@ -206,6 +209,7 @@ struct quoit_layout {
     uint32_t first_pe;
     uint64_t pes;
     uint64_t lanes;
+    uint64_t traces;
     uint64_t channels;
     uint64_t staging;
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
@@ -229,6 +233,15 @@ static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_lay
                                                           uint32_t lane)
 {
     return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
+}
+/* The ring of events of a local PE, or of lane l under index local_count + l; NULL: nothing is traced. */
+static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t index)
+{
+    if (layout->shape.trace_count == 0)
+        return NULL;
+    return (struct quoit_trace_ring *)((char *)memory + layout->traces +
+                                       index * quoit_trace_ring_bytes(layout->shape.trace_count));
 }
 static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
                                                          uint32_t local, uint32_t lane)
