@@ -159,7 +159,8 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .node_ready.fd = -1};
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
-    job->timeout_at_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
+    job->start_ns = quoit_clock_now_ns();
+    job->timeout_at_ns = timeout_ns ? job->start_ns + timeout_ns : 0;
     return true;
 }
 
@@ -204,6 +205,8 @@ int main(int argc, char **argv)
     output_finish(&job.output, job.is_hurried);
     if (plan_number(&plan, QUOIT_OPT_STATS))
         stats_print(&job);
+    if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
+        stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
     report_end(&job);
     return job.end.status;
 }

@@ -66,8 +66,12 @@ enum quoit_option_type {
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
       "made if it is not there.")                                                                                      \
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
-      "Bytes, messages, relays, doorbells, resends and outages of each link and direction, as a table and a picture "  \
-      "of the ring, on standard error. With --protocol scratchpad also the time of each step of a put.")               \
+      "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
+      "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
+      "scratchpad also "                                                                                               \
+      "the time of each step of a put.")                                                                               \
+    X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT,                                  \
+      "after the job, write what each link carried to FILE as JSON", "The same numbers as --stats.")                   \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
       "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/fabric.h"
 #include "base/assert.h"
+#include "env/clock.h"
 #include "fabric/channel.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 void quoit_context_init(struct quoit_context *context, uint32_t lane_salt)
 {
@@ -84,6 +86,8 @@ static void arm(void *arg)
     const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
     void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
     if (call) {
+        if (shared->waiting_in[0] == '\0')
+            atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
@@ -121,6 +125,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     }
     for (uint32_t pe = 0; pe < fabric->pe_count; pe++)
         choose_way(fabric, pe, &fabric->peers[pe]);
+    atomic_store_explicit(&fabric->shared_self->pid, (uint32_t)getpid(), memory_order_relaxed);
     *fabric_out = fabric;
     return QUOIT_OK;
 
@@ -133,6 +138,7 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
 {
     if (!fabric)
         return;
+    atomic_store_explicit(&fabric->shared_self->pid, 0, memory_order_relaxed);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_port_close(fabric->ports[side]);
     if (fabric->channels)
@@ -161,7 +167,7 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
     do
         limit_ns = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed) ? QUOIT_RECHECK_NS : 0;
     while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
-    if (waiter.sleep_count)
+    if (__atomic_load_n(&fabric->shared_self->waiting_in[0], __ATOMIC_RELAXED))
         __atomic_store_n(&fabric->shared_self->waiting_in[0], '\0', __ATOMIC_RELAXED);
 }
 

@@ -86,7 +86,7 @@ struct quoit_region {
     uint64_t bytes;       /* 0: not there */
     uint64_t area_offset; /* of its first byte */
 };
-#define QUOIT_REGION_COUNT 2
+#define QUOIT_REGION_COUNT 17 /* heap, program, libraries */
 
 /* The direct way through one side's link. */
 struct quoit_direct {

@@ -303,15 +303,24 @@ void quoit_lane_run(struct quoit_lane *lane)
         quoit_wait_until(&lane->waiter, lane->step, lane, 0);
         if (lane->hold_until_ns)
             quoit_wait_yield(); /* transit rests, or DMA runs: too short for a sleep */
-        atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }
 
 static void arm(void *arg)
 {
     struct quoit_lane *lane = arg;
+    atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+        quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits);
+}
+
+static void disarm(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
+    quoit_lane_count_up(&lane->shared->sleep_ns, quoit_clock_now_ns() - since_ns);
+    atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
 
 static enum quoit_status open_ring(struct quoit_lane *lane)
@@ -335,7 +344,7 @@ static enum quoit_status open_ring(struct quoit_lane *lane)
     lane->ring = quoit_ring_init(ring_memory, &ring);
     lane->step = step;
     lane->answer = answer;
-    lane->waiter.arm = arm;
+    lane->hint_bits = 1u << QUOIT_DOORBELL_LANE(lane->index);
     return QUOIT_OK;
 }
 
@@ -351,7 +360,8 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->index = index;
     lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = shape->host_count};
     lane->shared = quoit_memory_lane(layout, config->memory, index);
-    lane->waiter = (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm_arg = lane};
+    lane->waiter = (struct quoit_waiter){
+        .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
     lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);

@@ -2,12 +2,13 @@
 #include "node/memory.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "env/map.h"
 
 #include <string.h>
 
 #define PAGE_BYTES  4096u
-#define AREA_ALIGN  (2u << 20) /* a huge page: areas can be backed by them */
-#define CREDIT_LINE 64u        /* each credit word has a cache line of its own */
+#define AREA_ALIGN  QUOIT_HUGE_PAGE_BYTES
+#define CREDIT_LINE 64u /* each credit word has a cache line of its own */
 
 _Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= CREDIT_LINE, "the answers of a lane share a cache line");
 

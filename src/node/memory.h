@@ -79,6 +79,19 @@ static inline uint32_t quoit_shape_first_pe(const struct quoit_shape *shape, uin
 }
 uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe);
 
+#define QUOIT_JOB_CARD_MAGIC     0x51434131u
+#define QUOIT_PROGRAM_NAME_BYTES 40
+
+/* Who this memory belongs to, for `quoit top`, which finds it among the descriptors of the launcher. Writer: the
+ * launcher, before anybody else has the memory. */
+struct quoit_job_card {
+    uint32_t magic; /* QUOIT_JOB_CARD_MAGIC, which changes with this layout; 0: a job without a launcher */
+    uint32_t host;
+    struct quoit_shape shape;
+    uint64_t start_ns;                      /* of the job, by the monotonic clock */
+    char program[QUOIT_PROGRAM_NAME_BYTES]; /* of PE 0 */
+};
+
 struct quoit_host_header {
     _Atomic uint32_t is_stopping;      /* writer: the node, told by the launcher */
     _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
@@ -90,6 +103,7 @@ struct quoit_host_header {
     _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
     uint32_t unused[6];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
+    struct quoit_job_card card;
 };
 
 /* Bytes and messages that went out of one side of one host. */
@@ -116,8 +130,11 @@ _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
-    char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
-    _Atomic uint64_t waiting_from;                    /* its return address in the PE */
+    char waiting_in[QUOIT_CALL_NAME_BYTES]; /* API routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;          /* its return address in the PE */
+    _Atomic uint64_t waiting_since_ns;      /* when that sleep, or the first of several, began */
+    _Atomic uint32_t pid;                   /* of the PE, from shmem_init to shmem_finalize; else 0 */
+    uint32_t unused;
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     struct quoit_crash_record crash;
@@ -141,6 +158,8 @@ struct quoit_lane_shared {
     _Atomic uint64_t sleep_count;
     _Atomic uint64_t put_count;                    /* puts acknowledged, to which the times belong */
     _Atomic uint64_t put_ns[QUOIT_PUT_STEP_COUNT]; /* sums */
+    _Atomic uint64_t sleep_ns;                     /* in all, without the sleep that lasts still */
+    _Atomic uint64_t sleep_since_ns;               /* 0: awake */
 };
 
 /* A request of a PE for another host. Written by the PE before its index enters the submission queue; the node checks

@@ -269,14 +269,6 @@ static bool step(void *arg)
     return done_count > 0 || lane->hold_until_ns != 0 || lane->status != QUOIT_OK;
 }
 
-/* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
-static void arm(void *arg)
-{
-    struct quoit_lane *lane = arg;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
-}
-
 enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quoit_scratchpad_node *node)
 {
     struct quoit_scratchpad_lane *own = calloc(1, sizeof *own);
@@ -288,7 +280,8 @@ enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quo
     own->wanted_ns = calloc(lane->layout->local_count, sizeof *own->wanted_ns);
     lane->step = step;
     lane->answer = answer;
-    lane->waiter.arm = arm;
+    /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
+    lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
     return own->open && own->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 
