@@ -256,8 +256,6 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
         lane->submit_heads[local]++;
         done_count++;
     }
-    if (done_count)
-        atomic_store_explicit(&channel->submit_head, lane->submit_heads[local], memory_order_relaxed);
     return done_count;
 }
 

@@ -192,10 +192,8 @@ _Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
 struct quoit_channel {
     _Atomic uint32_t submit_tail; /* writer: the PE. release; pairs with acquire in the node */
     uint32_t unused0[15];
-    _Atomic uint32_t submit_head; /* writer: the node */
-    uint32_t unused1[15];
     _Atomic uint32_t complete_tail; /* writer: the node. release; pairs with acquire in the PE */
-    uint32_t unused2[15];
+    uint32_t unused1[15];
     uint16_t submit[QUOIT_REQUESTS_A_CHANNEL];
     uint16_t complete[QUOIT_REQUESTS_A_CHANNEL];
     struct quoit_request requests[QUOIT_REQUESTS_A_CHANNEL];

@@ -232,11 +232,6 @@ bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side)
     return quoit_ring_links_is_up(&ring->links, side);
 }
 
-bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side)
-{
-    return quoit_ring_links_is_cut(&ring->links, side);
-}
-
 void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out)
 {
     quoit_ring_links_describe(&ring->links, topology_out);

@@ -153,12 +153,10 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum
 void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side);
 /* `incarnation` is larger than any before of this link, and the same at both ends. */
 void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation);
-/* Whether this end of the link is up: what the last of the two calls said. */
+/* Whether this end of the link is up: what the last of the two calls said. Each end must see an outage by itself: news
+ * may be stuck behind what waits for a dead link. While one end has gone down and the other has not, the former
+ * executes no requests: the other may still land. */
 bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
-/* True while this end is up but the other end was heard to have gone down: link_down() is due. A hint that may be the
- * first to come, but each end must see an outage by itself too: news may be stuck behind what waits for a dead link.
- * While one end has gone down and the other has not, the former executes no requests: the other may still land. */
-bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side);
 
 /* What this host knows of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
  * incarnation. */
