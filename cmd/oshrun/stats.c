@@ -41,11 +41,6 @@ static void describe(void *arg, uint32_t from, enum quoit_side side, char text_o
 /* Figure 4b of RING-22: how long each step of a put takes, on the average of all that hosts began. */
 static void print_put_steps(const struct job *job)
 {
-    static const char *const names[QUOIT_PUT_STEP_COUNT] = {
-        [QUOIT_PUT_SETUP] = "translation set-up", [QUOIT_PUT_BIT] = "waiting for an interrupt bit",
-        [QUOIT_PUT_PAYLOAD] = "payload",          [QUOIT_PUT_SCRATCHPADS] = "scratchpads",
-        [QUOIT_PUT_DOORBELL] = "doorbell",        [QUOIT_PUT_TURNAROUND] = "until the acknowledgement, in all",
-    };
     uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
@@ -60,7 +55,8 @@ static void print_put_steps(const struct job *job)
         return;
     fprintf(stderr, "oshrun: time of each step of a put, average of %llu\n", (unsigned long long)put_count);
     for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
-        fprintf(stderr, "  %-34s %10.3f us\n", names[step], (double)ns[step] / (double)put_count / 1000);
+        fprintf(stderr, "  %-34s %10.3f us\n", quoit_put_step_name((enum quoit_put_step)step),
+                (double)ns[step] / (double)put_count / 1000);
 }
 
 /* In the order of the links; of each the direction to the right first. */

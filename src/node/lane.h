@@ -93,6 +93,12 @@ QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
 
+/* check.c, for the simulator and tests. Asserts what must hold whenever the lane is between two calls of env or port.
+ */
+void quoit_lane_check_invariants(const struct quoit_lane *lane);
+/* Nothing is under way or owed. */
+bool quoit_lane_is_quiescent(const struct quoit_lane *lane);
+
 /* papers_doorbell.c: lane 0 plays the host's part in the papers' barrier, if the job has it. Returns moves made. */
 uint32_t quoit_lane_barrier(struct quoit_lane *lane);
 

@@ -27,6 +27,17 @@ uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe)
     return more_hosts + (pe - in_larger) / few;
 }
 
+const char *quoit_put_step_name(enum quoit_put_step step)
+{
+    static const char *const names[QUOIT_PUT_STEP_COUNT] = {
+        [QUOIT_PUT_SETUP] = "translation set-up", [QUOIT_PUT_BIT] = "waiting for an interrupt bit",
+        [QUOIT_PUT_PAYLOAD] = "payload",          [QUOIT_PUT_SCRATCHPADS] = "scratchpads",
+        [QUOIT_PUT_DOORBELL] = "doorbell",        [QUOIT_PUT_TURNAROUND] = "until the acknowledgement, in all",
+    };
+    quoit_assert(step < QUOIT_PUT_STEP_COUNT);
+    return names[step];
+}
+
 static bool shape_is_sound(const struct quoit_shape *shape)
 {
     uint32_t lanes = shape->lane_count;

@@ -160,6 +160,7 @@ enum quoit_put_step {
     QUOIT_PUT_TURNAROUND, /* from the node's first sight of the put to its acknowledgement */
     QUOIT_PUT_STEP_COUNT
 };
+const char *quoit_put_step_name(enum quoit_put_step step);
 
 struct quoit_lane_shared {
     struct quoit_park park; /* the service thread of this lane sleeps here */
@@ -268,7 +269,6 @@ static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, e
 #define QUOIT_DOORBELL_DIRECT       10
 #define QUOIT_DOORBELL_ANSWER       10 /* in the protocol SCRATCHPAD, which has no direct puts: answers to transfers */
 #define QUOIT_DOORBELL_DIRECT_COUNT 6
-#define QUOIT_DOORBELL_MET          11 /* there too: the neighbour needs the words of the start no more, see links.h */
 static inline uint32_t quoit_doorbell_of_pe(uint32_t local)
 {
     return QUOIT_DOORBELL_DIRECT + local % QUOIT_DOORBELL_DIRECT_COUNT;

@@ -6,7 +6,8 @@
  * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
  * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
  * it. With the shape's protocol SCRATCHPAD the lanes carry everything as the papers do instead (scratchpad_lane.h), and
- * a link that goes down ends the job.
+ * a link that goes down ends the job; its transfers overwrite what the neighbours told each other at start, so no PE
+ * may hand over a request before the nodes of all hosts are ready.
  *
  * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line

@@ -37,7 +37,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
     uint32_t words[QUOIT_SCRATCHPAD_COUNT];
     for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
         words[i] = quoit_port_scratchpad_read(lane->ports[side], i);
-    if (quoit_scratchpad_unpack(words, lane->index, ++arrivals->count, &frame) != QUOIT_OK ||
+    if (quoit_scratchpad_unpack(words, lane->index, arrivals->count + 1, &frame) != QUOIT_OK ||
         frame.kind >= QUOIT_FRAME_KIND_COUNT)
         return refuse(lane, side, &frame);
     uint32_t buffer = quoit_bypass_of(&frame, lane->layout->host);
@@ -49,10 +49,11 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
         !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
         bypass->is_full)
         return refuse(lane, side, &frame);
-    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
     bypass->frame = frame;
     bypass->is_full = true;
     arrivals->owes_bit = true;
+    arrivals->count++;
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
     return QUOIT_OK;
 }
 
@@ -79,7 +80,8 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
         return refuse(lane, side, frame);
     open->is_open = false;
     struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .cookie = frame->token, .frame = *frame};
-    quoit_lane_deliver(lane, &verdict, payload);
+    if (frame->kind != QUOIT_FRAME_ACK)
+        quoit_lane_deliver(lane, &verdict, payload);
     if (open->since_ns) {
         quoit_lane_count_up(&lane->shared->put_count, 1);
         quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - open->since_ns);
