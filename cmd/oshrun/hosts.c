@@ -188,6 +188,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         .policy = job->policy,
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
         .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+        .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),
         .on_ready = tell_ready,
         .on_cut_off = tell_cut_off,
         .on_ready_arg = &fds[READY],

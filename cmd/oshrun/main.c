@@ -133,6 +133,7 @@ static void make_shape(struct job *job)
         .read_latency_ns = plan_number(plan, QUOIT_OPT_READ_LATENCY),
         .write_latency_ns = plan_number(plan, QUOIT_OPT_WRITE_LATENCY),
         .doorbell_latency_ns = plan_number(plan, QUOIT_OPT_DOORBELL_LATENCY),
+        .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
     };
     uint32_t node_threads = plan->host_count > 1 ? job->shape.lane_count * plan->host_count : 0;
     job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_wait_core_count());

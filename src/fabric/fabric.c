@@ -197,6 +197,9 @@ void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call)
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)
 {
     atomic_thread_fence(memory_order_release);
+    /* What was split over the lanes could be overtaken on each. */
+    if (atomic_load_explicit(&context->stray_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(fabric, &context->stray_count);
     /* What goes to one PE through the node keeps its order, if payload does not land early; see channel.c. */
     if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0)
         atomic_store_explicit(&context->has_fenced, true, memory_order_relaxed);

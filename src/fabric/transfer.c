@@ -13,9 +13,17 @@ static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size
                           memory_order_relaxed);
 }
 
+/* Whether a put of so many bytes is faster through the node, which has DMA for it. */
+static bool wants_dma(const struct quoit_fabric *fabric, const struct quoit_peer *peer, size_t bytes)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
+    return bytes >= atomic_load_explicit(&header->direct_bytes[peer->side], memory_order_relaxed);
+}
+
 static bool reaches_directly(struct quoit_fabric *fabric, const struct quoit_peer *peer, uint64_t offset, size_t bytes)
 {
     return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset &&
+           !wants_dma(fabric, peer, bytes) &&
            (__builtin_expect(atomic_load_explicit(&fabric->direct[peer->side].is_open, memory_order_relaxed), 1) ||
             quoit_channel_open_direct(fabric, peer->side));
 }
@@ -69,19 +77,27 @@ static bool find_in_own_area(const struct quoit_fabric *fabric, const void *buff
     return false;
 }
 
+/* What a put promises beyond its data. */
+struct manner {
+    bool is_nbi;     /* the source stays unchanged until quiet */
+    bool keeps_lane; /* something follows that must not overtake it */
+};
+
 static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
-                        size_t bytes, uint32_t pe, bool is_nbi)
+                        size_t bytes, uint32_t pe, struct manner manner)
 {
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     uint64_t source_offset;
     /* A small put is copied aside, so that it can return at once; a large one from symmetric memory is read in place.
      */
-    bool is_in_place = (is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    bool is_in_place =
+        (manner.is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    bool is_split = !manner.keeps_lane && quoit_channel_splits(fabric, context, bytes);
     _Atomic uint32_t left_count = 0;
     for (size_t at = 0; at < bytes;) {
         uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
         struct quoit_slot slot;
-        quoit_channel_take(fabric, context, pe, &slot);
+        quoit_channel_take_part(fabric, context, pe, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
         slot.request->frame.kind = QUOIT_FRAME_PUT;
         slot.request->frame.bytes = part;
         slot.request->frame.offset = offset + at;
@@ -89,7 +105,7 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
             slot.request->data_offset = source_offset + at;
         else
             memcpy(slot.staging, (const char *)source + at, part);
-        if (is_in_place && !is_nbi) {
+        if (is_in_place && !manner.is_nbi) {
             atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
             slot.pending->left_count = &left_count;
         }
@@ -101,7 +117,7 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
 }
 
 static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
-                size_t bytes, uint32_t pe, bool is_nbi)
+                size_t bytes, uint32_t pe, struct manner manner)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
     if (bytes == 0)
@@ -112,20 +128,20 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
         quoit_park_wake(peer->park);
     } else if (!reaches_directly(fabric, peer, offset, bytes) ||
                !put_direct(fabric, context, peer, pe, offset, source, bytes)) {
-        put_relayed(fabric, context, offset, source, bytes, pe, is_nbi);
+        put_relayed(fabric, context, offset, source, bytes, pe, manner);
     }
 }
 
 void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                       size_t bytes, uint32_t pe)
 {
-    put(fabric, context, offset, source, bytes, pe, false);
+    put(fabric, context, offset, source, bytes, pe, (struct manner){0});
 }
 
 void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
                           const void *source, size_t bytes, uint32_t pe)
 {
-    put(fabric, context, offset, source, bytes, pe, true);
+    put(fabric, context, offset, source, bytes, pe, (struct manner){.is_nbi = true});
 }
 
 /* left_count NULL: finished at quiet. */
@@ -141,10 +157,11 @@ static void get(struct quoit_fabric *fabric, struct quoit_context *context, void
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     uint64_t destination_offset;
     bool is_in_place = find_in_own_area(fabric, destination, bytes, &destination_offset);
+    bool is_split = quoit_channel_splits(fabric, context, bytes);
     for (size_t at = 0; at < bytes;) {
         uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
         struct quoit_slot slot;
-        quoit_channel_take(fabric, context, pe, &slot);
+        quoit_channel_take_part(fabric, context, pe, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
         slot.request->frame.kind = QUOIT_FRAME_GET;
         slot.request->frame.bytes = part;
         slot.request->frame.offset = offset + at;
@@ -282,15 +299,16 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
                              bool is_nbi)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct manner manner = {.is_nbi = is_nbi, .keeps_lane = true};
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     if (peer->area || reaches_directly(fabric, peer, offset, bytes) || bytes == 0) {
-        put(fabric, context, offset, source, bytes, pe, is_nbi);
+        put(fabric, context, offset, source, bytes, pe, manner);
         quoit_fabric_amo(fabric, context, signal->op, 8, signal->offset, signal->value, pe);
         return;
     }
     /* The signal rides with the last chunk, on the lane that keeps the chunks in order. */
     size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
-    put_relayed(fabric, context, offset, source, before, pe, is_nbi);
+    put_relayed(fabric, context, offset, source, before, pe, manner);
     struct quoit_slot slot;
     quoit_channel_take(fabric, context, pe, &slot);
     slot.request->frame.kind = QUOIT_FRAME_PUT_SIGNAL;

@@ -14,6 +14,7 @@
 
 #include "env/wait.h"
 #include "node/memory.h"
+#include "node/mover.h"
 #include "node/node.h"
 #include "node/papers_barrier.h"
 #include "port/port.h"
@@ -27,6 +28,16 @@ struct quoit_issued {
     uint32_t bytes;
 };
 
+/* A frame whose payload is under way by DMA. Its header is written when that has arrived. */
+struct quoit_departure {
+    struct quoit_frame frame;
+    enum quoit_side side;
+    uint64_t slot_at; /* in the window SLOTS */
+    /* The inbound slot that the payload is read from, which the neighbour must not write meanwhile; sequence 0: none */
+    enum quoit_side from_side;
+    enum quoit_class from_class;
+    uint64_t from_sequence;
+};
 struct quoit_scratchpad_lane;
 struct quoit_scratchpad_node;
 
@@ -40,14 +51,17 @@ struct quoit_lane {
     bool (*step)(void *lane); /* one look at everything; true when there was something to do */
     /* A request was executed; value: of an AMO_FETCH the old value. */
     void (*answer)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
-    struct quoit_ring *ring;                  /* protocol QUEUE, else NULL */
-    struct quoit_scratchpad_lane *scratchpad; /* protocol SCRATCHPAD, else NULL */
-    struct quoit_papers_barrier barrier;      /* of lane 0 */
-    uint32_t *pe_counts;                      /* PEs of each host, for frame checks */
-    struct quoit_issued *issued;              /* [local PE][request] */
-    uint32_t *submit_heads;                   /* [local PE] */
-    char *gather;                             /* one chunk, for strided gets */
-    uint32_t first_pe_turn;                   /* whose channel is looked at first; moves on, so that none starves */
+    struct quoit_ring *ring;                            /* protocol QUEUE, else NULL */
+    struct quoit_scratchpad_lane *scratchpad;           /* protocol SCRATCHPAD, else NULL */
+    struct quoit_papers_barrier barrier;                /* of lane 0 */
+    uint32_t *pe_counts;                                /* PEs of each host, for frame checks */
+    struct quoit_issued *issued;                        /* [local PE][request] */
+    uint32_t *submit_heads;                             /* [local PE] */
+    char *gather;                                       /* one chunk, for strided gets */
+    struct quoit_mover *mover;                          /* protocol QUEUE */
+    struct quoit_departure departures[QUOIT_MOVES_MAX]; /* by the mover's index */
+    bool keeps_slots;       /* departures read inbound slots, or did when the ring was last told */
+    uint32_t first_pe_turn; /* whose channel is looked at first; moves on, so that none starves */
     bool must_ring[QUOIT_SIDE_COUNT];
     /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
     _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
@@ -60,10 +74,11 @@ struct quoit_lane {
     struct quoit_waiter waiter;
 };
 
-/* ports are opened and their windows set. `scratchpad_node` is what the lanes share in the protocol SCRATCHPAD, else
- * NULL. NO_MEMORY. */
+/* ports are opened and their windows set. The mover is the node's and outlives the lane. `scratchpad_node` is what the
+ * lanes share in the protocol SCRATCHPAD, else NULL. NO_MEMORY. */
 QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config,
                                                  uint32_t index, struct quoit_port *const ports[QUOIT_SIDE_COUNT],
+                                                 struct quoit_mover *mover,
                                                  struct quoit_scratchpad_node *scratchpad_node);
 void quoit_lane_close(struct quoit_lane *lane);
 /* Serves until the header says stop or something fails; lane->status tells. */

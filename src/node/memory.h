@@ -46,6 +46,10 @@ enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIE
 /* What carries the payload in the protocol SCRATCHPAD. */
 enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
 
+/* From which size on payload goes by DMA: a number of bytes, or one of these. */
+#define QUOIT_DMA_MEASURED 0 /* each node finds out at start */
+#define QUOIT_DMA_NEVER    UINT64_MAX
+
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {
     uint32_t host_count;
@@ -102,6 +106,11 @@ struct quoit_host_header {
     _Atomic uint64_t barrier_arrived_count;        /* writer: the first PE. Barriers of the papers the host came to */
     _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
     uint32_t unused[6];
+    /* Writer: the node, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
+     * more goes through the node, for its DMA. QUOIT_DMA_NEVER */
+    _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
+    uint64_t unused1[4];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
     struct quoit_job_card card;
 };
@@ -109,6 +118,7 @@ struct quoit_host_header {
 /* Bytes and messages that went out of one side of one host. */
 struct quoit_link_count {
     _Atomic uint64_t byte_count;    /* payload that was written through the port */
+    _Atomic uint64_t dma_count;     /* of it: bytes that went by DMA */
     _Atomic uint64_t message_count; /* frames and direct puts */
     _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
     _Atomic uint64_t doorbell_count;

@@ -125,11 +125,14 @@ void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoi
  * Within a flow acknowledged requests complete in order of submission, and so do answered ones. False: none. */
 bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out);
 
-/* Credits. consumed_total: how many slots of an inbound queue this side has consumed since the start; the caller writes
- * it to the neighbour, who gives it to credit() as the total consumed of its outbound queue. A total that goes back or
- * beyond what was sent is INVALID. credit_due: whether the neighbour should be told now: it is true when a quarter of
- * the slots (at least one) were consumed since the last time it was told, or always when is_idle. "The start" is the
- * last link_up() of that side; while the link is down nothing is due, and credit() must not be called. */
+/* Credits. keep_slots: the payload of the last `count` consumed slots of an inbound queue is still being read; they
+ * count as not consumed until the caller says less. consumed_total: how many slots of an inbound queue this side has
+ * consumed since the start; the caller writes it to the neighbour, who gives it to credit() as the total consumed of
+ * its outbound queue. A total that goes back or beyond what was sent is INVALID. credit_due: whether the neighbour
+ * should be told now: it is true when a quarter of the slots (at least one) were consumed since the last time it was
+ * told, or always when is_idle. "The start" is the last link_up() of that side; while the link is down nothing is due,
+ * and credit() must not be called. */
+void quoit_ring_keep_slots(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint32_t count);
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, bool is_idle);
 void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);

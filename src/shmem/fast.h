@@ -11,8 +11,8 @@
 #include "shmem/api.h"
 #include "shmem/check.h"
 
-/* Larger copies are worth a call, which may choose a better way to copy. */
-#define QUOIT_FAST_BYTES 2048
+/* What a call costs is less than a thousandth of a larger copy. */
+#define QUOIT_FAST_BYTES (1u << 20)
 
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
 QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
