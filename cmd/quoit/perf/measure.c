@@ -106,10 +106,11 @@ static double lead_batch(struct perf *perf, struct perf_row *row, long what, lon
     for (int pe = 1; pe < perf->npes; pe++)
         if (acts(perf, row, pe))
             shmem_long_wait_until(&orders->answers[pe], SHMEM_CMP_GE, 2 * perf->order_number + 1);
+    double start = perf_now_ns(); /* others may have ended before this PE runs on */
     for (int pe = 1; pe < perf->npes; pe++)
         if (acts(perf, row, pe))
             shmem_long_p(&orders->go, perf->order_number, pe);
-    double start = perf_now_ns(), slowest = timed(perf, row, what, count);
+    double slowest = timed(perf, row, what, count);
     for (int pe = 1; pe < perf->npes; pe++) {
         if (!acts(perf, row, pe))
             continue;
