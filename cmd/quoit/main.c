@@ -6,6 +6,7 @@
 #include "command.h"
 
 static const struct command commands[] = {
+    {"figures", "the figures of HYBRID, measured on this machine, as a page with plots", command_figures},
     {"info", "version, machine, options, ways between PEs and limits", command_info},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},

@@ -169,4 +169,29 @@ def test_other_library():
     check(perf("--cc", "/nowhere/cc").returncode == 1, "a wrapper that is not there")
 
 
+def test_hybrid():
+    """Every size, PE count and limit is drawn."""
+    sys.path.insert(0, os.path.join(SOURCE, "tests", "report"))
+    from page import check as check_page
+    for wrong in (["--out"], ["--nothing"], ["more"]):
+        check(run(QUOIT, "figures", "hybrid", *wrong).returncode == 2, f"{wrong}")
+    with tempfile.TemporaryDirectory() as folder:
+        result = run(QUOIT, "figures", "hybrid", "--quick", "--out", folder)
+        check(os.path.getsize(os.path.join(folder, "hybrid.json")) > 0, f"{result}")
+        with open(os.path.join(folder, "hybrid.json")) as file:
+            plots = {item["title"]: item for section in json.load(file)["sections"] for item in section["items"]
+                     if item["kind"] == "lines"}
+        for kind in ("heap", "global"):
+            plot = next(plot for title, plot in plots.items() if f"{kind} buffers, cached" in title)
+            for line in plot["series"] + plot["limits"]:
+                check([x for x, _ in line["points"]] == [1 << i for i in range(23)], f"{kind}, {line['name']}: not every size")
+            check(len(plot["series"]) >= 2, "a way is missing")
+        meetings = [plot for title, plot in plots.items() if title.split()[0] in ("Barrier", "broadcast", "collect", "reduce")]
+        check(len(meetings) == 4 and all([x for x, _ in line["points"]] == [2, 4, 8, 16]
+                                         for plot in meetings for line in plot["series"] + plot["limits"]), "PEs")
+        if "matplotlib is missing" not in result.stderr:
+            check(result.returncode == 0, f"{result}")
+            check_page(os.path.join(folder, "hybrid.html"))
+
+
 globals()[f"test_{PART}"]()

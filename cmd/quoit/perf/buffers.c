@@ -17,12 +17,24 @@ const char *perf_buffers_name(enum perf_buffers buffers)
     return buffers_names[buffers];
 }
 
-bool perf_buffers_make(struct perf *perf)
+static size_t row_bytes(const struct perf *perf, const struct perf_row *row)
 {
-    size_t bytes = perf->options.cold_bytes / 4096 * 4096;
-    for (int i = 0; i < perf->options.size_count; i++)
-        if (perf->options.sizes[i] > bytes)
-            bytes = (perf->options.sizes[i] + 4095) / 4096 * 4096;
+    if (row->is_cold)
+        return perf->options.cold_bytes;
+    if (row->test->who != PERF_ALL)
+        return row->bytes;
+    /* Collectives have a block for each PE, and may have a stride of two; those that need too much are left out. */
+    size_t bytes = 2 * (size_t)perf->npes * row->bytes;
+    return bytes < perf->options.cold_bytes ? bytes : perf->options.cold_bytes;
+}
+
+bool perf_buffers_make(struct perf *perf, const struct perf_row *rows, int row_count)
+{
+    size_t bytes = 4096;
+    for (int i = 0; i < row_count; i++)
+        if (row_bytes(perf, &rows[i]) > bytes)
+            bytes = row_bytes(perf, &rows[i]);
+    bytes = (bytes + 4095) / 4096 * 4096;
     perf->pool_bytes[PERF_HEAP] = perf->pool_bytes[PERF_PRIVATE] = bytes;
     perf->pool_bytes[PERF_GLOBAL] = bytes < PERF_GLOBAL_BYTES ? bytes : PERF_GLOBAL_BYTES;
     perf->from[PERF_GLOBAL] = global_from;
@@ -61,7 +73,6 @@ bool perf_row_fits(const struct perf *perf, const struct perf_row *row)
     size_t pool = perf->pool_bytes[row->buffers];
     if (row->is_cold)
         return pool / slot_bytes_of(row) >= 2;
-    /* Collectives have a block for each PE, and may have a stride of two. */
     return row->bytes * (row->test->who == PERF_ALL ? 2 * (size_t)perf->npes : 1) <= pool;
 }
 

@@ -136,7 +136,7 @@ static void drop_what_cannot_be(const struct perf *perf, struct rows *rows)
     rows->count = kept;
 }
 
-static bool prepare(struct perf *perf)
+static bool prepare(struct perf *perf, const struct rows *rows)
 {
     if (perf->npes < 2 || perf->peer >= perf->npes) {
         if (perf->me == 0)
@@ -148,8 +148,8 @@ static bool prepare(struct perf *perf)
     perf->cells = shmem_align(4096, CELLS_BYTES);
     for (int i = 0; i < 2; i++)
         perf->samples[i] = calloc(PERF_SAMPLES_MAX, sizeof(double));
-    if (perf->twin && perf->cells && perf_orders_make(perf) && perf_buffers_make(perf) && perf->samples[0] &&
-        perf->samples[1])
+    if (perf->twin && perf->cells && perf_orders_make(perf) && perf_buffers_make(perf, rows->rows, rows->count) &&
+        perf->samples[0] && perf->samples[1])
         return true;
     fprintf(stderr,
             "quoit perf: PE %d: no memory for the buffers; fewer or smaller --sizes, less --cold-bytes, or a larger "
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     perf.me = shmem_my_pe();
     perf.npes = shmem_n_pes();
     perf.peer = perf.options.peer;
-    if (!prepare(&perf))
+    if (!prepare(&perf, &rows))
         shmem_global_exit(2);
     drop_what_cannot_be(&perf, &rows);
     if (!run(&perf, &rows))

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#define BATCH_NS      50000.0  /* of a batch of PE 0 alone, about: reading the clock is a thousandth of it */
-#define TOGETHER_NS   200000.0 /* of a batch of several PEs: their start is not quite the same */
+#define BATCH_NS      50000.0   /* of a batch of PE 0 alone, about: reading the clock is a thousandth of it */
+#define TOGETHER_NS   200000.0  /* of a batch of several PEs: their start is not quite the same */
+#define CROWDED_NS    1000000.0 /* the same with more PEs than processors: the answers at its end are in the time */
 #define COUNT_MAX     (1L << 20)
 #define WARM_UP_SHARE 0.15 /* of a row's time */
 #define SAMPLES_MIN   5
@@ -82,7 +83,14 @@ static void answer(struct perf *perf, long value)
     shmem_long_p(&perf->orders->answers[perf->me], value, 0);
 }
 
-/* One batch of all that act, started at once; the time of the slowest. PE 0 alone. */
+/* More PEs than processors: then a PE may hear of the start only after others have ended, and its own time is too
+ * short. */
+static bool is_crowded(const struct perf *perf)
+{
+    return perf->npes > perf_processor_count();
+}
+
+/* One batch of all that act, started at once; the time of the slowest, or until the last has ended. PE 0 alone. */
 static double lead_batch(struct perf *perf, struct perf_row *row, long what, long count)
 {
     struct perf_orders *orders = perf->orders;
@@ -98,6 +106,7 @@ static double lead_batch(struct perf *perf, struct perf_row *row, long what, lon
     for (int pe = 1; pe < perf->npes; pe++)
         if (acts(perf, row, pe))
             shmem_long_wait_until(&orders->answers[pe], SHMEM_CMP_GE, 2 * perf->order_number + 1);
+    double start = perf_now_ns(); /* others may have ended before this PE runs on */
     for (int pe = 1; pe < perf->npes; pe++)
         if (acts(perf, row, pe))
             shmem_long_p(&orders->go, perf->order_number, pe);
@@ -109,7 +118,7 @@ static double lead_batch(struct perf *perf, struct perf_row *row, long what, lon
         if (orders->times[pe] > slowest)
             slowest = orders->times[pe];
     }
-    return slowest;
+    return is_crowded(perf) ? perf_now_ns() - start : slowest;
 }
 
 /* Those who have no part in a row leave the processors to the others; the peer answers as its library wants. */
@@ -178,7 +187,7 @@ static double counted_batch(struct perf *perf, struct perf_row *row, long what, 
 /* As many calls as fill a batch; also warms up. One slow batch may be chance, two in a row are not. */
 static long calibrate(struct perf *perf, struct perf_row *row, long what)
 {
-    double enough = row->test->who == PERF_ONE ? BATCH_NS : TOGETHER_NS;
+    double enough = row->test->who == PERF_ONE ? BATCH_NS : is_crowded(perf) ? CROWDED_NS : TOGETHER_NS;
     for (long count = 1;; count *= 2)
         if (count >= COUNT_MAX ||
             (counted_batch(perf, row, what, count) >= enough && counted_batch(perf, row, what, count) >= enough))

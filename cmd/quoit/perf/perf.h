@@ -165,7 +165,8 @@ double perf_meeting_ns(const struct perf *perf);
 int perf_processor_count(void);
 
 /* buffers.c: what is in them, byte for byte. */
-bool perf_buffers_make(struct perf *perf);
+/* As large as these rows need. */
+bool perf_buffers_make(struct perf *perf, const struct perf_row *rows, int row_count);
 void perf_buffers_free(struct perf *perf);
 bool perf_row_fits(const struct perf *perf, const struct perf_row *row);
 void perf_row_layout(const struct perf *perf, struct perf_row *row);
