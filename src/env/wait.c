@@ -4,26 +4,28 @@
 
 #include <sched.h>
 
-/* A core for each thread: a wake across cores costs 36 us, so wait about as long, but look every 2 us whether somebody
- * else needs this core after all. */
-#define SPIN_COUNT_ALONE  80
-#define YIELD_COUNT_ALONE 20
+/* A core for each thread: look every 2 us whether somebody else needs this core after all. */
+#define SPIN_COUNT_ALONE 80
 /* The other PE needs this core: a cache line's journey and no more. */
-#define SPIN_COUNT_SHARED  4
-#define YIELD_COUNT_SHARED 50
-/* A yield that lasts longer gave the core to a stranger that computes; every further one might cost as much. A sleeper
- * that is woken goes before such a stranger, so for the next waits sleep at once. */
-#define YIELD_LONG_NS    200000u
-#define HASTY_WAIT_COUNT 100
+#define SPIN_COUNT_SHARED 4
+/* A sleep costs the sleeper 10 us and whoever wakes him 10 us more, after which several of them may sit on one core for
+ * milliseconds. So only waits that are long beside that are slept through. */
+#define AWAKE_NS 200000u
+/* A yield that lasts longer gave the core to somebody who computes, and every further one might cost as much. A sleeper
+ * that is woken goes before such a stranger, so the next waits sleep at once: one of them at first, twice as many each
+ * time that the next yield is long again. */
+#define YIELD_LONG_NS  500000u
+#define HASTY_WAIT_MAX 128
 
-/* Of this thread: how many waits are still to be hasty. */
-static _Thread_local uint32_t hasty_count;
+#define YIELDS_A_SETTLE 256u
+
+/* Of this thread: how many yields there were; how many waits are still to be hasty, and how many it was at the last long yield. */
+static _Thread_local uint32_t yield_count, hasty_count, hasty_run;
 
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
 {
-    if (thread_count <= core_count)
-        return (struct quoit_wait_policy){SPIN_COUNT_ALONE, YIELD_COUNT_ALONE};
-    return (struct quoit_wait_policy){SPIN_COUNT_SHARED, YIELD_COUNT_SHARED};
+    return (struct quoit_wait_policy){.spin_count = thread_count <= core_count ? SPIN_COUNT_ALONE : SPIN_COUNT_SHARED,
+                                      .awake_ns = AWAKE_NS};
 }
 
 uint32_t quoit_wait_core_count(void)
@@ -39,10 +41,25 @@ void quoit_wait_yield(void)
     sched_yield();
 }
 
+/* Yields, and returns what time it is then. */
+static uint64_t yield_from(uint64_t now_ns)
+{
+    sched_yield();
+    uint64_t after_ns = quoit_clock_now_ns();
+    if (after_ns - now_ns > YIELD_LONG_NS) {
+        hasty_run = hasty_run == 0 ? 1 : hasty_run < HASTY_WAIT_MAX ? 2 * hasty_run : HASTY_WAIT_MAX;
+        hasty_count = hasty_run;
+    } else {
+        hasty_run /= 2;
+    }
+    return after_ns;
+}
+
 /* Looks for a while without sleeping. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {
-    for (uint32_t i = 0;; i++) {
+    uint64_t now_ns = 0, until_ns = 0;
+    for (;;) {
         for (uint32_t j = 0; j <= waiter->policy.spin_count; j++) {
             if (is_done(arg))
                 return true;
@@ -52,12 +69,15 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
             hasty_count--;
             return false;
         }
-        if (i > waiter->policy.yield_count)
+        if (now_ns == 0) {
+            now_ns = quoit_clock_now_ns();
+            until_ns = now_ns + waiter->policy.awake_ns;
+        }
+        if (now_ns >= until_ns)
             return false;
-        uint64_t before_ns = quoit_clock_now_ns();
-        sched_yield();
-        if (quoit_clock_now_ns() - before_ns > YIELD_LONG_NS)
-            hasty_count = HASTY_WAIT_COUNT;
+        now_ns = yield_from(now_ns);
+        if (++yield_count % YIELDS_A_SETTLE == 0 && waiter->settle)
+            waiter->settle(waiter->arm_arg);
     }
 }
 

@@ -16,7 +16,7 @@
 
 struct quoit_wait_policy {
     uint32_t spin_count;
-    uint32_t yield_count;
+    uint32_t awake_ns;
 };
 
 /* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
@@ -30,6 +30,8 @@ struct quoit_waiter {
     /* Called after the sleeper is announced and before the last look; NULL if nothing needs it. A host on a ring clears
      * its doorbell bits here, so that the next ring wakes. */
     void (*arm)(void *arm_arg);
+    /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
+    void (*settle)(void *arm_arg);
     void *arm_arg;
     uint64_t sleep_count; /* written by the waiter: how often it slept */
 };

@@ -2,6 +2,7 @@
 #include "fabric/fabric.h"
 #include "base/assert.h"
 #include "fabric/channel.h"
+#include "fabric/settle.h"
 
 #include <stdlib.h>
 
@@ -92,6 +93,11 @@ static void arm(void *arg)
             quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
 }
 
+static void settle(void *arg)
+{
+    quoit_fabric_settle(arg);
+}
+
 enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, struct quoit_fabric **fabric_out)
 {
     struct quoit_fabric *fabric = calloc(1, sizeof *fabric);
@@ -107,7 +113,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->waiter = (struct quoit_waiter){
-        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .arm_arg = fabric};
+        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .settle = settle, .arm_arg = fabric};
     quoit_context_init(&fabric->default_context, 0);
 
     enum quoit_status status = QUOIT_NO_MEMORY;
