@@ -16,6 +16,7 @@ struct broadcast {
     const char *source; /* the root's, on its host; else NULL */
     bool is_root;       /* this member */
     bool has_own_copy;  /* this member's dest is written */
+    uint32_t lender_pe; /* whose memory the members of the host read */
     struct quoit_spread spread;
 };
 
@@ -96,6 +97,19 @@ static void relay(struct quoit_team_state *team, const struct broadcast *broadca
     }
 }
 
+/* Only the member whose memory the group reads waits for the others: the root, on other hosts the leader. */
+static void say_read(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    uint64_t value = team->flag_base + team->publish_count;
+    struct quoit_team_flags *own = quoit_team_flags_of(team, team->local);
+    uint32_t lender_pe = broadcast->lender_pe;
+    atomic_store_explicit(&own->read.value, value, memory_order_release); /* pairs with acquire in quoit_team_wait() */
+    if (team->fabric->pe_self == lender_pe)
+        quoit_team_wait_all(team, offsetof(struct quoit_team_flags, read), value);
+    else
+        quoit_park_wake(team->fabric->peers[lender_pe].park);
+}
+
 static void broadcast_large(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
     char *dest = quoit_coll_address(team->fabric, broadcast->offset_dest);
@@ -116,7 +130,7 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
     await_published(team);
     if (broadcast->has_own_copy && dest != from)
         memmove(dest, from, broadcast->bytes);
-    quoit_team_phase(team, NULL, NULL); /* nobody reads the root's source or the leader's dest any more */
+    say_read(team, broadcast);
 }
 
 void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
@@ -136,6 +150,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .bytes = bytes,
         .is_root = root == team->rank,
         .has_own_copy = root != team->rank || has_root_copy,
+        .lender_pe = root_host == team->host ? quoit_team_pe_of(team, root) : own->leader_pe,
         .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
     };
     if (root_host == team->host)

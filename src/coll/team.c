@@ -135,6 +135,14 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
         quoit_fabric_wait(team->fabric, flag_has_come, &wait, team->call);
 }
 
+void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value)
+{
+    for (uint32_t i = 0; i < team->local_count; i++) {
+        const char *flags = (const char *)quoit_team_flags_of(team, i);
+        quoit_team_wait(team, (const struct quoit_flag *)(flags + flag_offset), value);
+    }
+}
+
 void quoit_team_wake(struct quoit_team_state *team)
 {
     const struct quoit_team_host *host = &team->hosts[team->host];

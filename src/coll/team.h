@@ -51,6 +51,7 @@ struct quoit_team_flags {
     struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that tells in this round */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by who works */
+    struct quoit_flag read;          /* writer: the owner. The last large broadcast that it has copied */
 };
 
 /* A piece: flags, slots, then twice gather and table, then inbound for each way and half. All offsets in the piece. */
@@ -130,6 +131,9 @@ static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *flag, uint64_t value);
 /* Wakes the other members of the group after a flag of the leader's was stored. */
 void quoit_team_wake(struct quoit_team_state *team);
+
+/* Waits until the flag at flag_offset of the own flags of each member of the group is at least `value`. */
+void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value);
 
 /* All members of the group arrive; then one runs work(team, arg) (NULL: nothing), the leader when there are several
  * hosts; then all go on. */
