@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define LENT_BYTES 256u
+
 static void pull(const struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t local)
 {
     uint32_t rank = team->hosts[team->host].first_rank + local;
@@ -75,13 +77,14 @@ static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, u
         memcpy(dest + rank * bytes, quoit_team_area(team, rank) + gather + team->rank * bytes, bytes);
 }
 
-/* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. */
+/* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. Of
+ * larger blocks the lines of the copy, just written, cost more than that wait. */
 void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                          const char *call)
 {
     if (bytes == 0)
         return;
-    if (team->host_count == 1 && bytes <= team->space.gather_bytes / team->shape.size) {
+    if (team->host_count == 1 && bytes <= LENT_BYTES && bytes <= team->space.gather_bytes / team->shape.size) {
         alltoall_lent(team, offset_dest, offset_source, bytes, call);
         return;
     }
