@@ -11,7 +11,8 @@ _Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each
 
 #define WORLD_BYTES (256u << 10)
 #define PIECE_BYTES (48u << 10)
-_Static_assert(WORLD_BYTES + (QUOIT_TEAM_PIECES - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
+#define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
+_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
                "all pieces have room");
 
 /* With up to this many hosts an exchange has no more rounds than dissemination, even where its neighbours are far. */
@@ -64,7 +65,7 @@ static void group_members(struct quoit_team_state *team)
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
                                         uint32_t piece, uint32_t epoch)
 {
-    quoit_assert(piece < QUOIT_TEAM_PIECES);
+    quoit_assert(piece < PIECE_COUNT);
     quoit_assert(shape->size > 0);
     struct quoit_team_state *team = calloc(1, sizeof *team);
     if (!team)
@@ -96,8 +97,6 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         team->host_count == fabric->layout.shape.host_count || team->host_count <= EXCHANGE_HOSTS_MAX;
     team->leader_area = fabric->peers[own->leader_pe].area;
     team->flags = (struct quoit_team_flags *)(team->leader_area + team->space.start);
-    if (team->is_leader && epoch > 0)
-        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
     return team;
 
 delete_team:
@@ -110,6 +109,8 @@ void quoit_team_delete(struct quoit_team_state *team)
     if (!team)
         return;
     quoit_fabric_quiet(team->fabric, &team->context); /* requests under way name the context */
+    if (team->is_leader && team->flags) /* all have arrived for the last time: for the next team on the piece */
+        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
     free(team->hosts);
     free(team->starts);
     free(team->partials);
