@@ -218,6 +218,34 @@ void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel tra
     quoit_team_wait(team, &team->flags->stream[travel], team->flag_base + ++team->come_count[travel]);
 }
 
+struct stream_wait {
+    const struct quoit_team_state *team;
+    const bool *may_come;
+    enum quoit_travel come;
+};
+
+static bool any_has_come(void *arg)
+{
+    struct stream_wait *wait = arg;
+    const struct quoit_team_state *team = wait->team;
+    for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
+        struct flag_wait next = {&team->flags->stream[travel], team->flag_base + team->come_count[travel] + 1};
+        wait->come = travel;
+        if (wait->may_come[travel] && flag_has_come(&next))
+            return true;
+    }
+    return false;
+}
+
+enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT])
+{
+    struct stream_wait wait = {.team = team, .may_come = may_come};
+    if (!any_has_come(&wait))
+        quoit_fabric_wait(team->fabric, any_has_come, &wait, team->call);
+    team->come_count[wait.come]++;
+    return wait.come;
+}
+
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
 {
     uint32_t round_count = quoit_schedule_exchange_rounds(team->host_count);

@@ -153,6 +153,8 @@ void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_mes
 void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_message *message,
                        enum quoit_travel travel);
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
+/* Waits for the next message of any of the ways that may come, takes it and returns its way. */
+enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT]);
 /* Block j, at area offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
 /* Blocks of `bytes` (<= gather_bytes) of all leaders get to team->partials, that of host j at j * bytes. In slices of
