@@ -95,9 +95,8 @@ static void pass_on(struct quoit_team_state *team, const struct broadcast *broad
                     struct half *half, enum quoit_travel travel)
 {
     size_t at = half->part.start + half->done_bytes, left = half->part.count - half->done_bytes;
-    struct quoit_team_message message = {.offset = broadcast->offset_dest + at,
-                                         .source = from + at,
-                                         .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
+    struct quoit_team_message message = {
+        .offset = broadcast->offset_dest + at, .source = from + at, .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
     if (half->circulation.sends)
         quoit_team_stream(team, &message, travel);
     half->done_bytes += message.bytes;
@@ -114,7 +113,8 @@ static void relay(struct quoit_team_state *team, const struct broadcast *broadca
             .circulation = quoit_schedule_circulate(team->host_count, team->host, broadcast->root_host, travel)};
     for (enum quoit_travel travel = QUOIT_NEXT;; travel = 1 - travel) {
         const bool is_open[QUOIT_TRAVEL_COUNT] = {halves[QUOIT_NEXT].done_bytes < halves[QUOIT_NEXT].part.count,
-                                                  halves[QUOIT_PREVIOUS].done_bytes < halves[QUOIT_PREVIOUS].part.count};
+                                                  halves[QUOIT_PREVIOUS].done_bytes <
+                                                      halves[QUOIT_PREVIOUS].part.count};
         if (!is_open[QUOIT_NEXT] && !is_open[QUOIT_PREVIOUS])
             return;
         if (broadcast->spread.does_receive)

@@ -2,7 +2,8 @@
 /* Reductions and scans. Small reduction: one member of each host combines the sources of its group, in order of rank;
  * the leaders exchange what they have, and each combines it in order of host. Large on one host: each member combines a
  * part of all sources and writes it into all dests. Large on several: into the leader's dest; the leaders' dests are
- * combined around the ring in chunks, both ways at once; members copy from their leader. What is computed once is copied to all, so all have the same bits. */
+ * combined around the ring in chunks, both ways at once; members copy from their leader. What is computed once is
+ * copied to all, so all have the same bits. */
 #include "base/assert.h"
 #include "coll/team.h"
 

@@ -196,9 +196,12 @@ static void test_parts_cover_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours_are_mutual),        cmocka_unit_test(test_exchange_reaches_all),
-        cmocka_unit_test(test_reduction_combines_each_once), cmocka_unit_test(test_spread_reaches_each_once),
-        cmocka_unit_test(test_dissemination_is_a_barrier),   cmocka_unit_test(test_parts_cover_all),
+        cmocka_unit_test(test_neighbours_are_mutual),
+        cmocka_unit_test(test_exchange_reaches_all),
+        cmocka_unit_test(test_reduction_combines_each_once),
+        cmocka_unit_test(test_spread_reaches_each_once),
+        cmocka_unit_test(test_dissemination_is_a_barrier),
+        cmocka_unit_test(test_parts_cover_all),
         cmocka_unit_test(test_circulation_reaches_all_each_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,8 +19,11 @@
 
 #define YIELDS_A_SETTLE 256u
 
-/* Of this thread: how many yields there were; how many waits are still to be hasty, and how many it was at the last long yield. */
-static _Thread_local uint32_t yield_count, hasty_count, hasty_run;
+static _Thread_local struct {
+    uint32_t yield_count;
+    uint32_t hasty_count; /* waits that are still to be hasty */
+    uint32_t hasty_run;   /* how many they were at the last long yield */
+} own;
 
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
 {
@@ -47,10 +50,10 @@ static uint64_t yield_from(uint64_t now_ns)
     sched_yield();
     uint64_t after_ns = quoit_clock_now_ns();
     if (after_ns - now_ns > YIELD_LONG_NS) {
-        hasty_run = hasty_run == 0 ? 1 : hasty_run < HASTY_WAIT_MAX ? 2 * hasty_run : HASTY_WAIT_MAX;
-        hasty_count = hasty_run;
+        own.hasty_run = own.hasty_run == 0 ? 1 : own.hasty_run < HASTY_WAIT_MAX ? 2 * own.hasty_run : HASTY_WAIT_MAX;
+        own.hasty_count = own.hasty_run;
     } else {
-        hasty_run /= 2;
+        own.hasty_run /= 2;
     }
     return after_ns;
 }
@@ -67,8 +70,8 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
             if (is_done(arg))
                 return true;
         }
-        if (hasty_count > 0) {
-            hasty_count--;
+        if (own.hasty_count > 0) {
+            own.hasty_count--;
             return false;
         }
         if (now_ns == 0) {
@@ -78,7 +81,7 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         if (now_ns >= until_ns)
             return false;
         now_ns = yield_from(now_ns);
-        if (++yield_count % YIELDS_A_SETTLE == 0 && waiter->settle)
+        if (++own.yield_count % YIELDS_A_SETTLE == 0 && waiter->settle)
             waiter->settle(waiter->arm_arg);
     }
 }
@@ -101,9 +104,13 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
             waiter->arm(waiter->arm_arg);
         if (is_done(arg)) {
             quoit_park_cancel(waiter->park);
+            if (waiter->disarm)
+                waiter->disarm(waiter->arm_arg);
             return true;
         }
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
+        if (waiter->disarm)
+            waiter->disarm(waiter->arm_arg);
     }
 }

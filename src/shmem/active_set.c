@@ -134,8 +134,8 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
         size_t steps = quoit_check_bytes(nelems, set->shape.size, set->call) - 1;
         size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
         size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
-        blocks.offset_dest = quoit_check_symmetric(dest, quoit_check_bytes(dest_count, element_bytes, set->call),
-                                                   "dest", set->call);
+        blocks.offset_dest =
+            quoit_check_symmetric(dest, quoit_check_bytes(dest_count, element_bytes, set->call), "dest", set->call);
         blocks.offset_source = quoit_check_symmetric(source, quoit_check_bytes(source_count, element_bytes, set->call),
                                                      "source", set->call);
     }
@@ -168,7 +168,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
                int PE_size, long *pSync))                                                                              \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_broadcast" #BITS);                                                                      \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast" #BITS);                   \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast" #BITS);             \
         broadcast(&set, dest, source, nelems, BYTES, PE_root);                                                         \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -176,7 +176,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_collect" #BITS);                                                                        \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_collect" #BITS);                     \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_collect" #BITS);               \
         collect(&set, dest, source, nelems, BYTES, false);                                                             \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -184,7 +184,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_fcollect" #BITS);                                                                       \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect" #BITS);                    \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect" #BITS);              \
         collect(&set, dest, source, nelems, BYTES, true);                                                              \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -192,7 +192,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_alltoall" #BITS);                                                                       \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall" #BITS);                    \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall" #BITS);              \
         alltoalls(&set, dest, source, 1, 1, nelems, BYTES);                                                            \
     }                                                                                                                  \
     QUOIT_API(void, alltoalls##BITS,                                                                                   \
@@ -200,7 +200,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
                int logPE_stride, int PE_size, long *pSync))                                                            \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_alltoalls" #BITS);                                                                      \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls" #BITS);                   \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls" #BITS);             \
         alltoalls(&set, dest, source, dst, sst, nelems, BYTES);                                                        \
     }
 X(32, 4)
@@ -213,7 +213,7 @@ X(64, 8)
         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, T *pWrk, long *pSync))   \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_" #N "_" #OP "_to_all");                                                                \
-        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_" #N "_" #OP "_to_all");             \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_" #N "_" #OP "_to_all");       \
         (void)pWrk;                                                                                                    \
         reduce(&set, dest, source, nreduce, sizeof(T), quoit_##OP##_##N);                                              \
     }
