@@ -5,6 +5,7 @@
 #include "shmem/check.h"
 #include "shmem/combine.h"
 #include "shmem/set.h"
+#include "shmem/span.h"
 
 #define PSYNC_USED 2
 
@@ -72,7 +73,7 @@ QUOIT_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSy
 {
     QUOIT_JOB_ENTER("shmem_barrier");
     struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
-    QUOIT_AUDIT_SPAN(set.call);
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(set.team, set.call);
@@ -83,7 +84,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     QUOIT_JOB_ENTER("shmem_sync");
     struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
-    QUOIT_AUDIT_SPAN(set.call);
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
     quoit_coll_sync(set.team, set.call);
     end(&set);
@@ -93,7 +94,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
 static void broadcast(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
                       int root)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
@@ -107,7 +108,7 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
 static void collect(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     bool is_equal)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     size_t all = is_equal ? quoit_check_bytes(bytes, set->shape.size, set->call) : bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, all, "dest", set->call);
@@ -123,7 +124,7 @@ static void collect(struct quoit_set *set, void *dest, const void *source, size_
 static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                       size_t nelems, size_t element_bytes)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, set->call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
@@ -151,7 +152,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
 static void reduce(struct quoit_set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
                    quoit_combine *combine)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     if (nreduce < 0)
         quoit_wrong(QUOIT_WRONG_COUNT, set->call, "nreduce is %d, but at least 0 is needed", nreduce);
     size_t bytes = (size_t)nreduce * element_bytes;

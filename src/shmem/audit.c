@@ -104,10 +104,9 @@ struct quoit_audit *quoit_audit_enter(const char *call)
     return audit;
 }
 
-void quoit_audit_leave(struct quoit_audit **span)
+void quoit_audit_leave(struct quoit_audit *audit)
 {
-    if (__builtin_expect(*span != NULL, 0))
-        atomic_store(&(*span)->thread_inside, 0);
+    atomic_store(&audit->thread_inside, 0);
 }
 
 /* --- collectives --- */
