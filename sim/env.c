@@ -138,10 +138,13 @@ static void yield(struct looking *looking)
 /* Looks for a while without sleeping. */
 static bool look_awake(struct looking *looking, struct quoit_wait_policy policy)
 {
-    for (uint32_t i = 0;; i++) {
+    uint64_t until_ns = 0;
+    for (;;) {
         if (look(looking, policy.spin_count))
             return true;
-        if (i > policy.yield_count)
+        if (until_ns == 0)
+            until_ns = looking->world->now_ns + policy.awake_ns;
+        if (looking->world->now_ns >= until_ns)
             return false;
         yield(looking);
     }

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "env/clock.h"
 #include "fabric/channel.h"
+#include "fabric/settle.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -96,6 +97,11 @@ static void arm(void *arg)
             quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
 }
 
+static void settle(void *arg)
+{
+    quoit_fabric_settle(arg);
+}
+
 enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, struct quoit_fabric **fabric_out)
 {
     struct quoit_fabric *fabric = calloc(1, sizeof *fabric);
@@ -112,7 +118,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->trace = quoit_memory_trace(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->waiter = (struct quoit_waiter){
-        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .arm_arg = fabric};
+        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .settle = settle, .arm_arg = fabric};
     quoit_context_init(&fabric->default_context, 0);
 
     enum quoit_status status = QUOIT_NO_MEMORY;

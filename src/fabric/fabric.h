@@ -111,6 +111,8 @@ struct quoit_fabric {
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
     struct quoit_channel_end *channels; /* [lane_count]; NULL when there is one host */
     struct quoit_waiter waiter;         /* a copy of it serves each wait */
+    _Atomic uint64_t settle_after_ns;   /* no move to another processor before this */
+    _Atomic uint64_t settle_pause_ns;   /* and for how long after the next */
     struct quoit_context default_context;
     /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];

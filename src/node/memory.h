@@ -151,6 +151,7 @@ struct quoit_pe_shared {
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     struct quoit_crash_record crash;
+    _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
 };
 
 /* Where the time of a put goes, as RING-22 measures it; the protocol SCRATCHPAD counts it. */

@@ -183,14 +183,13 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
     return &quoit_job.audit->shared_self->sets[index];
 }
 
-/* At entry only the count of those that have come to the first sync may differ from rest: all that is behind it in the
- * call waits for this PE. */
+/* At entry only the word in which others have said that they came to the first sync may differ from rest: all that is
+ * behind it in the call waits for this PE. */
 static void check_psync(const struct quoit_audit_set *set, const char *call)
 {
     for (size_t i = 0; i < SHMEM_SYNC_SIZE; i++) {
         int64_t value = __atomic_load_n(&set->psync[i], __ATOMIC_ACQUIRE);
-        bool is_come_count = i == set->come_word && value > 0 && value < (int64_t)set->size;
-        if (value != SHMEM_SYNC_VALUE && !is_come_count)
+        if (value != SHMEM_SYNC_VALUE && i != set->come_word)
             quoit_wrong(QUOIT_WRONG_PSYNC, call,
                         "pSync[%zu] is %" PRId64 ", but all words of pSync are SHMEM_SYNC_VALUE (%ld) before the "
                         "call; set them on all PEs, then shmem_barrier_all",

@@ -91,7 +91,7 @@ struct quoit_audit_set {
     uint32_t size;
     const long *psync;
     uint64_t offset_psync;
-    uint32_t come_word; /* of pSync, in which `sync` counts who has come */
+    uint32_t come_word; /* of pSync, in which `sync` notes who has come */
 };
 
 /* Before the call: pSync is free on all members. `sync` makes all members meet. Then as collectives of teams. */

@@ -2,6 +2,7 @@
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/set.h"
 #include "shmem/span.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -237,6 +238,7 @@ void quoit_job_finish(void)
     quoit_job.data.bytes = 0;
     quoit_job.library_count = 0;
     quoit_handles_end();
+    quoit_sets_end();
     quoit_team_delete(quoit_job.world);
     quoit_heap_delete(quoit_job.allocator);
     quoit_fabric_close(quoit_job.fabric);

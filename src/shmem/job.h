@@ -39,6 +39,7 @@ struct quoit_job {
     struct quoit_boot boot;
     struct quoit_ctx_slot *contexts;     /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;       /* likewise */
+    struct quoit_set_team *sets;         /* see set.h; NULL until the first active set */
     uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
