@@ -458,10 +458,18 @@ QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
     return 0;
 }
 
+/* The specification lets a session on no context pass. */
+static void check_session(shmem_ctx_t ctx, const char *call)
+{
+    quoit_check_running(call);
+    if (ctx != SHMEM_CTX_INVALID)
+        quoit_ctx_of(ctx, call);
+}
+
 QUOIT_API(void, ctx_session_start,
           (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask))
 {
-    quoit_ctx_of(ctx, "shmem_ctx_session_start");
+    check_session(ctx, "shmem_ctx_session_start");
     (void)options; /* hints, of which none makes a difference here */
     (void)config;
     (void)config_mask;
@@ -469,7 +477,7 @@ QUOIT_API(void, ctx_session_start,
 
 QUOIT_API(void, ctx_session_stop, (shmem_ctx_t ctx))
 {
-    quoit_ctx_of(ctx, "shmem_ctx_session_stop");
+    check_session(ctx, "shmem_ctx_session_stop");
 }
 
 void quoit_handles_quiet(void)

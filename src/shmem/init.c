@@ -154,6 +154,17 @@ static void begin(int thread_level, const struct quoit_data_segment *segment, co
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
 }
 
+static void log_start(const struct quoit_data_segment *segment)
+{
+    const struct quoit_layout *layout = &quoit_job.boot.layout;
+    quoit_log(QUOIT_LOG_DEBUG,
+              "pid %d on host %u, with %u PEs on %u hosts, thread level %d, heap at %p up to %llu bytes, variables at "
+              "%p, %llu bytes",
+              (int)getpid(), layout->host, quoit_job.pe_count, layout->shape.host_count, quoit_job.thread_level,
+              (void *)quoit_job.heap.base, (unsigned long long)layout->shape.heap_bytes, segment->base,
+              (unsigned long long)segment->bytes);
+}
+
 void quoit_job_start(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
@@ -179,6 +190,7 @@ void quoit_job_start(int thread_level)
     make_world();
 
     begin(thread_level, &segment, &options);
+    log_start(&segment);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
 }
@@ -258,8 +270,9 @@ int pshmem_init_thread(int requested, int *provided)
 
 void start_pes(int npes)
 {
-    (void)npes; /* kept by the specification for old programs, and ignored */
-    join(SHMEM_THREAD_SINGLE);
+    (void)npes;                               /* kept by the specification for old programs, and ignored */
+    if (quoit_job.state != QUOIT_JOB_RUNNING) /* no shmem_finalize undoes a second one */
+        join(SHMEM_THREAD_SINGLE);
 }
 
 void pshmem_finalize(void)
