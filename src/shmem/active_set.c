@@ -167,10 +167,13 @@ static void broadcast(struct set *set, void *dest, const void *source, size_t ne
         quoit_wrong_pe(set->call, "PE_root", root, set->size, "the active set");
     BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset, true});
     if (set->rank != (uint32_t)root) {
+        tell(set, (uint32_t)root, ARRIVED, QUOIT_AMO_ADD, 1);
         take_word(set, RELEASED, 1);
         end(set);
         return;
     }
+    /* Nobody is in an earlier call any more: programs take two pSyncs by turns, and look at dest before the next. */
+    take_word(set, ARRIVED, set->size - 1);
     for (uint32_t i = 1; i < set->size; i++)
         quoit_fabric_put(quoit_job.fabric, context(), offset, source, bytes, pe_of(set, (set->rank + i) % set->size));
     quoit_fabric_fence(quoit_job.fabric, context());
