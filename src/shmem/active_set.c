@@ -113,7 +113,7 @@ static void sync_for_audit(void *arg)
 }
 
 /* Under --check: pSync is at rest and the PEs agree. */
-static void begin(struct set *set, const struct quoit_audit_argument *arguments)
+static uint64_t begin(struct set *set, const struct quoit_audit_argument *arguments)
 {
     const struct quoit_audit_set about = {.start = set->start,
                                           .stride = set->stride,
@@ -121,7 +121,7 @@ static void begin(struct set *set, const struct quoit_audit_argument *arguments)
                                           .psync = (const long *)set->sync,
                                           .offset_psync = set->offset_sync,
                                           .come_word = BARRIER_ARRIVED};
-    quoit_audit_set_begin(&about, set->call, arguments, sync_for_audit, set);
+    return quoit_audit_set_begin(&about, set->call, arguments, sync_for_audit, set);
 }
 
 static void end(const struct set *set)
@@ -165,7 +165,8 @@ static void broadcast(struct set *set, void *dest, const void *source, size_t ne
     quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->size)
         quoit_wrong_pe(set->call, "PE_root", root, set->size, "the active set");
-    BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset, true});
+    BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
+          {"dest", offset, QUOIT_AUDIT_OFFSET});
     if (set->rank != (uint32_t)root) {
         tell(set, (uint32_t)root, ARRIVED, QUOIT_AMO_ADD, 1);
         take_word(set, RELEASED, 1);
@@ -182,14 +183,29 @@ static void broadcast(struct set *set, void *dest, const void *source, size_t ne
     end(set);
 }
 
+/* dest is as large as the parts of all together, which fcollect has equal. */
+static void begin_collect(struct set *set, const void *dest, const void *source, size_t nelems, size_t bytes,
+                          bool is_equal)
+{
+    const struct quoit_audit_argument arguments[] = {{"nelems", is_equal ? nelems : 0, QUOIT_AUDIT_NUMBER},
+                                                     {"dest", quoit_audit_offset(dest), QUOIT_AUDIT_OFFSET},
+                                                     {"bytes", bytes, QUOIT_AUDIT_OWN},
+                                                     {0}};
+    uint64_t all = begin(set, arguments);
+    quoit_check_symmetric(dest, all, "dest", set->call);
+    quoit_audit_disjoint(dest, all, source, bytes, false, set->call);
+}
+
 /* With different sizes each PE learns from the one before it where its part begins: that offset + 1, so never 0. */
 static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, bool is_equal)
 {
     QUOIT_AUDIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
-    uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
+    uint64_t offset = quoit_check_symmetric(dest, is_equal ? quoit_check_bytes(bytes, set->size, set->call) : bytes,
+                                            "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
-    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", quoit_audit_offset(dest), true});
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        begin_collect(set, dest, source, nelems, bytes, is_equal);
     uint64_t at = is_equal ? set->rank * bytes : 0;
     if (!is_equal && set->rank != 0)
         at = take_word(set, RELEASED, 1) - 1;
@@ -217,8 +233,8 @@ static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t
     uint64_t offset = nelems ? quoit_check_symmetric(dest, dest_block * set->size - dest_gap, "dest", set->call) : 0;
     if (nelems != 0)
         quoit_check_symmetric(source, source_block * set->size - source_gap, "source", set->call);
-    BEGIN(set, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false}, {"sst", (uint64_t)sst, false},
-          {"dest", offset, true});
+    BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER},
+          {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER}, {"dest", offset, QUOIT_AUDIT_OFFSET});
     struct quoit_strided strided = {.offset = offset + set->rank * dest_block,
                                     .remote_stride = dst * (ptrdiff_t)element_bytes,
                                     .private_stride = sst * (ptrdiff_t)element_bytes,
@@ -248,7 +264,8 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
-    BEGIN(set, {"nreduce", (uint64_t)nreduce, false}, {"dest", offset_dest, true}, {"source", offset_source, true});
+    BEGIN(set, {"nreduce", (uint64_t)nreduce, QUOIT_AUDIT_NUMBER}, {"dest", offset_dest, QUOIT_AUDIT_OFFSET},
+          {"source", offset_source, QUOIT_AUDIT_OFFSET});
     if (set->rank != 0) {
         tell(set, 0, ARRIVED, QUOIT_AMO_ADD, 1);
         take_word(set, RELEASED, 1);

@@ -246,8 +246,9 @@ QUOIT_API(int, team_split_strided,
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
     QUOIT_AUDIT_SPAN(call);
-    QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, false}, {"stride", (uint64_t)stride, false},
-                           {"size", (uint64_t)size, false});
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, QUOIT_AUDIT_NUMBER},
+                           {"stride", (uint64_t)stride, QUOIT_AUDIT_NUMBER},
+                           {"size", (uint64_t)size, QUOIT_AUDIT_NUMBER});
     if (!is_valid_split(parent, split))
         return -1;
     int rank = rank_in_part(split, (int)parent->rank);
@@ -276,7 +277,7 @@ QUOIT_API(int, team_split_2d,
     shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
     QUOIT_AUDIT_SPAN(call);
-    QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, false});
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, QUOIT_AUDIT_NUMBER});
     int total = (int)parent->shape.size;
     int width = xrange < total ? xrange : total;
     int x = (int)parent->rank % width, y = (int)parent->rank / width;
@@ -351,8 +352,10 @@ static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
     if (!slot->team || slot->generation != generation)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed%s or never made", (void *)ctx,
                     quoit_audit_place(quoit_job.audit ? slot->ended_from : 0, place));
-    if (__builtin_expect(quoit_job.audit != NULL, 0))
+    if (__builtin_expect(quoit_job.audit != NULL, 0)) {
         check_owner(slot, call);
+        quoit_audit_use(slot, call);
+    }
     return slot;
 }
 
