@@ -90,11 +90,13 @@ static void reorder(struct sim_world *world, struct sim_way *way)
     sim_schedule(world, &state->event, world->now_ns + LATE_NS);
 }
 
-/* The header of a slot is not written. */
+/* The header of a slot is not written, or of a transfer in the scratchpads the number. */
 static void lose_write(struct sim_world *world, struct sim_way *way)
 {
-    if (target_of(way, way->first) == TARGET_HEADER && is_time(world))
-        way->first->bytes = 0;
+    struct sim_packet *packet = way->first;
+    bool is_number = packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset == QUOIT_SCRATCHPAD_COUNT - 1;
+    if ((is_number || target_of(way, packet) == TARGET_HEADER) && is_time(world))
+        packet->bytes = 0;
 }
 
 static uint32_t deliver_twice(struct sim_world *world, const struct quoit_frame *frame)
@@ -107,7 +109,7 @@ const struct sim_canary sim_canaries[] = {
     {"credit", "one credit of one queue is lost", lose_credit, NULL},
     {"duplicate", "one request is executed twice", NULL, deliver_twice},
     {"reorder", "one slot becomes valid before its content arrives", reorder, NULL},
-    {"loss", "one write to a slot vanishes", lose_write, NULL},
+    {"loss", "one write to a slot or scratchpad vanishes", lose_write, NULL},
 };
 const uint32_t sim_canary_count = sizeof sim_canaries / sizeof sim_canaries[0];
 

@@ -106,7 +106,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         set_bits(to, (uint32_t)packet->offset);
         break;
     case SIM_PACKET_SCRATCHPAD:
-        memcpy(&to->scratchpads[packet->offset], packet->data, sizeof(uint32_t));
+        memcpy(&to->scratchpads[packet->offset], packet->data, packet->bytes);
         sim_trace(to->world, "scratchpad", to->index, packet->offset, to->scratchpads[packet->offset]);
         break;
     case SIM_PACKET_DMA_END:

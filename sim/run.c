@@ -92,6 +92,9 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->trace = plan->trace;
     config_out->check_all_every = CHECK_ALL_EVERY;
     config_out->shape.data_bytes = HEAP_PAGE;
+    config_out->shape.protocol = plan->protocol;
+    config_out->shape.barrier = plan->barrier;
+    config_out->shape.payload = plan->payload;
     memcpy(config_out->faults, plan->faults, sizeof config_out->faults);
     config_out->fault_count = plan->fault_count;
     if (plan->workload && plan->workload->measures)
@@ -105,6 +108,8 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     struct sim_world *world = sim_world_new(config);
     memset(result_out, 0, sizeof *result_out);
     result_out->is_ok = sim_world_run(world);
+    if (config->workload->measures && config->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+        sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_has_sung(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);
     result_out->trace_hash = world->trace_hash;

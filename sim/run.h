@@ -24,6 +24,9 @@ struct sim_plan {
     uint32_t fault_count;
     bool has_no_faults; /* none, whatever the seed says */
     const struct sim_canary *canary;
+    uint8_t protocol; /* these three of the shape; 0 is the default there */
+    uint8_t barrier;
+    uint8_t payload;
     struct sim_model model;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
     FILE *trace;

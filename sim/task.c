@@ -67,7 +67,7 @@ static void resume(struct sim_task *task)
         release_core(task->host);
     const struct quoit_lane *lane = task->is_fruitless ? NULL : sim_task_lane(task);
     if (lane)
-        quoit_ring_check_invariants(lane->ring);
+        quoit_lane_check_invariants(lane);
 }
 
 static void fire(struct sim_event *event)

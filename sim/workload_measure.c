@@ -129,3 +129,16 @@ const struct sim_workload sim_workload_turnaround = {
     .measures = true,
     .run = run_turnaround,
 };
+
+void sim_measure_put_steps(struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->config.shape.host_count * world->config.shape.lane_count; i++) {
+        struct sim_host *host = &world->hosts[i / world->config.shape.lane_count];
+        const struct quoit_lane_shared *lane =
+            quoit_memory_lane(&host->layout, host->memory, i % world->config.shape.lane_count);
+        double put_count = (double)atomic_load(&lane->put_count);
+        for (enum quoit_put_step step = 0; step < QUOIT_PUT_STEP_COUNT && put_count > 0; step++)
+            sim_metric_add(world, quoit_put_step_name(step), "us",
+                           (double)atomic_load(&lane->put_ns[step]) / put_count / 1000);
+    }
+}

@@ -11,6 +11,8 @@ struct command {
 };
 
 int command_info(int argc, char **argv);
+int command_perf(int argc, char **argv);
 int command_sim(int argc, char **argv);
+int command_top(int argc, char **argv);
 
 #endif

@@ -7,7 +7,9 @@
 
 static const struct command commands[] = {
     {"info", "version, machine, options, ways between PEs and limits", command_info},
+    {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
+    {"top", "watch a running job: what its links carry, and where its PEs are", command_top},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

@@ -135,6 +135,30 @@ static bool add_fault(struct session *session, const char *text)
     return true;
 }
 
+static bool set_kind(struct session *session, const char *text, const char *first, const char *second, uint8_t *out)
+{
+    *out = strcmp(text, second) == 0;
+    if (*out || strcmp(text, first) == 0)
+        return true;
+    snprintf(session->problem, sizeof session->problem, "%s is neither %s nor %s", text, first, second);
+    return false;
+}
+
+static bool set_protocol(struct session *session, const char *text)
+{
+    return set_kind(session, text, "queue", "scratchpad", &session->plan.protocol);
+}
+
+static bool set_payload(struct session *session, const char *text)
+{
+    return set_kind(session, text, "dma", "copy", &session->plan.payload);
+}
+
+static bool set_barrier(struct session *session, const char *text)
+{
+    return set_kind(session, text, "auto", "papers", &session->plan.barrier);
+}
+
 static bool set_canary(struct session *session, const char *text)
 {
     session->plan.canary = sim_canary_find(text);
@@ -203,6 +227,9 @@ static const struct option options[] = {
     {"--lanes", "N", "lanes of each link: 1, 2, 4 or 8", set_lanes},
     {"--slots", "N", "slots of each queue", set_slots},
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
+    {"--protocol", "NAME", "queue or scratchpad, as oshrun has them", set_protocol},
+    {"--payload", "NAME", "dma or copy: of the protocol scratchpad", set_payload},
+    {"--barrier", "NAME", "auto or papers", set_barrier},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},
@@ -290,6 +317,8 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
     size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
                                  config->workload->name, shape->host_count, shape->pe_count, shape->lane_count,
                                  shape->slot_count, shape->chunk_bytes, config->step_count);
+    if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
+        at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
 }

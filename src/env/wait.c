@@ -79,9 +79,13 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
             waiter->arm(waiter->arm_arg);
         if (is_done(arg)) {
             quoit_park_cancel(waiter->park);
+            if (waiter->disarm)
+                waiter->disarm(waiter->arm_arg);
             return true;
         }
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
+        if (waiter->disarm)
+            waiter->disarm(waiter->arm_arg);
     }
 }

@@ -30,6 +30,7 @@ struct quoit_waiter {
     /* Called after the sleeper is announced and before the last look; NULL if nothing needs it. A host on a ring clears
      * its doorbell bits here, so that the next ring wakes. */
     void (*arm)(void *arm_arg);
+    void (*disarm)(void *arm_arg); /* called after each arm, when it slept or needed not to; NULL if nothing needs it */
     void *arm_arg;
     uint64_t sleep_count; /* written by the waiter: how often it slept */
 };

@@ -11,6 +11,7 @@
  *             incarnation; waits for the neighbour to say the same
  *   CLEAN     nobody writes any more, so slots and credits were zeroed and the windows offered; we told the neighbour;
  *             waits for it to say so too. Then the link is UP
+ *   LOST      the link went down and the job does not survive it: the launcher was told, and ends it
  *
  * A link that goes down again on the way goes back to AWAY. What was told is wiped with it and the opening is bound, so
  * no word of an earlier attempt is ever taken for one of this.
@@ -31,6 +32,7 @@ enum quoit_link_phase {
     QUOIT_LINK_PHASE_AWAY,
     QUOIT_LINK_PHASE_DOWN,
     QUOIT_LINK_PHASE_CLEAN,
+    QUOIT_LINK_PHASE_LOST,
 };
 
 struct quoit_link {

@@ -157,8 +157,10 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
         snprintf(text, 96, "%" PRId64, (int64_t)value);
         return;
     }
-    const struct quoit_region *heap = &quoit_job.heap, *data = &quoit_job.data;
-    const struct quoit_region *region = value >= heap->area_offset ? heap : data;
+    const struct quoit_region *region = value >= quoit_job.heap.area_offset ? &quoit_job.heap : &quoit_job.data;
+    for (uint32_t i = 0; i < quoit_job.library_count; i++)
+        if (value - quoit_job.libraries[i].area_offset < quoit_job.libraries[i].bytes)
+            region = &quoit_job.libraries[i];
     const void *address = (const void *)(region->base + (value - region->area_offset));
     char what[64];
     quoit_audit_describe(address, what, sizeof what);

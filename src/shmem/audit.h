@@ -26,7 +26,7 @@
 
 struct quoit_audit;
 
-/* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segment. */
+/* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segments. */
 void quoit_audit_start(uint64_t load_base);
 /* In shmem_finalize, before anything is taken down: PE 0 lists what PEs did not free, on standard error. Includes a
  * sync of all PEs. */
@@ -56,7 +56,7 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
 static inline uint64_t quoit_audit_offset(const void *address)
 {
     uint64_t offset;
-    return quoit_job_locate(address, 1, &offset) ? offset : 0;
+    return quoit_job_locate_any(address, 1, &offset) ? offset : 0;
 }
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,

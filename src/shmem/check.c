@@ -24,7 +24,7 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
     uint64_t offset = 0;
     if (__builtin_expect(quoit_job.audit != NULL, 0) && bytes != 0)
         quoit_audit_object(address, bytes, argument, call);
-    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
+    if (bytes != 0 && !quoit_job_locate_any(address, bytes, &offset))
         quoit_wrong_address(call, argument, address, bytes);
     return offset;
 }

@@ -2,6 +2,7 @@
 /* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
  * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
 #include "base/assert.h"
+#include "env/map.h"
 #include "shmem/audit.h"
 #include "shmem/check.h"
 
@@ -92,7 +93,10 @@ static bool take_pages(uint64_t from, uint64_t to)
     do
         error = posix_fallocate(boot->memory_fd, (off_t)(heap + from), (off_t)(to - from));
     while (error == EINTR);
-    return error == 0;
+    if (error != 0)
+        return false;
+    quoit_map_huge((void *)quoit_job.heap.base, from, to);
+    return true;
 }
 
 /* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */

@@ -4,6 +4,8 @@
  * else; after each operation every byte of it is compared with what a formula says. SHMEM_SYMMETRIC_SIZE is small. */
 #include "check.h"
 
+#define BYTES_MAX (16 << 20)
+
 static unsigned char *block, *private;
 static size_t bytes;
 static uint64_t sig;
@@ -150,6 +152,10 @@ int main(void)
 {
     check_begin();
     CHECK(shmem_ctx_create(0, &ctx) == 0, "no context");
+    if (shmem_malloc(BYTES_MAX)) { /* the machine's memory is not for this */
+        fprintf(stderr, "whole: set SHMEM_SYMMETRIC_SIZE to less than %d\n", BYTES_MAX);
+        shmem_global_exit(1);
+    }
     bytes = find_largest();
     block = shmem_malloc(bytes);
     private = malloc(bytes);
