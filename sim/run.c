@@ -47,6 +47,7 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
 {
     struct quoit_shape *shape = &config->shape;
     static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
+    static const uint64_t dma_bytes[] = {QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER, 1, 1};
     shape->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
     shape->pe_count = or_else(plan->pe_count, shape->host_count + quoit_prng_choose(prng, 4));
     shape->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
@@ -64,6 +65,8 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
         config->model.core_count = core_count;
     if (plan->fault_count == 0 && !plan->has_no_faults)
         choose_faults(prng, config);
+    uint64_t from_bytes = dma_bytes[quoit_prng_choose(prng, sizeof dma_bytes / sizeof dma_bytes[0])];
+    config->dma_bytes = plan->has_own_dma ? plan->dma_bytes : from_bytes;
     uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)shape->pe_count * SIM_PIECE_BYTES;
     shape->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
@@ -78,6 +81,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     shape->slot_count = or_else(plan->slot_count, 16);
     shape->chunk_bytes = or_else(plan->chunk_bytes, 32768);
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
+    config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
     shape->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }

@@ -2,7 +2,7 @@
 /* run.h - a run from its seed to its verdict; what `quoit sim` and `quoit figures` call.
  *
  * A plan holds what was asked for; what it leaves open is chosen by the seed: hosts, PEs, slots, chunk, lanes, window,
- * workload and faults. So a failing run is replayed by its seed and the same plan.
+ * DMA, workload and faults. So a failing run is replayed by its seed and the same plan.
  */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
@@ -29,6 +29,8 @@ struct sim_plan {
     uint8_t payload;
     struct sim_model model;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
+    uint64_t dma_bytes;  /* as the node's configuration */
+    bool has_own_dma;    /* it was set, so it is not chosen */
     FILE *trace;
 };
 

@@ -41,7 +41,7 @@ static void run_raw(struct sim_pe *pe)
         if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, at, own_buffer(pe), bytes, i) != QUOIT_OK)
             sim_fail(world, "a descriptor was refused");
         while (quoit_port_dma_poll(port, 0, &done, 1) == 0)
-            ;
+            sim_spend(world, world->model.poll_ns);
         sim_metric_add(world, "raw DMA", "MB/s", mb_per_s(bytes, world->now_ns - start_ns));
     }
 }

@@ -122,6 +122,7 @@ static void init_host(struct sim_world *world, uint32_t index)
         .memory = host->memory,
         .policy = quoit_wait_policy_for(thread_count, host->free_core_count),
         .link_timeout_ns = LINK_TIMEOUT_NS,
+        .dma_bytes = world->config.dma_bytes,
     };
     for (uint32_t lane = 0; lane < shape->lane_count; lane++)
         host->services[lane] = (struct sim_service){.host = host, .lane = lane};

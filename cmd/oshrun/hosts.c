@@ -96,6 +96,8 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     }
     host->front = front;
+    for (uint32_t i = 0; i < host->layout.local_count + job->shape.lane_count && job->shape.trace_count; i++)
+        quoit_memory_trace(&host->layout, front, i)->event_count = job->shape.trace_count;
     leave_card(job, host);
     return true;
 }
@@ -188,6 +190,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         .policy = job->policy,
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
         .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+        .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),
         .on_ready = tell_ready,
         .on_cut_off = tell_cut_off,
         .on_ready_arg = &fds[READY],

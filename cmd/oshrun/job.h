@@ -120,6 +120,7 @@ struct job {
     uint32_t through_count; /* ended after shmem_finalize */
     bool is_going;          /* GO was sent */
     uint64_t start_ns;
+    struct trace *trace; /* see trace.h; NULL without --trace */
     uint64_t timeout_at_ns;
     uint64_t nodes_stop_ns; /* nodes were asked to stop: when they are killed; 0 before */
     struct end end;

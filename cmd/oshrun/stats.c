@@ -73,6 +73,19 @@ static void each_direction(const struct job *job, void (*tell)(const struct quoi
     }
 }
 
+/* What was found out at start, or told, of directions that have DMA. */
+static void tell_dma(const struct quoit_direction *direction, FILE *out)
+{
+    char bytes[32], from[32], direct[32];
+    if (direction->dma_bytes != QUOIT_DMA_NEVER)
+        fprintf(out, "  host%u -> host%u: %s by DMA; payload of %s and more, direct puts of %s and more\n",
+                direction->from, direction->to, quoit_survey_format_bytes((double)direction->dma_count, bytes),
+                quoit_survey_format_bytes((double)direction->dma_bytes, from),
+                quoit_survey_format_bytes((double)direction->direct_bytes, direct));
+    else
+        fprintf(out, "  host%u -> host%u: by programmed copy alone\n", direction->from, direction->to);
+}
+
 static void tell_json(const struct quoit_direction *direction, FILE *out)
 {
     bool is_first = direction->link == 0 && direction->side == QUOIT_RIGHT;
@@ -92,9 +105,13 @@ void stats_print(struct job *job)
     fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
             "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
     each_direction(job, tell_row, stderr);
-    print_put_steps(job);
+    bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
+    fprintf(stderr, "oshrun: how payload travelled, as %s\n",
+            is_measured ? "measured at start" : "told by --dma-bytes");
+    each_direction(job, tell_dma, stderr);
     const struct quoit_picture picture = {
         .host_count = job->plan->host_count, .indent = "  ", .describe = describe, .arg = job};
+    print_put_steps(job);
     quoit_picture_print(&picture, stderr);
 }
 

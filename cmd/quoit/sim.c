@@ -107,6 +107,12 @@ static bool set_chunk(struct session *session, const char *text)
            (session->plan.chunk_bytes % 64 == 0 || refuse(session, "a chunk is a multiple of 64 bytes", text));
 }
 
+static bool set_dma_bytes(struct session *session, const char *text)
+{
+    session->plan.has_own_dma = true;
+    return quoit_parse_from_bytes(text, &session->plan.dma_bytes) || refuse(session, "not auto, never or a size", text);
+}
+
 static bool set_steps(struct session *session, const char *text)
 {
     return set_count32(session, text, 1, 1u << 20, &session->plan.step_count);
@@ -230,6 +236,7 @@ static const struct option options[] = {
     {"--protocol", "NAME", "queue or scratchpad, as oshrun has them", set_protocol},
     {"--payload", "NAME", "dma or copy: of the protocol scratchpad", set_payload},
     {"--barrier", "NAME", "auto or papers", set_barrier},
+    {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},

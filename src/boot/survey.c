@@ -12,6 +12,7 @@ static uint64_t load(const _Atomic uint64_t *count)
 static void add_count(struct quoit_direction *sum, const struct quoit_link_count *part)
 {
     sum->byte_count += load(&part->byte_count);
+    sum->dma_count += load(&part->dma_count);
     sum->message_count += load(&part->message_count);
     sum->relay_count += load(&part->relay_count);
     sum->doorbell_count += load(&part->doorbell_count);
@@ -40,6 +41,8 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
         .to = neighbour,
         .side = side,
         .is_up = atomic_load_explicit(&header->direct_epoch[side], memory_order_relaxed) != 0,
+        .dma_bytes = load(&header->dma_bytes[side]),
+        .direct_bytes = load(&header->direct_bytes[side]),
         .down_count = atomic_load_explicit(&header->down_count[side], memory_order_relaxed),
     };
     for (uint32_t i = 0; i < layout->shape.lane_count; i++) {
@@ -74,15 +77,17 @@ void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint3
 
 void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out)
 {
-    fprintf(out,
-            "\"link\": %u, \"from\": %u, \"to\": %u, \"up\": %s, \"bytes\": %llu, \"messages\": %llu, "
-            "\"relays\": %llu, \"doorbells\": %llu, \"resends\": %llu, \"downs\": %llu, \"sleeps\": %llu, "
-            "\"asleep_ns\": %llu",
-            direction->link, direction->from, direction->to, direction->is_up ? "true" : "false",
-            (unsigned long long)direction->byte_count, (unsigned long long)direction->message_count,
-            (unsigned long long)direction->relay_count, (unsigned long long)direction->doorbell_count,
-            (unsigned long long)direction->resend_count, (unsigned long long)direction->down_count,
-            (unsigned long long)direction->sleep_count, (unsigned long long)direction->sleep_ns);
+    fprintf(
+        out,
+        "\"link\": %u, \"from\": %u, \"to\": %u, \"up\": %s, \"bytes\": %llu, \"by_dma\": %llu, \"messages\": %llu, "
+        "\"relays\": %llu, \"doorbells\": %llu, \"resends\": %llu, \"downs\": %llu, \"sleeps\": %llu, "
+        "\"asleep_ns\": %llu",
+        direction->link, direction->from, direction->to, direction->is_up ? "true" : "false",
+        (unsigned long long)direction->byte_count, (unsigned long long)direction->dma_count,
+        (unsigned long long)direction->message_count, (unsigned long long)direction->relay_count,
+        (unsigned long long)direction->doorbell_count, (unsigned long long)direction->resend_count,
+        (unsigned long long)direction->down_count, (unsigned long long)direction->sleep_count,
+        (unsigned long long)direction->sleep_ns);
 }
 
 const char *quoit_survey_format_bytes(double bytes, char text[32])

@@ -24,6 +24,9 @@ struct quoit_direction {
     enum quoit_side side;
     bool is_up; /* as `from` sees it */
     uint64_t byte_count;
+    uint64_t dma_count;    /* of them: bytes that went by DMA */
+    uint64_t dma_bytes;    /* payload of so many bytes and more goes by DMA; QUOIT_DMA_NEVER */
+    uint64_t direct_bytes; /* a direct put of so many bytes and more goes through the node, for its DMA */
     uint64_t message_count;
     uint64_t relay_count;
     uint64_t doorbell_count;

@@ -27,6 +27,12 @@ uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe)
     return more_hosts + (pe - in_larger) / few;
 }
 
+static bool trace_is_sound(uint32_t event_count)
+{
+    return event_count == 0 || (event_count >= QUOIT_TRACE_EVENTS_MIN && event_count <= QUOIT_TRACE_EVENTS_MAX &&
+                                (event_count & (event_count - 1)) == 0);
+}
+
 const char *quoit_put_step_name(enum quoit_put_step step)
 {
     static const char *const names[QUOIT_PUT_STEP_COUNT] = {
@@ -45,9 +51,10 @@ static bool shape_is_sound(const struct quoit_shape *shape)
            shape->pe_count >= shape->host_count && quoit_shape_pes_of_host(shape, 0) <= QUOIT_LOCAL_PES_MAX &&
            lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
            shape->slot_count >= QUOIT_RING_SLOTS_MIN && shape->chunk_bytes >= 64 && shape->chunk_bytes % 64 == 0 &&
-           shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && shape->data_bytes % PAGE_BYTES == 0 &&
-           shape->heap_bytes % PAGE_BYTES == 0 && shape->protocol < QUOIT_PROTOCOL_COUNT &&
-           shape->barrier < QUOIT_BARRIER_KIND_COUNT && shape->payload < QUOIT_PAYLOAD_KIND_COUNT;
+           shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && trace_is_sound(shape->trace_count) &&
+           shape->data_bytes % PAGE_BYTES == 0 && shape->heap_bytes % PAGE_BYTES == 0 &&
+           shape->protocol < QUOIT_PROTOCOL_COUNT && shape->barrier < QUOIT_BARRIER_KIND_COUNT &&
+           shape->payload < QUOIT_PAYLOAD_KIND_COUNT;
 }
 
 uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
@@ -108,6 +115,10 @@ enum quoit_status quoit_layout_make(const struct quoit_shape *shape, uint32_t ho
     layout->pes = round_up(sizeof(struct quoit_host_header), PAGE_BYTES);
     layout->lanes = round_up(layout->pes + layout->local_count * sizeof(struct quoit_pe_shared), PAGE_BYTES);
     uint64_t at = round_up(layout->lanes + shape->lane_count * sizeof(struct quoit_lane_shared), PAGE_BYTES);
+    layout->traces = at;
+    if (shape->trace_count)
+        at = round_up(at + (layout->local_count + shape->lane_count) * quoit_trace_ring_bytes(shape->trace_count),
+                      PAGE_BYTES);
     layout->channels = layout->staging = at;
     if (shape->host_count > 1) {
         uint64_t channel_count = (uint64_t)layout->local_count * shape->lane_count;

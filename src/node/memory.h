@@ -7,6 +7,7 @@
  *   header      struct quoit_host_header
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
+ *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
  *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
  *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
@@ -27,6 +28,7 @@
 #include "base/status.h"
 #include "env/park.h"
 #include "ring/ring.h"
+#include "trace/trace.h"
 #include "wire/frame.h"
 
 #define QUOIT_LANES_MAX           8
@@ -46,6 +48,10 @@ enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIE
 /* What carries the payload in the protocol SCRATCHPAD. */
 enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
 
+/* From which size on payload goes by DMA: a number of bytes, or one of these. */
+#define QUOIT_DMA_MEASURED 0 /* each node finds out at start */
+#define QUOIT_DMA_NEVER    UINT64_MAX
+
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {
     uint32_t host_count;
@@ -53,10 +59,11 @@ struct quoit_shape {
     uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
+    uint32_t trace_count; /* events that each ring of trace/trace.h holds; 0: nothing is traced */
     uint8_t protocol;     /* enum quoit_protocol */
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
-    uint8_t unused;
+    uint8_t unused[5];
     uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
@@ -102,6 +109,11 @@ struct quoit_host_header {
     _Atomic uint64_t barrier_arrived_count;        /* writer: the first PE. Barriers of the papers the host came to */
     _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
     uint32_t unused[6];
+    /* Writer: the node, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
+     * more goes through the node, for its DMA. QUOIT_DMA_NEVER */
+    _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
+    uint64_t unused1[4];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
     struct quoit_job_card card;
 };
@@ -109,6 +121,7 @@ struct quoit_host_header {
 /* Bytes and messages that went out of one side of one host. */
 struct quoit_link_count {
     _Atomic uint64_t byte_count;    /* payload that was written through the port */
+    _Atomic uint64_t dma_count;     /* of it: bytes that went by DMA */
     _Atomic uint64_t message_count; /* frames and direct puts */
     _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
     _Atomic uint64_t doorbell_count;
@@ -179,10 +192,8 @@ _Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
 struct quoit_channel {
     _Atomic uint32_t submit_tail; /* writer: the PE. release; pairs with acquire in the node */
     uint32_t unused0[15];
-    _Atomic uint32_t submit_head; /* writer: the node */
-    uint32_t unused1[15];
     _Atomic uint32_t complete_tail; /* writer: the node. release; pairs with acquire in the PE */
-    uint32_t unused2[15];
+    uint32_t unused1[15];
     uint16_t submit[QUOIT_REQUESTS_A_CHANNEL];
     uint16_t complete[QUOIT_REQUESTS_A_CHANNEL];
     struct quoit_request requests[QUOIT_REQUESTS_A_CHANNEL];
@@ -196,6 +207,7 @@ struct quoit_layout {
     uint32_t first_pe;
     uint64_t pes;
     uint64_t lanes;
+    uint64_t traces;
     uint64_t channels;
     uint64_t staging;
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
@@ -219,6 +231,15 @@ static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_lay
                                                           uint32_t lane)
 {
     return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
+}
+/* The ring of events of a local PE, or of lane l under index local_count + l; NULL: nothing is traced. */
+static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t index)
+{
+    if (layout->shape.trace_count == 0)
+        return NULL;
+    return (struct quoit_trace_ring *)((char *)memory + layout->traces +
+                                       index * quoit_trace_ring_bytes(layout->shape.trace_count));
 }
 static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
                                                          uint32_t local, uint32_t lane)

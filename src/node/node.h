@@ -27,7 +27,8 @@ struct quoit_node_config {
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* two links may be dead for so long */
-    void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
+    uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
+    void (*on_ready)(void *arg); /* called once: both neighbours agreed on the shape */
     /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
      * once, with twice the same, when a link goes down that this job does not survive (quoit_shape_survives_loss()).
      * Link l joins host l and the next. The caller ends the job. */

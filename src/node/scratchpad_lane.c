@@ -80,8 +80,10 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
         return refuse(lane, side, frame);
     open->is_open = false;
     struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .cookie = frame->token, .frame = *frame};
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     if (frame->kind != QUOIT_FRAME_ACK)
         quoit_lane_deliver(lane, &verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, frame, side, begin_ns);
     if (open->since_ns) {
         quoit_lane_count_up(&lane->shared->put_count, 1);
         quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - open->since_ns);
@@ -116,7 +118,9 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
         if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
             return 0;
         struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
+        uint64_t begin_ns = quoit_lane_trace_now(lane);
         quoit_lane_deliver(lane, &verdict, payload);
+        quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &bypass->frame, side, begin_ns);
     }
     quoit_scratchpad_empty(lane, side, bypass);
     return 1;

@@ -150,6 +150,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     struct quoit_port *port = lane->ports[side];
     uint32_t words[QUOIT_SCRATCHPAD_COUNT];
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     quoit_scratchpad_pack(&transfer->out.frame, lane->index, transfer->count, words);
     for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
         quoit_port_scratchpad_peer_write(port, i, words[i]);
@@ -157,6 +158,8 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
     end_step(lane, transfer, QUOIT_PUT_DOORBELL);
+    quoit_lane_trace_frame(lane, transfer->out.relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame, side,
+                           begin_ns);
 }
 
 /* The other lanes of the host may sleep for the scratchpads. */

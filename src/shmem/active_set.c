@@ -3,6 +3,7 @@
  * on puts and atomics alone: simple and linear. Of pSync one word counts who arrived and one tells; both are 0 again at
  * return. Barriers have words of their own, so that one may follow another collective on the same pSync at once. */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
 
@@ -140,7 +141,7 @@ QUOIT_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSy
 {
     QUOIT_JOB_ENTER("shmem_barrier");
     struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
-    QUOIT_AUDIT_SPAN(set.call);
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
     quoit_fabric_quiet(quoit_job.fabric, context());
     sync_set(&set);
@@ -151,7 +152,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     QUOIT_JOB_ENTER("shmem_sync");
     struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
-    QUOIT_AUDIT_SPAN(set.call);
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
     sync_set(&set);
     end(&set);
@@ -159,7 +160,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
 
 static void broadcast(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, int root)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
     quoit_check_symmetric(source, bytes, "source", set->call);
@@ -199,7 +200,7 @@ static void begin_collect(struct set *set, const void *dest, const void *source,
 /* With different sizes each PE learns from the one before it where its part begins: that offset + 1, so never 0. */
 static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, bool is_equal)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset = quoit_check_symmetric(dest, is_equal ? quoit_check_bytes(bytes, set->size, set->call) : bytes,
                                             "dest", set->call);
@@ -221,7 +222,7 @@ static void collect(struct set *set, void *dest, const void *source, size_t nele
 static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                       size_t element_bytes)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, set->call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
@@ -257,7 +258,7 @@ static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t
 static void reduce(struct set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
                    quoit_combine *combine)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     _Alignas(16) char sum[PIECE_BYTES], other[PIECE_BYTES];
     if (nreduce < 0)
         quoit_wrong(QUOIT_WRONG_COUNT, set->call, "nreduce is %d, but at least 0 is needed", nreduce);

@@ -111,15 +111,15 @@ struct quoit_audit *quoit_audit_enter(const char *call)
     return audit;
 }
 
-void quoit_audit_leave(struct quoit_audit **span)
+void quoit_audit_leave(struct quoit_audit *audit)
 {
-    if (__builtin_expect(*span == NULL, 1) || --inside.depth != 0)
+    if (--inside.depth != 0)
         return;
     if (inside.ctx)
         atomic_store(&inside.ctx->user, 0);
     inside.ctx = NULL;
     if (quoit_job.thread_level == SHMEM_THREAD_SERIALIZED)
-        atomic_store(&(*span)->thread_inside, 0);
+        atomic_store(&audit->thread_inside, 0);
 }
 
 void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call)

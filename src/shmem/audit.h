@@ -39,14 +39,11 @@ void quoit_audit_delete(void);
 
 /* The calling thread may call, at the thread level of the job. */
 void quoit_audit_thread(const char *call);
-/* From here to the end of the function this thread is inside the library. */
+/* This thread is inside the library from here (span.h). NULL: it need not leave. */
 struct quoit_audit *quoit_audit_enter(const char *call);
-void quoit_audit_leave(struct quoit_audit **span);
+void quoit_audit_leave(struct quoit_audit *audit);
 /* Until then nobody else may use a context that threads use by turns. */
 void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call);
-#define QUOIT_AUDIT_SPAN(call)                                                                                         \
-    __attribute__((cleanup(quoit_audit_leave), unused)) struct quoit_audit *audit_span =                               \
-        __builtin_expect(quoit_job.audit != NULL, 0) ? quoit_audit_enter(call) : NULL
 
 /* --- objects --- */
 

@@ -2,6 +2,7 @@
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -162,7 +163,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.pe_count = quoit_job.boot.layout.shape.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
-    quoit_job.fast_pe_count = quoit_job.audit ? 0 : quoit_job.pe_count;
+    quoit_job.fast_pe_count = quoit_job.audit || quoit_job.fabric->trace ? 0 : quoit_job.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
@@ -231,12 +232,14 @@ void quoit_job_finish(void)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     QUOIT_JOB_ENTER("shmem_finalize");
+    struct quoit_span span = quoit_span_begin("shmem_finalize", 0, QUOIT_TRACE_NO_PE);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
     if (quoit_job.audit)
         quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
+    quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;

@@ -24,7 +24,7 @@
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
-    uint32_t fast_pe_count; /* pe_count, but 0 also under --check: nothing may take the fast way then */
+    uint32_t fast_pe_count; /* pe_count, but 0 also under --check and --trace: nothing may take the fast way then */
     uint32_t pe_count;      /* 0 unless RUNNING */
     uint32_t pe;
     struct quoit_region heap; /* bytes: how far it has grown */

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "env/map.h"
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 #include <errno.h>
@@ -179,7 +180,7 @@ static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const 
 
 static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     compare_calls(0, bytes, align, call);
     if (bytes == 0)
@@ -194,7 +195,7 @@ static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const
 
 static void give(void *ptr, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     if (!ptr) {
         compare_calls(0, 0, 0, call);
@@ -208,7 +209,7 @@ static void give(void *ptr, const char *call)
 
 static void *resize(void *ptr, size_t bytes, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     if (!ptr)
         return take_with_barrier(bytes, 1, false, call);

@@ -46,6 +46,18 @@ def test_json_and_model():
     check(all(entry["source"] for entry in model.values()), "a constant has no source")
 
 
+def test_large_puts_fill_the_link():
+    """Each node measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
+    link = 1e6 / 156  # MB/s of link_ps_per_byte
+    figures = json.loads(quoit("sim", "--workload", "bandwidth", "--json").stdout)["figures"]
+    copied = json.loads(quoit("sim", "--workload", "bandwidth", "--dma-bytes", "never", "--json").stdout)["figures"]
+    for name in ("put, 1 hop", "put, 2 hops"):
+        check(figures[name]["mean"] >= 0.95 * link, f"{name}: {figures[name]['mean']} MB/s of {link}")
+        check(copied[name]["mean"] < 0.45 * link, f"{name} by programmed copy: {copied[name]['mean']} MB/s")
+    one_us = figures["put and quiet, 1 hop"]["mean"]
+    check((1 << 20) / one_us >= 0.95 * link, f"a put and its quiet of 1 MiB: {one_us} us")
+
+
 def test_replay():
     failed = quoit("sim", "--seed", "3", "--seeds", "5", "--workload", "mix", "--canary", "credit")
     check(failed.returncode == 1, f"the canary was not found: {failed}")
