@@ -87,7 +87,7 @@ static void arm(void *arg)
     const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
     void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
     if (call) {
-        if (shared->waiting_in[0] == '\0')
+        if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
             atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
