@@ -25,6 +25,8 @@ struct sim_plan {
     bool has_no_faults; /* none, whatever the seed says */
     const struct sim_canary *canary;
     struct sim_model model;
+    bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
+    bool has_direct_puts;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
     FILE *trace;
 };
@@ -32,6 +34,7 @@ struct sim_plan {
 struct sim_result {
     bool is_ok;
     bool has_canary_sung;
+    bool is_cut_off; /* ended by two dead links, as it must */
     char failure[SIM_FAILURE_BYTES];
     uint64_t trace_hash;
     uint64_t event_count;

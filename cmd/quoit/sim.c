@@ -140,6 +140,13 @@ static bool set_canary(struct session *session, const char *text)
     return session->plan.canary || refuse(session, "there is no such canary", text);
 }
 
+static bool set_direct(struct session *session, const char *text)
+{
+    session->plan.has_own_way = true;
+    session->plan.has_direct_puts = strcmp(text, "yes") == 0;
+    return session->plan.has_direct_puts || strcmp(text, "no") == 0 || refuse(session, "--direct is yes or no", text);
+}
+
 static bool set_model(struct session *session, const char *text)
 {
     const char *problem;
@@ -204,6 +211,7 @@ static const struct option options[] = {
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
+    {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},
     {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},
     {"--show-model", NULL, "print the constants with their sources", set_show_model},
     {"--trace-text", "FILE", "write every event of the run as a line", set_trace},
@@ -289,6 +297,8 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
     size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
                                  config->workload->name, shape->host_count, shape->pe_count, shape->lane_count,
                                  shape->slot_count, shape->chunk_bytes, config->step_count);
+    if (config->has_direct_puts && at < bytes)
+        at += (size_t)snprintf(text + at, bytes - at, ", direct puts");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
 }
