@@ -59,20 +59,29 @@ bool sim_model_set(struct sim_model *model, const char *text, const char **probl
     return false;
 }
 
-void sim_model_print(const struct sim_model *model, FILE *out, bool is_json)
+static uint64_t value_of(const struct sim_model *model, const struct constant *constant)
 {
-    if (is_json)
-        fprintf(out, "{");
+    uint64_t value;
+    memcpy(&value, (const char *)model + constant->at, sizeof value);
+    return value;
+}
+
+void sim_model_print(const struct sim_model *model, FILE *out)
+{
+    for (size_t i = 0; i < CONSTANT_COUNT; i++)
+        fprintf(out, "%-20s %10llu  %s\n%34s%s\n", constants[i].name,
+                (unsigned long long)value_of(model, &constants[i]), constants[i].meaning, "", constants[i].source);
+}
+
+void sim_model_write(const struct sim_model *model, struct quoit_json *json, const char *name)
+{
+    quoit_json_open_object(json, name);
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)model + constants[i].at, sizeof value);
-        if (is_json)
-            fprintf(out, "%s\"%s\": {\"value\": %llu, \"meaning\": \"%s\", \"source\": \"%s\"}", i ? ", " : "",
-                    constants[i].name, (unsigned long long)value, constants[i].meaning, constants[i].source);
-        else
-            fprintf(out, "%-20s %10llu  %s\n%34s%s\n", constants[i].name, (unsigned long long)value,
-                    constants[i].meaning, "", constants[i].source);
+        quoit_json_open_object(json, constants[i].name);
+        quoit_json_count(json, "value", value_of(model, &constants[i]));
+        quoit_json_text(json, "meaning", constants[i].meaning);
+        quoit_json_text(json, "source", constants[i].source);
+        quoit_json_close(json);
     }
-    if (is_json)
-        fprintf(out, "}");
+    quoit_json_close(json);
 }

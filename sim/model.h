@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/json.h"
+
 /* X(name, default, what it is, source) */
 #define SIM_MODEL_TABLE(X)                                                                                             \
     X(core_count, 6, "cores of a host; threads beyond them take turns",                                                \
@@ -72,8 +74,9 @@ struct sim_model {
 void sim_model_default(struct sim_model *model);
 /* "name=value". False if there is no such constant or the value is no number in range; *problem_out says what. */
 bool sim_model_set(struct sim_model *model, const char *text, const char **problem_out);
-/* The table with values, meanings and sources, for people or as a JSON object. */
-void sim_model_print(const struct sim_model *model, FILE *out, bool is_json);
+/* The table with values, meanings and sources: for people, and as a JSON object. */
+void sim_model_print(const struct sim_model *model, FILE *out);
+void sim_model_write(const struct sim_model *model, struct quoit_json *json, const char *name);
 
 static inline uint64_t sim_model_time(uint64_t ps_per_byte, uint64_t bytes)
 {

@@ -108,6 +108,11 @@ static void raise_file_limit(struct job *job)
     setrlimit(RLIMIT_NOFILE, &wanted);
 }
 
+static bool is_option(const struct plan *plan, enum quoit_option_id id, const char *text)
+{
+    return strcmp(plan_text(plan, id), text) == 0;
+}
+
 static void make_shape(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -117,6 +122,10 @@ static void make_shape(struct job *job)
         .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
         .slot_count = (uint32_t)plan_number(plan, QUOIT_OPT_SLOTS),
         .chunk_bytes = (uint32_t)plan_number(plan, QUOIT_OPT_CHUNK),
+        .protocol =
+            is_option(plan, QUOIT_OPT_PROTOCOL, "scratchpad") ? QUOIT_PROTOCOL_SCRATCHPAD : QUOIT_PROTOCOL_QUEUE,
+        .barrier = is_option(plan, QUOIT_OPT_BARRIER, "papers") ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO,
+        .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
     };
     job->knobs = (struct quoit_emulated_knobs){
         .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),

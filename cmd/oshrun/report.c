@@ -270,9 +270,22 @@ static void tell_cannot_start(FILE *out, const struct job *job)
         tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
 }
 
+static void tell_lost_link(FILE *out, const struct job *job)
+{
+    uint32_t link = job->dead_links[0];
+    const char *option =
+        job->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? "--protocol scratchpad" : "--barrier papers";
+    tell(out, "Q0218", "link %u-%u went down, which no job with %s outlives", link, (link + 1) % job->plan->host_count,
+         option);
+}
+
 /* Two links down part the ring in two lines of hosts: the shorter one is called the one that cannot be reached. */
 static void tell_cut_off(FILE *out, const struct job *job)
 {
+    if (job->dead_links[0] == job->dead_links[1]) {
+        tell_lost_link(out, job);
+        return;
+    }
     char hosts[LIST_BYTES];
     size_t used = 0;
     uint32_t count = job->plan->host_count, first = job->dead_links[0], second = job->dead_links[1];

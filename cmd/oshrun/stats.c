@@ -176,6 +176,31 @@ static void print_picture(const struct job *job)
     free(picture.lines);
 }
 
+/* Figure 4b of RING-22: how long each step of a put takes, on the average of all that hosts began. */
+static void print_put_steps(const struct job *job)
+{
+    static const char *const names[QUOIT_PUT_STEP_COUNT] = {
+        [QUOIT_PUT_SETUP] = "translation set-up", [QUOIT_PUT_BIT] = "waiting for an interrupt bit",
+        [QUOIT_PUT_PAYLOAD] = "payload",          [QUOIT_PUT_SCRATCHPADS] = "scratchpads",
+        [QUOIT_PUT_DOORBELL] = "doorbell",        [QUOIT_PUT_TURNAROUND] = "until the acknowledgement, in all",
+    };
+    uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        const struct host *host = &job->hosts[i];
+        for (uint32_t lane = 0; lane < job->shape.lane_count; lane++) {
+            const struct quoit_lane_shared *shared = quoit_memory_lane(&host->layout, host->front, lane);
+            put_count += atomic_load(&shared->put_count);
+            for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
+                ns[step] += atomic_load(&shared->put_ns[step]);
+        }
+    }
+    if (put_count == 0)
+        return;
+    fprintf(stderr, "oshrun: time of each step of a put, average of %llu\n", (unsigned long long)put_count);
+    for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
+        fprintf(stderr, "  %-34s %10.3f us\n", names[step], (double)ns[step] / (double)put_count / 1000);
+}
+
 void stats_print(const struct job *job)
 {
     uint32_t host_count = job->plan->host_count;
@@ -191,6 +216,7 @@ void stats_print(const struct job *job)
         print_direction(job, link, link, QUOIT_RIGHT);
         print_direction(job, link, (link + 1) % host_count, QUOIT_LEFT);
     }
+    print_put_steps(job);
     if (host_count <= PICTURE_HOSTS_MAX)
         print_picture(job);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/options.h"
 #include "command.h"
 #include "env/clock.h"
@@ -315,19 +316,38 @@ static void print_replay(FILE *out, uint64_t seed, int argc, char **argv)
     }
 }
 
+static void print_failure_json(const struct sim_config *config, const struct sim_result *result, const char *run,
+                               int argc, char **argv)
+{
+    struct quoit_json json;
+    char *replay;
+    size_t bytes;
+    FILE *text = open_memstream(&replay, &bytes);
+    if (!text)
+        return;
+    print_replay(text, config->seed, argc, argv);
+    fclose(text);
+    quoit_json_start(&json, stdout);
+    quoit_json_open_object(&json, NULL);
+    quoit_json_bool(&json, "ok", false);
+    quoit_json_count(&json, "seed", config->seed);
+    quoit_json_text(&json, "run", run);
+    quoit_json_text(&json, "failure", result->failure);
+    quoit_json_count(&json, "event", result->event_count);
+    quoit_json_count(&json, "virtual_ns", result->virtual_ns);
+    quoit_json_format(&json, "trace", "%016" PRIx64, result->trace_hash);
+    quoit_json_text(&json, "replay", replay);
+    quoit_json_close(&json);
+    free(replay);
+}
+
 static void report_failure(const struct session *session, const struct sim_config *config,
                            const struct sim_result *result, int argc, char **argv)
 {
     char text[300];
     describe(config, text, sizeof text);
     if (session->is_json) {
-        printf("{\"ok\": false, \"seed\": %" PRIu64 ", \"run\": \"%s\", \"failure\": \"", config->seed, text);
-        for (const char *letter = result->failure; *letter; letter++)
-            printf(*letter == '"' || *letter == '\\' ? "\\%c" : "%c", *letter);
-        printf("\", \"event\": %" PRIu64 ", \"virtual_ns\": %" PRIu64 ", \"trace\": \"%016" PRIx64 "\", \"replay\": \"",
-               result->event_count, result->virtual_ns, result->trace_hash);
-        print_replay(stdout, config->seed, argc, argv);
-        printf("\"}\n");
+        print_failure_json(config, result, text, argc, argv);
         return;
     }
     fprintf(stderr,
@@ -358,27 +378,48 @@ static void print_table(const struct tally *tally, double seconds)
 
 static void print_json(const struct session *session, const struct tally *tally, double seconds)
 {
-    const char *comma = "";
-    printf("{\"ok\": true, \"first_seed\": %" PRIu64 ", \"seeds\": %" PRIu64 ", \"seconds\": %.3f, \"workloads\": {",
-           session->seed, tally->seed_count, seconds);
+    struct quoit_json json;
+    quoit_json_start(&json, stdout);
+    quoit_json_open_object(&json, NULL);
+    quoit_json_bool(&json, "ok", true);
+    quoit_json_count(&json, "first_seed", session->seed);
+    quoit_json_count(&json, "seeds", tally->seed_count);
+    quoit_json_number(&json, "seconds", seconds);
+    quoit_json_open_object(&json, "workloads");
     for (uint32_t i = 0; i < sim_workload_count; i++) {
         if (!tally->run_counts[i])
             continue;
-        printf("%s\"%s\": {\"runs\": %" PRIu64 ", \"requests\": %" PRIu64 ", \"events\": %" PRIu64
-               ", \"virtual_ns\": %" PRIu64 "}",
-               comma, sim_workloads[i]->name, tally->run_counts[i], tally->requests[i], tally->events[i],
-               tally->virtual_ns[i]);
-        comma = ", ";
+        quoit_json_open_object(&json, sim_workloads[i]->name);
+        quoit_json_count(&json, "runs", tally->run_counts[i]);
+        quoit_json_count(&json, "requests", tally->requests[i]);
+        quoit_json_count(&json, "events", tally->events[i]);
+        quoit_json_count(&json, "virtual_ns", tally->virtual_ns[i]);
+        quoit_json_close(&json);
     }
-    printf("}, \"figures\": {");
+    quoit_json_close(&json);
+    quoit_json_open_object(&json, "figures");
     for (uint32_t i = 0; i < tally->metric_count; i++) {
         const struct sim_metric *metric = &tally->metrics[i];
-        printf("%s\"%s\": {\"mean\": %.4f, \"least\": %.4f, \"largest\": %.4f, \"unit\": \"%s\"}", i ? ", " : "",
-               metric->name, metric->sum / (double)metric->count, metric->least, metric->largest, metric->unit);
+        quoit_json_open_object(&json, metric->name);
+        quoit_json_number(&json, "mean", metric->sum / (double)metric->count);
+        quoit_json_number(&json, "least", metric->least);
+        quoit_json_number(&json, "largest", metric->largest);
+        quoit_json_text(&json, "unit", metric->unit);
+        quoit_json_close(&json);
     }
-    printf("}, \"model\": ");
-    sim_model_print(&session->plan.model, stdout, true);
-    printf("}\n");
+    quoit_json_close(&json);
+    sim_model_write(&session->plan.model, &json, "model");
+    quoit_json_close(&json);
+}
+
+static void show_model(const struct session *session)
+{
+    struct quoit_json json;
+    quoit_json_start(&json, stdout);
+    if (session->is_json)
+        sim_model_write(&session->plan.model, &json, NULL);
+    else
+        sim_model_print(&session->plan.model, stdout);
 }
 
 static void show_progress(const struct tally *tally, uint64_t seed, uint64_t start_ns, uint64_t *last_ns)
@@ -505,7 +546,7 @@ int command_sim(int argc, char **argv)
     if (session.wants_help)
         print_help();
     else if (session.shows_model)
-        sim_model_print(&session.plan.model, stdout, session.is_json);
+        show_model(&session);
     else
         status = run_seeds(&session, argc, argv);
     if (session.plan.trace)

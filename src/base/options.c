@@ -187,6 +187,12 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
         return (number & (number - 1)) ? "a power of two" : NULL;
     case QUOIT_OPT_BIND_TO:
         return strcmp(text, "core") && strcmp(text, "none") ? "core or none" : NULL;
+    case QUOIT_OPT_PROTOCOL:
+        return strcmp(text, "queue") && strcmp(text, "scratchpad") ? "queue or scratchpad" : NULL;
+    case QUOIT_OPT_PAYLOAD:
+        return strcmp(text, "dma") && strcmp(text, "copy") ? "dma or copy" : NULL;
+    case QUOIT_OPT_BARRIER:
+        return strcmp(text, "auto") && strcmp(text, "papers") ? "auto or papers" : NULL;
     case QUOIT_OPT_DEBUG:
         return strcmp(text, "error") && strcmp(text, "warn") && strcmp(text, "info") && strcmp(text, "debug")
                    ? "error, warn, info or debug"

@@ -67,8 +67,7 @@ enum quoit_option_type {
       "made if it is not there.")                                                                                      \
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, as a table and a picture "  \
-      "of the ring, on "                                                                                               \
-      "standard error.")                                                                                               \
+      "of the ring, on standard error. With --protocol scratchpad also the time of each step of a put.")               \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
       "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
@@ -81,6 +80,20 @@ enum quoit_option_type {
       "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \
     X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING,                     \
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
+    X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING,                         \
+      "how transfers between hosts are carried: by queues of slots, or as the papers do it",                           \
+      "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
+      "store-and-forward through bypass buffers, an acknowledgement around the ring. --lanes is the number of "        \
+      "service "                                                                                                       \
+      "threads, --slots has no meaning, and a link that goes down ends the job.")                                      \
+    X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
+      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy",                        \
+      "Below 1 KiB it is always copied.")                                                                              \
+    X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
+      "how the hosts of a barrier of all PEs meet: in the way that suits the ring, or by the papers' doorbells",       \
+      "papers: a start signal goes once around the ring, and an end signal follows it. A link that goes down ends "    \
+      "the "                                                                                                           \
+      "job.")                                                                                                          \
     X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING,                         \
       "how long a host waits at start for its neighbours", "")                                                         \
     X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING,                                \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/info.h"
+#include "base/json.h"
 #include "coll/coll.h"
 #include "env/wait.h"
 #include "ring/ring.h"
@@ -17,55 +18,23 @@
 struct writer {
     FILE *out;
     bool is_json;
+    struct quoit_json json;
     bool has_section;
-    bool has_row;
 };
-
-/* As a JSON string. */
-static void put_string(FILE *out, const char *text)
-{
-    putc('"', out);
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ') {
-            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*text);
-            continue;
-        }
-        if (*text == '"' || *text == '\\')
-            putc('\\', out);
-        putc(*text, out);
-    }
-    putc('"', out);
-}
 
 static void begin_section(struct writer *writer, const char *name)
 {
-    if (writer->is_json) {
-        fprintf(writer->out, "%s\n  ", writer->has_section ? "," : "{");
-        put_string(writer->out, name);
-        fprintf(writer->out, ": {");
-    } else {
+    if (writer->is_json)
+        quoit_json_open_object(&writer->json, name);
+    else
         fprintf(writer->out, "%s%s\n", writer->has_section ? "\n" : "", name);
-    }
     writer->has_section = true;
-    writer->has_row = false;
 }
 
 static void end_section(struct writer *writer)
 {
     if (writer->is_json)
-        fprintf(writer->out, "\n  }");
-}
-
-static void begin_row(struct writer *writer, const char *name)
-{
-    if (writer->is_json) {
-        fprintf(writer->out, "%s\n    ", writer->has_row ? "," : "");
-        put_string(writer->out, name);
-        fprintf(writer->out, ": ");
-    } else {
-        fprintf(writer->out, "  %-*s ", NAME_COLUMNS, name);
-    }
-    writer->has_row = true;
+        quoit_json_close(&writer->json);
 }
 
 __attribute__((format(printf, 3, 4))) static void put_row(struct writer *writer, const char *name, const char *format,
@@ -76,17 +45,18 @@ __attribute__((format(printf, 3, 4))) static void put_row(struct writer *writer,
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    begin_row(writer, name);
     if (writer->is_json)
-        put_string(writer->out, text);
+        quoit_json_text(&writer->json, name, text);
     else
-        fprintf(writer->out, "%s\n", text);
+        fprintf(writer->out, "  %-*s %s\n", NAME_COLUMNS, name, text);
 }
 
 static void put_number(struct writer *writer, const char *name, uint64_t value)
 {
-    begin_row(writer, name);
-    fprintf(writer->out, "%llu%s", (unsigned long long)value, writer->is_json ? "" : "\n");
+    if (writer->is_json)
+        quoit_json_count(&writer->json, name, value);
+    else
+        put_row(writer, name, "%llu", (unsigned long long)value);
 }
 
 static void put_version(struct writer *writer, const struct quoit_info *info)
@@ -167,14 +137,12 @@ static void put_options(struct writer *writer, const struct quoit_options *optio
                     option->sentence);
             continue;
         }
-        begin_row(writer, name);
-        fprintf(writer->out, "{\"value\": ");
-        put_string(writer->out, value);
-        fprintf(writer->out, ", \"source\": \"%s\", \"default\": ", sources[options->values[id].source]);
-        put_string(writer->out, option->fallback);
-        fprintf(writer->out, ", \"meaning\": ");
-        put_string(writer->out, option->sentence);
-        putc('}', writer->out);
+        quoit_json_open_object(&writer->json, name);
+        quoit_json_text(&writer->json, "value", value);
+        quoit_json_text(&writer->json, "source", sources[options->values[id].source]);
+        quoit_json_text(&writer->json, "default", option->fallback);
+        quoit_json_text(&writer->json, "meaning", option->sentence);
+        quoit_json_close(&writer->json);
     }
     end_section(writer);
 }
@@ -231,11 +199,14 @@ static void put_limits(struct writer *writer)
 void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out)
 {
     struct writer writer = {.out = out, .is_json = is_json};
+    quoit_json_start(&writer.json, out);
+    if (is_json)
+        quoit_json_open_object(&writer.json, NULL);
     put_version(&writer, info);
     put_machine(&writer);
     put_options(&writer, info->options);
     put_ways(&writer, info);
     put_limits(&writer);
     if (is_json)
-        fprintf(out, "\n}\n");
+        quoit_json_close(&writer.json);
 }

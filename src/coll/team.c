@@ -92,6 +92,7 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         if (!team->partials)
             goto delete_team;
     }
+    team->is_papers_barrier = piece == 0 && fabric->layout.shape.barrier == QUOIT_BARRIER_PAPERS;
     team->is_exchange_best =
         team->host_count == fabric->layout.shape.host_count || team->host_count <= EXCHANGE_HOSTS_MAX;
     team->leader_area = fabric->peers[own->leader_pe].area;
@@ -263,6 +264,10 @@ void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
     (void)unused;
     if (team->host_count == 1)
         return;
+    if (team->is_papers_barrier) {
+        quoit_fabric_host_barrier(team->fabric, team->call);
+        return;
+    }
     if (!team->is_exchange_best) {
         disseminate(team);
         return;

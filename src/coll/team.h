@@ -85,7 +85,8 @@ struct quoit_team_state {
     uint32_t local_count; /* size of the own group */
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
-    bool is_exchange_best; /* for a barrier between hosts; else dissemination */
+    bool is_papers_barrier; /* the world, whose hosts meet by the doorbells of the papers */
+    bool is_exchange_best;  /* for a barrier between hosts; else dissemination */
     char *leader_area;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;

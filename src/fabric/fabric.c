@@ -28,7 +28,7 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
     enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, fabric->pe_self + pe);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
-    if (quoit_node_neighbour(layout, side) != peer->host)
+    if (quoit_node_neighbour(layout, side) != peer->host || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
         return;
     struct quoit_port_limits limits;
     quoit_port_limits(fabric->ports[side], &limits);
@@ -88,7 +88,7 @@ static void arm(void *arg)
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        if (fabric->ports[side])
+        if (fabric->ports[side] && fabric->layout.shape.protocol == QUOIT_PROTOCOL_QUEUE)
             quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
 }
 
@@ -163,6 +163,29 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
     while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
     if (waiter.sleep_count)
         __atomic_store_n(&fabric->shared_self->waiting_in[0], '\0', __ATOMIC_RELAXED);
+}
+
+struct barrier_wait {
+    const struct quoit_host_header *header;
+    uint64_t count;
+};
+
+static bool is_released(void *arg)
+{
+    const struct barrier_wait *wait = arg;
+    return atomic_load_explicit(&wait->header->barrier_released_count, memory_order_acquire) >= wait->count;
+}
+
+void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call)
+{
+    struct quoit_host_header *header = (struct quoit_host_header *)fabric->memory;
+    quoit_assert(fabric->local_self == 0);
+    uint64_t count = atomic_load_explicit(&header->barrier_arrived_count, memory_order_relaxed) + 1;
+    struct barrier_wait wait = {.header = header, .count = count};
+    atomic_store_explicit(&header->barrier_arrived_count, count,
+                          memory_order_release); /* pairs with lane 0's acquire */
+    quoit_park_wake(&quoit_memory_lane(&fabric->layout, fabric->memory, 0)->park);
+    quoit_fabric_wait(fabric, is_released, &wait, call);
 }
 
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)

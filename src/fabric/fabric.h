@@ -3,7 +3,8 @@
  *
  * What it is: the layer under the API and the collectives. The way to each PE is chosen at start: LOCAL (mapped memory
  * of the same host: memcpy and processor atomics), DIRECT (a neighbour: puts are copied through the port straight into
- * its area, the rest goes through the node), RELAYED (through the node).
+ * its area, the rest goes through the node), RELAYED (through the node). In the protocol
+ * SCRATCHPAD no other host is DIRECT.
  *
  * Arguments: `offset` is an area offset (the same object on every PE), `pe` a PE of the job; both were checked by the
  * caller. Private buffers may be any memory of the process. Zero bytes are allowed and do nothing.
@@ -175,6 +176,11 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context);
 /* Returns when every operation of the context is complete at its destination. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
+
+/* The papers' barrier between the hosts of the job, by doorbells through the nodes: called by the first PE of each
+ * host, returns when all have called it. Orders and completes nothing by itself. The shape's barrier is PAPERS, and
+ * there are two hosts or more. */
+void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 
 /* From now on objects of the host's PEs may be changed by plain stores, which wake nobody: another thread of the same
  * PE, or a PE that has a pointer from shmem_ptr. Waits then look again every QUOIT_RECHECK_NS. */

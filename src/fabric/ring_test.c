@@ -505,6 +505,62 @@ static void test_faults_eight_hosts(void **state)
     run_faulty(8, 8, 2, 3);
 }
 
+/* The same operations on the papers' protocol, which has another engine in the node. */
+static struct quoit_shape papers(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t chunk_bytes)
+{
+    return (struct quoit_shape){.host_count = host_count,
+                                .pe_count = pe_count,
+                                .lane_count = lane_count,
+                                .slot_count = 2,
+                                .chunk_bytes = chunk_bytes,
+                                .protocol = QUOIT_PROTOCOL_SCRATCHPAD};
+}
+
+static void test_papers_two_hosts(void **state)
+{
+    (void)state;
+    run_world(papers(2, 2, 1, 4096), (struct quoit_emulated_knobs){0});
+}
+
+static void test_papers_five_hosts_two_threads(void **state)
+{
+    (void)state;
+    run_world(papers(5, 5, 2, 4096), (struct quoit_emulated_knobs){0});
+}
+
+static void test_papers_eight_hosts(void **state)
+{
+    (void)state;
+    run_world(papers(8, 8, 1, 1024), (struct quoit_emulated_knobs){0});
+}
+
+static void test_papers_blocks_and_four_threads(void **state)
+{
+    (void)state;
+    run_world(papers(3, 7, 4, 2048), (struct quoit_emulated_knobs){.dma_channel_count = 1});
+}
+
+static void test_papers_eight_threads(void **state)
+{
+    (void)state;
+    run_world(papers(4, 4, 8, 2048), (struct quoit_emulated_knobs){0});
+}
+
+static void test_papers_copied_payload(void **state)
+{
+    (void)state;
+    struct quoit_shape shape = papers(5, 6, 2, 4096);
+    shape.payload = QUOIT_PAYLOAD_COPY;
+    run_world(shape, (struct quoit_emulated_knobs){0});
+}
+
+/* A window that ends in the first area: beyond it payload goes through the bypass buffers. */
+static void test_papers_small_memory_window(void **state)
+{
+    (void)state;
+    run_world(papers(3, 6, 2, 4096), (struct quoit_emulated_knobs){.window_bytes = {0, 8u << 20}});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +574,13 @@ int main(void)
         cmocka_unit_test(test_faults_three_hosts_two_lanes),
         cmocka_unit_test(test_faults_five_hosts),
         cmocka_unit_test(test_faults_eight_hosts),
+        cmocka_unit_test(test_papers_two_hosts),
+        cmocka_unit_test(test_papers_five_hosts_two_threads),
+        cmocka_unit_test(test_papers_eight_hosts),
+        cmocka_unit_test(test_papers_blocks_and_four_threads),
+        cmocka_unit_test(test_papers_eight_threads),
+        cmocka_unit_test(test_papers_copied_payload),
+        cmocka_unit_test(test_papers_small_memory_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

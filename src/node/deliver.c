@@ -58,6 +58,7 @@ void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *ver
         deliver_answer(lane, verdict, payload);
         return;
     }
+    uint64_t value = 0;
     char *area = area_of(lane, frame->dest_pe);
     bool has_landed = (frame->flags & QUOIT_FRAME_LANDED) != 0;
     switch (frame->kind) {
@@ -77,15 +78,14 @@ void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *ver
         quoit_execute_amo(area + frame->offset, frame->op, frame->size, frame->operand, frame->operand2);
         break;
     case QUOIT_FRAME_AMO_FETCH:
-        quoit_ring_reply(
-            lane->ring, frame,
-            quoit_execute_amo(area + frame->offset, frame->op, frame->size, frame->operand, frame->operand2));
+        value = quoit_execute_amo(area + frame->offset, frame->op, frame->size, frame->operand, frame->operand2);
         break;
-    default: /* gets: the ring's check let nothing else through */
+    default: /* gets: the frame's check let nothing else through */
         quoit_assert(frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED);
-        quoit_ring_reply(lane->ring, frame, 0);
+        lane->answer(lane, frame, 0);
         return;
     }
+    lane->answer(lane, frame, value);
     atomic_thread_fence(memory_order_release);
     quoit_park_wake(&quoit_memory_pe(lane->layout, lane->memory, frame->dest_pe)->park);
 }
@@ -124,12 +124,7 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
     frame.source_host = (uint16_t)lane->layout->host;
     frame.source_pe = (uint16_t)local;
     frame.flags &= QUOIT_FRAME_ORDERED;
-    struct quoit_frame_limits limits = {
-        .host_count = lane->layout->shape.host_count,
-        .chunk_bytes = lane->layout->shape.chunk_bytes,
-        .area_bytes = lane->layout->area_stride,
-        .pe_counts = lane->pe_counts,
-    };
+    struct quoit_frame_limits limits = quoit_lane_limits(lane);
     if (quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK || frame.dest_host == lane->layout->host ||
         !data_is_in_bounds(lane, local, index, data_offset, frame.bytes))
         goto refuse;

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "node/scratchpad_lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +15,11 @@
 #define HOLD_AFTER_NS     50000
 #define HOLD_FOR_NS       20000
 
-static bool is_stopping(const struct quoit_lane *lane)
-{
-    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
-    return atomic_load_explicit(&header->is_stopping, memory_order_relaxed) != 0;
-}
-
-/* One writer, so no atomic addition. */
-static void count_up(_Atomic uint64_t *count, uint64_t more)
-{
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
-}
-
-static void fail(struct quoit_lane *lane, enum quoit_status status)
-{
-    if (lane->status == QUOIT_OK)
-        lane->status = status;
-}
-
 /* What a write through a port came to. A frame lost with its link is the ring's to send again. */
 static void note_write(struct quoit_lane *lane, enum quoit_status status)
 {
     if (status != QUOIT_OK && status != QUOIT_LINK_DOWN)
-        fail(lane, status);
+        quoit_lane_fail(lane, status);
 }
 
 static bool is_up(const struct quoit_lane *lane, enum quoit_side side)
@@ -67,21 +50,15 @@ static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
     return true;
 }
 
-static bool carries_payload(const struct quoit_frame *frame)
-{
-    return frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
-           frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_DATA;
-}
-
 /* Writes header and payload, then, alone and last, the sequence that makes the slot valid. */
 static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload, bool is_relay)
 {
     struct quoit_port *port = lane->ports[verdict->side];
-    uint32_t bytes = carries_payload(&verdict->frame) ? verdict->frame.bytes : 0;
+    uint32_t bytes = quoit_frame_payload_bytes(&verdict->frame);
     struct quoit_link_count *count = &lane->shared->out[verdict->side];
-    count_up(&count->byte_count, bytes);
-    count_up(&count->message_count, 1);
-    count_up(&count->relay_count, is_relay);
+    quoit_lane_count_up(&count->byte_count, bytes);
+    quoit_lane_count_up(&count->message_count, 1);
+    quoit_lane_count_up(&count->relay_count, is_relay);
 
     uint32_t in_slot = land(lane, verdict, payload) ? 0 : bytes;
     uint64_t at = quoit_layout_slot(lane->layout, lane->index, verdict->class, verdict->slot_index);
@@ -107,6 +84,12 @@ static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
 /* Payload pointer that is valid for memcpy of zero bytes too. */
 static const char no_payload[1];
 
+static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
+{
+    if (quoit_frame_asks(request->kind)) /* the ring acknowledges the others */
+        quoit_ring_reply(lane->ring, request, value);
+}
+
 static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
 {
     uint32_t done_count = 0;
@@ -124,7 +107,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         if (status != QUOIT_OK) {
             quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from the %s: kind %u",
                       side == QUOIT_LEFT ? "left" : "right", frame.kind);
-            fail(lane, status);
+            quoit_lane_fail(lane, status);
             break;
         }
         if (verdict.kind == QUOIT_VERDICT_HOLD) {
@@ -154,7 +137,7 @@ static uint32_t send_again(struct quoit_lane *lane, uint64_t now_ns)
             break;
         }
         send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, false);
-        count_up(&lane->shared->out[verdict.side].resend_count, 1);
+        quoit_lane_count_up(&lane->shared->out[verdict.side].resend_count, 1);
         done_count++;
     }
     return done_count;
@@ -172,7 +155,7 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
         uint32_t spread;
         enum quoit_status status = quoit_lane_take_request(lane, local, index, &frame, &spread);
         if (status != QUOIT_OK) {
-            fail(lane, status);
+            quoit_lane_fail(lane, status);
             break;
         }
         uint64_t cookie = quoit_lane_cookie(local, index);
@@ -219,7 +202,7 @@ static void take_credits(struct quoit_lane *lane)
             enum quoit_status status =
                 quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
             if (status != QUOIT_OK)
-                fail(lane, status);
+                quoit_lane_fail(lane, status);
         }
     }
 }
@@ -249,7 +232,7 @@ static void ring_doorbells(struct quoit_lane *lane)
         if (!lane->must_ring[side])
             continue;
         quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
-        count_up(&lane->shared->out[side].doorbell_count, 1);
+        quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
         lane->must_ring[side] = false;
     }
 }
@@ -288,7 +271,7 @@ static void follow_links(struct quoit_lane *lane)
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;
-    if (lane->status != QUOIT_OK || is_stopping(lane))
+    if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
         return true;
     uint64_t now_ns = quoit_clock_now_ns();
     uint64_t cookie;
@@ -308,6 +291,7 @@ static bool step(void *arg)
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
+    done_count += quoit_lane_barrier(lane);
     done_count += return_credits(lane, done_count == 0);
     if (lane->has_news)
         tell_news(lane);
@@ -317,10 +301,10 @@ static bool step(void *arg)
 
 void quoit_lane_run(struct quoit_lane *lane)
 {
-    while (lane->status == QUOIT_OK && !is_stopping(lane)) {
-        quoit_wait_until(&lane->waiter, step, lane, 0);
+    while (lane->status == QUOIT_OK && !quoit_lane_is_stopping(lane)) {
+        quoit_wait_until(&lane->waiter, lane->step, lane, 0);
         if (lane->hold_until_ns)
-            quoit_wait_yield(); /* transit rests for HOLD_FOR_NS, which is too short for a sleep */
+            quoit_wait_yield(); /* transit rests, or DMA runs: too short for a sleep */
         atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }
@@ -332,8 +316,34 @@ static void arm(void *arg)
         quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
 }
 
+static enum quoit_status open_ring(struct quoit_lane *lane)
+{
+    const struct quoit_layout *layout = lane->layout;
+    struct quoit_ring_config ring = {
+        .host_self = layout->host,
+        .slot_count = layout->shape.slot_count,
+        .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
+        .pending_reply_max = PENDING_REPLY_MAX,
+        .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
+        .hold_after_ns = HOLD_AFTER_NS,
+        .hold_for_ns = HOLD_FOR_NS,
+        .limits = quoit_lane_limits(lane),
+    };
+    size_t ring_bytes = (quoit_ring_bytes(&ring) + 63) / 64 * 64;
+    void *ring_memory = aligned_alloc(64, ring_bytes);
+    if (!ring_memory)
+        return QUOIT_NO_MEMORY;
+    memset(ring_memory, 0, ring_bytes);
+    lane->ring = quoit_ring_init(ring_memory, &ring);
+    lane->step = step;
+    lane->answer = answer;
+    lane->waiter.arm = arm;
+    return QUOIT_OK;
+}
+
 enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config, uint32_t index,
-                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT])
+                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT],
+                                  struct quoit_scratchpad_node *scratchpad_node)
 {
     const struct quoit_layout *layout = config->layout;
     const struct quoit_shape *shape = &layout->shape;
@@ -341,9 +351,9 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->layout = layout;
     lane->memory = config->memory;
     lane->index = index;
+    lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = shape->host_count};
     lane->shared = quoit_memory_lane(layout, config->memory, index);
-    lane->waiter =
-        (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm = arm, .arm_arg = lane};
+    lane->waiter = (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
     lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);
@@ -362,30 +372,12 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
         lane->ports[side] = ports[side];
         lane->wanted[side] = lane->reached[side] = QUOIT_LANE_UP(0);
     }
-    struct quoit_ring_config ring = {
-        .host_self = layout->host,
-        .slot_count = shape->slot_count,
-        .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
-        .pending_reply_max = PENDING_REPLY_MAX,
-        .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
-        .hold_after_ns = HOLD_AFTER_NS,
-        .hold_for_ns = HOLD_FOR_NS,
-        .limits = {.host_count = shape->host_count,
-                   .chunk_bytes = shape->chunk_bytes,
-                   .area_bytes = layout->area_stride,
-                   .pe_counts = lane->pe_counts},
-    };
-    size_t ring_bytes = (quoit_ring_bytes(&ring) + 63) / 64 * 64;
-    void *ring_memory = aligned_alloc(64, ring_bytes);
-    if (!ring_memory)
-        return QUOIT_NO_MEMORY;
-    memset(ring_memory, 0, ring_bytes);
-    lane->ring = quoit_ring_init(ring_memory, &ring);
-    return QUOIT_OK;
+    return scratchpad_node ? quoit_scratchpad_lane_open(lane, scratchpad_node) : open_ring(lane);
 }
 
 void quoit_lane_close(struct quoit_lane *lane)
 {
+    quoit_scratchpad_lane_close(lane);
     free(lane->ring);
     free(lane->gather);
     free(lane->submit_heads);

@@ -15,6 +15,7 @@
 #include "env/wait.h"
 #include "node/memory.h"
 #include "node/node.h"
+#include "node/papers_barrier.h"
 #include "port/port.h"
 
 #define QUOIT_LANE_DOWN(incarnation) ((uint32_t)(incarnation) << 1)
@@ -26,6 +27,9 @@ struct quoit_issued {
     uint32_t bytes;
 };
 
+struct quoit_scratchpad_lane;
+struct quoit_scratchpad_node;
+
 struct quoit_lane {
     const struct quoit_layout *layout;
     char *memory;
@@ -33,12 +37,17 @@ struct quoit_lane {
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     uint64_t landing_bytes[QUOIT_SIDE_COUNT]; /* how much of the neighbour's areas its window covers */
     struct quoit_lane_shared *shared;
-    struct quoit_ring *ring;
-    uint32_t *pe_counts;         /* PEs of each host, for frame checks */
-    struct quoit_issued *issued; /* [local PE][request] */
-    uint32_t *submit_heads;      /* [local PE] */
-    char *gather;                /* one chunk, for strided gets */
-    uint32_t first_pe_turn;      /* whose channel is looked at first; moves on, so that none starves */
+    bool (*step)(void *lane); /* one look at everything; true when there was something to do */
+    /* A request was executed; value: of an AMO_FETCH the old value. */
+    void (*answer)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
+    struct quoit_ring *ring;                  /* protocol QUEUE, else NULL */
+    struct quoit_scratchpad_lane *scratchpad; /* protocol SCRATCHPAD, else NULL */
+    struct quoit_papers_barrier barrier;      /* of lane 0 */
+    uint32_t *pe_counts;                      /* PEs of each host, for frame checks */
+    struct quoit_issued *issued;              /* [local PE][request] */
+    uint32_t *submit_heads;                   /* [local PE] */
+    char *gather;                             /* one chunk, for strided gets */
+    uint32_t first_pe_turn;                   /* whose channel is looked at first; moves on, so that none starves */
     bool must_ring[QUOIT_SIDE_COUNT];
     /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
     _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
@@ -50,9 +59,11 @@ struct quoit_lane {
     struct quoit_waiter waiter;
 };
 
-/* ports are opened and their windows set. NO_MEMORY. */
+/* ports are opened and their windows set. `scratchpad_node` is what the lanes share in the protocol SCRATCHPAD, else
+ * NULL. NO_MEMORY. */
 QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config,
-                                                 uint32_t index, struct quoit_port *const ports[QUOIT_SIDE_COUNT]);
+                                                 uint32_t index, struct quoit_port *const ports[QUOIT_SIDE_COUNT],
+                                                 struct quoit_scratchpad_node *scratchpad_node);
 void quoit_lane_close(struct quoit_lane *lane);
 /* Serves until the header says stop or something fails; lane->status tells. */
 void quoit_lane_run(struct quoit_lane *lane);
@@ -66,6 +77,32 @@ QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
 
+/* papers_doorbell.c: lane 0 plays the host's part in the papers' barrier, if the job has it. Returns moves made. */
+uint32_t quoit_lane_barrier(struct quoit_lane *lane);
+
+/* What frames and requests are checked against. */
+static inline struct quoit_frame_limits quoit_lane_limits(const struct quoit_lane *lane)
+{
+    return (struct quoit_frame_limits){.host_count = lane->layout->shape.host_count,
+                                       .chunk_bytes = lane->layout->shape.chunk_bytes,
+                                       .area_bytes = lane->layout->area_stride,
+                                       .pe_counts = lane->pe_counts};
+}
+static inline bool quoit_lane_is_stopping(const struct quoit_lane *lane)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    return atomic_load_explicit(&header->is_stopping, memory_order_relaxed) != 0;
+}
+static inline void quoit_lane_fail(struct quoit_lane *lane, enum quoit_status status)
+{
+    if (lane->status == QUOIT_OK)
+        lane->status = status;
+}
+/* One writer, so no atomic addition. */
+static inline void quoit_lane_count_up(_Atomic uint64_t *count, uint64_t more)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
+}
 /* Names a request in the ring: which PE's, which slot of its channel. */
 static inline uint64_t quoit_lane_cookie(uint32_t local, uint32_t index)
 {

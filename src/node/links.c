@@ -48,6 +48,28 @@ static bool lanes_follow(const struct quoit_links *links, enum quoit_side side)
     return true;
 }
 
+static bool has_transfers(const struct quoit_links *links)
+{
+    return links->config->layout->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+}
+
+static void tell_cut_off(struct quoit_links *links, uint32_t first_link, uint32_t second_link)
+{
+    if (!links->is_cut_off_told)
+        links->config->on_cut_off(links->config->on_ready_arg, first_link, second_link);
+    links->is_cut_off_told = true;
+}
+
+/* What was on the way is gone for good. */
+static void lose(struct quoit_links *links, enum quoit_side side)
+{
+    const struct quoit_layout *layout = links->config->layout;
+    uint32_t link = side == QUOIT_RIGHT ? layout->host : quoit_node_neighbour(layout, side);
+    atomic_fetch_add_explicit(&header_of(links)->down_count[side], 1, memory_order_relaxed);
+    links->sides[side].phase = QUOIT_LINK_PHASE_LOST;
+    tell_cut_off(links, link, link);
+}
+
 static void begin_down(struct quoit_links *links, enum quoit_side side)
 {
     struct quoit_link *link = &links->sides[side];
@@ -83,7 +105,8 @@ static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word
     if (status == QUOIT_OK) {
         if (WORD_NUMBER(word) > link->incarnation)
             link->incarnation = WORD_NUMBER(word);
-        zero_slots(links, side);
+        if (!has_transfers(links)) /* which never come twice to a link, and leave fresh memory to the first time */
+            zero_slots(links, side);
         status = quoit_node_offer_windows(links->config->layout, side, link->port);
     }
     if (status == QUOIT_LINK_DOWN)
@@ -107,10 +130,18 @@ static void come_up(struct quoit_links *links, enum quoit_side side)
         quoit_log(QUOIT_LOG_INFO, "the link to the %s is up again", side == QUOIT_LEFT ? "left" : "right");
 }
 
+static void meet(struct quoit_links *links, enum quoit_side side)
+{
+    quoit_port_ring(links->sides[side].port, 1u << QUOIT_DOORBELL_MET);
+    links->sides[side].phase = QUOIT_LINK_PHASE_MET;
+}
+
 static void approach(struct quoit_links *links, enum quoit_side side)
 {
     struct quoit_link *link = &links->sides[side];
     link->epoch = quoit_port_link_epoch(link->port);
+    if (has_transfers(links))
+        quoit_port_doorbell_clear(link->port, 1u << QUOIT_DOORBELL_MET); /* of an earlier attempt */
     if (quoit_port_bind(link->port, link->epoch) != QUOIT_OK)
         return;
     quoit_node_introduce(links->config->layout, link->port);
@@ -131,8 +162,10 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
     uint32_t word;
     switch (link->phase) {
     case QUOIT_LINK_PHASE_UP:
-        if (has_lost(link))
+        if (has_lost(link) && quoit_shape_survives_loss(&links->config->layout->shape))
             begin_down(links, side);
+        else if (has_lost(link))
+            lose(links, side);
         break;
     case QUOIT_LINK_PHASE_STOPPING:
         if (lanes_follow(links, side))
@@ -155,7 +188,15 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
         if (has_lost(link))
             link->phase = QUOIT_LINK_PHASE_AWAY;
         else if (WORD_KIND(word) == WORD_CLEAN && WORD_NUMBER(word) == link->incarnation)
+            has_transfers(links) ? meet(links, side) : come_up(links, side);
+        break;
+    case QUOIT_LINK_PHASE_MET:
+        if (has_lost(link))
+            link->phase = QUOIT_LINK_PHASE_AWAY;
+        else if (quoit_port_doorbell_read(link->port) & 1u << QUOIT_DOORBELL_MET)
             come_up(links, side);
+        break;
+    case QUOIT_LINK_PHASE_LOST:
         break;
     }
     return link->phase != before;
@@ -199,10 +240,8 @@ static void watch_cut_off(struct quoit_links *links, uint64_t now_ns)
     }
     if (links->cut_off_since_ns == 0)
         links->cut_off_since_ns = now_ns;
-    if (links->is_cut_off_told || now_ns - links->cut_off_since_ns < links->config->link_limit_ns)
-        return;
-    links->is_cut_off_told = true;
-    links->config->on_cut_off(links->config->on_ready_arg, (uint32_t)(dead >> 32) - 1, (uint32_t)dead - 1);
+    if (now_ns - links->cut_off_since_ns >= links->config->link_limit_ns)
+        tell_cut_off(links, (uint32_t)(dead >> 32) - 1, (uint32_t)dead - 1);
 }
 
 static uint64_t sleep_ns(const struct quoit_links *links)

@@ -9,6 +9,8 @@
 #define AREA_ALIGN  (2u << 20) /* a huge page: areas can be backed by them */
 #define CREDIT_LINE 64u        /* each credit word has a cache line of its own */
 
+_Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= CREDIT_LINE, "the answers of a lane share a cache line");
+
 static uint64_t round_up(uint64_t value, uint64_t align)
 {
     return (value + align - 1) / align * align;
@@ -32,7 +34,8 @@ static bool shape_is_sound(const struct quoit_shape *shape)
            lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
            shape->slot_count >= QUOIT_RING_SLOTS_MIN && shape->chunk_bytes >= 64 && shape->chunk_bytes % 64 == 0 &&
            shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && shape->data_bytes % PAGE_BYTES == 0 &&
-           shape->heap_bytes % PAGE_BYTES == 0;
+           shape->heap_bytes % PAGE_BYTES == 0 && shape->protocol < QUOIT_PROTOCOL_COUNT &&
+           shape->barrier < QUOIT_BARRIER_KIND_COUNT && shape->payload < QUOIT_PAYLOAD_KIND_COUNT;
 }
 
 uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
@@ -51,9 +54,28 @@ uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enu
     return credits + (queue * layout->shape.slot_count + slot_index) * quoit_slot_bytes(layout->shape.chunk_bytes);
 }
 
+uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word)
+{
+    quoit_assert(lane < layout->shape.lane_count);
+    quoit_assert(word < QUOIT_ANSWER_WORDS);
+    return (uint64_t)lane * CREDIT_LINE + word * sizeof(uint64_t);
+}
+
+uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t buffer)
+{
+    quoit_assert(lane < layout->shape.lane_count);
+    quoit_assert(buffer < QUOIT_BYPASS_COUNT);
+    uint64_t answers = round_up((uint64_t)layout->shape.lane_count * CREDIT_LINE, PAGE_BYTES);
+    return answers + ((uint64_t)lane * QUOIT_BYPASS_COUNT + buffer) * quoit_slot_bytes(layout->shape.chunk_bytes);
+}
+
 static uint64_t slots_bytes(const struct quoit_layout *layout)
 {
     const struct quoit_shape *shape = &layout->shape;
+    if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+        return round_up(quoit_layout_bypass(layout, shape->lane_count - 1, QUOIT_BYPASS_COUNT - 1) +
+                            quoit_slot_bytes(shape->chunk_bytes),
+                        PAGE_BYTES);
     uint64_t last = quoit_layout_slot(layout, shape->lane_count - 1, QUOIT_CLASS_COUNT - 1, shape->slot_count - 1);
     return round_up(last + quoit_slot_bytes(shape->chunk_bytes), PAGE_BYTES);
 }

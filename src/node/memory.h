@@ -8,7 +8,8 @@
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
- *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class
+ *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
+ *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
  *   areas       the symmetric areas of the local PEs (window MEMORY), `area_stride` apart:
  *               [runtime: coll workspace][data: globals and statics of the program][heap]
  *
@@ -34,6 +35,16 @@
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each area, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
 #define QUOIT_CALL_NAME_BYTES     48
+#define QUOIT_BYPASS_COUNT        6 /* bypass buffers of a lane and direction in the protocol SCRATCHPAD */
+#define QUOIT_ANSWER_WORDS        8 /* by which the neighbour answers a lane there */
+
+/* How transfers between hosts are carried: by our queues, or as the papers do it (docs/design/scratchpad-protocol.md).
+ */
+enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_COUNT };
+/* How the world's barrier goes from host to host: as all collectives do, or by the papers' start and end doorbells. */
+enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIER_KIND_COUNT };
+/* What carries the payload in the protocol SCRATCHPAD. */
+enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
 
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {
@@ -42,10 +53,19 @@ struct quoit_shape {
     uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
-    uint32_t unused;
+    uint8_t protocol;     /* enum quoit_protocol */
+    uint8_t barrier;      /* enum quoit_barrier_kind */
+    uint8_t payload;      /* enum quoit_payload_kind */
+    uint8_t unused;
     uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
+
+/* Whether nothing is lost when a link goes down. The papers' protocol and their barrier cannot send again. */
+static inline bool quoit_shape_survives_loss(const struct quoit_shape *shape)
+{
+    return shape->protocol == QUOIT_PROTOCOL_QUEUE && shape->barrier != QUOIT_BARRIER_PAPERS;
+}
 
 /* PEs lie over the hosts in blocks: the first pe_count % host_count hosts have one more. */
 static inline uint32_t quoit_shape_pes_of_host(const struct quoit_shape *shape, uint32_t host)
@@ -66,7 +86,9 @@ struct quoit_host_header {
      * put directly; 0: the link is down. */
     _Atomic uint32_t direct_epoch[QUOIT_SIDE_COUNT];
     _Atomic uint32_t down_count[QUOIT_SIDE_COUNT]; /* writer: the node. How often the link went down */
-    uint32_t unused[10];
+    _Atomic uint64_t barrier_arrived_count;        /* writer: the first PE. Barriers of the papers the host came to */
+    _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
+    uint32_t unused[6];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
 };
 
@@ -101,10 +123,23 @@ struct quoit_pe_shared {
     struct quoit_crash_record crash;
 };
 
+/* Where the time of a put goes, as RING-22 measures it; the protocol SCRATCHPAD counts it. */
+enum quoit_put_step {
+    QUOIT_PUT_SETUP,       /* choosing the place in the window and translating to it */
+    QUOIT_PUT_BIT,         /* waiting for a free interrupt bit and a free bypass buffer */
+    QUOIT_PUT_PAYLOAD,     /* DMA or copy */
+    QUOIT_PUT_SCRATCHPADS, /* waiting for them and writing them */
+    QUOIT_PUT_DOORBELL,
+    QUOIT_PUT_TURNAROUND, /* from the node's first sight of the put to its acknowledgement */
+    QUOIT_PUT_STEP_COUNT
+};
+
 struct quoit_lane_shared {
     struct quoit_park park; /* the service thread of this lane sleeps here */
     struct quoit_link_count out[QUOIT_SIDE_COUNT];
     _Atomic uint64_t sleep_count;
+    _Atomic uint64_t put_count;                    /* puts acknowledged, to which the times belong */
+    _Atomic uint64_t put_ns[QUOIT_PUT_STEP_COUNT]; /* sums */
 };
 
 /* A request of a PE for another host. Written by the PE before its index enters the submission queue; the node checks
@@ -186,6 +221,10 @@ uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, e
 uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
                            uint32_t slot_index);
 
+/* The same in the protocol SCRATCHPAD: a word by which a neighbour answers a lane, and a bypass buffer. */
+uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word);
+uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t buffer);
+
 /* The host at the other end of `side`'s link. */
 static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, enum quoit_side side)
 {
@@ -195,9 +234,12 @@ static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, e
 
 /* Doorbell bits: one a lane, two kept for the barrier of the papers, the rest wake PEs after direct puts. */
 #define QUOIT_DOORBELL_LANE(lane)   (lane)
-#define QUOIT_DOORBELL_BARRIER      8
+#define QUOIT_DOORBELL_BARRIER      8 /* start */
+#define QUOIT_DOORBELL_BARRIER_END  9
 #define QUOIT_DOORBELL_DIRECT       10
+#define QUOIT_DOORBELL_ANSWER       10 /* in the protocol SCRATCHPAD, which has no direct puts: answers to transfers */
 #define QUOIT_DOORBELL_DIRECT_COUNT 6
+#define QUOIT_DOORBELL_MET          11 /* there too: the neighbour needs the words of the start no more, see links.h */
 static inline uint32_t quoit_doorbell_of_pe(uint32_t local)
 {
     return QUOIT_DOORBELL_DIRECT + local % QUOIT_DOORBELL_DIRECT_COUNT;

@@ -2,6 +2,7 @@
 #include "node/node.h"
 #include "base/log.h"
 #include "node/links.h"
+#include "node/scratchpad_lane.h"
 #include "node/start.h"
 
 #include <pthread.h>
@@ -11,6 +12,7 @@ struct quoit_node {
     struct quoit_node_config config;
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     struct quoit_links links;
+    struct quoit_scratchpad_node *scratchpad; /* protocol SCRATCHPAD, else NULL */
     uint32_t lane_count;
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
@@ -31,11 +33,18 @@ enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct
         return QUOIT_NO_MEMORY;
     node->config = *config;
     quoit_park_setup();
-    enum quoit_status status = quoit_node_open_ports(&node->config, node->ports);
+    enum quoit_status status = QUOIT_OK;
+    if (config->layout->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD) {
+        node->scratchpad = calloc(1, sizeof *node->scratchpad);
+        status = node->scratchpad ? QUOIT_OK : QUOIT_NO_MEMORY;
+    }
+    if (status == QUOIT_OK)
+        status = quoit_node_open_ports(&node->config, node->ports);
     if (status == QUOIT_OK)
         status = quoit_links_start(&node->links, &node->config, node->ports);
     while (status == QUOIT_OK && node->lane_count < config->layout->shape.lane_count) {
-        status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports);
+        status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports,
+                                 node->scratchpad);
         node->lane_count++; /* one that was opened in part is closed too */
     }
     node->links.lanes = node->lanes;
@@ -51,7 +60,7 @@ enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index)
 {
     struct quoit_lane *lane = &node->lanes[lane_index];
     quoit_lane_run(lane);
-    if (lane->status != QUOIT_OK) {
+    if (lane->status != QUOIT_OK && lane->status != QUOIT_LINK_DOWN) { /* which the manager tells, who knows the link */
         quoit_log(QUOIT_LOG_ERROR, "lane %u of host %u ended: %s", lane->index, lane->layout->host,
                   quoit_status_text(lane->status));
         quoit_node_stop(lane->layout, lane->memory); /* the others cannot go on without it */
@@ -79,10 +88,11 @@ void quoit_node_close(struct quoit_node *node)
 {
     if (!node)
         return;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(node->ports[side]); /* before the lanes, whose buffers a DMA under way may read */
     for (uint32_t i = 0; i < node->lane_count; i++)
         quoit_lane_close(&node->lanes[i]);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_close(node->ports[side]);
+    free(node->scratchpad);
     free(node);
 }
 

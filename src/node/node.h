@@ -5,7 +5,8 @@
  * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
  * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
  * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
- * it.
+ * it. With the shape's protocol SCRATCHPAD the lanes carry everything as the papers do instead (scratchpad_lane.h), and
+ * a link that goes down ends the job.
  *
  * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line
@@ -26,8 +27,9 @@ struct quoit_node_config {
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* two links may be dead for so long */
     void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
-    /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Link l
-     * joins host l and the next. The caller ends the job. */
+    /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
+     * once, with twice the same, when a link goes down that this job does not survive (quoit_shape_survives_loss()).
+     * Link l joins host l and the next. The caller ends the job. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *on_ready_arg; /* of both */
 };
@@ -40,7 +42,8 @@ QUOIT_MUST_USE enum quoit_status quoit_node_run(const struct quoit_node_config *
 struct quoit_node;
 struct quoit_lane;
 QUOIT_MUST_USE enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct quoit_node **node_out);
-/* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop. */
+/* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop;
+ * LINK_DOWN, which stops nobody: a link that the job does not survive the loss of, as the manager tells. */
 QUOIT_MUST_USE enum quoit_status quoit_node_serve(struct quoit_node *node, uint32_t lane_index);
 /* Looks after the links until header.is_stopping. Without it a link that goes down stays down. */
 QUOIT_MUST_USE enum quoit_status quoit_node_manage(struct quoit_node *node);

@@ -27,21 +27,27 @@ static uint32_t shape_digest(const struct quoit_shape *shape)
     return digest;
 }
 
-/* Doorbells of lanes wake the lanes, those of direct puts the PEs that share the bit. */
-static enum quoit_status set_vectors(const struct quoit_layout *layout, struct quoit_port *port)
+static struct quoit_port_vector lane_vector(const struct quoit_layout *layout, uint32_t first, uint32_t count)
 {
-    enum quoit_status status = QUOIT_OK;
-    uint32_t bits = 0;
-    for (uint32_t lane = 0; lane < layout->shape.lane_count && status == QUOIT_OK; lane++) {
-        struct quoit_port_vector vector = {
-            .park_offset =
-                layout->lanes + lane * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
-            .park_stride = sizeof(struct quoit_lane_shared),
-            .park_count = 1,
-        };
-        status = quoit_port_set_vector(port, QUOIT_DOORBELL_LANE(lane), &vector);
-        bits |= 1u << QUOIT_DOORBELL_LANE(lane);
+    return (struct quoit_port_vector){
+        .park_offset =
+            layout->lanes + first * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
+        .park_stride = sizeof(struct quoit_lane_shared),
+        .park_count = count,
+    };
+}
+
+/* Bits of direct puts wake the PEs that share them. In the protocol SCRATCHPAD there are none; one of the bits answers
+ * transfers and wakes all lanes, any of which may wait for the scratchpads. */
+static enum quoit_status set_direct_vectors(const struct quoit_layout *layout, struct quoit_port *port,
+                                            uint32_t *bits_out)
+{
+    if (layout->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD) {
+        struct quoit_port_vector vector = lane_vector(layout, 0, layout->shape.lane_count);
+        *bits_out = 1u << QUOIT_DOORBELL_ANSWER;
+        return quoit_port_set_vector(port, QUOIT_DOORBELL_ANSWER, &vector);
     }
+    enum quoit_status status = QUOIT_OK;
     for (uint32_t i = 0; i < QUOIT_DOORBELL_DIRECT_COUNT && i < layout->local_count && status == QUOIT_OK; i++) {
         struct quoit_port_vector vector = {
             .park_offset = layout->pes + i * sizeof(struct quoit_pe_shared) + offsetof(struct quoit_pe_shared, park),
@@ -49,7 +55,25 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
             .park_count = (layout->local_count - i + QUOIT_DOORBELL_DIRECT_COUNT - 1) / QUOIT_DOORBELL_DIRECT_COUNT,
         };
         status = quoit_port_set_vector(port, QUOIT_DOORBELL_DIRECT + i, &vector);
-        bits |= 1u << (QUOIT_DOORBELL_DIRECT + i);
+        *bits_out |= 1u << (QUOIT_DOORBELL_DIRECT + i);
+    }
+    return status;
+}
+
+/* Doorbells of lanes wake the lanes, those of the barrier lane 0. */
+static enum quoit_status set_vectors(const struct quoit_layout *layout, struct quoit_port *port)
+{
+    uint32_t bits = 0;
+    enum quoit_status status = set_direct_vectors(layout, port, &bits);
+    for (uint32_t lane = 0; lane < layout->shape.lane_count && status == QUOIT_OK; lane++) {
+        struct quoit_port_vector vector = lane_vector(layout, lane, 1);
+        status = quoit_port_set_vector(port, QUOIT_DOORBELL_LANE(lane), &vector);
+        bits |= 1u << QUOIT_DOORBELL_LANE(lane);
+    }
+    struct quoit_port_vector vector = lane_vector(layout, 0, 1);
+    for (uint32_t bit = QUOIT_DOORBELL_BARRIER; bit <= QUOIT_DOORBELL_BARRIER_END && status == QUOIT_OK; bit++) {
+        status = quoit_port_set_vector(port, bit, &vector);
+        bits |= 1u << bit;
     }
     const struct quoit_port_vector manager = {.park_offset = offsetof(struct quoit_host_header, manager_park),
                                               .park_stride = sizeof(struct quoit_park),

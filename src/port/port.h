@@ -16,7 +16,8 @@
  * Reads through the window cross the link and are slow; nothing above this layer reads through it on a hot path. A read
  *   returns after all earlier writes of this port have arrived, which makes it the way to know that they did.
  * There are no atomics across the link.
- * Scratchpads: 8 words of 32 bits a link side, last writer wins, for set-up only; lost when the link goes down.
+ * Scratchpads: 8 words of 32 bits a link side, last writer wins; lost when the link goes down. For set-up, and for the
+ *   metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
  * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
  *   down wipes translations and scratchpads. link_epoch counts the times it came up. A scratchpad write or a ring while
  *   it is down is lost; a translation set while it is down holds when it comes up.

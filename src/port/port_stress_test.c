@@ -171,6 +171,63 @@ static void test_writes_arrive_in_order(void **state)
            (unsigned long long)wait.sleep_count);
 }
 
+/* Scratchpads: two sides fill those of the other in turn and ring; whoever sees the bit finds all words of that turn.
+ */
+#define PADS_STOP UINT32_MAX
+
+static void offer_pads(struct quoit_port *port, uint32_t round)
+{
+    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
+        quoit_port_scratchpad_peer_write(port, i, round);
+    must(quoit_port_ring(port, 1));
+}
+
+static void take_pads(struct quoit_port *port, uint32_t round)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + PATIENCE_S * 1000000000ull;
+    while ((quoit_port_doorbell_read(port) & 1) == 0) {
+        must(quoit_clock_now_ns() < deadline_ns);
+        sched_yield();
+    }
+    quoit_port_doorbell_clear(port, 1);
+    uint32_t first = quoit_port_scratchpad_read(port, 0);
+    must(first == round || first == PADS_STOP);
+    for (uint32_t i = 1; i < QUOIT_SCRATCHPAD_COUNT; i++)
+        must(quoit_port_scratchpad_read(port, i) == first);
+}
+
+static void answer_pads(void *arg)
+{
+    struct quoit_port *port = open_node(arg, 1);
+    wait_for_link(port);
+    for (uint32_t round = 1;; round++) {
+        take_pads(port, round);
+        if (quoit_port_scratchpad_read(port, 0) == PADS_STOP)
+            break;
+        offer_pads(port, round);
+    }
+    quoit_port_close(port);
+}
+
+static void test_scratchpads_arrive_before_a_doorbell(void **state)
+{
+    struct setup *s = *state;
+    struct rig_other other = {.run = answer_pads, .arg = s};
+    rig_other_start(&other);
+    struct quoit_port *port = open_node(s, 0);
+    wait_for_link(port);
+    uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS;
+    uint32_t round = 0;
+    while (quoit_clock_now_ns() < deadline_ns) {
+        offer_pads(port, ++round);
+        take_pads(port, round);
+    }
+    offer_pads(port, PADS_STOP);
+    rig_other_join(&other);
+    quoit_port_close(port);
+    printf("turns of scratchpads %u\n", round);
+}
+
 /* No lost wake: two sides throw a number to and fro, each asleep until the other's ring. The park's own timeout is the
  * test's patience, so that one wake lost fails the test. */
 static void throw_back(void *arg)
@@ -519,6 +576,7 @@ int main(void)
     for (size_t i = 0; i < RIG_DRIVER_COUNT; i++) {
         struct CMUnitTest tests[] = {
             T(test_writes_arrive_in_order),
+            T(test_scratchpads_arrive_before_a_doorbell),
             T(test_no_wake_is_lost),
             T(test_no_wake_of_several_ringers_is_lost),
             T(test_words_are_whole),

@@ -56,6 +56,14 @@ class Faults(scenario.Case):
         result = self.faulty("link 4-0 down at 0s", "link 0-1 down at 0s", options=("--link-limit", "300ms"))
         self.assertIn("links 0-1 and 4-0 are down: host 0 cannot be reached", result.err)
 
+    def test_the_papers_protocol_and_barrier_end_with_a_link(self):
+        for options in (("--protocol", "scratchpad"), ("--barrier", "papers")):
+            result = self.faulty("link 4-3 down at 100ms for 5ms", options=options)
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("link 3-4 went down, which no job with {} {} outlives".format(*options), result.err)
+            self.assertEqual(result.err.count("[Q02"), 1, result)
+            self.assertLess(result.seconds, scenario.SOON_S, result)
+
     def test_a_dead_host_ends_the_job(self):
         result = self.faulty("host 2 dies at 100ms")
         self.assertEqual(result.status, 1, result)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what is written is JSON and says what was asked. Method: whole texts compared, with every kind of item, empty
+ * and nested levels, and characters that need care. */
+#include "base/json.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct text {
+    char *bytes;
+    size_t count;
+    FILE *file;
+    struct quoit_json json;
+};
+
+static void begin(struct text *text)
+{
+    text->file = open_memstream(&text->bytes, &text->count);
+    assert_non_null(text->file);
+    quoit_json_start(&text->json, text->file);
+}
+
+static void expect(struct text *text, const char *what)
+{
+    fclose(text->file);
+    assert_string_equal(text->bytes, what);
+    free(text->bytes);
+}
+
+static void test_items(void **state)
+{
+    (void)state;
+    struct text text;
+    begin(&text);
+    quoit_json_open_object(&text.json, NULL);
+    quoit_json_text(&text.json, "quote\"d", "a\\b\n\x01 \xc3\xa4");
+    quoit_json_count(&text.json, "count", UINT64_MAX);
+    quoit_json_number(&text.json, "number", 0.25);
+    quoit_json_number(&text.json, "none", NAN);
+    quoit_json_bool(&text.json, "yes", true);
+    quoit_json_format(&text.json, "format", "%d-%s", 7, "x");
+    quoit_json_close(&text.json);
+    expect(&text, "{\n  \"quote\\\"d\": \"a\\\\b\\u000a\\u0001 \xc3\xa4\",\n  \"count\": 18446744073709551615,\n"
+                  "  \"number\": 0.25,\n  \"none\": null,\n  \"yes\": true,\n  \"format\": \"7-x\"\n}\n");
+}
+
+static void test_levels(void **state)
+{
+    (void)state;
+    struct text text;
+    begin(&text);
+    quoit_json_open_array(&text.json, NULL);
+    quoit_json_open_array(&text.json, NULL);
+    quoit_json_close(&text.json);
+    quoit_json_open_object(&text.json, NULL);
+    quoit_json_open_array(&text.json, "deep");
+    quoit_json_open_array(&text.json, NULL);
+    quoit_json_count(&text.json, NULL, 1);
+    quoit_json_bool(&text.json, NULL, false);
+    quoit_json_close(&text.json);
+    quoit_json_close(&text.json);
+    quoit_json_close(&text.json);
+    quoit_json_close(&text.json);
+    expect(&text, "[\n  [],\n  {\n    \"deep\": [\n      [1, false]\n    ]\n  }\n]\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_items),
+        cmocka_unit_test(test_levels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scratchpad_lane.h - one lane of the papers' protocol at work. Private to node.
+ *
+ * A lane is a service thread of the papers' pool with its interrupt bit. Out of each side it has one transfer under
+ * way; into each side it takes what the neighbour's bit announces, executes what is for its host, and sends on what is
+ * not. Transfers are a request of an own PE, a reply to a request that was executed here, or one that passes through.
+ *
+ * Threads: the lane's, save struct quoit_scratchpad_node, which all lanes share.
+ */
+#ifndef QUOIT_NODE_SCRATCHPAD_LANE_H
+#define QUOIT_NODE_SCRATCHPAD_LANE_H
+
+#include "node/lane.h"
+#include "node/scratchpad.h"
+
+#define QUOIT_REPLIES_MAX 64 /* waiting for one side; a request that would cause one more waits in its buffer */
+
+/* All zero is a valid start. */
+struct quoit_scratchpad_node {
+    struct quoit_scratchpads scratchpads[QUOIT_SIDE_COUNT];
+    /* 0: none; else 1 + status of the lane's DMA. Writers: whichever lane polls the channel; cleared by the lane. */
+    _Atomic uint32_t dma_done[QUOIT_SIDE_COUNT][QUOIT_LANES_MAX];
+};
+
+/* A bypass buffer of ours and what lies in it. Its payload is in the window. */
+struct quoit_bypass {
+    struct quoit_frame frame;
+    bool is_full;
+};
+
+/* What a transfer is made from. */
+struct quoit_outgoing {
+    struct quoit_frame frame;
+    const char *payload;        /* of frame.bytes, if the kind carries one */
+    struct quoit_bypass *relay; /* the buffer it passes through, NULL: it starts here */
+    enum quoit_side relay_side; /* with relay: where it came in */
+    bool is_put;                /* a put of an own PE, whose time is taken */
+    bool must_copy;             /* the payload does not stay unchanged for a DMA */
+    uint64_t wanted_ns;         /* is_put: since when it waits for the bit */
+};
+
+struct quoit_transfer {
+    enum quoit_transfer_state state;
+    struct quoit_outgoing out;
+    uint64_t count;                            /* transfers of this bit since the start, with this one */
+    uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
+    uint32_t look_count;                       /* COPYING: how often the payload had not arrived */
+    uint64_t since_ns;                         /* is_put: when the state began */
+    uint32_t turn;                             /* which source is asked first for the next transfer */
+};
+
+struct quoit_arrivals {
+    struct quoit_bypass buffers[QUOIT_BYPASS_COUNT];
+    uint64_t emptied_count[QUOIT_BYPASS_COUNT];
+    uint64_t count; /* transfers taken from this side */
+    bool owes_bit;  /* the last one's bit is not freed yet */
+};
+
+struct quoit_reply_queue {
+    struct quoit_frame frames[QUOIT_REPLIES_MAX];
+    uint32_t head;
+    uint32_t tail;
+};
+
+/* A request of an own PE that is not answered yet; by its cookie, which is its token. */
+struct quoit_open {
+    bool is_open;
+    uint8_t reply_kind;
+    uint16_t dest_host;
+    uint64_t since_ns; /* of a put: since when its node knows it; else 0 */
+};
+
+struct quoit_scratchpad_lane {
+    struct quoit_scratchpad_node *node;
+    struct quoit_transfer transfers[QUOIT_SIDE_COUNT];
+    struct quoit_arrivals arrivals[QUOIT_SIDE_COUNT];
+    struct quoit_reply_queue replies[QUOIT_SIDE_COUNT]; /* by the side they go out of */
+    struct quoit_open *open;                            /* [local PE][request] */
+    uint64_t *wanted_ns; /* [local PE]: since when the PE's next request is known, 0: there is none */
+};
+
+QUOIT_MUST_USE enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane,
+                                                            struct quoit_scratchpad_node *node);
+/* Also of a lane that was not opened, or of the other protocol. */
+void quoit_scratchpad_lane_close(struct quoit_lane *lane);
+
+/* scratchpad_send.c */
+/* Starts the transfer out of `side` and returns true, or false if the bit or the buffer is not free. */
+bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out);
+/* Brings the transfer out of `side` as far as it goes now. Returns moves made. */
+uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);
+/* Tells the neighbour one of its words. */
+void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
+/* A buffer of ours may be used again. */
+void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, struct quoit_bypass *bypass);
+
+#endif

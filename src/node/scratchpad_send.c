@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A transfer on its way out: bit, payload, scratchpads, doorbell, answers. */
+#include "base/assert.h"
+#include "env/clock.h"
+#include "node/scratchpad_lane.h"
+
+#define DMA_POLL_COUNT QUOIT_LANES_MAX
+#define DMA_BYTES_MIN  1024  /* the papers' smallest; below it a descriptor costs more than the copy */
+#define DMA_LOOKS_MAX  256   /* in vain, before the lane lets others run for longer than a yield does */
+#define DMA_REST_NS    20000 /* where others need the processor a yield may cost a whole slice, a short sleep does not */
+
+static uint64_t answer_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
+{
+    const char *answers = lane->memory + lane->layout->slots[side];
+    return __atomic_load_n((const uint64_t *)(answers + quoit_layout_answer(lane->layout, lane->index, word)),
+                           __ATOMIC_ACQUIRE); /* pairs with the neighbour's write64 */
+}
+
+void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count)
+{
+    enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
+                                                  quoit_layout_answer(lane->layout, lane->index, word), count);
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
+    quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
+    quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
+}
+
+void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, struct quoit_bypass *bypass)
+{
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    uint32_t buffer = (uint32_t)(bypass - arrivals->buffers);
+    quoit_assert(buffer < QUOIT_BYPASS_COUNT);
+    quoit_assert(bypass->is_full);
+    bypass->is_full = false;
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
+}
+
+/* Takes the time of a step of a put. */
+static void end_step(struct quoit_lane *lane, struct quoit_transfer *transfer, enum quoit_put_step step)
+{
+    if (!transfer->out.is_put)
+        return;
+    uint64_t now_ns = quoit_clock_now_ns();
+    quoit_lane_count_up(&lane->shared->put_ns[step], now_ns - transfer->since_ns);
+    transfer->since_ns = now_ns;
+}
+
+/* For the neighbour's PEs the payload goes where it belongs, if the window reaches there and no fence forbids that it
+ * overtakes what waits in the neighbour's buffers. */
+static bool lands(const struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame)
+{
+    bool is_put = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_SIGNAL;
+    if (!is_put || (frame->flags & QUOIT_FRAME_ORDERED) || frame->dest_host != quoit_node_neighbour(lane->layout, side))
+        return false;
+    uint64_t at = frame->dest_pe * lane->layout->area_stride + frame->offset;
+    uint64_t covered = lane->landing_bytes[side];
+    return at <= covered && frame->bytes <= covered - at;
+}
+
+static void move_payload(struct quoit_lane *lane, enum quoit_side side, enum quoit_window window, uint64_t at)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_port *port = lane->ports[side];
+    const struct quoit_outgoing *out = &transfer->out;
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    bool is_dma = lane->layout->shape.payload == QUOIT_PAYLOAD_DMA && !out->must_copy &&
+                  out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
+    enum quoit_status status = QUOIT_FULL;
+    if (is_dma)
+        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, window, at, out->payload,
+                                       out->frame.bytes, lane->index);
+    if (is_dma && status == QUOIT_OK)
+        return;
+    if (status == QUOIT_FULL) /* or no DMA was wanted */
+        status = quoit_port_write(port, window, at, out->payload, out->frame.bytes);
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
+    atomic_store_explicit(&lane->scratchpad->node->dma_done[side][lane->index], 1, memory_order_relaxed);
+}
+
+bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    uint32_t buffer = quoit_bypass_of(&out->frame, quoit_node_neighbour(lane->layout, side));
+    if (transfer->state != QUOIT_TRANSFER_FREE ||
+        answer_of(lane, side, QUOIT_ANSWER_BYPASS + buffer) != transfer->placed_count[buffer])
+        return false;
+    transfer->out = *out;
+    transfer->since_ns = out->wanted_ns;
+    end_step(lane, transfer, QUOIT_PUT_BIT);
+    quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_COPYING);
+    transfer->count++;
+    transfer->placed_count[buffer]++;
+
+    struct quoit_frame *frame = &transfer->out.frame;
+    uint32_t bytes = quoit_frame_payload_bytes(frame);
+    enum quoit_window window = QUOIT_WINDOW_SLOTS;
+    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer);
+    if (quoit_scratchpad_has_head(frame)) {
+        enum quoit_status status =
+            quoit_port_write(lane->ports[side], window, at, &frame->operand, QUOIT_SCRATCHPAD_HEAD_BYTES);
+        if (status != QUOIT_OK)
+            quoit_lane_fail(lane, status);
+    }
+    at += QUOIT_FRAME_BYTES;
+    if (lands(lane, side, frame)) {
+        frame->flags |= QUOIT_FRAME_LANDED;
+        window = QUOIT_WINDOW_MEMORY;
+        at = frame->dest_pe * lane->layout->area_stride + frame->offset;
+    }
+    struct quoit_link_count *count = &lane->shared->out[side];
+    quoit_lane_count_up(&count->byte_count, bytes);
+    quoit_lane_count_up(&count->message_count, 1);
+    quoit_lane_count_up(&count->relay_count, out->relay != NULL);
+    end_step(lane, transfer, QUOIT_PUT_SETUP);
+    if (bytes > 0)
+        move_payload(lane, side, window, at);
+    else
+        atomic_store_explicit(&lane->scratchpad->node->dma_done[side][lane->index], 1, memory_order_relaxed);
+    return true;
+}
+
+/* Whether the payload is at the neighbour. A channel is shared by lanes, so what is polled may be another's. */
+static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
+{
+    _Atomic uint32_t *dma_done = lane->scratchpad->node->dma_done[side];
+    uint32_t own = atomic_load_explicit(&dma_done[lane->index], memory_order_acquire);
+    if (own == 0) {
+        struct quoit_dma_done done[DMA_POLL_COUNT];
+        struct quoit_port_limits limits;
+        quoit_port_limits(lane->ports[side], &limits);
+        uint32_t count =
+            quoit_port_dma_poll(lane->ports[side], lane->index % limits.dma_channel_count, done, DMA_POLL_COUNT);
+        for (uint32_t i = 0; i < count; i++)
+            atomic_store_explicit(&dma_done[done[i].cookie], 1 + (uint32_t)done[i].status, memory_order_release);
+        own = atomic_load_explicit(&dma_done[lane->index], memory_order_acquire);
+    }
+    if (own == 0)
+        return false;
+    atomic_store_explicit(&dma_done[lane->index], 0, memory_order_relaxed);
+    if (own != 1 + (uint32_t)QUOIT_OK)
+        quoit_lane_fail(lane, (enum quoit_status)(own - 1));
+    return true;
+}
+
+static void offer(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_port *port = lane->ports[side];
+    uint32_t words[QUOIT_SCRATCHPAD_COUNT];
+    quoit_scratchpad_pack(&transfer->out.frame, lane->index, transfer->count, words);
+    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
+        quoit_port_scratchpad_peer_write(port, i, words[i]);
+    end_step(lane, transfer, QUOIT_PUT_SCRATCHPADS);
+    quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
+    quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
+    end_step(lane, transfer, QUOIT_PUT_DOORBELL);
+}
+
+/* The other lanes of the host may sleep for the scratchpads. */
+static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
+{
+    quoit_scratchpads_release(&lane->scratchpad->node->scratchpads[side], lane->index);
+    for (uint32_t i = 0; i < lane->layout->shape.lane_count; i++)
+        if (i != lane->index)
+            quoit_park_wake(&quoit_memory_lane(lane->layout, lane->memory, i)->park);
+}
+
+uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_scratchpad_lane *own = lane->scratchpad;
+    struct quoit_transfer *transfer = &own->transfers[side];
+    uint32_t move_count = 0;
+    if (transfer->state == QUOIT_TRANSFER_COPYING) {
+        if (!has_arrived(lane, side)) {
+            lane->hold_until_ns = 1; /* the end of a DMA wakes nobody: no sleep before it */
+            if (++transfer->look_count > DMA_LOOKS_MAX)
+                quoit_clock_sleep_ns(DMA_REST_NS);
+            return 0;
+        }
+        transfer->look_count = 0;
+        end_step(lane, transfer, QUOIT_PUT_PAYLOAD);
+        if (transfer->out.relay)
+            quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay);
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);
+        move_count++;
+    }
+    if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(&own->node->scratchpads[side], lane->index)) {
+        offer(lane, side);
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);
+        move_count++;
+    }
+    if (transfer->state == QUOIT_TRANSFER_OFFERED && answer_of(lane, side, QUOIT_ANSWER_READ) == transfer->count) {
+        release_scratchpads(lane, side);
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READ);
+        move_count++;
+    }
+    if (transfer->state == QUOIT_TRANSFER_READ && answer_of(lane, side, QUOIT_ANSWER_FREED) == transfer->count) {
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_FREE);
+        move_count++;
+    }
+    return move_count;
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every page of the report writer must keep, for tests of the commands that write one."""
+import re
+import xml.etree.ElementTree as ElementTree
+
+
+def check(path):
+    """The page as a tree. It is well-formed, its identifiers are unique, and nothing in it leads out of it."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert text.startswith("<!DOCTYPE html>\n"), "no doctype"
+    tree = ElementTree.fromstring(text.split("\n", 1)[1])
+    identifiers = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(identifiers) == len(set(identifiers)), "an identifier is there twice"
+    for element in tree.iter():
+        for name in ("href", "src", "data", "action", "srcset"):
+            target = element.get(name, "#")
+            assert target.startswith("#"), f"{element.tag} leads to {target}"
+            assert target == "#" or target[1:] in identifiers, f"{element.tag} leads to {target}, which is not there"
+        assert element.tag not in ("script", "link", "iframe", "img"), f"there is a {element.tag}"
+    assert not re.search(r"https?:|@import|url\((?!#)", text), "the page names another place"
+    for target in re.findall(r"url\(#([^)]*)\)", text):
+        assert target in identifiers, f"url(#{target}) is not there"
+    return tree
+
+
+def tables(tree):
+    """Every table as a list of rows of texts."""
+    return [[["".join(cell.itertext()) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+            for table in tree.iter("table")]

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: report.py writes what its data say, in a page that needs nothing else, and refuses wrong data by naming the place.
+Method: one report with every kind of item and part; the page is read back as a tree and compared with the data; then
+copies of the data with one thing wrong each."""
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import page
+
+REPORT = sys.argv[1]
+SAMPLE = {
+    "title": "A <sample> & \"more\"", "text": ["First & foremost."],
+    "sections": [
+        {"title": "Lines", "items": [
+            {"kind": "text", "text": ["A paragraph."]},
+            {"kind": "table", "title": "T", "columns": ["a", "b"],
+             "rows": [["x<y", 1.25], [{"value": "off", "mark": "bad"}, None]]},
+            {"kind": "lines", "title": "rate", "x_label": "size", "y_label": "MB/s", "x_is_bytes": True,
+             "series": [{"name": "puts", "points": [[1024, 100], [4096, 321.5], [1048576, 6000]]},
+                        {"name": "gets", "points": [[1024, 50], [1048576, 5000]], "is_dashed": True}],
+             "bands": [{"name": "at one", "points": [[1048576, 4500, 5000]]},
+                       {"name": "everywhere", "low": 2500, "high": 3750},
+                       {"name": "somewhere", "points": [[1024, 10, 60], [4096, 100, 200]]}],
+             "limits": [{"name": "the link", "y": 6410}, {"name": "a copy", "points": [[1024, 9], [1048576, 6200]]}]}]},
+        {"title": "Bars", "items": [
+            {"kind": "bars", "title": "time", "text": "caption", "y_label": "us", "groups": ["one", "two"],
+             "is_stacked": True, "y_is_log": False,
+             "series": [{"name": "p", "values": [1, None]}, {"name": "q", "values": [2, 3]}],
+             "bands": [{"name": "told", "group": "two", "low": 2, "high": 2.5}], "limits": [{"name": "end", "y": 4}]}]}]}
+
+
+def write(data, folder):
+    target = os.path.join(folder, "page.html")
+    result = subprocess.run([sys.executable, "-B", REPORT, "-", target], input=json.dumps(data), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    return result, target
+
+
+def test_page():
+    with tempfile.TemporaryDirectory() as folder:
+        result, target = write(SAMPLE, folder)
+        assert result.returncode == 0 and not result.stderr, result
+        tree = page.check(target)
+        assert os.listdir(folder) == ["page.html"]
+        with open(target, "rb") as file:
+            first = file.read()
+        write(SAMPLE, folder)
+        with open(target, "rb") as file:
+            assert first == file.read(), "the same data gave another page"
+    text = "".join(tree.itertext())
+    for word in ("A <sample> & \"more\"", "First & foremost.", "A paragraph.", "puts", "gets", "at one", "everywhere",
+                 "somewhere", "the link", "a copy", "told", "end", "caption", "size", "MB/s"):
+        assert word in text, f"{word} is not on the page"
+    assert len(list(tree.iter("svg"))) == 2
+    own, lines, bars = page.tables(tree)
+    assert own == [["a", "b"], ["x<y", "1.25"], ["off", "\u2013"]], own
+    assert lines == [["size", "puts", "gets"], ["1 K", "100", "50"], ["4 K", "321.5", "\u2013"],
+                     ["1 M", "6000", "5000"]], lines
+    assert bars == [["", "p", "q"], ["one", "1", "2"], ["two", "\u2013", "3"]], bars
+
+
+def test_wrong_data():
+    def broken(change):
+        data = copy.deepcopy(SAMPLE)
+        change(data)
+        return data
+
+    lines, bars = (lambda data: data["sections"][0]["items"][2]), (lambda data: data["sections"][1]["items"][0])
+    cases = [
+        (broken(lambda data: data.pop("title")), "'title' is missing"),
+        (broken(lambda data: data.update(titel="x")), "no key 'titel'"),
+        (broken(lambda data: data["sections"][0]["items"][0].update(kind="pie")), "sections[0].items[0].kind"),
+        (broken(lambda data: data["sections"][0]["items"][1]["rows"][0].pop()), "items[1].rows[0]"),
+        (broken(lambda data: data["sections"][0]["items"][1]["rows"][1][0].update(mark="x")), "rows[1][0].mark"),
+        (broken(lambda data: lines(data)["series"][0]["points"].append([1, "2"])), "series[0].points[3][1]"),
+        (broken(lambda data: lines(data)["bands"][1].pop("low")), "bands[1] has neither"),
+        (broken(lambda data: lines(data).update(x_is_bytes=1)), "x_is_bytes has the wrong type"),
+        (broken(lambda data: bars(data)["series"][0]["values"].pop()), "series[0].values"),
+        (broken(lambda data: bars(data)["bands"][0].update(group="three")), "no group 'three'"),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for data, message in cases:
+            result, target = write(data, folder)
+            assert result.returncode == 1 and message in result.stderr, f"{message}: {result}"
+            assert result.stderr.count("\n") == 1 and not os.listdir(folder), f"{message}: {result.stderr}"
+
+
+def test_matplotlib_missing():
+    """With a broken one that is found first."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
+            file.write("raise ImportError('not here')\n")
+        result = subprocess.run([sys.executable, "-B", REPORT, "-", "/dev/null"],
+                                input=json.dumps(SAMPLE), text=True,
+                                env={**os.environ, "PYTHONPATH": folder}, stderr=subprocess.PIPE, timeout=60)
+        assert result.returncode == 1 and "python3-matplotlib" in result.stderr, result
+        assert result.stderr.count("\n") == 1, result.stderr
+
+
+for name, test in sorted(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(f"report_test: {name} passed")
