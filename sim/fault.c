@@ -129,6 +129,11 @@ static void kill_end(struct sim_world *world, struct sim_end *end)
         world->cut_off_ns = world->now_ns;
 }
 
+void sim_link_kill(struct sim_world *world, uint32_t link)
+{
+    kill_end(world, sim_link(world, link));
+}
+
 static void kill_link(struct sim_world *world)
 {
     kill_end(world, choose_link(world));

@@ -33,5 +33,7 @@ extern const uint32_t sim_fault_count;
 const struct sim_fault *sim_fault_find(const char *name);
 void sim_faults_start(struct sim_world *world);
 void sim_faults_end(struct sim_world *world);
+/* Cuts the link between that host and the next, for ever. */
+void sim_link_kill(struct sim_world *world, uint32_t link);
 
 #endif

@@ -83,6 +83,10 @@ enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_
     if (frame->generation != generation && verdict_out->kind != QUOIT_VERDICT_CONSUMED)
         sim_fail(world, "host %u takes a frame of generation %u in generation %u", lane->layout->host,
                  frame->generation, generation);
+    if (verdict_out->kind == QUOIT_VERDICT_CONSUMED && frame->generation == generation &&
+        (frame->flags & QUOIT_FRAME_LANDED))
+        sim_fail(world, "the payload of request %u of host %u lands again at host %u", frame->flow_sequence,
+                 frame->source_host, lane->layout->host);
     if (class == QUOIT_CLASS_REPLY && frame->generation == generation && frame->dest_host == lane->layout->host)
         check_is_executed(world, &shown);
     if (class == QUOIT_CLASS_REQUEST && verdict_out->kind == QUOIT_VERDICT_DELIVER)

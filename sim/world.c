@@ -13,11 +13,11 @@
 #include <sys/mman.h>
 
 #define LINK_TIMEOUT_NS   1000000000u
-#define LINK_LIMIT_NS     20000000u    /* two links may be dead for so long */
-#define LINK_SLACK_NS     25000000u    /* after that, for news and the managers' round */
-#define REST_LIMIT_NS     1000000000u  /* from the end of the last PE to rest */
-#define NO_PROGRESS_NS    10000000000u /* of virtual time, with the PEs at work */
-#define NO_PROGRESS_STEPS 50000000u    /* or so many events */
+#define LINK_LIMIT_NS     20000000u   /* two links may be dead for so long */
+#define LINK_SLACK_NS     25000000u   /* after that, for news and the managers' round */
+#define REST_LIMIT_NS     1000000000u /* from the end of the last PE to rest */
+#define NO_PROGRESS_NS    500000000u  /* of virtual time, with the PEs at work */
+#define NO_PROGRESS_STEPS 50000000u   /* or so many events */
 
 /* The functions that replace those of env/ have no argument to hand it in. */
 static struct sim_world *current_world;

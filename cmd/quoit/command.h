@@ -12,5 +12,6 @@ struct command {
 
 int command_info(int argc, char **argv);
 int command_sim(int argc, char **argv);
+int command_predict(int argc, char **argv);
 
 #endif

@@ -8,6 +8,7 @@
 static const struct command commands[] = {
     {"info", "version, machine, options, ways between PEs and limits", command_info},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
+    {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
