@@ -10,9 +10,10 @@
 
 #define REPEAT_COUNT 4
 #define SHIFT_MAX    8u
+#define GATE_NS      5000
 #define SETTLE_NS    20000000 /* for all hosts to hear of the dead link */
 
-/* When the first PE began what all do now, and how many have ended. */
+/* When the last PE began what all do now, and how many have begun and ended. */
 struct span {
     uint64_t start_ns;
     uint32_t begun_count;
@@ -59,20 +60,23 @@ static void put_all(struct sim_pe *pe)
         put_to(pe, 1 + i * (pe->fabric->pe_count - 1) / count, pe->world->config.bytes / SHIFT_MAX);
 }
 
-/* All PEs at once, after a sync; the sum of what they put, by the time from the first to the last. */
+/* All PEs at once, after a sync; the sum of what they put, by the time from the last to
+ * begin to the last to end. */
 static void measure_rate(struct sim_pe *pe, const char *name, void (*put)(struct sim_pe *pe), uint64_t bytes_of_each)
 {
     struct sim_world *world = pe->world;
     struct span *span = world->workload_state;
-    if (span->begun_count++ == 0)
-        span->start_ns = world->now_ns;
+    span->begun_count++;
+    while (span->begun_count < pe->fabric->pe_count)
+        sim_block(world, world->now_ns + GATE_NS); /* in a line of hosts some leave the sync long before others */
+    span->start_ns = world->now_ns;
     put(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);
     if (++span->ended_count < pe->fabric->pe_count)
         return;
     sim_metric_add(world, name, "MB/s",
                    (double)bytes_of_each * pe->fabric->pe_count * 1000 / (double)(world->now_ns - span->start_ns));
-    *span = (struct span){0};
+    span->begun_count = span->ended_count = 0;
 }
 
 /* One PE alone, from the put to knowing that it is there. */

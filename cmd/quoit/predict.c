@@ -260,7 +260,7 @@ static bool write_page(const struct prediction *prediction, const char *growth, 
 
 int command_predict(int argc, char **argv)
 {
-    static struct prediction prediction;
+    struct prediction prediction = {0};
     char growth[240], switched[240];
     sim_plan_default(&prediction.plan);
     prediction.plan.workload = sim_workload_find("predict");
