@@ -228,7 +228,7 @@ void sim_canary_received(struct sim_world *world, const struct quoit_verdict *ve
     if (!state || !state->is_offered)
         return;
     state->is_offered = false;
-    state->has_sung = verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
+    state->has_sung = !verdict || verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
                       (verdict->kind == QUOIT_VERDICT_CONSUMED && verdict->frame.kind == QUOIT_FRAME_ACK);
 }
 

@@ -41,7 +41,7 @@ uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *
 
 uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *frame);
 void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
-/* The ring has answered to what sim_canary_receive() gave out. */
+/* The ring has answered to what sim_canary_receive() gave out; NULL: it refused it. */
 void sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict);
 bool sim_canary_forget(struct sim_world *world, const void *flow);
 

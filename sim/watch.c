@@ -76,8 +76,7 @@ enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_
     struct quoit_frame shown = *frame;
     sim_canary_receive(world, &shown, generation);
     enum quoit_status status = __real_quoit_ring_receive(ring, side, class, &shown, now_ns, verdict_out);
-    if (status == QUOIT_OK)
-        sim_canary_received(world, verdict_out);
+    sim_canary_received(world, status == QUOIT_OK ? verdict_out : NULL);
     if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict_out->kind == QUOIT_VERDICT_HOLD)
         return status;
     if (frame->generation != generation && verdict_out->kind != QUOIT_VERDICT_CONSUMED)
