@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* raw_window.c - the copy through an emulated window with nothing above it: the limit of puts between neighbours.
  *
- * Use: raw_window WHERE      WHERE is a word for the output
+ * Use: raw_window WHERE [SMALLEST]      WHERE is a word for the output; SMALLEST size, in bytes
  * One process opens both ends of a link and writes from one host's memory into the other's. Both ends of a real job are
  * different processes, but the copy is the same: one side makes it alone. This is the one benchmark that is not written
  * to the public interface.
@@ -56,8 +56,8 @@ int main(int argc, char **argv)
 {
     static const struct subject subjects[] = {{"window", write_window}};
     struct end ends[2];
-    if (argc != 2) {
-        fprintf(stderr, "use: raw_window WHERE\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "use: raw_window WHERE [SMALLEST]\n");
         return 2;
     }
     int link_fd = memory_file("bench-link", QUOIT_EMULATED_LINK_BYTES);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         quoit_port_set_translation(ends[1].port, QUOIT_WINDOW_MEMORY, 0, BYTES_MAX) != QUOIT_OK)
         fail("the link does not come up");
 
-    for (size_t bytes = BYTES_MIN; bytes <= BYTES_MAX; bytes *= 2) {
+    for (size_t bytes = argc == 3 ? strtoul(argv[2], NULL, 10) : BYTES_MIN; bytes <= BYTES_MAX; bytes *= 2) {
         for (size_t at = 0; at < bytes; at++)
             ends[0].memory[at] = (unsigned char)(at * 7 + (at >> 8) + bytes);
         bench_measure(subjects, 1, &ends[0], bytes, argv[1]);

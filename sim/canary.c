@@ -106,11 +106,13 @@ static void reorder(struct sim_world *world, struct sim_way *way)
     sim_schedule(world, &state->event, world->now_ns + LATE_NS);
 }
 
-/* The header of a slot is not written. */
+/* The header of a slot is not written, or of a transfer in the scratchpads the number. */
 static void lose_write(struct sim_world *world, struct sim_way *way)
 {
-    if (target_of(way, way->first) == TARGET_HEADER && is_time(world))
-        way->first->bytes = 0;
+    struct sim_packet *packet = way->first;
+    bool is_number = packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset == QUOIT_SCRATCHPAD_COUNT - 1;
+    if ((is_number || target_of(way, packet) == TARGET_HEADER) && is_time(world))
+        packet->bytes = 0;
 }
 
 static uint32_t deliver_twice(struct sim_world *world, const struct quoit_frame *frame)
@@ -154,7 +156,7 @@ const struct sim_canary sim_canaries[] = {
     {.name = "early-credit", .sentence = "one slot is free before it was read", .arrive = credit_early},
     {.name = "duplicate", .sentence = "one request is executed twice", .deliver = deliver_twice},
     {.name = "reorder", .sentence = "one slot becomes valid before its content arrives", .arrive = reorder},
-    {.name = "loss", .sentence = "one write to a slot vanishes", .arrive = lose_write},
+    {.name = "loss", .sentence = "one write to a slot or scratchpad vanishes", .arrive = lose_write},
     {.name = "early-ack", .sentence = "one acknowledgement covers one request too many", .receive = acknowledge_early},
     {.name = "resend",
      .sentence = "one flow sends nothing again",

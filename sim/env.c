@@ -139,10 +139,13 @@ static void yield(struct looking *looking)
 /* Looks for a while without sleeping. */
 static bool look_awake(struct looking *looking, struct quoit_wait_policy policy)
 {
-    for (uint32_t i = 0;; i++) {
+    uint64_t until_ns = 0;
+    for (;;) {
         if (look(looking, policy.spin_count))
             return true;
-        if (i > policy.yield_count)
+        if (until_ns == 0)
+            until_ns = looking->world->now_ns + policy.awake_ns;
+        if (looking->world->now_ns >= until_ns)
             return false;
         yield(looking);
     }
@@ -181,10 +184,14 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
             waiter->arm(waiter->arm_arg);
         if (is_done(arg)) {
             quoit_park_cancel(waiter->park);
+            if (waiter->disarm)
+                waiter->disarm(waiter->arm_arg);
             return true;
         }
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
+        if (waiter->disarm)
+            waiter->disarm(waiter->arm_arg);
         looking.has_idled = false;
         looking.since_change = 0;
     }

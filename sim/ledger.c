@@ -77,12 +77,26 @@ static struct entry *find(struct sim_ledger *ledger, uint64_t number)
     return &ledger->entries[number - 1];
 }
 
+/* Scratchpads have no room for the number; there the token names the place of the request in its host's memory. */
+static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32_t lane,
+                          const struct quoit_frame *frame)
+{
+    const struct sim_world *world = ledger->world;
+    if (world->config.shape.protocol != QUOIT_PROTOCOL_SCRATCHPAD)
+        return frame->trace;
+    bool is_request = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
+    const struct sim_host *owner = &world->hosts[is_request ? frame->source_host : host];
+    const struct quoit_channel *channel =
+        quoit_memory_channel(&owner->layout, owner->memory, frame->token / QUOIT_REQUESTS_A_CHANNEL, lane);
+    return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
+}
+
 static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
 {
     struct sim_world *world = ledger->world;
     const struct quoit_shape *shape = &world->config.shape;
-    struct entry *entry = find(ledger, frame->trace);
-    unsigned long long number = frame->trace;
+    unsigned long long number = number_of(ledger, host, lane, frame);
+    struct entry *entry = find(ledger, number);
     if (entry->is_executed)
         sim_fail(world, "request %llu of PE %u is executed twice", number, entry->source_pe);
     if (entry->kind != frame->kind || entry->bytes != frame->bytes || entry->offset != frame->offset ||
@@ -91,10 +105,10 @@ static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, con
     uint32_t dest_pe = quoit_shape_first_pe(shape, host) + frame->dest_pe;
     uint64_t *last =
         &ledger->last_executed[((size_t)lane * shape->pe_count + entry->source_pe) * shape->pe_count + dest_pe];
-    if (*last >= frame->trace)
+    if (*last >= number)
         sim_fail(world, "request %llu of PE %u is executed after %llu, which it stands before", number,
                  entry->source_pe, (unsigned long long)*last);
-    *last = frame->trace;
+    *last = number;
     entry->is_executed = true;
 }
 
@@ -106,10 +120,11 @@ void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, uint32_t lane,
         execute(ledger, host, lane, frame);
         return;
     }
-    struct entry *entry = find(ledger, frame->trace);
+    unsigned long long number = number_of(ledger, host, lane, frame);
+    struct entry *entry = find(ledger, number);
     if (!entry->is_executed || entry->is_answered)
-        sim_fail(ledger->world, "request %llu of PE %u is answered %s", (unsigned long long)frame->trace,
-                 entry->source_pe, entry->is_answered ? "twice" : "before it is executed");
+        sim_fail(ledger->world, "request %llu of PE %u is answered %s", number, entry->source_pe,
+                 entry->is_answered ? "twice" : "before it is executed");
     entry->is_answered = true;
 }
 

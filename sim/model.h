@@ -38,7 +38,8 @@
       "HARDWARE: set-up costs as much as copying 2-4 KiB")                                                             \
     X(dma_ps_per_byte, 160, "the engine's reading of memory: 6.25 GB/s",                                               \
       "22, 5.1: 'over 6000 MB/s' at 1 MB, start included")                                                             \
-    X(dma_poll_ns, 40, "a look for completions", "a load from the own memory")                                         \
+    X(dma_poll_ns, 40, "taking completions",                                                                           \
+      "a load from the own memory, and the register that frees descriptors is posted")                                 \
     X(register_read_ns, 800, "reading a register of the own adapter", "a round trip to the chip, not over the link")   \
     X(register_write_ns, 120, "writing a register of the own adapter", "a posted, uncombined write")                   \
     X(scratchpad_read_ns, 1500, "reading a scratchpad",                                                                \

@@ -94,6 +94,7 @@ static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie
 {
     struct sim_dma *dma = &sender->dmas[channel];
     dma->done[dma->done_count++ % QUOIT_DMA_DEPTH] = (struct quoit_dma_done){.cookie = cookie, .status = status};
+    interrupt(sender, QUOIT_VECTOR_DMA(channel));
     sim_host_changed(sender->host);
 }
 
@@ -114,7 +115,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         set_bits(to, (uint32_t)packet->offset);
         break;
     case SIM_PACKET_SCRATCHPAD:
-        memcpy(&to->scratchpads[packet->offset], packet->data, sizeof(uint32_t));
+        memcpy(&to->scratchpads[packet->offset], packet->data, packet->bytes);
         sim_trace(to->world, "scratchpad", to->index, packet->offset, to->scratchpads[packet->offset]);
         break;
     case SIM_PACKET_DMA_END:
@@ -246,7 +247,7 @@ static void follow_change(struct sim_end *end, bool was_up)
         } else {
             ends[i]->link_epoch++;
         }
-        interrupt(ends[i], QUOIT_DOORBELL_COUNT);
+        interrupt(ends[i], QUOIT_VECTOR_LINK);
         sim_host_changed(ends[i]->host);
     }
 }
@@ -526,6 +527,8 @@ static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit
     struct sim_end *end = end_of(port);
     struct sim_dma *dma = &end->dmas[channel];
     uint32_t count = 0;
+    if (dma->polled_count == dma->done_count)
+        return 0; /* a load, which is part of every look */
     sim_spend(end->world, model_of(end)->dma_poll_ns);
     while (count < max_count && dma->polled_count != dma->done_count)
         done_out[count++] = dma->done[dma->polled_count++ % QUOIT_DMA_DEPTH];
@@ -572,7 +575,7 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
         end->dmas[i].end = end;
         end->dmas[i].event = (struct sim_event){.fire = engine_step, .kind = "dma", .who = index};
     }
-    for (uint32_t i = 0; i <= QUOIT_DOORBELL_COUNT; i++) {
+    for (uint32_t i = 0; i < QUOIT_VECTOR_COUNT; i++) {
         end->interrupts[i].end = end;
         end->interrupts[i].event = (struct sim_event){.fire = wake_parks, .kind = "wake", .who = index};
     }

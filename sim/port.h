@@ -88,7 +88,7 @@ struct sim_end {
     uint32_t scratchpads[QUOIT_SCRATCHPAD_COUNT];
     uint32_t doorbell;
     uint32_t doorbell_mask;
-    struct sim_interrupt interrupts[QUOIT_DOORBELL_COUNT + 1];
+    struct sim_interrupt interrupts[QUOIT_VECTOR_COUNT];
     struct sim_way ways[SIM_WAYS_OUT];
     struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];
     uint64_t wire_free_ns;

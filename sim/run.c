@@ -36,10 +36,11 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
 
 /* Whether a fault that the seed chose is left in: with a canary nothing must end the run or hide the mistake, and with
  * a fault that ends it no other outage must confuse who is dead. */
-static bool is_fitting(const struct sim_fault *fault, const struct sim_canary *canary, const struct sim_fault *final)
+static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
 {
-    if (fault->kind == SIM_FAULT_DELAY)
-        return true;
+    const struct sim_canary *canary = config->canary;
+    if (fault->kind == SIM_FAULT_DELAY || !quoit_shape_survives_loss(&config->shape))
+        return fault->kind == SIM_FAULT_DELAY;
     return canary ? canary->needs_outage && fault == sim_fault_find("link") : !final || fault == final;
 }
 
@@ -58,7 +59,7 @@ static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
             final = fault;
     }
     for (uint32_t i = 0; i < chosen_count; i++)
-        if (is_fitting(chosen[i], config->canary, final))
+        if (is_fitting(chosen[i], config, final))
             config->faults[config->fault_count++] = chosen[i];
 }
 
@@ -69,6 +70,7 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     config->checks_each_step = true;
     config->check_all_every = CHECK_ALL_EVERY;
     static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
+    static const uint64_t dma_bytes[] = {QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER, 1, 1};
     shape->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
     shape->pe_count = or_else(plan->pe_count, shape->host_count + quoit_prng_choose(prng, 4));
     shape->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
@@ -88,6 +90,8 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
         config->model.core_count = core_count;
     if (plan->fault_count == 0 && !plan->has_no_faults)
         choose_faults(prng, config);
+    uint64_t from_bytes = dma_bytes[quoit_prng_choose(prng, sizeof dma_bytes / sizeof dma_bytes[0])];
+    config->dma_bytes = plan->has_own_dma ? plan->dma_bytes : from_bytes;
     uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)shape->pe_count * SIM_PIECE_BYTES;
     shape->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
@@ -103,6 +107,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     shape->chunk_bytes = or_else(plan->chunk_bytes, 32768);
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
     config->has_direct_puts = plan->has_direct_puts;
+    config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
     shape->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
@@ -116,6 +121,9 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->canary = plan->canary;
     config_out->trace = plan->trace;
     config_out->shape.data_bytes = HEAP_PAGE;
+    config_out->shape.protocol = plan->protocol;
+    config_out->shape.barrier = plan->barrier;
+    config_out->shape.payload = plan->payload;
     memcpy(config_out->faults, plan->faults, sizeof config_out->faults);
     config_out->fault_count = plan->fault_count;
     if (plan->workload && plan->workload->measures)
@@ -129,6 +137,8 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     struct sim_world *world = sim_world_new(config);
     memset(result_out, 0, sizeof *result_out);
     result_out->is_ok = sim_world_run(world);
+    if (config->workload->measures && config->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+        sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_has_sung(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);
     result_out->trace_hash = world->trace_hash;

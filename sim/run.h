@@ -2,7 +2,7 @@
 /* run.h - a run from its seed to its verdict; what `quoit sim` and `quoit figures` call.
  *
  * A plan holds what was asked for; what it leaves open is chosen by the seed: hosts, PEs, slots, chunk, lanes, window,
- * workload and faults. So a failing run is replayed by its seed and the same plan.
+ * DMA, workload and faults. So a failing run is replayed by its seed and the same plan.
  */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
@@ -24,10 +24,15 @@ struct sim_plan {
     uint32_t fault_count;
     bool has_no_faults; /* none, whatever the seed says */
     const struct sim_canary *canary;
+    uint8_t protocol; /* these three of the shape; 0 is the default there */
+    uint8_t barrier;
+    uint8_t payload;
     struct sim_model model;
     bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
     bool has_direct_puts;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
+    uint64_t dma_bytes;  /* as the node's configuration */
+    bool has_own_dma;    /* it was set, so it is not chosen */
     FILE *trace;
 };
 

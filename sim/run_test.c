@@ -118,6 +118,30 @@ static void test_canaries_are_found(void **state)
     }
 }
 
+/* Where a mistake has an occasion there: the answers of the receiver, execution, the scratchpads. */
+static void test_canaries_are_found_in_the_papers_protocol(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"credit", "duplicate", "loss"};
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.workload = sim_workload_find("mix");
+    plan.protocol = QUOIT_PROTOCOL_SCRATCHPAD;
+    plan.host_count = 4;
+    plan.pe_count = 4;
+    plan.step_count = 2;
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        plan.canary = sim_canary_find(names[i]);
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            struct sim_result result;
+            run(&plan, seed, &result);
+            assert_true(result.has_canary_sung);
+            if (result.is_ok)
+                fail_msg("canary %s, seed %llu: nothing was noticed", names[i], (unsigned long long)seed);
+        }
+    }
+}
+
 static void test_measuring(void **state)
 {
     (void)state;
@@ -134,6 +158,28 @@ static void test_measuring(void **state)
     }
 }
 
+/* The steps of a put add up to less than the whole, which has the way back too. */
+static void test_measuring_the_papers_protocol(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    struct sim_result result;
+    double mean[QUOIT_PUT_STEP_COUNT] = {0}, sum = 0;
+    sim_plan_default(&plan);
+    plan.workload = &sim_workload_bandwidth;
+    plan.protocol = QUOIT_PROTOCOL_SCRATCHPAD;
+    run(&plan, 1, &result);
+    assert_true(result.is_ok);
+    for (uint32_t i = 0; i < result.metric_count; i++)
+        for (enum quoit_put_step step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
+            if (strcmp(result.metrics[i].name, quoit_put_step_name(step)) == 0)
+                mean[step] = result.metrics[i].sum / (double)result.metrics[i].count;
+    for (enum quoit_put_step step = 0; step < QUOIT_PUT_TURNAROUND; step++)
+        sum += mean[step];
+    assert_true(mean[QUOIT_PUT_PAYLOAD] > 0 && mean[QUOIT_PUT_SCRATCHPADS] > 0 && mean[QUOIT_PUT_DOORBELL] > 0);
+    assert_true(sum < mean[QUOIT_PUT_TURNAROUND]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,7 +187,9 @@ int main(void)
         cmocka_unit_test(test_traces_are_equal_byte_for_byte),
         cmocka_unit_test(test_every_fault_alone),
         cmocka_unit_test(test_canaries_are_found),
+        cmocka_unit_test(test_canaries_are_found_in_the_papers_protocol),
         cmocka_unit_test(test_measuring),
+        cmocka_unit_test(test_measuring_the_papers_protocol),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

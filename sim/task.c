@@ -84,7 +84,7 @@ static void resume(struct sim_task *task)
     if (task->state == SIM_TASK_BLOCKED || task->state == SIM_TASK_ENDED)
         release_core(task->host);
     if (task->lane && !task->is_fruitless && world->config.checks_each_step)
-        quoit_ring_check_invariants(task->lane->ring);
+        quoit_lane_check_invariants(task->lane);
 }
 
 void sim_task_fire(struct sim_event *event)

@@ -93,6 +93,8 @@ struct sim_metric {
     double largest;
 };
 #define SIM_METRICS_MAX 16
+/* After a run with the protocol SCRATCHPAD: the time of each step of a put, the average of each lane that sent. */
+void sim_measure_put_steps(struct sim_world *world);
 void sim_metric_add(struct sim_world *world, const char *name, const char *unit, double value);
 
 #endif

@@ -41,7 +41,7 @@ static void run_raw(struct sim_pe *pe)
         if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, at, own_buffer(pe), bytes, i) != QUOIT_OK)
             sim_fail(world, "a descriptor was refused");
         while (quoit_port_dma_poll(port, 0, &done, 1) == 0)
-            ;
+            sim_spend(world, world->model.poll_ns);
         sim_metric_add(world, "raw DMA", "MB/s", mb_per_s(bytes, world->now_ns - start_ns));
     }
 }
@@ -129,3 +129,16 @@ const struct sim_workload sim_workload_turnaround = {
     .measures = true,
     .run = run_turnaround,
 };
+
+void sim_measure_put_steps(struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->config.shape.host_count * world->config.shape.lane_count; i++) {
+        struct sim_host *host = &world->hosts[i / world->config.shape.lane_count];
+        const struct quoit_lane_shared *lane =
+            quoit_memory_lane(&host->layout, host->memory, i % world->config.shape.lane_count);
+        double put_count = (double)atomic_load(&lane->put_count);
+        for (enum quoit_put_step step = 0; step < QUOIT_PUT_STEP_COUNT && put_count > 0; step++)
+            sim_metric_add(world, quoit_put_step_name(step), "us",
+                           (double)atomic_load(&lane->put_ns[step]) / put_count / 1000);
+    }
+}

@@ -53,15 +53,20 @@ static uint32_t shift_count(const struct sim_pe *pe)
     return others < SHIFT_MAX ? others : SHIFT_MAX;
 }
 
+/* What one PE puts to each of those. */
+static uint64_t share_bytes(const struct sim_pe *pe)
+{
+    return pe->world->config.bytes / shift_count(pe) / 64 * 64;
+}
+
 static void put_all(struct sim_pe *pe)
 {
     uint32_t count = shift_count(pe);
     for (uint32_t i = 0; i < count; i++)
-        put_to(pe, 1 + i * (pe->fabric->pe_count - 1) / count, pe->world->config.bytes / SHIFT_MAX);
+        put_to(pe, 1 + i * (pe->fabric->pe_count - 1) / count, share_bytes(pe));
 }
 
-/* All PEs at once, after a sync; the sum of what they put, by the time from the last to
- * begin to the last to end. */
+/* All PEs at once, after a sync; the sum of what they put, by the time from the last to begin to the last to end. */
 static void measure_rate(struct sim_pe *pe, const char *name, void (*put)(struct sim_pe *pe), uint64_t bytes_of_each)
 {
     struct sim_world *world = pe->world;
@@ -128,7 +133,7 @@ static void run_predict(struct sim_pe *pe)
     struct sim_world *world = pe->world;
     uint64_t bytes = world->config.bytes;
     uint32_t farthest = pe->fabric->pe_count / 2;
-    uint64_t all_bytes = shift_count(pe) * (bytes / SHIFT_MAX);
+    uint64_t all_bytes = shift_count(pe) * share_bytes(pe);
     struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = pe->fabric->pe_count};
     pe->team = quoit_team_new(pe->fabric, &shape, 0, 0);
     if (!pe->team)

@@ -153,6 +153,7 @@ static void init_host(struct sim_world *world, uint32_t index)
         .link_limit_ns = LINK_LIMIT_NS,
         .on_cut_off = hear_cut_off,
         .on_ready_arg = host,
+        .dma_bytes = world->config.dma_bytes,
     };
     for (uint32_t lane = 0; lane < shape->lane_count; lane++)
         host->services[lane] = (struct sim_service){.host = host, .lane = lane};
@@ -248,7 +249,7 @@ static void check_all_lanes(struct sim_world *world)
 {
     for (uint32_t host = 0; host < world->config.shape.host_count; host++)
         for (uint32_t lane = 0; world->hosts[host].node && lane < world->config.shape.lane_count; lane++)
-            quoit_ring_check_invariants(quoit_node_lane(world->hosts[host].node, lane)->ring);
+            quoit_lane_check_invariants(quoit_node_lane(world->hosts[host].node, lane));
 }
 
 static const char *state_text(const struct sim_task *task)
@@ -370,7 +371,7 @@ static void check_quiet(struct sim_world *world)
     sim_ledger_check_end(world->ledger);
     for (uint32_t host = 0; host < world->config.shape.host_count; host++)
         for (uint32_t lane = 0; lane < world->config.shape.lane_count; lane++)
-            if (world->dead_count < 2 && !quoit_ring_is_quiescent(quoit_node_lane(world->hosts[host].node, lane)->ring))
+            if (world->dead_count < 2 && !quoit_lane_is_quiescent(quoit_node_lane(world->hosts[host].node, lane)))
                 sim_fail(world, "lane %u of host %u does not come to rest: a credit, a request or a reply is missing",
                          lane, host);
     if (world->config.workload->check)

@@ -41,6 +41,7 @@ struct sim_config {
     uint32_t fault_count;
     const struct sim_canary *canary; /* NULL: none */
     struct sim_model model;
+    uint64_t dma_bytes;       /* as the node's configuration */
     uint32_t step_count;      /* of each PE */
     uint64_t bytes;           /* size of transfers of workloads that measure */
     bool checks_each_step;    /* of a lane: its invariants */

@@ -24,6 +24,7 @@ for line in ${(f)"$(_call_program options ${(q)words[1]} --help 2>/dev/null)"}; 
     case $placeholder in
     '') action='' ;;
     *'|'*) action=":value:(${placeholder//|/ })" ;;
+    FILE) action=':file:_files' ;;
     DIR) action=':folder:_files -/' ;;
     LEVEL) action=':level:(error warn info debug)' ;;
     *) action=":${placeholder//:/\\:}: " ;;

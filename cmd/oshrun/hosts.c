@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/map.h"
 #include "env/park.h"
 #include "node/node.h"
 
@@ -69,6 +70,15 @@ static int make_memory(const char *name, uint64_t bytes)
     return fd;
 }
 
+static void leave_card(const struct job *job, const struct host *host)
+{
+    const char *path = plan_program_of(job->plan, 0)->path, *slash = strrchr(path, '/');
+    struct quoit_job_card *card = &((struct quoit_host_header *)host->front)->card;
+    *card = (struct quoit_job_card){.host = host->index, .shape = job->shape, .start_ns = job->start_ns};
+    snprintf(card->program, sizeof card->program, "%s", slash ? slash + 1 : path);
+    __atomic_store_n(&card->magic, QUOIT_JOB_CARD_MAGIC, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
+}
+
 static bool open_host(struct job *job, struct host *host)
 {
     if (quoit_layout_make(&job->shape, host->index, &host->layout) != QUOIT_OK)
@@ -86,6 +96,9 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     }
     host->front = front;
+    for (uint32_t i = 0; i < host->layout.local_count + job->shape.lane_count && job->shape.trace_count; i++)
+        quoit_memory_trace(&host->layout, front, i)->event_count = job->shape.trace_count;
+    leave_card(job, host);
     return true;
 }
 
@@ -162,8 +175,8 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     };
     keep_only(fds, FD_COUNT);
     uint64_t bytes = host->layout.total_bytes;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fds[MEMORY], 0);
-    if (memory == MAP_FAILED) {
+    void *memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
+    if (!memory) {
         quoit_say("cannot map %llu MiB: %s", (unsigned long long)(bytes >> 20), strerror(errno));
         return 1;
     }
@@ -177,6 +190,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         .policy = job->policy,
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
         .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+        .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),
         .on_ready = tell_ready,
         .on_cut_off = tell_cut_off,
         .on_ready_arg = &fds[READY],

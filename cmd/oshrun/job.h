@@ -119,6 +119,8 @@ struct job {
     bool has_layout;
     uint32_t through_count; /* ended after shmem_finalize */
     bool is_going;          /* GO was sent */
+    uint64_t start_ns;
+    struct trace *trace; /* see trace.h; NULL without --trace */
     uint64_t timeout_at_ns;
     uint64_t nodes_stop_ns; /* nodes were asked to stop: when they are killed; 0 before */
     struct end end;
@@ -151,7 +153,8 @@ void end_sweep(struct job *job); /* kills and reaps whatever descends from this 
 
 /* report.c: explains the end on standard error. */
 void report_end(struct job *job);
-/* stats.c: what the links carried, on standard error. */
-void stats_print(const struct job *job);
+/* stats.c: what the links carried, on standard error, and as JSON in a file. */
+void stats_print(struct job *job);
+void stats_write(const struct job *job, const char *path);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "trace.h"
 
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
 
@@ -108,6 +109,15 @@ static void raise_file_limit(struct job *job)
     setrlimit(RLIMIT_NOFILE, &wanted);
 }
 
+/* Events that fit, a power of two. */
+static uint32_t trace_count(uint64_t bytes)
+{
+    uint32_t count = QUOIT_TRACE_EVENTS_MIN;
+    while (2ull * count * sizeof(struct quoit_trace_slot) <= bytes && count < QUOIT_TRACE_EVENTS_MAX)
+        count *= 2;
+    return count;
+}
+
 static bool is_option(const struct plan *plan, enum quoit_option_id id, const char *text)
 {
     return strcmp(plan_text(plan, id), text) == 0;
@@ -127,12 +137,15 @@ static void make_shape(struct job *job)
         .barrier = is_option(plan, QUOIT_OPT_BARRIER, "papers") ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO,
         .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
     };
+    if (plan_text(plan, QUOIT_OPT_TRACE)[0])
+        job->shape.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
     job->knobs = (struct quoit_emulated_knobs){
         .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),
         .rate_bytes_per_s = plan_number(plan, QUOIT_OPT_LINK_RATE),
         .read_latency_ns = plan_number(plan, QUOIT_OPT_READ_LATENCY),
         .write_latency_ns = plan_number(plan, QUOIT_OPT_WRITE_LATENCY),
         .doorbell_latency_ns = plan_number(plan, QUOIT_OPT_DOORBELL_LATENCY),
+        .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
     };
     uint32_t node_threads = plan->host_count > 1 ? job->shape.lane_count * plan->host_count : 0;
     job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_wait_core_count());
@@ -159,7 +172,8 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .node_ready.fd = -1};
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
-    job->timeout_at_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
+    job->start_ns = quoit_clock_now_ns();
+    job->timeout_at_ns = timeout_ns ? job->start_ns + timeout_ns : 0;
     return true;
 }
 
@@ -173,8 +187,11 @@ static void run(struct job *job)
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = fault_step(job, now_ns);
+        uint64_t trace_ns = trace_step(job, now_ns);
         if (fault_ns < end_ns)
             end_ns = fault_ns;
+        if (trace_ns < end_ns)
+            end_ns = trace_ns;
         if (end_is_over(job))
             return;
         loop_turn(&job->loop, output_ns < end_ns ? output_ns : end_ns);
@@ -199,11 +216,16 @@ int main(int argc, char **argv)
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }
+    if (!trace_open(&job))
+        return STATUS_CANNOT_START;
     run(&job);
     end_sweep(&job);
+    trace_finish(&job);
     output_finish(&job.output, job.is_hurried);
     if (plan_number(&plan, QUOIT_OPT_STATS))
         stats_print(&job);
+    if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
+        stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
     report_end(&job);
     return job.end.status;
 }

@@ -157,9 +157,9 @@ static void conclude(const struct prediction *prediction, char *growth, char *sw
     for (uint32_t i = 1; i < prediction->count; i++)
         if (prediction->values[i][ALL] > GROWTH_LEAST * prediction->values[most][ALL])
             most = i;
-    for (uint32_t i = prediction->count; i-- > 0;)
-        if (prediction->values[i][ALL] < SWITCH_SHARE * prediction->hosts[i] * prediction->values[i][STREAM])
-            worse = i;
+    while (worse > 0 && prediction->values[worse - 1][ALL] <
+                            SWITCH_SHARE * prediction->hosts[worse - 1] * prediction->values[worse - 1][STREAM])
+        worse--;
     snprintf(growth, bytes,
              "All-to-all: %.0f MB/s of all hosts together with %u hosts; no larger ring looked at carries 5 %% more.",
              prediction->values[most][ALL], prediction->hosts[most]);
@@ -170,8 +170,9 @@ static void conclude(const struct prediction *prediction, char *growth, char *sw
             "stream of %.0f MB/s: there it stops paying for such programs.",
             prediction->hosts[worse], prediction->values[worse][STREAM]);
     else
-        snprintf(switched, bytes,
-                 "All these rings carry at least 75 %% of the all-to-all of a switch with one stream a host.");
+        snprintf(
+            switched, bytes,
+            "The largest of these rings carries at least 75 %% of the all-to-all of a switch with one stream a host.");
 }
 
 static void print_table(const struct prediction *prediction, const char *growth, const char *switched)

@@ -107,6 +107,12 @@ static bool set_chunk(struct session *session, const char *text)
            (session->plan.chunk_bytes % 64 == 0 || refuse(session, "a chunk is a multiple of 64 bytes", text));
 }
 
+static bool set_dma_bytes(struct session *session, const char *text)
+{
+    session->plan.has_own_dma = true;
+    return quoit_parse_from_bytes(text, &session->plan.dma_bytes) || refuse(session, "not auto, never or a size", text);
+}
+
 static bool set_steps(struct session *session, const char *text)
 {
     return set_count32(session, text, 1, 1u << 20, &session->plan.step_count);
@@ -133,6 +139,30 @@ static bool add_fault(struct session *session, const char *text)
         return refuse(session, "too many faults", text);
     session->plan.faults[session->plan.fault_count++] = fault;
     return true;
+}
+
+static bool set_kind(struct session *session, const char *text, const char *first, const char *second, uint8_t *out)
+{
+    *out = strcmp(text, second) == 0;
+    if (*out || strcmp(text, first) == 0)
+        return true;
+    snprintf(session->problem, sizeof session->problem, "%s is neither %s nor %s", text, first, second);
+    return false;
+}
+
+static bool set_protocol(struct session *session, const char *text)
+{
+    return set_kind(session, text, "queue", "scratchpad", &session->plan.protocol);
+}
+
+static bool set_payload(struct session *session, const char *text)
+{
+    return set_kind(session, text, "dma", "copy", &session->plan.payload);
+}
+
+static bool set_barrier(struct session *session, const char *text)
+{
+    return set_kind(session, text, "auto", "papers", &session->plan.barrier);
 }
 
 static bool set_canary(struct session *session, const char *text)
@@ -210,6 +240,10 @@ static const struct option options[] = {
     {"--lanes", "N", "lanes of each link: 1, 2, 4 or 8", set_lanes},
     {"--slots", "N", "slots of each queue", set_slots},
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
+    {"--protocol", "NAME", "queue or scratchpad, as oshrun has them", set_protocol},
+    {"--payload", "NAME", "dma or copy: of the protocol scratchpad", set_payload},
+    {"--barrier", "NAME", "auto or papers", set_barrier},
+    {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},
@@ -245,6 +279,16 @@ static void print_help(void)
         printf("  %-24s %s\n", sim_canaries[i].name, sim_canaries[i].sentence);
 }
 
+/* The papers' protocol and barrier end a job that loses a link. */
+static bool survives_faults(const struct sim_plan *plan)
+{
+    const struct quoit_shape shape = {.protocol = plan->protocol, .barrier = plan->barrier};
+    bool has_outage = false;
+    for (uint32_t i = 0; i < plan->fault_count; i++)
+        has_outage |= plan->faults[i]->kind != SIM_FAULT_DELAY;
+    return !has_outage || quoit_shape_survives_loss(&shape);
+}
+
 static bool read_options(struct session *session, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -262,6 +306,8 @@ static bool read_options(struct session *session, int argc, char **argv)
         return refuse(session, "there must be a PE on each host", "--pes is less than --hosts");
     if (session->plan.pe_count && !session->plan.host_count)
         return refuse(session, "--pes needs --hosts", "how many PEs a host has follows from both");
+    if (!survives_faults(&session->plan))
+        return refuse(session, "links must not be cut", "the papers' protocol and barrier do not survive it");
     return true;
 }
 
@@ -300,6 +346,8 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
                                  shape->slot_count, shape->chunk_bytes, config->step_count);
     if (config->has_direct_puts && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", direct puts");
+    if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
+        at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
 }

@@ -116,6 +116,13 @@ bool quoit_parse_bool(const char *text, uint64_t *value_out)
     return false;
 }
 
+bool quoit_parse_from_bytes(const char *text, uint64_t *number_out)
+{
+    *number_out = strcasecmp(text, "auto") == 0 ? 0 : UINT64_MAX;
+    return *number_out == 0 || strcasecmp(text, "never") == 0 ||
+           (quoit_parse_bytes(text, number_out) && *number_out > 0);
+}
+
 static bool parse_value(enum quoit_option_type type, const char *text, uint64_t *number_out)
 {
     switch (type) {
@@ -123,6 +130,8 @@ static bool parse_value(enum quoit_option_type type, const char *text, uint64_t 
         return quoit_parse_uint(text, number_out) && *number_out <= UINT32_MAX;
     case QUOIT_OPTION_BYTES:
         return quoit_parse_bytes(text, number_out);
+    case QUOIT_OPTION_FROM_BYTES:
+        return quoit_parse_from_bytes(text, number_out);
     case QUOIT_OPTION_DURATION:
         return quoit_parse_duration(text, number_out);
     case QUOIT_OPTION_BOOL:
@@ -145,6 +154,8 @@ static const char *type_wants(enum quoit_option_type type)
         return "a whole number";
     case QUOIT_OPTION_BYTES:
         return "a number with K, M, G or T, such as 512M or 1.5G";
+    case QUOIT_OPTION_FROM_BYTES:
+        return "auto, never, or a number with K, M or G, such as 16K";
     case QUOIT_OPTION_DURATION:
         return "a time with ns, us, ms, s, min or h, such as 500ms or 60s";
     case QUOIT_OPTION_BOOL:
@@ -374,7 +385,8 @@ void quoit_option_format(const struct quoit_options *options, enum quoit_option_
 {
     const struct quoit_option *option = &quoit_options_table[id];
     const struct quoit_option_value *value = &options->values[id];
-    if (option->type == QUOIT_OPTION_STRING || (!value->text[0] && option->type == QUOIT_OPTION_UINT))
+    if (option->type == QUOIT_OPTION_STRING || option->type == QUOIT_OPTION_FROM_BYTES ||
+        (!value->text[0] && option->type == QUOIT_OPTION_UINT))
         snprintf(text_out, text_bytes, "%s", value->text);
     else if (option->type == QUOIT_OPTION_ANY || option->type == QUOIT_OPTION_FLAG)
         snprintf(text_out, text_bytes, "%s", value->number ? "set" : "");

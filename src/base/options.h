@@ -7,7 +7,8 @@
  * not in the table are typing mistakes: quoit_options_unknown() finds them and what was meant.
  *
  * Types: UINT 0..2^32-1. BYTES a number, decimals allowed, with K M G or T (powers of 1024). DURATION a number,
- * decimals allowed, with ns us ms s min or h; seconds without. STRING. BOOL 0 1 no yes off on false true. ANY is on
+ * decimals allowed, with ns us ms s min or h; seconds without. FROM_BYTES as BYTES, or the word auto (0) or never
+ * (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on
  * when the variable is there, whatever its value. FLAG is an option without a value.
  *
  * Threads: values are set at start by one thread and only read afterwards.
@@ -23,6 +24,7 @@
 enum quoit_option_type {
     QUOIT_OPTION_UINT,
     QUOIT_OPTION_BYTES,
+    QUOIT_OPTION_FROM_BYTES,
     QUOIT_OPTION_DURATION,
     QUOIT_OPTION_STRING,
     QUOIT_OPTION_BOOL,
@@ -66,8 +68,12 @@ enum quoit_option_type {
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
       "made if it is not there.")                                                                                      \
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
-      "Bytes, messages, relays, doorbells, resends and outages of each link and direction, as a table and a picture "  \
-      "of the ring, on standard error. With --protocol scratchpad also the time of each step of a put.")               \
+      "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
+      "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
+      "scratchpad also "                                                                                               \
+      "the time of each step of a put.")                                                                               \
+    X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT,                                  \
+      "after the job, write what each link carried to FILE as JSON", "The same numbers as --stats.")                   \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
       "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
@@ -80,6 +86,10 @@ enum quoit_option_type {
       "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \
     X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING,                     \
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
+    X(DMA_BYTES, "dma-bytes", "QUOIT_DMA_BYTES", FROM_BYTES, "auto", "auto|never|SIZE", 0, 0, RING,                    \
+      "payload of this size and more goes by DMA, the rest by programmed copy",                                        \
+      "With auto each host times both on its links at start; --stats says what came out. A part of a transfer is "     \
+      "never larger than a chunk.")                                                                                    \
     X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING,                         \
       "how transfers between hosts are carried: by queues of slots, or as the papers do it",                           \
       "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
@@ -111,9 +121,18 @@ enum quoit_option_type {
       "time added to each read through a window", "")                                                                  \
     X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
       "time from ringing a doorbell to its bit being set", "")                                                         \
+    X(DMA_FAILURES, "dma-failures", "QUOIT_DMA_FAILURES", UINT, "0", "N", 0, 1000, EMULATED,                           \
+      "of 1000 DMA descriptors so many fail", "By chance, after a part of the data was written. They are made good.")  \
     X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find wrong uses of OpenSHMEM, at some cost",       \
       "Ranges past one block or variable, blocks used after they were freed, collectives that PEs call with "          \
       "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
+    X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN,                                                \
+      "write what calls, service threads and links do to FILE, for ui.perfetto.dev",                                   \
+      "Arrows lead from each request through each hop to where it is executed, and back with an answer. Every call "   \
+      "takes the long way then. See docs/trace.md.")                                                                   \
+    X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN,            \
+      "memory for events of each PE and service thread that are not written yet",                                      \
+      "What does not fit is lost, and counted. A power of two; others are rounded down.")                              \
     X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
       "let a link or a host fail: \"link 2-3 down at 1s for 500ms\"",                                                  \
       "May be given many times. Also \"link 2-3 down at 1s\", \"host 2 dies at 1s\", and \"links random every 200ms "  \
@@ -199,6 +218,7 @@ void quoit_option_format(const struct quoit_options *options, enum quoit_option_
 /* Parsers, for values that are not in the table. False if the text is not wholly a value. */
 bool quoit_parse_uint(const char *text, uint64_t *value_out);
 bool quoit_parse_bytes(const char *text, uint64_t *bytes_out);
+bool quoit_parse_from_bytes(const char *text, uint64_t *bytes_out);
 bool quoit_parse_duration(const char *text, uint64_t *ns_out);
 bool quoit_parse_bool(const char *text, uint64_t *value_out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/boot.h"
 #include "base/log.h"
+#include "env/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,10 +35,8 @@ static enum quoit_status refuse_foreign_launcher(void)
 
 static enum quoit_status map_memory(struct quoit_boot *boot)
 {
-    boot->memory =
-        mmap(NULL, boot->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, 0);
-    if (boot->memory == MAP_FAILED) {
-        boot->memory = NULL;
+    boot->memory = quoit_map_file(boot->memory_fd, boot->layout.total_bytes, PROT_READ | PROT_WRITE);
+    if (!boot->memory) {
         quoit_say("cannot map %llu MiB of address space for the symmetric areas: %s (a smaller "
                   "SHMEM_SYMMETRIC_SIZE needs less) [Q0302]",
                   (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));

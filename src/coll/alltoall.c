@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All to all: once everybody is inside, members of a host read one another's sources, and put straight into the dests
- * of the members of other hosts. */
+/* All to all: once everybody is inside, each puts its blocks straight into the dests of all. */
 #include "coll/team.h"
 
 #include <string.h>
 
-static void pull(const struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t local)
-{
-    uint32_t rank = team->hosts[team->host].first_rank + local;
-    ptrdiff_t element_bytes = (ptrdiff_t)blocks->element_bytes;
-    ptrdiff_t from_step = blocks->source_stride * element_bytes, to_step = blocks->dest_stride * element_bytes;
-    const char *from = quoit_team_area(team, local) + blocks->offset_source;
-    char *to = quoit_coll_address(team->fabric, blocks->offset_dest);
-    from += (ptrdiff_t)(team->rank * blocks->count) * from_step;
-    to += (ptrdiff_t)(rank * blocks->count) * to_step;
-    if (from_step == element_bytes && to_step == element_bytes) {
-        memmove(to, from, blocks->count * blocks->element_bytes);
-        return;
-    }
-    for (size_t i = 0; i < blocks->count; i++, from += from_step, to += to_step)
-        memmove(to, from, blocks->element_bytes);
-}
+#define LENT_BYTES 256u
 
 static void push(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t rank)
 {
@@ -42,20 +26,14 @@ static void push(struct quoit_team_state *team, const struct quoit_alltoalls *bl
         quoit_fabric_iput(team->fabric, &team->context, &strided, from, pe);
 }
 
-/* Each begins with the member after itself, so that they do not all go to the same one at once. */
+/* Each begins with itself, so that they do not all go to the same one at once. */
 void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, const char *call)
 {
     if (blocks->count == 0)
         return;
-    const struct quoit_team_host *own = &team->hosts[team->host];
     quoit_coll_sync(team, call);
-    for (uint32_t i = 1; i <= team->shape.size; i++) {
-        uint32_t rank = (team->rank + i) % team->shape.size;
-        if (rank - own->first_rank < own->member_count)
-            pull(team, blocks, rank - own->first_rank);
-        else
-            push(team, blocks, rank);
-    }
+    for (uint32_t i = 0; i < team->shape.size; i++)
+        push(team, blocks, (team->rank + i) % team->shape.size);
     quoit_fabric_quiet(team->fabric, &team->context);
     quoit_coll_sync(team, call);
 }
@@ -75,13 +53,14 @@ static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, u
         memcpy(dest + rank * bytes, quoit_team_area(team, rank) + gather + team->rank * bytes, bytes);
 }
 
-/* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. */
+/* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. Of
+ * larger blocks the lines of the copy, just written, cost more than that wait. */
 void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                          const char *call)
 {
     if (bytes == 0)
         return;
-    if (team->host_count == 1 && bytes <= team->space.gather_bytes / team->shape.size) {
+    if (team->host_count == 1 && bytes <= LENT_BYTES && bytes <= team->space.gather_bytes / team->shape.size) {
         alltoall_lent(team, offset_dest, offset_source, bytes, call);
         return;
     }

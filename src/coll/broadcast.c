@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcast. Small data: the root writes it into a slot of its leader and goes on; slots travel from leader to leader.
- * Large data: from leader to leader in chunks, each straight into the leader's dest, passed on while the next comes;
- * the members of a group read the root's source or their leader's dest in place. */
+ * Large data: from leader to leader in chunks, one half each way round the ring, each straight into the leader's dest,
+ * passed on while the next comes; the members of a group read the root's source or their leader's dest in place. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -16,7 +16,9 @@ struct broadcast {
     const char *source; /* the root's, on its host; else NULL */
     bool is_root;       /* this member */
     bool has_own_copy;  /* this member's dest is written */
-    struct quoit_spread spread;
+    uint32_t lender_pe; /* whose memory the members of the host read */
+    uint32_t root_host;
+    struct quoit_spread spread; /* of a small one */
 };
 
 static void publish(struct quoit_team_state *team)
@@ -81,19 +83,59 @@ static void broadcast_small(struct quoit_team_state *team, const struct broadcas
         memcpy(quoit_coll_address(team->fabric, broadcast->offset_dest), slot, broadcast->bytes);
 }
 
-/* The leader's part of a large one: takes the chunks that come, and passes on. */
+/* One way of a large one: a half of the data, in chunks. */
+struct half {
+    struct quoit_part part; /* bytes of the whole */
+    struct quoit_circulation circulation;
+    size_t done_bytes;
+};
+
+/* The next chunk of a half is here, or always was: passes it on. */
+static void pass_on(struct quoit_team_state *team, const struct broadcast *broadcast, const char *from,
+                    struct half *half, enum quoit_travel travel)
+{
+    size_t at = half->part.start + half->done_bytes, left = half->part.count - half->done_bytes;
+    struct quoit_team_message message = {
+        .offset = broadcast->offset_dest + at, .source = from + at, .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
+    if (half->circulation.sends)
+        quoit_team_stream(team, &message, travel);
+    half->done_bytes += message.bytes;
+}
+
+/* The leader's part of a large one: takes the chunks as they come from both sides, and passes them on. */
 static void relay(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
     const char *from = broadcast->source ? broadcast->source : quoit_coll_address(team->fabric, broadcast->offset_dest);
-    for (size_t at = 0; at < broadcast->bytes; at += CHUNK_BYTES) {
-        size_t left = broadcast->bytes - at;
-        struct quoit_team_message message = {.offset = broadcast->offset_dest + at,
-                                             .source = from + at,
-                                             .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
+    struct half halves[QUOIT_TRAVEL_COUNT];
+    for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++)
+        halves[travel] = (struct half){
+            .part = quoit_schedule_part(broadcast->bytes, QUOIT_TRAVEL_COUNT, travel),
+            .circulation = quoit_schedule_circulate(team->host_count, team->host, broadcast->root_host, travel)};
+    for (enum quoit_travel travel = QUOIT_NEXT;; travel = 1 - travel) {
+        const bool is_open[QUOIT_TRAVEL_COUNT] = {halves[QUOIT_NEXT].done_bytes < halves[QUOIT_NEXT].part.count,
+                                                  halves[QUOIT_PREVIOUS].done_bytes <
+                                                      halves[QUOIT_PREVIOUS].part.count};
+        if (!is_open[QUOIT_NEXT] && !is_open[QUOIT_PREVIOUS])
+            return;
         if (broadcast->spread.does_receive)
-            quoit_team_stream_wait(team, broadcast->spread.receive);
-        send_on(team, broadcast, &message);
+            travel = quoit_team_stream_wait_any(team, is_open);
+        else if (!is_open[travel])
+            continue;
+        pass_on(team, broadcast, from, &halves[travel], travel);
     }
+}
+
+/* Only the member whose memory the group reads waits for the others: the root, on other hosts the leader. */
+static void say_read(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    uint64_t value = team->flag_base + team->publish_count;
+    struct quoit_team_flags *own = quoit_team_flags_of(team, team->local);
+    uint32_t lender_pe = broadcast->lender_pe;
+    atomic_store_explicit(&own->read.value, value, memory_order_release); /* pairs with acquire in quoit_team_wait() */
+    if (team->fabric->pe_self == lender_pe)
+        quoit_team_wait_all(team, offsetof(struct quoit_team_flags, read), value);
+    else
+        quoit_park_wake(team->fabric->peers[lender_pe].park);
 }
 
 static void broadcast_large(struct quoit_team_state *team, const struct broadcast *broadcast)
@@ -116,7 +158,7 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
     await_published(team);
     if (broadcast->has_own_copy && dest != from)
         memmove(dest, from, broadcast->bytes);
-    quoit_team_phase(team, NULL, NULL); /* nobody reads the root's source or the leader's dest any more */
+    say_read(team, broadcast);
 }
 
 void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
@@ -136,6 +178,8 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .bytes = bytes,
         .is_root = root == team->rank,
         .has_own_copy = root != team->rank || has_root_copy,
+        .lender_pe = root_host == team->host ? quoit_team_pe_of(team, root) : own->leader_pe,
+        .root_host = root_host,
         .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
     };
     if (root_host == team->host)

@@ -38,10 +38,12 @@ struct quoit_team_shape {
     uint32_t size;
 };
 
-#define QUOIT_TEAM_PIECES 63 /* pieces of the runtime region: so many teams can live at once on a PE */
+/* Pieces of the runtime region: so many teams can live at once on a PE. Those of active sets follow the others. */
+#define QUOIT_TEAM_PIECES 63
+#define QUOIT_SET_PIECES  16
 
-/* NULL when out of memory. The own PE must be a member. `piece` is free on all members. epoch 0: the piece was never
- * used before, and members may use the team at once; else they use it after a sync of the parent that follows this. */
+/* NULL when out of memory. The own PE must be a member. `piece` is free on all members; epoch 0: it was never used
+ * before. Members may use the team at once. */
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
                                         uint32_t piece, uint32_t epoch);
 void quoit_team_delete(struct quoit_team_state *team);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions and scans. Small reduction: one member of each host combines the sources of its group, in order of rank;
- * the leaders exchange what they have, and each combines it in order of host. Large: each member combines a part of all
- * sources of its host into the leader's dest; the leaders' dests are combined around the ring in chunks, both ways at
- * once; members copy from their leader. What is computed once is copied to all, so all have the same bits. */
+ * the leaders exchange what they have, and each combines it in order of host. Large on one host: each member combines a
+ * part of all sources and writes it into all dests. Large on several: into the leader's dest; the leaders' dests are
+ * combined around the ring in chunks, both ways at once; members copy from their leader. What is computed once is
+ * copied to all, so all have the same bits. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -120,8 +121,6 @@ static void gather_rounds(struct quoit_team_state *team, const struct reduce *re
 static void reduce_around(struct quoit_team_state *team, void *arg)
 {
     const struct reduce *reduce = arg;
-    if (team->host_count == 1)
-        return;
     uint64_t most = team->space.inbound_bytes / reduce->element_bytes * team->host_count * QUOIT_TRAVEL_COUNT;
     for (uint64_t at = 0; at < reduce->count;) {
         uint64_t count = reduce->count - at < most ? reduce->count - at : most;
@@ -137,7 +136,32 @@ static void reduce_around(struct quoit_team_state *team, void *arg)
     }
 }
 
-static void reduce_large(struct quoit_team_state *team, struct reduce *reduce)
+/* On one host each member writes its part of the result into the dests of all, block by block: of the elements that it
+ * writes nobody else reads the sources, which may be dests. */
+static void spread_own_part(const struct quoit_team_state *team, const struct reduce *reduce)
+{
+    struct quoit_part part = quoit_schedule_part(reduce->count, team->local_count, team->local);
+    size_t most = QUOIT_SCRATCH_BYTES / reduce->element_bytes;
+    for (uint64_t at = part.start; at < part.start + part.count;) {
+        uint64_t left = part.start + part.count - at;
+        size_t count = left < most ? left : most;
+        combine_group(team, reduce, team->scratch, at, count, team->local_count);
+        for (uint32_t i = 0; i < team->local_count; i++)
+            memcpy(quoit_team_area(team, (team->local + i) % team->local_count) + reduce->offset_dest +
+                       at * reduce->element_bytes,
+                   team->scratch, count * reduce->element_bytes);
+        at += count;
+    }
+}
+
+static void reduce_on_host(struct quoit_team_state *team, const struct reduce *reduce)
+{
+    quoit_team_phase(team, NULL, NULL); /* all sources are there, and all dests may be written */
+    spread_own_part(team, reduce);
+    quoit_team_phase(team, NULL, NULL);
+}
+
+static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *reduce)
 {
     char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
     const char *leader_dest = team->leader_area + reduce->offset_dest;
@@ -167,7 +191,10 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     team->open_bytes = 0;
     team->gather_turn++;
     if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
-        reduce_large(team, &reduce);
+        if (team->host_count == 1)
+            reduce_on_host(team, &reduce);
+        else
+            reduce_around_hosts(team, &reduce);
         return;
     }
     quoit_team_phase(team, reduce_at_once, &reduce);

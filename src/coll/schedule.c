@@ -62,6 +62,13 @@ struct quoit_spread quoit_schedule_spread(uint32_t host_count, uint32_t host, ui
     return spread;
 }
 
+struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t host, uint32_t root,
+                                                  enum quoit_travel travel)
+{
+    return (struct quoit_circulation){.receives = host != root,
+                                      .sends = quoit_schedule_neighbour(host_count, host, travel) != root};
+}
+
 uint32_t quoit_schedule_tell_rounds(uint32_t host_count)
 {
     uint32_t rounds = 0;

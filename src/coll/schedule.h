@@ -47,6 +47,15 @@ struct quoit_spread {
 };
 struct quoit_spread quoit_schedule_spread(uint32_t host_count, uint32_t host, uint32_t root);
 
+/* Circulation: of much data of one host one half goes all the way round NEXT, the other PREVIOUS, so that each link
+ * carries half of it each way. */
+struct quoit_circulation {
+    bool receives;
+    bool sends; /* all but the last on that way */
+};
+struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t host, uint32_t root,
+                                                  enum quoit_travel travel);
+
 /* Dissemination: a barrier in log2(host_count) rounds of which most go far. In a round a host tells `send` and waits
  * for `receive`. */
 uint32_t quoit_schedule_tell_rounds(uint32_t host_count);

@@ -137,6 +137,25 @@ static void test_spread_reaches_each_once(void **state)
             spread_from(count, root);
 }
 
+/* Each way the data passes every host once, in the order of the circle, and ends before the root. */
+static void test_circulation_reaches_all_each_way(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++)
+        for (uint32_t root = 0; root < count; root++)
+            for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
+                uint32_t reached = 1u << root, at = root;
+                assert_false(quoit_schedule_circulate(count, root, root, travel).receives);
+                while (quoit_schedule_circulate(count, at, root, travel).sends) {
+                    at = quoit_schedule_neighbour(count, at, travel);
+                    assert_false(reached & (1u << at));
+                    assert_true(quoit_schedule_circulate(count, at, root, travel).receives);
+                    reached |= 1u << at;
+                }
+                assert_int_equal(reached, all_of(count));
+            }
+}
+
 static void test_dissemination_is_a_barrier(void **state)
 {
     (void)state;
@@ -177,9 +196,13 @@ static void test_parts_cover_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours_are_mutual),        cmocka_unit_test(test_exchange_reaches_all),
-        cmocka_unit_test(test_reduction_combines_each_once), cmocka_unit_test(test_spread_reaches_each_once),
-        cmocka_unit_test(test_dissemination_is_a_barrier),   cmocka_unit_test(test_parts_cover_all),
+        cmocka_unit_test(test_neighbours_are_mutual),
+        cmocka_unit_test(test_exchange_reaches_all),
+        cmocka_unit_test(test_reduction_combines_each_once),
+        cmocka_unit_test(test_spread_reaches_each_once),
+        cmocka_unit_test(test_dissemination_is_a_barrier),
+        cmocka_unit_test(test_parts_cover_all),
+        cmocka_unit_test(test_circulation_reaches_all_each_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@ _Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each
 
 #define WORLD_BYTES (256u << 10)
 #define PIECE_BYTES (48u << 10)
-_Static_assert(WORLD_BYTES + (QUOIT_TEAM_PIECES - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
+#define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
+_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
                "all pieces have room");
 
 /* With up to this many hosts an exchange has no more rounds than dissemination, even where its neighbours are far. */
@@ -64,7 +65,7 @@ static void group_members(struct quoit_team_state *team)
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
                                         uint32_t piece, uint32_t epoch)
 {
-    quoit_assert(piece < QUOIT_TEAM_PIECES);
+    quoit_assert(piece < PIECE_COUNT);
     quoit_assert(shape->size > 0);
     struct quoit_team_state *team = calloc(1, sizeof *team);
     if (!team)
@@ -97,8 +98,6 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         team->host_count == fabric->layout.shape.host_count || team->host_count <= EXCHANGE_HOSTS_MAX;
     team->leader_area = fabric->peers[own->leader_pe].area;
     team->flags = (struct quoit_team_flags *)(team->leader_area + team->space.start);
-    if (team->is_leader && epoch > 0)
-        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
     return team;
 
 delete_team:
@@ -111,6 +110,8 @@ void quoit_team_delete(struct quoit_team_state *team)
     if (!team)
         return;
     quoit_fabric_quiet(team->fabric, &team->context); /* requests under way name the context */
+    if (team->is_leader && team->flags) /* all have arrived for the last time: for the next team on the piece */
+        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
     free(team->hosts);
     free(team->starts);
     free(team->partials);
@@ -134,6 +135,14 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
     struct flag_wait wait = {flag, value};
     if (!flag_has_come(&wait))
         quoit_fabric_wait(team->fabric, flag_has_come, &wait, team->call);
+}
+
+void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value)
+{
+    for (uint32_t i = 0; i < team->local_count; i++) {
+        const char *flags = (const char *)quoit_team_flags_of(team, i);
+        quoit_team_wait(team, (const struct quoit_flag *)(flags + flag_offset), value);
+    }
 }
 
 void quoit_team_wake(struct quoit_team_state *team)
@@ -208,6 +217,34 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel)
 {
     quoit_team_wait(team, &team->flags->stream[travel], team->flag_base + ++team->come_count[travel]);
+}
+
+struct stream_wait {
+    const struct quoit_team_state *team;
+    const bool *may_come;
+    enum quoit_travel come;
+};
+
+static bool any_has_come(void *arg)
+{
+    struct stream_wait *wait = arg;
+    const struct quoit_team_state *team = wait->team;
+    for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
+        struct flag_wait next = {&team->flags->stream[travel], team->flag_base + team->come_count[travel] + 1};
+        wait->come = travel;
+        if (wait->may_come[travel] && flag_has_come(&next))
+            return true;
+    }
+    return false;
+}
+
+enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT])
+{
+    struct stream_wait wait = {.team = team, .may_come = may_come};
+    if (!any_has_come(&wait))
+        quoit_fabric_wait(team->fabric, any_has_come, &wait, team->call);
+    team->come_count[wait.come]++;
+    return wait.come;
 }
 
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)

@@ -51,6 +51,7 @@ struct quoit_team_flags {
     struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that tells in this round */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by who works */
+    struct quoit_flag read;          /* writer: the owner. The last large broadcast that it has copied */
 };
 
 /* A piece: flags, slots, then twice gather and table, then inbound for each way and half. All offsets in the piece. */
@@ -132,6 +133,9 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
 /* Wakes the other members of the group after a flag of the leader's was stored. */
 void quoit_team_wake(struct quoit_team_state *team);
 
+/* Waits until the flag at flag_offset of the own flags of each member of the group is at least `value`. */
+void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value);
+
 /* All members of the group arrive; then one runs work(team, arg) (NULL: nothing), the leader when there are several
  * hosts; then all go on. */
 typedef void quoit_team_work(struct quoit_team_state *team, void *arg);
@@ -150,6 +154,8 @@ void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_mes
 void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_message *message,
                        enum quoit_travel travel);
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
+/* Waits for the next message of any of the ways that may come, takes it and returns its way. */
+enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT]);
 /* Block j, at area offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
 /* Blocks of `bytes` (<= gather_bytes) of all leaders get to team->partials, that of host j at j * bytes. In slices of

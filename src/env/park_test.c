@@ -71,13 +71,13 @@ static void ping_pong(struct quoit_wait_policy policy)
 static void test_no_wake_is_lost_when_sleeping_at_once(void **state)
 {
     (void)state;
-    ping_pong((struct quoit_wait_policy){.spin_count = 0, .yield_count = 0});
+    ping_pong((struct quoit_wait_policy){.spin_count = 0, .awake_ns = 0});
 }
 
 static void test_no_wake_is_lost_after_spinning_and_yielding(void **state)
 {
     (void)state;
-    ping_pong((struct quoit_wait_policy){.spin_count = 3, .yield_count = 2});
+    ping_pong((struct quoit_wait_policy){.spin_count = 3, .awake_ns = 2000});
 }
 
 static bool never(void *arg)

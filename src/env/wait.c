@@ -4,26 +4,31 @@
 
 #include <sched.h>
 
-/* A core for each thread: a wake across cores costs 36 us, so wait about as long, but look every 2 us whether somebody
- * else needs this core after all. */
-#define SPIN_COUNT_ALONE  80
-#define YIELD_COUNT_ALONE 20
-/* The other PE needs this core: a cache line's journey and no more. */
-#define SPIN_COUNT_SHARED  4
-#define YIELD_COUNT_SHARED 50
-/* A yield that lasts longer gave the core to a stranger that computes; every further one might cost as much. A sleeper
- * that is woken goes before such a stranger, so for the next waits sleep at once. */
-#define YIELD_LONG_NS    200000u
-#define HASTY_WAIT_COUNT 100
+/* A core for each thread: look every 2 us whether somebody else needs this core after all. */
+#define SPIN_COUNT_ALONE 80
+/* The other PE needs this core: five pauses are a third of the time in which the next of them gets it. */
+#define SPIN_COUNT_SHARED 0
+/* A sleep costs the sleeper 10 us and whoever wakes him 10 us more, after which several of them may sit on one core for
+ * milliseconds. So only waits that are long beside that are slept through. */
+#define AWAKE_NS 200000u
+/* A yield that lasts longer gave the core to somebody who computes, and every further one might cost as much. A sleeper
+ * that is woken goes before such a stranger, so the next waits sleep at once: one of them at first, twice as many each
+ * time that the next yield is long again. */
+#define YIELD_LONG_NS  500000u
+#define HASTY_WAIT_MAX 128
 
-/* Of this thread: how many waits are still to be hasty. */
-static _Thread_local uint32_t hasty_count;
+#define YIELDS_A_SETTLE 256u
+
+static _Thread_local struct {
+    uint32_t yield_count;
+    uint32_t hasty_count; /* waits that are still to be hasty */
+    uint32_t hasty_run;   /* how many they were at the last long yield */
+} own;
 
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
 {
-    if (thread_count <= core_count)
-        return (struct quoit_wait_policy){SPIN_COUNT_ALONE, YIELD_COUNT_ALONE};
-    return (struct quoit_wait_policy){SPIN_COUNT_SHARED, YIELD_COUNT_SHARED};
+    return (struct quoit_wait_policy){.spin_count = thread_count <= core_count ? SPIN_COUNT_ALONE : SPIN_COUNT_SHARED,
+                                      .awake_ns = AWAKE_NS};
 }
 
 uint32_t quoit_wait_core_count(void)
@@ -39,25 +44,45 @@ void quoit_wait_yield(void)
     sched_yield();
 }
 
+/* Yields, and returns what time it is then. */
+static uint64_t yield_from(uint64_t now_ns)
+{
+    sched_yield();
+    uint64_t after_ns = quoit_clock_now_ns();
+    if (after_ns - now_ns > YIELD_LONG_NS) {
+        own.hasty_run = own.hasty_run == 0 ? 1 : own.hasty_run < HASTY_WAIT_MAX ? 2 * own.hasty_run : HASTY_WAIT_MAX;
+        own.hasty_count = own.hasty_run;
+    } else {
+        own.hasty_run /= 2;
+    }
+    return after_ns;
+}
+
 /* Looks for a while without sleeping. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {
-    for (uint32_t i = 0;; i++) {
-        for (uint32_t j = 0; j <= waiter->policy.spin_count; j++) {
+    uint64_t now_ns = 0, until_ns = 0;
+    for (;;) {
+        if (is_done(arg))
+            return true;
+        for (uint32_t i = 0; i < waiter->policy.spin_count; i++) {
+            quoit_pause();
             if (is_done(arg))
                 return true;
-            quoit_pause();
         }
-        if (hasty_count > 0) {
-            hasty_count--;
+        if (own.hasty_count > 0) {
+            own.hasty_count--;
             return false;
         }
-        if (i > waiter->policy.yield_count)
+        if (now_ns == 0) {
+            now_ns = quoit_clock_now_ns();
+            until_ns = now_ns + waiter->policy.awake_ns;
+        }
+        if (now_ns >= until_ns)
             return false;
-        uint64_t before_ns = quoit_clock_now_ns();
-        sched_yield();
-        if (quoit_clock_now_ns() - before_ns > YIELD_LONG_NS)
-            hasty_count = HASTY_WAIT_COUNT;
+        now_ns = yield_from(now_ns);
+        if (++own.yield_count % YIELDS_A_SETTLE == 0 && waiter->settle)
+            waiter->settle(waiter->arm_arg);
     }
 }
 
@@ -79,9 +104,13 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
             waiter->arm(waiter->arm_arg);
         if (is_done(arg)) {
             quoit_park_cancel(waiter->park);
+            if (waiter->disarm)
+                waiter->disarm(waiter->arm_arg);
             return true;
         }
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
+        if (waiter->disarm)
+            waiter->disarm(waiter->arm_arg);
     }
 }

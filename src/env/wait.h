@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.h - the one place that decides how long to spin, when to yield and when to sleep.
  *
- * A wait spins `spin_count` times (a pause each) and yields the processor, does so `yield_count` times, then sleeps on
- * the waiter's park until somebody wakes it, and starts over. The counts come from how many threads of the job share
- * the processors of this machine: see quoit_wait_policy_for(). While strangers compute on its processor a waiter does
- * not yield, but sleeps after it has spun.
+ * A wait looks, spins `spin_count` times (a pause and a look each) and yields the processor, again and again for
+ * `awake_ns`, then sleeps on the waiter's park until somebody wakes it, and starts over. How often it spins comes from
+ * how many threads of the job share the processors of this machine: see quoit_wait_policy_for(). While strangers
+ * compute on its processor a waiter does not yield, but sleeps after it has spun.
  */
 #ifndef QUOIT_ENV_WAIT_H
 #define QUOIT_ENV_WAIT_H
@@ -16,7 +16,7 @@
 
 struct quoit_wait_policy {
     uint32_t spin_count;
-    uint32_t yield_count;
+    uint32_t awake_ns;
 };
 
 /* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
@@ -30,6 +30,9 @@ struct quoit_waiter {
     /* Called after the sleeper is announced and before the last look; NULL if nothing needs it. A host on a ring clears
      * its doorbell bits here, so that the next ring wakes. */
     void (*arm)(void *arm_arg);
+    void (*disarm)(void *arm_arg); /* called after each arm, when it slept or needed not to; NULL if nothing needs it */
+    /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
+    void (*settle)(void *arm_arg);
     void *arm_arg;
     uint64_t sleep_count; /* written by the waiter: how often it slept */
 };

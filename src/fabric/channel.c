@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/channel.h"
 #include "base/assert.h"
+#include "env/clock.h"
 
 static void scatter(const struct quoit_pending *pending, const char *staging)
 {
@@ -26,6 +27,8 @@ static void finish(struct quoit_fabric *fabric, uint32_t lane, uint16_t index)
         atomic_fetch_sub_explicit(&pending->context->detour_count, 1, memory_order_release);
         atomic_fetch_sub_explicit(&fabric->direct[pending->side].detour_count, 1, memory_order_release);
     }
+    if (pending->is_stray)
+        atomic_fetch_sub_explicit(&pending->context->stray_count, 1, memory_order_release);
     atomic_fetch_sub_explicit(&pending->context->outstanding_count, 1, memory_order_release);
     if (pending->left_count)
         atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
@@ -120,17 +123,32 @@ static bool slot_is_free(void *arg)
     return false;
 }
 
-/* All requests of one (PE, PE, context) ride one lane, so that they keep order. */
+/* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer. */
 static uint32_t lane_to(const struct quoit_fabric *fabric, const struct quoit_context *context, uint32_t pe)
 {
     return (pe + fabric->pe_self * 7 + context->lane_salt) & (fabric->layout.shape.lane_count - 1);
 }
 
+bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_context *context, size_t bytes)
+{
+    const struct quoit_shape *shape = &fabric->layout.shape;
+    return shape->lane_count > 1 && bytes >= (size_t)shape->lane_count * shape->chunk_bytes &&
+           !(atomic_load_explicit(&context->has_fenced, memory_order_relaxed) &&
+             atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0);
+}
+
 void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe,
                         struct quoit_slot *slot_out)
 {
+    quoit_channel_take_part(fabric, context, pe, 0, slot_out);
+}
+
+void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe, uint32_t part,
+                             struct quoit_slot *slot_out)
+{
     const struct quoit_peer *peer = &fabric->peers[pe];
-    struct slot_wait wait = {.fabric = fabric, .lane = lane_to(fabric, context, pe)};
+    uint32_t lane_count = fabric->layout.shape.lane_count;
+    struct slot_wait wait = {.fabric = fabric, .lane = (lane_to(fabric, context, pe) + part) & (lane_count - 1)};
     if (!slot_is_free(&wait))
         quoit_fabric_wait(fabric, slot_is_free, &wait, NULL);
 
@@ -153,6 +171,7 @@ void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *conte
     slot->pending->context = context;
     slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
     slot->pending->side = peer->side;
+    slot->pending->is_stray = (part & (lane_count - 1)) != 0;
 }
 
 /* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
@@ -167,11 +186,33 @@ static void mark_order(struct quoit_slot *slot)
         slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
 }
 
+/* Numbers the request for the trace. */
+static void begin_trace(struct quoit_fabric *fabric, struct quoit_slot *slot, struct quoit_trace_event *event)
+{
+    struct quoit_frame *frame = &slot->request->frame;
+    do /* 0 would be no flow */
+        frame->trace = atomic_fetch_add_explicit(&fabric->last_flow, 1, memory_order_relaxed) + 1;
+    while (frame->trace == 0);
+    *event = (struct quoit_trace_event){
+        .kind = QUOIT_TRACE_REQUEST,
+        .frame = frame->kind,
+        .begin_ns = quoit_clock_now_ns(),
+        .flow = quoit_trace_flow(fabric->pe_self, frame->trace),
+        .bytes = frame->bytes,
+        .pe = quoit_shape_first_pe(&fabric->layout.shape, frame->dest_host) + frame->dest_pe,
+    };
+}
+
 void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
 {
     struct quoit_channel_end *end = slot->end;
+    struct quoit_trace_event event;
     mark_order(slot);
+    if (__builtin_expect(fabric->trace != NULL, 0))
+        begin_trace(fabric, slot, &event);
     atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
+    if (slot->pending->is_stray)
+        atomic_fetch_add_explicit(&slot->pending->context->stray_count, 1, memory_order_relaxed);
     if (slot->pending->is_detour) {
         atomic_fetch_add_explicit(&slot->pending->context->detour_count, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&fabric->direct[slot->pending->side].detour_count, 1, memory_order_relaxed);
@@ -182,4 +223,8 @@ void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
                           memory_order_release); /* pairs with acquire in the node */
     pthread_mutex_unlock(&end->lock);
     quoit_park_wake(&quoit_memory_lane(&fabric->layout, fabric->memory, slot->lane)->park);
+    if (__builtin_expect(fabric->trace != NULL, 0)) {
+        event.end_ns = quoit_clock_now_ns();
+        quoit_trace_write(fabric->trace, &event);
+    }
 }

@@ -17,7 +17,7 @@ struct quoit_slot {
     uint32_t lane;
     uint16_t index;
     struct quoit_request *request; /* zeroed but for what take fills in: dest_host, dest_pe, source_pe, spread */
-    struct quoit_pending *pending; /* zeroed but for context and is_detour */
+    struct quoit_pending *pending; /* zeroed but for context, is_detour, side and is_stray */
     char *staging;                 /* chunk_bytes */
     uint64_t staging_offset;       /* its memory offset */
 };
@@ -25,6 +25,12 @@ struct quoit_slot {
 /* Waits, asleep if it lasts, until a slot of the channel that leads to `pe` is free, and locks the channel. */
 void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe,
                         struct quoit_slot *slot_out);
+/* Whether a transfer of so many bytes may be split over the lanes, and is worth it. Not while a fence stands before
+ * what is under way: on another lane it could be overtaken. */
+bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_context *context, size_t bytes);
+/* The same for part `part` of a split transfer: parts go round the lanes, 0 takes the lane that keeps order. */
+void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe, uint32_t part,
+                             struct quoit_slot *slot_out);
 /* Hands the filled request to the node and unlocks. */
 void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
 /* Reaps what is complete, on all lanes. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/fabric.h"
 #include "base/assert.h"
+#include "env/clock.h"
 #include "fabric/channel.h"
+#include "fabric/settle.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 void quoit_context_init(struct quoit_context *context, uint32_t lane_salt)
 {
@@ -84,12 +87,19 @@ static void arm(void *arg)
     const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
     void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
     if (call) {
+        if (shared->waiting_in[0] == '\0')
+            atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         if (fabric->ports[side] && fabric->layout.shape.protocol == QUOIT_PROTOCOL_QUEUE)
             quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
+}
+
+static void settle(void *arg)
+{
+    quoit_fabric_settle(arg);
 }
 
 enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, struct quoit_fabric **fabric_out)
@@ -106,8 +116,9 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     quoit_assert(fabric->local_self < fabric->layout.local_count);
     fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
+    fabric->trace = quoit_memory_trace(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->waiter = (struct quoit_waiter){
-        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .arm_arg = fabric};
+        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .settle = settle, .arm_arg = fabric};
     quoit_context_init(&fabric->default_context, 0);
 
     enum quoit_status status = QUOIT_NO_MEMORY;
@@ -121,6 +132,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     }
     for (uint32_t pe = 0; pe < fabric->pe_count; pe++)
         choose_way(fabric, pe, &fabric->peers[pe]);
+    atomic_store_explicit(&fabric->shared_self->pid, (uint32_t)getpid(), memory_order_relaxed);
     *fabric_out = fabric;
     return QUOIT_OK;
 
@@ -133,6 +145,7 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
 {
     if (!fabric)
         return;
+    atomic_store_explicit(&fabric->shared_self->pid, 0, memory_order_relaxed);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_port_close(fabric->ports[side]);
     if (fabric->channels)
@@ -157,11 +170,15 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
-    uint64_t limit_ns;
+    uint64_t limit_ns, begin_ns = 0;
+    if (__builtin_expect(fabric->trace != NULL, 0))
+        begin_ns = quoit_trace_enter(fabric->trace, "wait", 0, QUOIT_TRACE_NO_PE);
     do
         limit_ns = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed) ? QUOIT_RECHECK_NS : 0;
     while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
-    if (waiter.sleep_count)
+    if (__builtin_expect(fabric->trace != NULL, 0))
+        quoit_trace_leave(fabric->trace, begin_ns, waiter.sleep_count);
+    if (__atomic_load_n(&fabric->shared_self->waiting_in[0], __ATOMIC_RELAXED))
         __atomic_store_n(&fabric->shared_self->waiting_in[0], '\0', __ATOMIC_RELAXED);
 }
 
@@ -191,6 +208,9 @@ void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call)
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)
 {
     atomic_thread_fence(memory_order_release);
+    /* What was split over the lanes could be overtaken on each. */
+    if (atomic_load_explicit(&context->stray_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(fabric, &context->stray_count);
     /* What goes to one PE through the node keeps its order, if payload does not land early; see channel.c. */
     if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0)
         atomic_store_explicit(&context->has_fenced, true, memory_order_relaxed);

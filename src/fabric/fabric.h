@@ -10,8 +10,9 @@
  * caller. Private buffers may be any memory of the process. Zero bytes are allowed and do nothing.
  *
  * Completion: put returns when the source may be reused; put_nbi and get_nbi finish at quietness of their context. A
- * put is at its destination after quiet. fence orders puts, atomics and signals to each PE; what goes through the node
- * keeps order anyway. Waits of the own PE are woken by every put, atomic or signal to it, whichever way that came.
+ * put is at its destination after quiet. fence orders puts, atomics and signals to each PE. What goes through the node
+ * keeps order anyway, but for large puts and gets, which are split over all lanes. Waits of the own PE are woken by
+ * every put, atomic or signal to it, whichever way that came.
  *
  * Lost links: while the link to a neighbour is down, what would go directly goes through the node, and so the other way
  * round. Nothing is lost or done twice and all order is kept; see docs/design/failover.md.
@@ -51,6 +52,7 @@ struct quoit_peer {
 struct quoit_context {
     _Atomic uint64_t outstanding_count; /* requests handed to the node and not yet reaped */
     _Atomic uint64_t detour_count;      /* of them: to DIRECT peers, where a later direct put could overtake them */
+    _Atomic uint64_t stray_count;       /* of them: on other lanes than the one that keeps order */
     _Atomic bool has_fenced;            /* a fence came while requests were under way */
     uint32_t lane_salt;                 /* contexts spread over lanes */
     _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
@@ -60,6 +62,7 @@ struct quoit_context {
 struct quoit_pending {
     struct quoit_context *context;
     bool is_detour;    /* counted in detour_count, and in that of `side` */
+    bool is_stray;     /* counted in stray_count */
     uint8_t side;      /* enum quoit_side */
     void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
@@ -86,7 +89,7 @@ struct quoit_region {
     uint64_t bytes;       /* 0: not there */
     uint64_t area_offset; /* of its first byte */
 };
-#define QUOIT_REGION_COUNT 2
+#define QUOIT_REGION_COUNT 17 /* heap, program, libraries */
 
 /* The direct way through one side's link. */
 struct quoit_direct {
@@ -108,10 +111,14 @@ struct quoit_fabric {
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
     struct quoit_channel_end *channels; /* [lane_count]; NULL when there is one host */
     struct quoit_waiter waiter;         /* a copy of it serves each wait */
+    _Atomic uint64_t settle_after_ns;   /* no move to another processor before this */
+    _Atomic uint64_t settle_pause_ns;   /* and for how long after the next */
     struct quoit_context default_context;
     /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];
-    const char *call; /* API routine last entered and where from; for messages */
+    struct quoit_trace_ring *trace; /* NULL: nothing is traced */
+    _Atomic uint32_t last_flow;     /* number of the last request that was */
+    const char *call;               /* API routine last entered and where from; for messages */
     void *call_from;
 };
 

@@ -88,6 +88,7 @@ static void *run_node(void *arg)
         .policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .link_limit_ns = 100000000000u,
+        .dma_bytes = host->world->knobs.dma_failures ? 1 : QUOIT_DMA_NEVER,
         .on_ready = node_is_ready,
         .on_ready_arg = host->world,
     };
@@ -505,6 +506,23 @@ static void test_faults_eight_hosts(void **state)
     run_faulty(8, 8, 2, 3);
 }
 
+/* All that can goes by DMA, which sometimes fails; lanes share channels, and large transfers ride all of them. */
+static void test_dma(void **state)
+{
+    (void)state;
+    run_world(
+        (struct quoit_shape){.host_count = 5, .pe_count = 5, .lane_count = 4, .slot_count = 3, .chunk_bytes = 1024},
+        (struct quoit_emulated_knobs){.dma_failures = 50});
+}
+
+static void test_dma_with_faults(void **state)
+{
+    (void)state;
+    run_world_with(
+        (struct quoit_shape){.host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 1024},
+        (struct quoit_emulated_knobs){.dma_failures = 50}, true);
+}
+
 /* The same operations on the papers' protocol, which has another engine in the node. */
 static struct quoit_shape papers(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t chunk_bytes)
 {
@@ -570,6 +588,8 @@ int main(void)
         cmocka_unit_test(test_blocks_of_pes_and_lanes),
         cmocka_unit_test(test_small_memory_window),
         cmocka_unit_test(test_window_within_heap),
+        cmocka_unit_test(test_dma),
+        cmocka_unit_test(test_dma_with_faults),
         cmocka_unit_test(test_faults_two_hosts),
         cmocka_unit_test(test_faults_three_hosts_two_lanes),
         cmocka_unit_test(test_faults_five_hosts),

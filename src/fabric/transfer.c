@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put, get and their strided forms. What goes through the node is cut into requests of at most one chunk. */
 #include "base/assert.h"
+#include "env/clock.h"
 #include "fabric/channel.h"
 
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
@@ -13,9 +14,17 @@ static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size
                           memory_order_relaxed);
 }
 
+/* Whether a put of so many bytes is faster through the node, which has DMA for it. */
+static bool wants_dma(const struct quoit_fabric *fabric, const struct quoit_peer *peer, size_t bytes)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
+    return bytes >= atomic_load_explicit(&header->direct_bytes[peer->side], memory_order_relaxed);
+}
+
 static bool reaches_directly(struct quoit_fabric *fabric, const struct quoit_peer *peer, uint64_t offset, size_t bytes)
 {
     return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset &&
+           !wants_dma(fabric, peer, bytes) &&
            (__builtin_expect(atomic_load_explicit(&fabric->direct[peer->side].is_open, memory_order_relaxed), 1) ||
             quoit_channel_open_direct(fabric, peer->side));
 }
@@ -34,11 +43,23 @@ static void wake_by_request(struct quoit_fabric *fabric, struct quoit_context *c
     quoit_channel_submit(fabric, &slot);
 }
 
+static void trace_direct(struct quoit_fabric *fabric, uint32_t pe, size_t bytes, uint64_t begin_ns)
+{
+    uint32_t number = atomic_fetch_add_explicit(&fabric->last_flow, 1, memory_order_relaxed) + 1;
+    quoit_trace_write(fabric->trace, &(struct quoit_trace_event){.kind = QUOIT_TRACE_DIRECT,
+                                                                 .begin_ns = begin_ns,
+                                                                 .end_ns = quoit_clock_now_ns(),
+                                                                 .flow = quoit_trace_flow(fabric->pe_self, number),
+                                                                 .bytes = bytes,
+                                                                 .pe = pe});
+}
+
 /* False: the link is down, and the put has to go through the node, whole. Up to a word nothing of it has arrived. */
 static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
                        uint32_t pe, uint64_t offset, const void *source, size_t bytes)
 {
     struct quoit_port *port = fabric->ports[peer->side];
+    uint64_t begin_ns = __builtin_expect(fabric->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
     enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, peer->window_offset + offset, source, bytes);
     if (__builtin_expect(status == QUOIT_LINK_DOWN, 0)) {
         atomic_store_explicit(&fabric->direct[peer->side].is_open, false, memory_order_relaxed);
@@ -52,6 +73,8 @@ static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *contex
     if ((atomic_load_explicit(&context->dirty_sides, memory_order_relaxed) & (1u << peer->side)) == 0)
         atomic_fetch_or_explicit(&context->dirty_sides, 1u << peer->side, memory_order_relaxed);
     count_direct(fabric, peer->side, bytes);
+    if (__builtin_expect(begin_ns != 0, 0))
+        trace_direct(fabric, pe, bytes, begin_ns);
     return true;
 }
 
@@ -69,19 +92,27 @@ static bool find_in_own_area(const struct quoit_fabric *fabric, const void *buff
     return false;
 }
 
+/* What a put promises beyond its data. */
+struct manner {
+    bool is_nbi;     /* the source stays unchanged until quiet */
+    bool keeps_lane; /* something follows that must not overtake it */
+};
+
 static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
-                        size_t bytes, uint32_t pe, bool is_nbi)
+                        size_t bytes, uint32_t pe, struct manner manner)
 {
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     uint64_t source_offset;
     /* A small put is copied aside, so that it can return at once; a large one from symmetric memory is read in place.
      */
-    bool is_in_place = (is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    bool is_in_place =
+        (manner.is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    bool is_split = !manner.keeps_lane && quoit_channel_splits(fabric, context, bytes);
     _Atomic uint32_t left_count = 0;
     for (size_t at = 0; at < bytes;) {
         uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
         struct quoit_slot slot;
-        quoit_channel_take(fabric, context, pe, &slot);
+        quoit_channel_take_part(fabric, context, pe, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
         slot.request->frame.kind = QUOIT_FRAME_PUT;
         slot.request->frame.bytes = part;
         slot.request->frame.offset = offset + at;
@@ -89,7 +120,7 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
             slot.request->data_offset = source_offset + at;
         else
             memcpy(slot.staging, (const char *)source + at, part);
-        if (is_in_place && !is_nbi) {
+        if (is_in_place && !manner.is_nbi) {
             atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
             slot.pending->left_count = &left_count;
         }
@@ -101,7 +132,7 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
 }
 
 static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
-                size_t bytes, uint32_t pe, bool is_nbi)
+                size_t bytes, uint32_t pe, struct manner manner)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
     if (bytes == 0)
@@ -112,20 +143,20 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
         quoit_park_wake(peer->park);
     } else if (!reaches_directly(fabric, peer, offset, bytes) ||
                !put_direct(fabric, context, peer, pe, offset, source, bytes)) {
-        put_relayed(fabric, context, offset, source, bytes, pe, is_nbi);
+        put_relayed(fabric, context, offset, source, bytes, pe, manner);
     }
 }
 
 void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                       size_t bytes, uint32_t pe)
 {
-    put(fabric, context, offset, source, bytes, pe, false);
+    put(fabric, context, offset, source, bytes, pe, (struct manner){0});
 }
 
 void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
                           const void *source, size_t bytes, uint32_t pe)
 {
-    put(fabric, context, offset, source, bytes, pe, true);
+    put(fabric, context, offset, source, bytes, pe, (struct manner){.is_nbi = true});
 }
 
 /* left_count NULL: finished at quiet. */
@@ -141,10 +172,11 @@ static void get(struct quoit_fabric *fabric, struct quoit_context *context, void
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     uint64_t destination_offset;
     bool is_in_place = find_in_own_area(fabric, destination, bytes, &destination_offset);
+    bool is_split = quoit_channel_splits(fabric, context, bytes);
     for (size_t at = 0; at < bytes;) {
         uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
         struct quoit_slot slot;
-        quoit_channel_take(fabric, context, pe, &slot);
+        quoit_channel_take_part(fabric, context, pe, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
         slot.request->frame.kind = QUOIT_FRAME_GET;
         slot.request->frame.bytes = part;
         slot.request->frame.offset = offset + at;
@@ -282,15 +314,16 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
                              bool is_nbi)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct manner manner = {.is_nbi = is_nbi, .keeps_lane = true};
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     if (peer->area || reaches_directly(fabric, peer, offset, bytes) || bytes == 0) {
-        put(fabric, context, offset, source, bytes, pe, is_nbi);
+        put(fabric, context, offset, source, bytes, pe, manner);
         quoit_fabric_amo(fabric, context, signal->op, 8, signal->offset, signal->value, pe);
         return;
     }
     /* The signal rides with the last chunk, on the lane that keeps the chunks in order. */
     size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
-    put_relayed(fabric, context, offset, source, before, pe, is_nbi);
+    put_relayed(fabric, context, offset, source, before, pe, manner);
     struct quoit_slot slot;
     quoit_channel_take(fabric, context, pe, &slot);
     slot.request->frame.kind = QUOIT_FRAME_PUT_SIGNAL;

@@ -2,6 +2,7 @@
 /* execute.h - the atomics of the processor, by the operation codes of the wire.
  *
  * Used by the node for other hosts and by PEs of the same host for each other, so that all atomics on a word agree.
+ * Always inlined: in the API's routines op and size are constants, and one instruction remains.
  * word is aligned to its size, 4 or 8. Returns the old value, zero-extended. Any thread.
  */
 #ifndef QUOIT_NODE_EXECUTE_H
@@ -13,8 +14,8 @@
 #include "wire/frame.h"
 
 #define QUOIT_EXECUTE_AMO(bits)                                                                                        \
-    static inline uint64_t quoit_execute_amo##bits(uint##bits##_t *word, enum quoit_amo op, uint##bits##_t operand,    \
-                                                   uint##bits##_t compare)                                             \
+    static inline __attribute__((always_inline)) uint64_t quoit_execute_amo##bits(                                     \
+        uint##bits##_t *word, enum quoit_amo op, uint##bits##_t operand, uint##bits##_t compare)                       \
     {                                                                                                                  \
         switch (op) {                                                                                                  \
         case QUOIT_AMO_SET:                                                                                            \
@@ -45,8 +46,8 @@ QUOIT_EXECUTE_AMO(32)
 QUOIT_EXECUTE_AMO(64)
 #undef QUOIT_EXECUTE_AMO
 
-static inline uint64_t quoit_execute_amo(void *word, enum quoit_amo op, uint32_t size, uint64_t operand,
-                                         uint64_t compare)
+static inline __attribute__((always_inline)) uint64_t quoit_execute_amo(void *word, enum quoit_amo op, uint32_t size,
+                                                                        uint64_t operand, uint64_t compare)
 {
     if (size == 4)
         return quoit_execute_amo32((uint32_t *)word, op, (uint32_t)operand, (uint32_t)compare);

@@ -35,9 +35,9 @@ static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 
 /* Payload of a put whose destination is the neighbour goes straight to where it belongs, if the window reaches there.
  */
-static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload)
+static bool lands(const struct quoit_lane *lane, const struct quoit_verdict *verdict, uint64_t *at_out)
 {
-    struct quoit_frame *frame = &verdict->frame;
+    const struct quoit_frame *frame = &verdict->frame;
     if (!verdict->may_land || frame->bytes <= LAND_BYTES ||
         (frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_PUT_SIGNAL))
         return false;
@@ -45,44 +45,129 @@ static bool land(struct quoit_lane *lane, struct quoit_verdict *verdict, const c
     uint64_t covered = lane->landing_bytes[verdict->side];
     if (at > covered || frame->bytes > covered - at)
         return false;
-    frame->flags |= QUOIT_FRAME_LANDED;
-    note_write(lane, quoit_port_write(lane->ports[verdict->side], QUOIT_WINDOW_MEMORY, at, payload, frame->bytes));
+    *at_out = at;
     return true;
-}
-
-/* Writes header and payload, then, alone and last, the sequence that makes the slot valid. */
-static void send(struct quoit_lane *lane, struct quoit_verdict *verdict, const char *payload, bool is_relay)
-{
-    struct quoit_port *port = lane->ports[verdict->side];
-    uint32_t bytes = quoit_frame_payload_bytes(&verdict->frame);
-    struct quoit_link_count *count = &lane->shared->out[verdict->side];
-    quoit_lane_count_up(&count->byte_count, bytes);
-    quoit_lane_count_up(&count->message_count, 1);
-    quoit_lane_count_up(&count->relay_count, is_relay);
-
-    uint32_t in_slot = land(lane, verdict, payload) ? 0 : bytes;
-    uint64_t at = quoit_layout_slot(lane->layout, lane->index, verdict->class, verdict->slot_index);
-    char header[QUOIT_FRAME_BYTES + INLINE_BYTES];
-    size_t header_bytes = QUOIT_FRAME_BYTES;
-    memcpy(header, &verdict->frame, QUOIT_FRAME_BYTES);
-    enum quoit_status status = QUOIT_OK;
-    if (in_slot <= INLINE_BYTES) {
-        memcpy(header + QUOIT_FRAME_BYTES, payload, in_slot);
-        header_bytes += in_slot;
-    } else {
-        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at + QUOIT_FRAME_BYTES, payload, in_slot);
-    }
-    if (status == QUOIT_OK)
-        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at + sizeof(uint64_t), header + sizeof(uint64_t),
-                                  header_bytes - sizeof(uint64_t));
-    if (status == QUOIT_OK)
-        status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, at, verdict->frame.sequence);
-    note_write(lane, status);
-    lane->must_ring[verdict->side] = true;
 }
 
 /* Payload pointer that is valid for memcpy of zero bytes too. */
 static const char no_payload[1];
+
+/* Writes the header, with the payload behind it if that is small, then, alone and last, the sequence that makes the
+ * slot valid. */
+static void publish(struct quoit_lane *lane, enum quoit_side side, uint64_t slot_at, const struct quoit_frame *frame,
+                    const char *payload, uint32_t inline_bytes)
+{
+    struct quoit_port *port = lane->ports[side];
+    char header[QUOIT_FRAME_BYTES + INLINE_BYTES];
+    memcpy(header, frame, QUOIT_FRAME_BYTES);
+    memcpy(header + QUOIT_FRAME_BYTES, payload, inline_bytes);
+    enum quoit_status status =
+        quoit_port_write(port, QUOIT_WINDOW_SLOTS, slot_at + sizeof(uint64_t), header + sizeof(uint64_t),
+                         QUOIT_FRAME_BYTES + inline_bytes - sizeof(uint64_t));
+    if (status == QUOIT_OK)
+        status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, slot_at, frame->sequence);
+    note_write(lane, status);
+    lane->must_ring[side] = true;
+}
+
+/* A payload that travels apart from its header. True: it is there. False: it is under way, and the header goes when it
+ * has arrived; or it is lost with its link. */
+static bool place(struct quoit_lane *lane, const struct quoit_move *move, const struct quoit_departure *departure)
+{
+    uint32_t index;
+    if (move->source != lane->gather && quoit_mover_start(lane->mover, move, &index)) {
+        lane->departures[index] = *departure;
+        quoit_lane_count_up(&lane->shared->out[move->side].dma_count, move->bytes);
+        return false;
+    }
+    enum quoit_status status =
+        quoit_port_write(lane->ports[move->side], move->window, move->offset, move->source, move->bytes);
+    note_write(lane, status);
+    return status == QUOIT_OK;
+}
+
+/* `from` names the inbound slot of what is relayed; NULL: it starts here. */
+static void depart(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                   const struct quoit_departure *from)
+{
+    uint32_t bytes = quoit_frame_payload_bytes(&verdict->frame);
+    struct quoit_link_count *count = &lane->shared->out[verdict->side];
+    quoit_lane_count_up(&count->byte_count, bytes);
+    quoit_lane_count_up(&count->message_count, 1);
+    quoit_lane_count_up(&count->relay_count, from != NULL);
+
+    struct quoit_departure departure = from ? *from : (struct quoit_departure){0};
+    departure.frame = verdict->frame;
+    departure.side = verdict->side;
+    departure.slot_at = quoit_layout_slot(lane->layout, lane->index, verdict->class, verdict->slot_index);
+    struct quoit_move move = {.side = verdict->side,
+                              .window = QUOIT_WINDOW_SLOTS,
+                              .offset = departure.slot_at + QUOIT_FRAME_BYTES,
+                              .source = payload,
+                              .bytes = bytes};
+    if (lands(lane, verdict, &move.offset)) {
+        departure.frame.flags |= QUOIT_FRAME_LANDED;
+        move.window = QUOIT_WINDOW_MEMORY;
+    } else if (bytes <= INLINE_BYTES) {
+        publish(lane, verdict->side, departure.slot_at, &departure.frame, payload, bytes);
+        return;
+    }
+    if (place(lane, &move, &departure))
+        publish(lane, verdict->side, departure.slot_at, &departure.frame, payload, 0);
+}
+
+static void send(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                 const struct quoit_departure *from)
+{
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    depart(lane, verdict, payload, from);
+    quoit_lane_trace_frame(lane, from ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &verdict->frame, verdict->side, begin_ns);
+}
+
+static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
+                    enum quoit_side side)
+{
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    quoit_lane_deliver(lane, verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
+}
+
+/* Slots that departures still read are not given back. */
+static void keep_slots(struct quoit_lane *lane)
+{
+    uint32_t counts[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT] = {{0}};
+    if (!lane->keeps_slots && lane->mover->busy == 0)
+        return;
+    lane->keeps_slots = lane->mover->busy != 0;
+    for (uint64_t left = lane->mover->busy; left; left &= left - 1) {
+        const struct quoit_departure *departure = &lane->departures[__builtin_ctzll(left)];
+        if (departure->from_sequence == 0)
+            continue;
+        uint32_t *count = &counts[departure->from_side][departure->from_class];
+        uint64_t back =
+            quoit_ring_expected(lane->ring, departure->from_side, departure->from_class) - departure->from_sequence;
+        *count = back > *count ? (uint32_t)back : *count;
+    }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++)
+            quoit_ring_keep_slots(lane->ring, side, class, counts[side][class]);
+}
+
+/* What has arrived by DMA is announced; what was lost with its link is the ring's to send again. */
+static uint32_t announce_departures(struct quoit_lane *lane)
+{
+    uint32_t index, done_count = 0;
+    enum quoit_status status;
+    while (lane->status == QUOIT_OK && quoit_mover_next(lane->mover, &index, &status)) {
+        const struct quoit_departure *departure = &lane->departures[index];
+        if (status == QUOIT_OK)
+            publish(lane, departure->side, departure->slot_at, &departure->frame, no_payload, 0);
+        note_write(lane, status);
+        done_count++;
+    }
+    keep_slots(lane);
+    return done_count;
+}
 
 static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
@@ -103,6 +188,8 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         struct quoit_frame frame;
         struct quoit_verdict verdict;
         memcpy(&frame, slot, sizeof frame);
+        if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(lane->mover))
+            break; /* what was sent under the old topology arrives before anybody hears of the new one */
         enum quoit_status status = quoit_ring_receive(lane->ring, side, class, &frame, now_ns, &verdict);
         if (status != QUOIT_OK) {
             quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from the %s: kind %u",
@@ -115,11 +202,12 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
             break;
         }
         if (verdict.kind == QUOIT_VERDICT_SEND)
-            send(lane, &verdict, slot + QUOIT_FRAME_BYTES, true);
+            send(lane, &verdict, slot + QUOIT_FRAME_BYTES,
+                 &(struct quoit_departure){.from_side = side, .from_class = class, .from_sequence = expected});
         else if (verdict.kind == QUOIT_VERDICT_CONSUMED)
             lane->has_news |= frame.kind == QUOIT_FRAME_TOPOLOGY;
         else if (verdict.kind == QUOIT_VERDICT_DELIVER)
-            quoit_lane_deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES);
+            deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES, side);
         done_count++;
     }
     return done_count;
@@ -136,7 +224,7 @@ static uint32_t send_again(struct quoit_lane *lane, uint64_t now_ns)
             hold(lane, &verdict);
             break;
         }
-        send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, false);
+        send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, NULL);
         quoit_lane_count_up(&lane->shared->out[verdict.side].resend_count, 1);
         done_count++;
     }
@@ -164,12 +252,10 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
             hold(lane, &verdict);
             break;
         }
-        send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, false);
+        send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, NULL);
         lane->submit_heads[local]++;
         done_count++;
     }
-    if (done_count)
-        atomic_store_explicit(&channel->submit_head, lane->submit_heads[local], memory_order_relaxed);
     return done_count;
 }
 
@@ -185,7 +271,7 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
         }
         const char *payload =
             verdict.frame.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &verdict.frame) : no_payload;
-        send(lane, &verdict, payload, false);
+        send(lane, &verdict, payload, NULL);
         done_count++;
     }
     return done_count;
@@ -199,8 +285,9 @@ static void take_credits(struct quoit_lane *lane)
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && is_up(lane, side); class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
-            enum quoit_status status =
-                quoit_ring_credit(lane->ring, side, class, __atomic_load_n(inbound, __ATOMIC_ACQUIRE));
+            uint64_t total = __atomic_load_n(inbound, __ATOMIC_ACQUIRE);
+            enum quoit_status status = quoit_ring_credit(lane->ring, side, class, total);
+            quoit_lane_trace_credit(lane, side, class, total);
             if (status != QUOIT_OK)
                 quoit_lane_fail(lane, status);
         }
@@ -256,12 +343,15 @@ static void follow_links(struct quoit_lane *lane)
         uint32_t wanted = atomic_load_explicit(&lane->wanted[side], memory_order_acquire);
         if (__builtin_expect(wanted == atomic_load_explicit(&lane->reached[side], memory_order_relaxed), 1))
             continue;
+        if (!quoit_mover_rest(lane->mover))
+            continue; /* nothing is written after it is said to have stopped */
         if (wanted & 1)
             quoit_ring_link_up(lane->ring, side, wanted >> 1);
         else if (is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
             quoit_ring_link_down(lane->ring, side);
         lane->must_ring[side] = false;
         lane->has_news = true;
+        quoit_lane_trace_link(lane, side, wanted & 1);
         atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
     }
 }
@@ -277,6 +367,7 @@ static bool step(void *arg)
     uint64_t cookie;
     uint32_t done_count = 0;
     lane->hold_until_ns = 0;
+    done_count += announce_departures(lane);
     follow_links(lane);
     take_credits(lane);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
@@ -292,6 +383,7 @@ static bool step(void *arg)
     while (quoit_ring_next_completion(lane->ring, &cookie))
         quoit_lane_complete(lane, cookie);
     done_count += quoit_lane_barrier(lane);
+    keep_slots(lane);
     done_count += return_credits(lane, done_count == 0);
     if (lane->has_news)
         tell_news(lane);
@@ -305,15 +397,26 @@ void quoit_lane_run(struct quoit_lane *lane)
         quoit_wait_until(&lane->waiter, lane->step, lane, 0);
         if (lane->hold_until_ns)
             quoit_wait_yield(); /* transit rests, or DMA runs: too short for a sleep */
-        atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
     }
 }
 
 static void arm(void *arg)
 {
     struct quoit_lane *lane = arg;
+    atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+        quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits);
+}
+
+static void disarm(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
+    uint64_t now_ns = quoit_clock_now_ns();
+    quoit_lane_count_up(&lane->shared->sleep_ns, now_ns - since_ns);
+    quoit_lane_trace_sleep(lane, since_ns, now_ns);
+    atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
 
 static enum quoit_status open_ring(struct quoit_lane *lane)
@@ -337,12 +440,12 @@ static enum quoit_status open_ring(struct quoit_lane *lane)
     lane->ring = quoit_ring_init(ring_memory, &ring);
     lane->step = step;
     lane->answer = answer;
-    lane->waiter.arm = arm;
+    lane->hint_bits = 1u << QUOIT_DOORBELL_LANE(lane->index);
     return QUOIT_OK;
 }
 
 enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_node_config *config, uint32_t index,
-                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT],
+                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT], struct quoit_mover *mover,
                                   struct quoit_scratchpad_node *scratchpad_node)
 {
     const struct quoit_layout *layout = config->layout;
@@ -351,9 +454,12 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->layout = layout;
     lane->memory = config->memory;
     lane->index = index;
+    lane->mover = mover;
     lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = shape->host_count};
     lane->shared = quoit_memory_lane(layout, config->memory, index);
-    lane->waiter = (struct quoit_waiter){.park = &lane->shared->park, .policy = config->policy, .arm_arg = lane};
+    lane->trace = quoit_memory_trace(layout, config->memory, layout->local_count + index);
+    lane->waiter = (struct quoit_waiter){
+        .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
     lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);

@@ -48,11 +48,6 @@ static bool lanes_follow(const struct quoit_links *links, enum quoit_side side)
     return true;
 }
 
-static bool has_transfers(const struct quoit_links *links)
-{
-    return links->config->layout->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD;
-}
-
 static void tell_cut_off(struct quoit_links *links, uint32_t first_link, uint32_t second_link)
 {
     if (!links->is_cut_off_told)
@@ -105,7 +100,7 @@ static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word
     if (status == QUOIT_OK) {
         if (WORD_NUMBER(word) > link->incarnation)
             link->incarnation = WORD_NUMBER(word);
-        if (!has_transfers(links)) /* which never come twice to a link, and leave fresh memory to the first time */
+        if (links->config->layout->shape.protocol == QUOIT_PROTOCOL_QUEUE) /* the other comes to a link once */
             zero_slots(links, side);
         status = quoit_node_offer_windows(links->config->layout, side, link->port);
     }
@@ -130,18 +125,10 @@ static void come_up(struct quoit_links *links, enum quoit_side side)
         quoit_log(QUOIT_LOG_INFO, "the link to the %s is up again", side == QUOIT_LEFT ? "left" : "right");
 }
 
-static void meet(struct quoit_links *links, enum quoit_side side)
-{
-    quoit_port_ring(links->sides[side].port, 1u << QUOIT_DOORBELL_MET);
-    links->sides[side].phase = QUOIT_LINK_PHASE_MET;
-}
-
 static void approach(struct quoit_links *links, enum quoit_side side)
 {
     struct quoit_link *link = &links->sides[side];
     link->epoch = quoit_port_link_epoch(link->port);
-    if (has_transfers(links))
-        quoit_port_doorbell_clear(link->port, 1u << QUOIT_DOORBELL_MET); /* of an earlier attempt */
     if (quoit_port_bind(link->port, link->epoch) != QUOIT_OK)
         return;
     quoit_node_introduce(links->config->layout, link->port);
@@ -188,12 +175,6 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
         if (has_lost(link))
             link->phase = QUOIT_LINK_PHASE_AWAY;
         else if (WORD_KIND(word) == WORD_CLEAN && WORD_NUMBER(word) == link->incarnation)
-            has_transfers(links) ? meet(links, side) : come_up(links, side);
-        break;
-    case QUOIT_LINK_PHASE_MET:
-        if (has_lost(link))
-            link->phase = QUOIT_LINK_PHASE_AWAY;
-        else if (quoit_port_doorbell_read(link->port) & 1u << QUOIT_DOORBELL_MET)
             come_up(links, side);
         break;
     case QUOIT_LINK_PHASE_LOST:

@@ -11,8 +11,6 @@
  *             incarnation; waits for the neighbour to say the same
  *   CLEAN     nobody writes any more, so slots and credits were zeroed and the windows offered; we told the neighbour;
  *             waits for it to say so too. Then the link is UP
- *   MET       protocol SCRATCHPAD, between CLEAN and UP: transfers will overwrite the words of the two ends, so each
- *             says by a doorbell that it has read what it needs, and waits for that of the other
  *   LOST      the link went down and the job does not survive it: the launcher was told, and ends it
  *
  * A link that goes down again on the way goes back to AWAY. What was told is wiped with it and the opening is bound, so
@@ -34,7 +32,6 @@ enum quoit_link_phase {
     QUOIT_LINK_PHASE_AWAY,
     QUOIT_LINK_PHASE_DOWN,
     QUOIT_LINK_PHASE_CLEAN,
-    QUOIT_LINK_PHASE_MET,
     QUOIT_LINK_PHASE_LOST,
 };
 

@@ -2,12 +2,13 @@
 #include "node/memory.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "env/map.h"
 
 #include <string.h>
 
 #define PAGE_BYTES  4096u
-#define AREA_ALIGN  (2u << 20) /* a huge page: areas can be backed by them */
-#define CREDIT_LINE 64u        /* each credit word has a cache line of its own */
+#define AREA_ALIGN  QUOIT_HUGE_PAGE_BYTES
+#define CREDIT_LINE 64u /* each credit word has a cache line of its own */
 
 _Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= CREDIT_LINE, "the answers of a lane share a cache line");
 
@@ -26,6 +27,23 @@ uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe)
     return more_hosts + (pe - in_larger) / few;
 }
 
+static bool trace_is_sound(uint32_t event_count)
+{
+    return event_count == 0 || (event_count >= QUOIT_TRACE_EVENTS_MIN && event_count <= QUOIT_TRACE_EVENTS_MAX &&
+                                (event_count & (event_count - 1)) == 0);
+}
+
+const char *quoit_put_step_name(enum quoit_put_step step)
+{
+    static const char *const names[QUOIT_PUT_STEP_COUNT] = {
+        [QUOIT_PUT_SETUP] = "translation set-up", [QUOIT_PUT_BIT] = "waiting for an interrupt bit",
+        [QUOIT_PUT_PAYLOAD] = "payload",          [QUOIT_PUT_SCRATCHPADS] = "scratchpads",
+        [QUOIT_PUT_DOORBELL] = "doorbell",        [QUOIT_PUT_TURNAROUND] = "until the acknowledgement, in all",
+    };
+    quoit_assert(step < QUOIT_PUT_STEP_COUNT);
+    return names[step];
+}
+
 static bool shape_is_sound(const struct quoit_shape *shape)
 {
     uint32_t lanes = shape->lane_count;
@@ -33,9 +51,10 @@ static bool shape_is_sound(const struct quoit_shape *shape)
            shape->pe_count >= shape->host_count && quoit_shape_pes_of_host(shape, 0) <= QUOIT_LOCAL_PES_MAX &&
            lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
            shape->slot_count >= QUOIT_RING_SLOTS_MIN && shape->chunk_bytes >= 64 && shape->chunk_bytes % 64 == 0 &&
-           shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && shape->data_bytes % PAGE_BYTES == 0 &&
-           shape->heap_bytes % PAGE_BYTES == 0 && shape->protocol < QUOIT_PROTOCOL_COUNT &&
-           shape->barrier < QUOIT_BARRIER_KIND_COUNT && shape->payload < QUOIT_PAYLOAD_KIND_COUNT;
+           shape->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && trace_is_sound(shape->trace_count) &&
+           shape->data_bytes % PAGE_BYTES == 0 && shape->heap_bytes % PAGE_BYTES == 0 &&
+           shape->protocol < QUOIT_PROTOCOL_COUNT && shape->barrier < QUOIT_BARRIER_KIND_COUNT &&
+           shape->payload < QUOIT_PAYLOAD_KIND_COUNT;
 }
 
 uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
@@ -96,6 +115,10 @@ enum quoit_status quoit_layout_make(const struct quoit_shape *shape, uint32_t ho
     layout->pes = round_up(sizeof(struct quoit_host_header), PAGE_BYTES);
     layout->lanes = round_up(layout->pes + layout->local_count * sizeof(struct quoit_pe_shared), PAGE_BYTES);
     uint64_t at = round_up(layout->lanes + shape->lane_count * sizeof(struct quoit_lane_shared), PAGE_BYTES);
+    layout->traces = at;
+    if (shape->trace_count)
+        at = round_up(at + (layout->local_count + shape->lane_count) * quoit_trace_ring_bytes(shape->trace_count),
+                      PAGE_BYTES);
     layout->channels = layout->staging = at;
     if (shape->host_count > 1) {
         uint64_t channel_count = (uint64_t)layout->local_count * shape->lane_count;

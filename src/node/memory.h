@@ -7,6 +7,7 @@
  *   header      struct quoit_host_header
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
+ *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
  *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
  *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
@@ -27,6 +28,7 @@
 #include "base/status.h"
 #include "env/park.h"
 #include "ring/ring.h"
+#include "trace/trace.h"
 #include "wire/frame.h"
 
 #define QUOIT_LANES_MAX           8
@@ -46,6 +48,10 @@ enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIE
 /* What carries the payload in the protocol SCRATCHPAD. */
 enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
 
+/* From which size on payload goes by DMA: a number of bytes, or one of these. */
+#define QUOIT_DMA_MEASURED 0 /* each node finds out at start */
+#define QUOIT_DMA_NEVER    UINT64_MAX
+
 /* What the whole job agrees on. Made by the launcher, the same on all hosts. */
 struct quoit_shape {
     uint32_t host_count;
@@ -53,10 +59,11 @@ struct quoit_shape {
     uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
+    uint32_t trace_count; /* events that each ring of trace/trace.h holds; 0: nothing is traced */
     uint8_t protocol;     /* enum quoit_protocol */
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
-    uint8_t unused;
+    uint8_t unused[5];
     uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
@@ -79,6 +86,19 @@ static inline uint32_t quoit_shape_first_pe(const struct quoit_shape *shape, uin
 }
 uint32_t quoit_shape_host_of_pe(const struct quoit_shape *shape, uint32_t pe);
 
+#define QUOIT_JOB_CARD_MAGIC     0x51434131u
+#define QUOIT_PROGRAM_NAME_BYTES 40
+
+/* Who this memory belongs to, for `quoit top`, which finds it among the descriptors of the launcher. Writer: the
+ * launcher, before anybody else has the memory. */
+struct quoit_job_card {
+    uint32_t magic; /* QUOIT_JOB_CARD_MAGIC, which changes with this layout; 0: a job without a launcher */
+    uint32_t host;
+    struct quoit_shape shape;
+    uint64_t start_ns;                      /* of the job, by the monotonic clock */
+    char program[QUOIT_PROGRAM_NAME_BYTES]; /* of PE 0 */
+};
+
 struct quoit_host_header {
     _Atomic uint32_t is_stopping;      /* writer: the node, told by the launcher */
     _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
@@ -89,12 +109,19 @@ struct quoit_host_header {
     _Atomic uint64_t barrier_arrived_count;        /* writer: the first PE. Barriers of the papers the host came to */
     _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
     uint32_t unused[6];
+    /* Writer: the node, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
+     * more goes through the node, for its DMA. QUOIT_DMA_NEVER */
+    _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
+    uint64_t unused1[4];
     struct quoit_park manager_park; /* the thread of the node that looks after the links sleeps here */
+    struct quoit_job_card card;
 };
 
 /* Bytes and messages that went out of one side of one host. */
 struct quoit_link_count {
     _Atomic uint64_t byte_count;    /* payload that was written through the port */
+    _Atomic uint64_t dma_count;     /* of it: bytes that went by DMA */
     _Atomic uint64_t message_count; /* frames and direct puts */
     _Atomic uint64_t relay_count;   /* of them: on their way from another host to another host */
     _Atomic uint64_t doorbell_count;
@@ -116,11 +143,15 @@ _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
-    char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
-    _Atomic uint64_t waiting_from;                    /* its return address in the PE */
+    char waiting_in[QUOIT_CALL_NAME_BYTES]; /* API routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;          /* its return address in the PE */
+    _Atomic uint64_t waiting_since_ns;      /* when that sleep, or the first of several, began */
+    _Atomic uint32_t pid;                   /* of the PE, from shmem_init to shmem_finalize; else 0 */
+    uint32_t unused;
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     struct quoit_crash_record crash;
+    _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
 };
 
 /* Where the time of a put goes, as RING-22 measures it; the protocol SCRATCHPAD counts it. */
@@ -133,6 +164,7 @@ enum quoit_put_step {
     QUOIT_PUT_TURNAROUND, /* from the node's first sight of the put to its acknowledgement */
     QUOIT_PUT_STEP_COUNT
 };
+const char *quoit_put_step_name(enum quoit_put_step step);
 
 struct quoit_lane_shared {
     struct quoit_park park; /* the service thread of this lane sleeps here */
@@ -140,6 +172,8 @@ struct quoit_lane_shared {
     _Atomic uint64_t sleep_count;
     _Atomic uint64_t put_count;                    /* puts acknowledged, to which the times belong */
     _Atomic uint64_t put_ns[QUOIT_PUT_STEP_COUNT]; /* sums */
+    _Atomic uint64_t sleep_ns;                     /* in all, without the sleep that lasts still */
+    _Atomic uint64_t sleep_since_ns;               /* 0: awake */
 };
 
 /* A request of a PE for another host. Written by the PE before its index enters the submission queue; the node checks
@@ -159,10 +193,8 @@ _Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
 struct quoit_channel {
     _Atomic uint32_t submit_tail; /* writer: the PE. release; pairs with acquire in the node */
     uint32_t unused0[15];
-    _Atomic uint32_t submit_head; /* writer: the node */
-    uint32_t unused1[15];
     _Atomic uint32_t complete_tail; /* writer: the node. release; pairs with acquire in the PE */
-    uint32_t unused2[15];
+    uint32_t unused1[15];
     uint16_t submit[QUOIT_REQUESTS_A_CHANNEL];
     uint16_t complete[QUOIT_REQUESTS_A_CHANNEL];
     struct quoit_request requests[QUOIT_REQUESTS_A_CHANNEL];
@@ -176,6 +208,7 @@ struct quoit_layout {
     uint32_t first_pe;
     uint64_t pes;
     uint64_t lanes;
+    uint64_t traces;
     uint64_t channels;
     uint64_t staging;
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
@@ -199,6 +232,15 @@ static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_lay
                                                           uint32_t lane)
 {
     return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
+}
+/* The ring of events of a local PE, or of lane l under index local_count + l; NULL: nothing is traced. */
+static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t index)
+{
+    if (layout->shape.trace_count == 0)
+        return NULL;
+    return (struct quoit_trace_ring *)((char *)memory + layout->traces +
+                                       index * quoit_trace_ring_bytes(layout->shape.trace_count));
 }
 static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
                                                          uint32_t local, uint32_t lane)
@@ -239,7 +281,6 @@ static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, e
 #define QUOIT_DOORBELL_DIRECT       10
 #define QUOIT_DOORBELL_ANSWER       10 /* in the protocol SCRATCHPAD, which has no direct puts: answers to transfers */
 #define QUOIT_DOORBELL_DIRECT_COUNT 6
-#define QUOIT_DOORBELL_MET          11 /* there too: the neighbour needs the words of the start no more, see links.h */
 static inline uint32_t quoit_doorbell_of_pe(uint32_t local)
 {
     return QUOIT_DOORBELL_DIRECT + local % QUOIT_DOORBELL_DIRECT_COUNT;

@@ -14,6 +14,7 @@ struct quoit_node {
     struct quoit_links links;
     struct quoit_scratchpad_node *scratchpad; /* protocol SCRATCHPAD, else NULL */
     uint32_t lane_count;
+    struct quoit_mover movers[QUOIT_LANES_MAX];
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
 
@@ -42,9 +43,11 @@ enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct
         status = quoit_node_open_ports(&node->config, node->ports);
     if (status == QUOIT_OK)
         status = quoit_links_start(&node->links, &node->config, node->ports);
+    if (status == QUOIT_OK)
+        status = quoit_movers_open(node->movers, &node->config, node->ports);
     while (status == QUOIT_OK && node->lane_count < config->layout->shape.lane_count) {
         status = quoit_lane_open(&node->lanes[node->lane_count], &node->config, node->lane_count, node->ports,
-                                 node->scratchpad);
+                                 &node->movers[node->lane_count], node->scratchpad);
         node->lane_count++; /* one that was opened in part is closed too */
     }
     node->links.lanes = node->lanes;

@@ -6,7 +6,8 @@
  * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
  * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
  * it. With the shape's protocol SCRATCHPAD the lanes carry everything as the papers do instead (scratchpad_lane.h), and
- * a link that goes down ends the job.
+ * a link that goes down ends the job; its transfers overwrite what the neighbours told each other at start, so no PE
+ * may hand over a request before the nodes of all hosts are ready.
  *
  * Threads: quoit_node_run() blocks its caller; quoit_node_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the node with a line
@@ -26,7 +27,8 @@ struct quoit_node_config {
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* two links may be dead for so long */
-    void (*on_ready)(void *arg);                      /* called once: both neighbours agreed on the shape */
+    uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
+    void (*on_ready)(void *arg); /* called once: both neighbours agreed on the shape */
     /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
      * once, with twice the same, when a link goes down that this job does not survive (quoit_shape_survives_loss()).
      * Link l joins host l and the next. The caller ends the job. */

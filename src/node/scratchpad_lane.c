@@ -37,7 +37,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
     uint32_t words[QUOIT_SCRATCHPAD_COUNT];
     for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
         words[i] = quoit_port_scratchpad_read(lane->ports[side], i);
-    if (quoit_scratchpad_unpack(words, lane->index, ++arrivals->count, &frame) != QUOIT_OK ||
+    if (quoit_scratchpad_unpack(words, lane->index, arrivals->count + 1, &frame) != QUOIT_OK ||
         frame.kind >= QUOIT_FRAME_KIND_COUNT)
         return refuse(lane, side, &frame);
     uint32_t buffer = quoit_bypass_of(&frame, lane->layout->host);
@@ -49,10 +49,11 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
         !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
         bypass->is_full)
         return refuse(lane, side, &frame);
-    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
     bypass->frame = frame;
     bypass->is_full = true;
     arrivals->owes_bit = true;
+    arrivals->count++;
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
     return QUOIT_OK;
 }
 
@@ -79,7 +80,10 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
         return refuse(lane, side, frame);
     open->is_open = false;
     struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .cookie = frame->token, .frame = *frame};
-    quoit_lane_deliver(lane, &verdict, payload);
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    if (frame->kind != QUOIT_FRAME_ACK)
+        quoit_lane_deliver(lane, &verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, frame, side, begin_ns);
     if (open->since_ns) {
         quoit_lane_count_up(&lane->shared->put_count, 1);
         quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - open->since_ns);
@@ -114,7 +118,9 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
         if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
             return 0;
         struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
+        uint64_t begin_ns = quoit_lane_trace_now(lane);
         quoit_lane_deliver(lane, &verdict, payload);
+        quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &bypass->frame, side, begin_ns);
     }
     quoit_scratchpad_empty(lane, side, bypass);
     return 1;
@@ -267,14 +273,6 @@ static bool step(void *arg)
     return done_count > 0 || lane->hold_until_ns != 0 || lane->status != QUOIT_OK;
 }
 
-/* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
-static void arm(void *arg)
-{
-    struct quoit_lane *lane = arg;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
-}
-
 enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quoit_scratchpad_node *node)
 {
     struct quoit_scratchpad_lane *own = calloc(1, sizeof *own);
@@ -286,7 +284,8 @@ enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quo
     own->wanted_ns = calloc(lane->layout->local_count, sizeof *own->wanted_ns);
     lane->step = step;
     lane->answer = answer;
-    lane->waiter.arm = arm;
+    /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
+    lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
     return own->open && own->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 

@@ -89,6 +89,8 @@ void quoit_scratchpad_lane_close(struct quoit_lane *lane);
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out);
 /* Brings the transfer out of `side` as far as it goes now. Returns moves made. */
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);
+/* What the neighbour last told in one of our words. */
+uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
 /* Tells the neighbour one of its words. */
 void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
 /* A buffer of ours may be used again. */

@@ -9,7 +9,7 @@
 #define DMA_LOOKS_MAX  256   /* in vain, before the lane lets others run for longer than a yield does */
 #define DMA_REST_NS    20000 /* where others need the processor a yield may cost a whole slice, a short sleep does not */
 
-static uint64_t answer_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
+uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
 {
     const char *answers = lane->memory + lane->layout->slots[side];
     return __atomic_load_n((const uint64_t *)(answers + quoit_layout_answer(lane->layout, lane->index, word)),
@@ -85,7 +85,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     uint32_t buffer = quoit_bypass_of(&out->frame, quoit_node_neighbour(lane->layout, side));
     if (transfer->state != QUOIT_TRANSFER_FREE ||
-        answer_of(lane, side, QUOIT_ANSWER_BYPASS + buffer) != transfer->placed_count[buffer])
+        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) != transfer->placed_count[buffer])
         return false;
     transfer->out = *out;
     transfer->since_ns = out->wanted_ns;
@@ -150,6 +150,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     struct quoit_port *port = lane->ports[side];
     uint32_t words[QUOIT_SCRATCHPAD_COUNT];
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     quoit_scratchpad_pack(&transfer->out.frame, lane->index, transfer->count, words);
     for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
         quoit_port_scratchpad_peer_write(port, i, words[i]);
@@ -157,6 +158,8 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
     end_step(lane, transfer, QUOIT_PUT_DOORBELL);
+    quoit_lane_trace_frame(lane, transfer->out.relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame, side,
+                           begin_ns);
 }
 
 /* The other lanes of the host may sleep for the scratchpads. */
@@ -192,12 +195,14 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);
         move_count++;
     }
-    if (transfer->state == QUOIT_TRANSFER_OFFERED && answer_of(lane, side, QUOIT_ANSWER_READ) == transfer->count) {
-        release_scratchpads(lane, side);
+    if (transfer->state == QUOIT_TRANSFER_OFFERED &&
+        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ) == transfer->count) {
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READ);
+        release_scratchpads(lane, side);
         move_count++;
     }
-    if (transfer->state == QUOIT_TRANSFER_READ && answer_of(lane, side, QUOIT_ANSWER_FREED) == transfer->count) {
+    if (transfer->state == QUOIT_TRANSFER_READ &&
+        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED) == transfer->count) {
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_FREE);
         move_count++;
     }

@@ -79,7 +79,7 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
                                               .park_stride = sizeof(struct quoit_park),
                                               .park_count = 1};
     if (status == QUOIT_OK)
-        status = quoit_port_set_vector(port, QUOIT_DOORBELL_COUNT, &manager);
+        status = quoit_port_set_vector(port, QUOIT_VECTOR_LINK, &manager);
     if (status == QUOIT_OK)
         quoit_port_doorbell_unmask(port, bits);
     return status;

@@ -183,7 +183,7 @@ static enum quoit_status check_vector(const struct quoit_port *port, const struc
 
 enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
 {
-    if (bit > QUOIT_DOORBELL_COUNT)
+    if (bit >= QUOIT_VECTOR_DMA(port->limits.dma_channel_count))
         return QUOIT_INVALID;
     if (bit < QUOIT_DOORBELL_COUNT && (port->limits.doorbell_bits >> bit & 1) == 0)
         return QUOIT_INVALID;

@@ -55,6 +55,11 @@ enum quoit_window {
 #define QUOIT_DMA_CHANNEL_COUNT 2
 #define QUOIT_DMA_DEPTH         64 /* descriptors under way on one channel */
 
+/* Vectors that are no doorbell's. */
+#define QUOIT_VECTOR_LINK       QUOIT_DOORBELL_COUNT
+#define QUOIT_VECTOR_DMA(index) (QUOIT_DOORBELL_COUNT + 1 + (index)) /* completions of a DMA channel */
+#define QUOIT_VECTOR_COUNT      QUOIT_VECTOR_DMA(QUOIT_DMA_CHANNEL_COUNT)
+
 struct quoit_port; /* one end; opaque, made by quoit_port_open() */
 
 /* The memory of the own host as the driver sees it: windows translate into it and interrupts wake parks in it. */
@@ -96,7 +101,7 @@ void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
 /* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes
- * the parks of vector QUOIT_DOORBELL_COUNT (the link event). */
+ * the parks of QUOIT_VECTOR_LINK. */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -129,14 +134,17 @@ uint32_t quoit_port_doorbell_read(struct quoit_port *port);
 void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits);
 void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits);   /* masked bits still set, but wake nobody */
 void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits); /* wakes if one of the bits is set already */
-/* What bit `bit` (or QUOIT_DOORBELL_COUNT: the link event) wakes. All bits start masked and without a vector. */
+/* What bit `bit`, or QUOIT_VECTOR_LINK, or QUOIT_VECTOR_DMA(channel), wakes. All bits start masked, all without a
+ * vector. DMA channels and their vectors belong to one opening, the rest to the end of the link. */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
 /* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one
  * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
- * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion. Closing drops what is under way.
- */
+ * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion, and with another status if the
+ * engine failed; then a part of it may have arrived. What completed with OK arrives before whatever this port writes or
+ * rings after poll said so. After each completion the parks of the channel's vector are woken. Closing drops what is
+ * under way. */
 QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel,
                                                        enum quoit_window window, uint64_t offset, const void *source,
                                                        size_t bytes, uint64_t cookie);

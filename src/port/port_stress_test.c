@@ -91,7 +91,7 @@ static void clear_bit_0(void *arg)
 static uint64_t wait_for_word(struct setup *s, uint32_t host, struct word_wait *wait, uint32_t spin_count)
 {
     struct quoit_waiter waiter = {.park = rig_park(&s->rig, host, 0),
-                                  .policy = {.spin_count = spin_count, .yield_count = 0},
+                                  .policy = {.spin_count = spin_count, .awake_ns = 0},
                                   .arm = clear_bit_0,
                                   .arm_arg = wait};
     must(quoit_wait_until(&waiter, word_is_there, wait, PATIENCE_S * 1000000000ull));

@@ -127,7 +127,7 @@ static void test_vector_is_checked(void **state)
 {
     struct setup *s = *state;
     struct quoit_port_vector vector = rig_vector(0, 2);
-    assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_DOORBELL_COUNT + 1, &vector), QUOIT_INVALID);
+    assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_COUNT, &vector), QUOIT_INVALID);
     vector.park_stride = sizeof(struct quoit_park) / 2;
     assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_INVALID);
     vector = rig_vector(0, 2);
@@ -439,7 +439,7 @@ static void test_link_event_wakes_both_hosts(void **state)
     struct setup *s = *state;
     for (uint32_t side = 0; side < 2; side++) {
         struct quoit_port_vector vector = rig_vector(20 + side, 1);
-        assert_int_equal(quoit_port_set_vector(s->ports[side], QUOIT_DOORBELL_COUNT, &vector), QUOIT_OK);
+        assert_int_equal(quoit_port_set_vector(s->ports[side], QUOIT_VECTOR_LINK, &vector), QUOIT_OK);
         assert_int_equal(woken_by(s, side, take_link_down), 1u << (20 + side));
         assert_int_equal(woken_by(s, side, take_link_up), 1u << (20 + side));
     }
@@ -573,6 +573,33 @@ static void test_dma_fails_when_the_link_is_down(void **state)
     assert_memory_is_model(s);
 }
 
+/* Of the opening that submitted, and of nobody else. */
+static void test_dma_completion_wakes(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port_limits limits;
+    quoit_port_limits(s->ports[0], &limits);
+    translate(s, 1);
+    for (uint32_t channel = 0; channel < limits.dma_channel_count; channel++) {
+        struct quoit_port_vector vector = rig_vector(channel, 1);
+        struct quoit_park *park = rig_park(&s->rig, 0, channel);
+        struct quoit_dma_done done;
+        uint64_t word = 5;
+        assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_DMA(channel), &vector), QUOIT_OK);
+        uint32_t key = quoit_park_prepare(park);
+        struct quoit_port *other = s->rig.driver->open(&s->rig, 0);
+        assert_int_equal(quoit_port_dma_submit(other, channel, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
+        poll_one(other, channel, &done);
+        quoit_port_close(other);
+        assert_int_equal(atomic_load(&park->epoch), key);
+        assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
+        quoit_park_sleep(park, key, 0); /* for ever, unless it wakes */
+        assert_int_equal(atomic_load(&park->epoch), key + 1);
+        poll_one(s->ports[0], channel, &done);
+        assert_int_equal(done.status, QUOIT_OK);
+    }
+}
+
 static void test_close_with_dma_under_way(void **state)
 {
     struct setup *s = *state;
@@ -623,6 +650,7 @@ int main(void)
             T(test_dma_is_checked),
             T(test_dma_copies_in_order),
             T(test_dma_fails_when_the_link_is_down),
+            T(test_dma_completion_wakes),
             T(test_close_with_dma_under_way),
         };
         for (size_t j = 0; j < sizeof tests / sizeof tests[0]; j++)

@@ -26,7 +26,14 @@ struct quoit_ring_outbound {
 struct quoit_ring_inbound {
     uint64_t consumed_total;
     uint64_t told_total; /* what the neighbour was told of it */
+    uint32_t in_use;     /* of the consumed: the last ones, which are still being read */
 };
+
+/* Slots that the neighbour may write again. */
+static inline uint64_t quoit_ring_free_total(const struct quoit_ring_inbound *in)
+{
+    return in->consumed_total - in->in_use;
+}
 
 static inline uint32_t quoit_ring_free_slots(const struct quoit_ring_outbound *out, uint32_t slot_count)
 {

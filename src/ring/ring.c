@@ -232,11 +232,6 @@ bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side)
     return quoit_ring_links_is_up(&ring->links, side);
 }
 
-bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side)
-{
-    return quoit_ring_links_is_cut(&ring->links, side);
-}
-
 void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out)
 {
     quoit_ring_links_describe(&ring->links, topology_out);
@@ -509,7 +504,14 @@ bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out)
 
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
-    return ring->inbound[side][class].consumed_total;
+    return quoit_ring_free_total(&ring->inbound[side][class]);
+}
+
+void quoit_ring_keep_slots(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint32_t count)
+{
+    struct quoit_ring_inbound *in = &ring->inbound[side][class];
+    quoit_assert(count <= in->consumed_total - in->told_total);
+    in->in_use = count;
 }
 
 bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, bool is_idle)
@@ -519,7 +521,7 @@ bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, 
 
 void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
-    ring->inbound[side][class].told_total = ring->inbound[side][class].consumed_total;
+    ring->inbound[side][class].told_total = quoit_ring_free_total(&ring->inbound[side][class]);
 }
 
 enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,

@@ -125,11 +125,14 @@ void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoi
  * Within a flow acknowledged requests complete in order of submission, and so do answered ones. False: none. */
 bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out);
 
-/* Credits. consumed_total: how many slots of an inbound queue this side has consumed since the start; the caller writes
- * it to the neighbour, who gives it to credit() as the total consumed of its outbound queue. A total that goes back or
- * beyond what was sent is INVALID. credit_due: whether the neighbour should be told now: it is true when a quarter of
- * the slots (at least one) were consumed since the last time it was told, or always when is_idle. "The start" is the
- * last link_up() of that side; while the link is down nothing is due, and credit() must not be called. */
+/* Credits. keep_slots: the payload of the last `count` consumed slots of an inbound queue is still being read; they
+ * count as not consumed until the caller says less. consumed_total: how many slots of an inbound queue this side has
+ * consumed since the start; the caller writes it to the neighbour, who gives it to credit() as the total consumed of
+ * its outbound queue. A total that goes back or beyond what was sent is INVALID. credit_due: whether the neighbour
+ * should be told now: it is true when a quarter of the slots (at least one) were consumed since the last time it was
+ * told, or always when is_idle. "The start" is the last link_up() of that side; while the link is down nothing is due,
+ * and credit() must not be called. */
+void quoit_ring_keep_slots(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint32_t count);
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, bool is_idle);
 void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
@@ -150,12 +153,10 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum
 void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side);
 /* `incarnation` is larger than any before of this link, and the same at both ends. */
 void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation);
-/* Whether this end of the link is up: what the last of the two calls said. */
+/* Whether this end of the link is up: what the last of the two calls said. Each end must see an outage by itself: news
+ * may be stuck behind what waits for a dead link. While one end has gone down and the other has not, the former
+ * executes no requests: the other may still land. */
 bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
-/* True while this end is up but the other end was heard to have gone down: link_down() is due. A hint that may be the
- * first to come, but each end must see an outage by itself too: news may be stuck behind what waits for a dead link.
- * While one end has gone down and the other has not, the former executes no requests: the other may still land. */
-bool quoit_ring_link_is_cut(const struct quoit_ring *ring, enum quoit_side side);
 
 /* What this host knows of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
  * incarnation. */

@@ -101,6 +101,7 @@ static struct quoit_ring *make_busy_ring(void)
     X(OUT.hold = QUOIT_RING_HOLD_COUNT, "out->hold < QUOIT_RING_HOLD_COUNT")                                           \
     X(OUT.is_refused_in_rest = true, "out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest")                    \
     X(IN.told_total = 1, "in->told_total <= in->consumed_total")                                                       \
+    X(IN.in_use = 9, "in->in_use <= in->consumed_total - in->told_total")                                              \
     X(IN.consumed_total = 9, "in->consumed_total - in->told_total <= slot_count")                                      \
     X(FLOW.acknowledged = FLOW.sent + 1, "!quoit_ring_is_before(flow->sent, flow->acknowledged)")                      \
     X(FLOW.acknowledged = 3, "quoit_ring_is_before(before, frame->flow_sequence)")                                     \

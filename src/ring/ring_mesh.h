@@ -71,7 +71,7 @@ static bool attend(struct mesh *mesh, uint32_t h, enum quoit_side side)
     enum quoit_side there = quoit_ring_opposite(side);
     struct link *link = link_of(mesh, h, side);
     if (quoit_ring_link_is_up(host->ring, side)) {
-        if (!host->must_notice[side] && !quoit_ring_link_is_cut(host->ring, side))
+        if (!host->must_notice[side])
             return false;
         take_down(mesh, h, side);
         return true;

@@ -215,6 +215,13 @@ static void transit_passes_on_what_it_got(void **state)
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
     assert_true(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, false));
     assert_int_equal(quoit_ring_consumed_total(ring, QUOIT_LEFT, REQUEST), 1);
+    quoit_ring_keep_slots(ring, QUOIT_LEFT, REQUEST, 1); /* it is still being relayed */
+    assert_false(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, true));
+    assert_int_equal(quoit_ring_consumed_total(ring, QUOIT_LEFT, REQUEST), 0);
+    quoit_ring_check_invariants(ring);
+    assert_false(quoit_ring_is_quiescent(ring));
+    quoit_ring_keep_slots(ring, QUOIT_LEFT, REQUEST, 0);
+    assert_true(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, false));
     quoit_ring_credit_told(ring, QUOIT_LEFT, REQUEST);
     assert_false(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, true));
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 3), QUOIT_INVALID);

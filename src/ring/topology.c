@@ -177,11 +177,6 @@ bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_
     return links->links[side].is_confirmed;
 }
 
-bool quoit_ring_links_is_cut(const struct quoit_ring_links *links, enum quoit_side side)
-{
-    return quoit_ring_links_is_up(links, side) && far_state(links, side) > own_state(links, side);
-}
-
 bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
                           enum quoit_side *side_out)
 {

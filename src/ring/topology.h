@@ -50,7 +50,6 @@ void quoit_ring_links_tell(struct quoit_ring_links *links, enum quoit_side side,
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out);
 
 bool quoit_ring_links_is_up(const struct quoit_ring_links *links, enum quoit_side side);
-bool quoit_ring_links_is_cut(const struct quoit_ring_links *links, enum quoit_side side);
 /* Whether frames other than news may leave: both ends of the link are up. */
 bool quoit_ring_links_is_open(const struct quoit_ring_links *links, enum quoit_side side);
 /* Whether payload may land: the neighbour knows that this end is up, and so waits for our news before it executes. */

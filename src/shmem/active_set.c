@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of active sets, deprecated. An active set has no workspace but the caller's pSync, so these are written
- * on puts and atomics alone: simple and linear. Of pSync one word counts who arrived and one tells; both are 0 again at
- * return. Barriers have words of their own, so that one may follow another collective on the same pSync at once. */
+/* Collectives of active sets, deprecated: arguments checked; the work is coll's, on the team behind the set. pSync is
+ * used only while that team is made, and pWrk not at all. */
 #include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
+#include "shmem/set.h"
+#include "shmem/span.h"
 
-#define ARRIVED          0
-#define RELEASED         1
-#define BARRIER_ARRIVED  2
-#define BARRIER_RELEASED 3
-#define PSYNC_USED       4
-#define PIECE_BYTES      32768 /* of a reduction at once */
+#define PSYNC_USED 2
 
-struct set {
-    uint32_t start;
-    uint32_t stride;
-    uint32_t size;
-    uint32_t rank;
-    uint64_t *sync; /* the own pSync */
-    uint64_t offset_sync;
-    const char *call;
-};
-
-static struct set check_set(int start, int log_stride, int size, long *psync, const char *call)
+static struct quoit_set check_set(int start, int log_stride, int size, long *psync, const char *call)
 {
     uint32_t pe_count = quoit_job.pe_count;
     quoit_check_running(call);
@@ -40,232 +26,140 @@ static struct set check_set(int start, int log_stride, int size, long *psync, co
                     "PE_size %d",
                     quoit_job.pe, start, log_stride, size);
     quoit_check_word(psync, sizeof *psync, "pSync", call);
-    return (struct set){.start = (uint32_t)start,
-                        .stride = stride,
-                        .size = (uint32_t)size,
-                        .rank = distance / stride,
-                        .sync = (uint64_t *)psync,
-                        .offset_sync = quoit_check_symmetric(psync, PSYNC_USED * sizeof *psync, "pSync", call),
-                        .call = call};
+    return (struct quoit_set){
+        .shape = {.start = (uint32_t)start, .stride = size == 1 ? 1 : stride, .size = (uint32_t)size},
+        .rank = distance / stride,
+        .sync = (uint64_t *)psync,
+        .offset_sync = quoit_check_symmetric(psync, PSYNC_USED * sizeof *psync, "pSync", call),
+        .call = call,
+    };
 }
 
-static uint32_t pe_of(const struct set *set, uint32_t rank)
+static void sync_set(void *arg)
 {
-    return set->start + rank * set->stride;
-}
-
-static struct quoit_context *context(void)
-{
-    return &quoit_job.fabric->default_context;
-}
-
-/* After all that was put to that PE before. */
-static void tell(const struct set *set, uint32_t rank, uint32_t word, enum quoit_amo op, uint64_t value)
-{
-    quoit_fabric_amo(quoit_job.fabric, context(), op, sizeof(uint64_t), set->offset_sync + word * sizeof(uint64_t),
-                     value, pe_of(set, rank));
-}
-
-struct wait_word {
-    const uint64_t *word;
-    uint64_t least;
-};
-
-static bool has_come(void *arg)
-{
-    const struct wait_word *wait = arg;
-    return __atomic_load_n(wait->word, __ATOMIC_ACQUIRE) >= wait->least;
-}
-
-/* Waits until the own word is at least `least`, takes it back to 0 and returns what it was. */
-static uint64_t take_word(const struct set *set, uint32_t word, uint64_t least)
-{
-    struct wait_word wait = {&set->sync[word], least};
-    if (!has_come(&wait))
-        quoit_fabric_wait(quoit_job.fabric, has_come, &wait, set->call);
-    return __atomic_exchange_n(&set->sync[word], 0, __ATOMIC_ACQ_REL);
-}
-
-static void sync_set(const struct set *set)
-{
-    if (set->rank != 0) {
-        tell(set, 0, BARRIER_ARRIVED, QUOIT_AMO_ADD, 1);
-        take_word(set, BARRIER_RELEASED, 1);
-        return;
-    }
-    take_word(set, BARRIER_ARRIVED, set->size - 1);
-    for (uint32_t rank = 1; rank < set->size; rank++)
-        tell(set, rank, BARRIER_RELEASED, QUOIT_AMO_SET, 1);
-}
-
-/* Tells all others that what this PE had for them is there, and waits until they told the same. */
-static void exchange(const struct set *set)
-{
-    quoit_fabric_fence(quoit_job.fabric, context());
-    for (uint32_t i = 1; i < set->size; i++)
-        tell(set, (set->rank + i) % set->size, ARRIVED, QUOIT_AMO_ADD, 1);
-    take_word(set, ARRIVED, set->size - 1);
-}
-
-static void sync_for_audit(void *arg)
-{
-    sync_set(arg);
+    struct quoit_set *set = arg;
+    quoit_set_enter(set);
+    quoit_coll_sync(set->team, set->call);
+    quoit_set_leave(set);
 }
 
 /* Under --check: pSync is at rest and the PEs agree. */
-static void begin(struct set *set, const struct quoit_audit_argument *arguments)
+static void check_call(struct quoit_set *set, const struct quoit_audit_argument *arguments)
 {
-    const struct quoit_audit_set about = {.start = set->start,
-                                          .stride = set->stride,
-                                          .size = set->size,
+    const struct quoit_audit_set about = {.start = set->shape.start,
+                                          .stride = set->shape.stride,
+                                          .size = set->shape.size,
                                           .psync = (const long *)set->sync,
                                           .offset_psync = set->offset_sync,
-                                          .come_word = BARRIER_ARRIVED};
-    quoit_audit_set_begin(&about, set->call, arguments, sync_for_audit, set);
-}
-
-static void end(const struct set *set)
-{
-    if (__builtin_expect(quoit_job.audit != NULL, 0))
-        quoit_audit_set_end(set->offset_sync);
+                                          .come_word = QUOIT_SET_JOIN_WORD};
+    quoit_audit_set_begin(&about, set->call, arguments, sync_set, set);
 }
 
 #define BEGIN(set, ...)                                                                                                \
     do {                                                                                                               \
         if (__builtin_expect(quoit_job.audit != NULL, 0))                                                              \
-            begin(set, (const struct quoit_audit_argument[]){__VA_ARGS__, {0}});                                       \
+            check_call(set, (const struct quoit_audit_argument[]){__VA_ARGS__, {0}});                                  \
+        quoit_set_enter(set);                                                                                          \
     } while (0)
+
+static void end(struct quoit_set *set)
+{
+    quoit_set_leave(set);
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        quoit_audit_set_end(set->offset_sync);
+}
 
 QUOIT_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     QUOIT_JOB_ENTER("shmem_barrier");
-    struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
-    QUOIT_AUDIT_SPAN(set.call);
+    struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
-    quoit_fabric_quiet(quoit_job.fabric, context());
-    sync_set(&set);
+    quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+    quoit_coll_sync(set.team, set.call);
     end(&set);
 }
 
 QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
 {
     QUOIT_JOB_ENTER("shmem_sync");
-    struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
-    QUOIT_AUDIT_SPAN(set.call);
+    struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
+    QUOIT_SPAN(set.call);
     BEGIN(&set, {0});
-    sync_set(&set);
+    quoit_coll_sync(set.team, set.call);
     end(&set);
 }
 
-static void broadcast(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, int root)
+/* The root's own dest is left alone. */
+static void broadcast(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                      int root)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
-    uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
-    quoit_check_symmetric(source, bytes, "source", set->call);
-    if ((uint32_t)root >= set->size)
-        quoit_wrong_pe(set->call, "PE_root", root, set->size, "the active set");
-    BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset, true});
-    if (set->rank != (uint32_t)root) {
-        take_word(set, RELEASED, 1);
-        end(set);
-        return;
-    }
-    for (uint32_t i = 1; i < set->size; i++)
-        quoit_fabric_put(quoit_job.fabric, context(), offset, source, bytes, pe_of(set, (set->rank + i) % set->size));
-    quoit_fabric_fence(quoit_job.fabric, context());
-    for (uint32_t i = 1; i < set->size; i++)
-        tell(set, (set->rank + i) % set->size, RELEASED, QUOIT_AMO_SET, 1);
+    uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
+    uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
+    if ((uint32_t)root >= set->shape.size)
+        quoit_wrong_pe(set->call, "PE_root", root, set->shape.size, "the active set");
+    BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset_dest, true});
+    quoit_coll_broadcast(set->team, offset_dest, offset_source, bytes, (uint32_t)root, false, set->call);
     end(set);
 }
 
-/* With different sizes each PE learns from the one before it where its part begins: that offset + 1, so never 0. */
-static void collect(struct set *set, void *dest, const void *source, size_t nelems, size_t element_bytes, bool is_equal)
+static void collect(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                    bool is_equal)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
-    uint64_t offset = quoit_check_symmetric(dest, bytes, "dest", set->call);
-    quoit_check_symmetric(source, bytes, "source", set->call);
+    size_t all = is_equal ? quoit_check_bytes(bytes, set->shape.size, set->call) : bytes;
+    uint64_t offset_dest = quoit_check_symmetric(dest, all, "dest", set->call);
+    uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
+    if (!is_equal) /* a PE without elements still receives those of the others */
+        offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", set->call) : QUOIT_COLL_NOWHERE;
     BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", quoit_audit_offset(dest), true});
-    uint64_t at = is_equal ? set->rank * bytes : 0;
-    if (!is_equal && set->rank != 0)
-        at = take_word(set, RELEASED, 1) - 1;
-    if (!is_equal && set->rank + 1 < set->size)
-        tell(set, set->rank + 1, RELEASED, QUOIT_AMO_SET, at + bytes + 1);
-    for (uint32_t i = 0; i < set->size; i++)
-        quoit_fabric_put(quoit_job.fabric, context(), offset + at, source, bytes,
-                         pe_of(set, (set->rank + i) % set->size));
-    exchange(set);
+    if (!quoit_coll_collect(set->team, offset_dest, offset_source, bytes, is_equal, set->call))
+        quoit_wrong_address(set->call, "dest", dest, 1);
     end(set);
 }
 
-static void alltoalls(struct set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
-                      size_t element_bytes)
+static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                      size_t nelems, size_t element_bytes)
 {
-    QUOIT_AUDIT_SPAN(set->call);
+    QUOIT_SPAN(set->call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, set->call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
-    size_t dest_block = quoit_check_bytes(quoit_check_bytes(nelems, (size_t)dst, set->call), element_bytes, set->call);
-    size_t source_block =
-        quoit_check_bytes(quoit_check_bytes(nelems, (size_t)sst, set->call), element_bytes, set->call);
-    size_t dest_gap = ((size_t)dst - 1) * element_bytes; /* nothing need lie behind the last element */
-    size_t source_gap = ((size_t)sst - 1) * element_bytes;
-    uint64_t offset = nelems ? quoit_check_symmetric(dest, dest_block * set->size - dest_gap, "dest", set->call) : 0;
-    if (nelems != 0)
-        quoit_check_symmetric(source, source_block * set->size - source_gap, "source", set->call);
-    BEGIN(set, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false}, {"sst", (uint64_t)sst, false},
-          {"dest", offset, true});
-    struct quoit_strided strided = {.offset = offset + set->rank * dest_block,
-                                    .remote_stride = dst * (ptrdiff_t)element_bytes,
-                                    .private_stride = sst * (ptrdiff_t)element_bytes,
-                                    .count = nelems,
-                                    .element_bytes = (uint32_t)element_bytes};
-    for (uint32_t i = 0; i < set->size; i++) {
-        uint32_t rank = (set->rank + i) % set->size;
-        const char *from = (const char *)source + rank * source_block;
-        if (dst == 1 && sst == 1)
-            quoit_fabric_put(quoit_job.fabric, context(), strided.offset, from, dest_block, pe_of(set, rank));
-        else
-            quoit_fabric_iput(quoit_job.fabric, context(), &strided, from, pe_of(set, rank));
+    struct quoit_alltoalls blocks = {.dest_stride = dst, .source_stride = sst, .count = nelems};
+    blocks.element_bytes = (uint32_t)element_bytes;
+    if (nelems != 0) {
+        /* Nothing need lie between the last element and the next stride. */
+        size_t steps = quoit_check_bytes(nelems, set->shape.size, set->call) - 1;
+        size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
+        size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
+        blocks.offset_dest =
+            quoit_check_symmetric(dest, quoit_check_bytes(dest_count, element_bytes, set->call), "dest", set->call);
+        blocks.offset_source = quoit_check_symmetric(source, quoit_check_bytes(source_count, element_bytes, set->call),
+                                                     "source", set->call);
     }
-    exchange(set);
+    BEGIN(set, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false}, {"sst", (uint64_t)sst, false},
+          {"dest", blocks.offset_dest, true});
+    if (dst == 1 && sst == 1)
+        quoit_coll_alltoall(set->team, blocks.offset_dest, blocks.offset_source, nelems * element_bytes, set->call);
+    else
+        quoit_coll_alltoalls(set->team, &blocks, set->call);
     end(set);
 }
 
-/* The first PE reads a piece of all sources, then writes the result to all, and so on: no source is overwritten before
- * it was read, so dest may be source. */
-static void reduce(struct set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
+static void reduce(struct quoit_set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
                    quoit_combine *combine)
 {
-    QUOIT_AUDIT_SPAN(set->call);
-    _Alignas(16) char sum[PIECE_BYTES], other[PIECE_BYTES];
+    QUOIT_SPAN(set->call);
     if (nreduce < 0)
         quoit_wrong(QUOIT_WRONG_COUNT, set->call, "nreduce is %d, but at least 0 is needed", nreduce);
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     BEGIN(set, {"nreduce", (uint64_t)nreduce, false}, {"dest", offset_dest, true}, {"source", offset_source, true});
-    if (set->rank != 0) {
-        tell(set, 0, ARRIVED, QUOIT_AMO_ADD, 1);
-        take_word(set, RELEASED, 1);
-        end(set);
-        return;
-    }
-    take_word(set, ARRIVED, set->size - 1);
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        size_t part = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        memcpy(sum, (const char *)source + at, part);
-        for (uint32_t rank = 1; rank < set->size; rank++) {
-            quoit_fabric_get(quoit_job.fabric, context(), other, offset_source + at, part, pe_of(set, rank));
-            combine(sum, other, part / element_bytes);
-        }
-        for (uint32_t rank = 0; rank < set->size; rank++)
-            quoit_fabric_put(quoit_job.fabric, context(), offset_dest + at, sum, part, pe_of(set, rank));
-    }
-    quoit_fabric_fence(quoit_job.fabric, context());
-    for (uint32_t rank = 1; rank < set->size; rank++)
-        tell(set, rank, RELEASED, QUOIT_AMO_SET, 1);
+    quoit_coll_reduce(set->team, offset_dest, offset_source, (size_t)nreduce, element_bytes, combine, set->call);
     end(set);
 }
 
@@ -275,7 +169,7 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
                int PE_size, long *pSync))                                                                              \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_broadcast" #BITS);                                                                      \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast" #BITS);                   \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast" #BITS);             \
         broadcast(&set, dest, source, nelems, BYTES, PE_root);                                                         \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -283,7 +177,7 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_collect" #BITS);                                                                        \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_collect" #BITS);                     \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_collect" #BITS);               \
         collect(&set, dest, source, nelems, BYTES, false);                                                             \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -291,7 +185,7 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_fcollect" #BITS);                                                                       \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect" #BITS);                    \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect" #BITS);              \
         collect(&set, dest, source, nelems, BYTES, true);                                                              \
     }                                                                                                                  \
     QUOIT_API(                                                                                                         \
@@ -299,7 +193,7 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync))     \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_alltoall" #BITS);                                                                       \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall" #BITS);                    \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall" #BITS);              \
         alltoalls(&set, dest, source, 1, 1, nelems, BYTES);                                                            \
     }                                                                                                                  \
     QUOIT_API(void, alltoalls##BITS,                                                                                   \
@@ -307,7 +201,7 @@ static void reduce(struct set *set, void *dest, const void *source, int nreduce,
                int logPE_stride, int PE_size, long *pSync))                                                            \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_alltoalls" #BITS);                                                                      \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls" #BITS);                   \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls" #BITS);             \
         alltoalls(&set, dest, source, dst, sst, nelems, BYTES);                                                        \
     }
 X(32, 4)
@@ -320,7 +214,7 @@ X(64, 8)
         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, T *pWrk, long *pSync))   \
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_" #N "_" #OP "_to_all");                                                                \
-        struct set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_" #N "_" #OP "_to_all");             \
+        struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_" #N "_" #OP "_to_all");       \
         (void)pWrk;                                                                                                    \
         reduce(&set, dest, source, nreduce, sizeof(T), quoit_##OP##_##N);                                              \
     }

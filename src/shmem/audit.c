@@ -104,10 +104,9 @@ struct quoit_audit *quoit_audit_enter(const char *call)
     return audit;
 }
 
-void quoit_audit_leave(struct quoit_audit **span)
+void quoit_audit_leave(struct quoit_audit *audit)
 {
-    if (__builtin_expect(*span != NULL, 0))
-        atomic_store(&(*span)->thread_inside, 0);
+    atomic_store(&audit->thread_inside, 0);
 }
 
 /* --- collectives --- */
@@ -129,8 +128,10 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
         snprintf(text, 96, "%" PRId64, (int64_t)value);
         return;
     }
-    const struct quoit_region *heap = &quoit_job.heap, *data = &quoit_job.data;
-    const struct quoit_region *region = value >= heap->area_offset ? heap : data;
+    const struct quoit_region *region = value >= quoit_job.heap.area_offset ? &quoit_job.heap : &quoit_job.data;
+    for (uint32_t i = 0; i < quoit_job.library_count; i++)
+        if (value - quoit_job.libraries[i].area_offset < quoit_job.libraries[i].bytes)
+            region = &quoit_job.libraries[i];
     const void *address = (const void *)(region->base + (value - region->area_offset));
     char what[64];
     quoit_audit_describe(address, what, sizeof what);
@@ -182,14 +183,13 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
     return &quoit_job.audit->shared_self->sets[index];
 }
 
-/* At entry only the count of those that have come to the first sync may differ from rest: all that is behind it in the
- * call waits for this PE. */
+/* At entry only the word in which others have said that they came to the first sync may differ from rest: all that is
+ * behind it in the call waits for this PE. */
 static void check_psync(const struct quoit_audit_set *set, const char *call)
 {
     for (size_t i = 0; i < SHMEM_SYNC_SIZE; i++) {
         int64_t value = __atomic_load_n(&set->psync[i], __ATOMIC_ACQUIRE);
-        bool is_come_count = i == set->come_word && value > 0 && value < (int64_t)set->size;
-        if (value != SHMEM_SYNC_VALUE && !is_come_count)
+        if (value != SHMEM_SYNC_VALUE && i != set->come_word)
             quoit_wrong(QUOIT_WRONG_PSYNC, call,
                         "pSync[%zu] is %" PRId64 ", but all words of pSync are SHMEM_SYNC_VALUE (%ld) before the "
                         "call; set them on all PEs, then shmem_barrier_all",

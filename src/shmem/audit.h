@@ -26,7 +26,7 @@
 
 struct quoit_audit;
 
-/* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segment. */
+/* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segments. */
 void quoit_audit_start(uint64_t load_base);
 /* In shmem_finalize, before anything is taken down: PE 0 lists what was not freed, on standard error. */
 void quoit_audit_finish(void);
@@ -38,12 +38,9 @@ void quoit_audit_delete(void);
 
 /* The calling thread may call, at the thread level of the job. */
 void quoit_audit_thread(const char *call);
-/* From here to the end of the function this thread is inside the library. */
+/* This thread is inside the library from here (span.h). NULL: it need not leave. */
 struct quoit_audit *quoit_audit_enter(const char *call);
-void quoit_audit_leave(struct quoit_audit **span);
-#define QUOIT_AUDIT_SPAN(call)                                                                                         \
-    __attribute__((cleanup(quoit_audit_leave), unused)) struct quoit_audit *audit_span =                               \
-        __builtin_expect(quoit_job.audit != NULL, 0) ? quoit_audit_enter(call) : NULL
+void quoit_audit_leave(struct quoit_audit *audit);
 
 /* --- objects --- */
 
@@ -53,7 +50,7 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
 static inline uint64_t quoit_audit_offset(const void *address)
 {
     uint64_t offset;
-    return quoit_job_locate(address, 1, &offset) ? offset : 0;
+    return quoit_job_locate_any(address, 1, &offset) ? offset : 0;
 }
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
@@ -94,7 +91,7 @@ struct quoit_audit_set {
     uint32_t size;
     const long *psync;
     uint64_t offset_psync;
-    uint32_t come_word; /* of pSync, in which `sync` counts who has come */
+    uint32_t come_word; /* of pSync, in which `sync` notes who has come */
 };
 
 /* Before the call: pSync is free on all members. `sync` makes all members meet. Then as collectives of teams. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/check.h"
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/handle.h"
 
 void quoit_check_state(const char *call)
 {
     if (quoit_job.pe_count == 0)
         quoit_wrong_state(call);
-    quoit_audit_thread(call);
+    if (quoit_job.audit)
+        quoit_audit_thread(call);
 }
 
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call)
@@ -24,7 +26,7 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
     uint64_t offset = 0;
     if (__builtin_expect(quoit_job.audit != NULL, 0) && bytes != 0)
         quoit_audit_object(address, bytes, argument, call);
-    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
+    if (bytes != 0 && !quoit_job_locate_any(address, bytes, &offset))
         quoit_wrong_address(call, argument, address, bytes);
     return offset;
 }
@@ -64,7 +66,7 @@ static void check_apart(const void *dest, const void *source, const struct quoit
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_check_private(source, target.bytes, "source", call);
     check_apart(dest, source, &target, call);
@@ -74,7 +76,7 @@ void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
     quoit_check_private(dest, target.bytes, "dest", call);
     check_apart(dest, source, &target, call);
@@ -84,7 +86,7 @@ void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                    const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_check_private(source, target.bytes, "source", call);
     check_apart(dest, source, &target, call);
@@ -94,7 +96,7 @@ void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
 void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                    const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
     quoit_check_private(dest, target.bytes, "dest", call);
     check_apart(dest, source, &target, call);
@@ -114,7 +116,7 @@ static struct quoit_target check_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_
 void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand, int pe,
                     const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
     quoit_fabric_amo(quoit_job.fabric, target.context, op, size, target.offset, operand, target.pe);
 }
@@ -122,7 +124,7 @@ void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const voi
 uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand,
                               uint64_t compare, int pe, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
     return quoit_fabric_amo_fetch(quoit_job.fabric, target.context, op, size, target.offset, operand, compare,
                                   target.pe);
@@ -131,7 +133,7 @@ uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size,
 void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void *fetch, const void *address,
                         uint64_t operand, uint64_t compare, int pe, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
     quoit_check_private(fetch, size, "fetch", call);
     quoit_fabric_amo_fetch_nbi(quoit_job.fabric, target.context, op, size, target.offset, operand, compare, fetch,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of teams: arguments checked, types reduced to bytes; the work is coll's. */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
 #include "shmem/handle.h"
@@ -9,7 +10,7 @@ QUOIT_API(void, barrier_all, (void))
 {
     quoit_check_running("shmem_barrier_all");
     QUOIT_JOB_ENTER("shmem_barrier_all");
-    QUOIT_AUDIT_SPAN("shmem_barrier_all");
+    QUOIT_SPAN("shmem_barrier_all");
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_barrier_all"), "shmem_barrier_all", {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(quoit_job.world, "shmem_barrier_all");
@@ -19,7 +20,7 @@ QUOIT_API(void, sync_all, (void))
 {
     quoit_check_running("shmem_sync_all");
     QUOIT_JOB_ENTER("shmem_sync_all");
-    QUOIT_AUDIT_SPAN("shmem_sync_all");
+    QUOIT_SPAN("shmem_sync_all");
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_sync_all"), "shmem_sync_all", {0});
     quoit_coll_sync(quoit_job.world, "shmem_sync_all");
 }
@@ -27,7 +28,7 @@ QUOIT_API(void, sync_all, (void))
 QUOIT_API(int, team_sync, (shmem_team_t team))
 {
     QUOIT_JOB_ENTER("shmem_team_sync");
-    QUOIT_AUDIT_SPAN("shmem_team_sync");
+    QUOIT_SPAN("shmem_team_sync");
     struct quoit_team_slot *slot = quoit_team_for_collective(team, "shmem_team_sync");
     QUOIT_AUDIT_COLLECTIVE(slot, "shmem_team_sync", {0});
     quoit_coll_sync(slot->state, "shmem_team_sync");
@@ -71,7 +72,7 @@ static void compare_calls(const struct buffers *buffers, const void *dest, size_
 static int broadcast(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes, int root,
                      const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     if ((uint32_t)root >= buffers.team->shape.size)
         quoit_wrong_pe(call, "PE_root", root, buffers.team->shape.size, "the team");
@@ -87,7 +88,7 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                    const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
     /* A PE without elements may give no source, so sources are not compared. */
@@ -101,7 +102,7 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t nel
 static int fcollect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
     compare_calls(&buffers, dest, buffers.bytes * buffers.team->shape.size, source, buffers.bytes, nelems, 0,
                   SHAPE_APART, call);
@@ -113,7 +114,7 @@ static int fcollect(shmem_team_t team, void *dest, const void *source, size_t ne
 static int alltoall(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                     const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
     size_t all = buffers.bytes * buffers.team->shape.size;
     compare_calls(&buffers, dest, all, source, all, nelems, 0, SHAPE_APART, call);
@@ -125,7 +126,7 @@ static int alltoall(shmem_team_t team, void *dest, const void *source, size_t ne
 static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                      size_t element_bytes, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct quoit_team_slot *slot = quoit_team_for_collective(team, call);
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
@@ -185,7 +186,7 @@ COLLECTIVES(, mem, void, 1)
 static int reduce(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                   quoit_combine *combine, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
     if (buffers.bytes != 0)
@@ -213,7 +214,7 @@ QUOIT_REDUCE_ARITHMETIC_TYPES(X)
 static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                 quoit_combine *sum, bool is_inclusive, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
     if (buffers.bytes != 0)

@@ -8,11 +8,12 @@
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
 
+#include "node/execute.h"
 #include "shmem/api.h"
 #include "shmem/check.h"
 
-/* Larger copies are worth a call, which may choose a better way to copy. */
-#define QUOIT_FAST_BYTES 2048
+/* What a call costs is less than a thousandth of a larger copy. */
+#define QUOIT_FAST_BYTES (1u << 20)
 
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
 QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
@@ -115,55 +116,6 @@ QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 #define QUOIT_BITS(VALUE)    quoit_bits(&(VALUE), sizeof(VALUE))
 #define QUOIT_AS(TYPE, BITS) (*(const TYPE *)&(const uint64_t){BITS})
 
-/* op and size are constants, so that one instruction remains. */
-QUOIT_INLINE uint32_t quoit_fast_amo32(enum quoit_amo op, uint32_t *word, uint32_t operand, uint32_t compare)
-{
-    switch (op) {
-    case QUOIT_AMO_SET:
-        __atomic_store_n(word, operand, __ATOMIC_RELEASE);
-        return 0;
-    case QUOIT_AMO_ADD:
-        return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_AND:
-        return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_OR:
-        return __atomic_fetch_or(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_XOR:
-        return __atomic_fetch_xor(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_SWAP:
-        return __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_COMPARE_SWAP:
-        __atomic_compare_exchange_n(word, &compare, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        return compare;
-    default:
-        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    }
-}
-
-QUOIT_INLINE uint64_t quoit_fast_amo64(enum quoit_amo op, uint64_t *word, uint64_t operand, uint64_t compare)
-{
-    switch (op) {
-    case QUOIT_AMO_SET:
-        __atomic_store_n(word, operand, __ATOMIC_RELEASE);
-        return 0;
-    case QUOIT_AMO_ADD:
-        return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_AND:
-        return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_OR:
-        return __atomic_fetch_or(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_XOR:
-        return __atomic_fetch_xor(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_SWAP:
-        return __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
-    case QUOIT_AMO_COMPARE_SWAP:
-        __atomic_compare_exchange_n(word, &compare, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        return compare;
-    default:
-        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    }
-}
-
 /* False: not of this host, or wrong. */
 QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,
                                  uint64_t operand, uint64_t compare, int pe, uint64_t *old_out)
@@ -172,8 +124,7 @@ QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t si
     char *word = quoit_fast_reach(ctx, address, size, pe, &park);
     if (__builtin_expect(!word || ((uintptr_t)word & (size - 1)) != 0, 0))
         return false;
-    *old_out = size == 4 ? quoit_fast_amo32(op, (uint32_t *)word, (uint32_t)operand, (uint32_t)compare)
-                         : quoit_fast_amo64(op, (uint64_t *)word, operand, compare);
+    *old_out = quoit_execute_amo(word, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
         quoit_park_wake(park);
     return true;

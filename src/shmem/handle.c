@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 #include <pthread.h>
@@ -245,7 +246,7 @@ QUOIT_API(int, team_split_strided,
         return -1;
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, false}, {"stride", (uint64_t)stride, false},
                            {"size", (uint64_t)size, false});
     if (!is_valid_split(parent, split))
@@ -275,7 +276,7 @@ QUOIT_API(int, team_split_2d,
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, false});
     int total = (int)parent->shape.size;
     int width = xrange < total ? xrange : total;
@@ -320,7 +321,7 @@ QUOIT_API(void, team_destroy, (shmem_team_t team))
     if (slot->piece < FIRST_PIECE)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %s, which cannot be destroyed",
                     slot->piece == WORLD_PIECE ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     QUOIT_AUDIT_COLLECTIVE(slot, call, {0});
     end_contexts_of(slot);
     quoit_coll_sync(slot->state, call); /* nobody is inside any more when the workspace is given to others */
@@ -400,7 +401,7 @@ static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, 
 
 static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     const long known = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE;
     quoit_check_running(call);
     quoit_check_private(ctx, sizeof *ctx, "ctx", call);
@@ -442,7 +443,7 @@ QUOIT_API(void, ctx_destroy, (shmem_ctx_t ctx))
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     end_ctx(find_ctx(ctx, call));
 }
 

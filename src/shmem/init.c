@@ -2,6 +2,8 @@
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/set.h"
+#include "shmem/span.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -45,18 +47,32 @@ static void map_heap(struct quoit_boot *boot)
         .base = (uintptr_t)at, .bytes = 0, .area_offset = boot->layout.area_heap}; /* grows with shmem_malloc */
 }
 
-static void share_variables(struct quoit_boot *boot, const struct quoit_data_segment *segment)
+/* The regions of the data segments, as they lie in every area. */
+static void set_data_regions(const struct quoit_boot *boot)
+{
+    const struct quoit_data_segments *segments = &quoit_job.segments;
+    uint64_t area_offset = boot->layout.area_data;
+    quoit_job.library_count = segments->count - 1;
+    for (uint32_t i = 0; i < segments->count; i++) {
+        struct quoit_region *region = i == 0 ? &quoit_job.data : &quoit_job.libraries[i - 1];
+        *region = (struct quoit_region){.base = (uintptr_t)segments->segment[i].base,
+                                        .bytes = segments->segment[i].bytes,
+                                        .area_offset = area_offset};
+        area_offset += segments->segment[i].bytes;
+    }
+}
+
+static void share_variables(struct quoit_boot *boot)
 {
     uint64_t offset = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_data;
     enum quoit_status status =
-        quoit_data_segment_share(segment, boot->memory_fd, offset, (char *)boot->memory + offset);
+        quoit_data_segments_share(&quoit_job.segments, boot->memory_fd, offset, (char *)boot->memory + offset);
     if (status != QUOIT_OK)
         cannot_start("the program's global variables could not be shared", status);
-    quoit_job.data = (struct quoit_region){
-        .base = (uintptr_t)segment->base, .bytes = segment->bytes, .area_offset = boot->layout.area_data};
+    set_data_regions(boot);
 }
 
-static void open_fabric(struct quoit_boot *boot, const struct quoit_data_segment *segment)
+static void open_fabric(struct quoit_boot *boot)
 {
     struct quoit_fabric_config config = {
         .layout = &boot->layout, .memory = boot->memory, .pe_self = boot->pe, .policy = boot->policy};
@@ -71,7 +87,9 @@ static void open_fabric(struct quoit_boot *boot, const struct quoit_data_segment
         cannot_start("the ways to the other PEs could not be opened", status);
     quoit_job.fabric->regions[0] = &quoit_job.heap;
     quoit_job.fabric->regions[1] = &quoit_job.data;
-    atomic_store(&quoit_job.fabric->shared_self->load_base, segment->load_base);
+    for (uint32_t i = 0; i < quoit_job.library_count; i++)
+        quoit_job.fabric->regions[2 + i] = &quoit_job.libraries[i];
+    atomic_store(&quoit_job.fabric->shared_self->load_base, quoit_job.segments.load_base);
 }
 
 static void make_world(void)
@@ -139,14 +157,14 @@ static enum quoit_log_level log_level(const struct quoit_options *options)
 }
 
 /* Everything is there: the process is a PE from now on. */
-static void begin(int thread_level, const struct quoit_data_segment *segment, const struct quoit_options *options)
+static void begin(int thread_level, const struct quoit_options *options)
 {
     quoit_job.thread_level = thread_level;
     quoit_job.pe = quoit_job.boot.pe;
     quoit_job.pe_count = quoit_job.boot.layout.shape.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
-        quoit_audit_start(segment->load_base);
-    quoit_job.fast_pe_count = quoit_job.audit ? 0 : quoit_job.pe_count;
+        quoit_audit_start(quoit_job.segments.load_base);
+    quoit_job.fast_pe_count = quoit_job.audit || quoit_job.fabric->trace ? 0 : quoit_job.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
@@ -157,13 +175,12 @@ static void begin(int thread_level, const struct quoit_data_segment *segment, co
 void quoit_job_start(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
-    struct quoit_data_segment segment;
     quoit_assert(quoit_job.state == QUOIT_JOB_NEW);
     boot->socket_fd = -1;
     struct quoit_options options = read_options();
-    quoit_data_segment_find(&segment);
+    quoit_data_segments_find(&quoit_job.segments);
     boot->heap_bytes_alone = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
-    enum quoit_status status = quoit_boot_start(segment.bytes, boot);
+    enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
         cannot_start("the job could not be joined", status);
 
@@ -171,14 +188,14 @@ void quoit_job_start(int thread_level)
     snprintf(who, sizeof who, "PE %u", boot->pe);
     quoit_log_setup(log_level(&options), who);
     map_heap(boot);
-    share_variables(boot, &segment);
+    share_variables(boot);
     status = quoit_boot_ready(boot);
     if (status != QUOIT_OK)
         cannot_start("the other PEs did not come", status);
-    open_fabric(boot, &segment);
+    open_fabric(boot);
     make_world();
 
-    begin(thread_level, &segment, &options);
+    begin(thread_level, &options);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
 }
@@ -188,14 +205,12 @@ void quoit_job_start(int thread_level)
 static void start_again(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
-    struct quoit_data_segment segment;
     struct quoit_options options = read_options();
-    quoit_data_segment_find(&segment);
-    quoit_job.data.bytes = segment.bytes;
+    set_data_regions(boot);
     quoit_job.life++;
-    open_fabric(boot, &segment);
+    open_fabric(boot);
     make_world();
-    begin(thread_level, &segment, &options);
+    begin(thread_level, &options);
     quoit_team_for_collective(SHMEM_TEAM_SHARED, "shmem_init");
     enum quoit_status status = quoit_boot_ready(boot);
     if (status != QUOIT_OK)
@@ -206,12 +221,14 @@ void quoit_job_finish(void)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     QUOIT_JOB_ENTER("shmem_finalize");
+    struct quoit_span span = quoit_span_begin("shmem_finalize", 0, QUOIT_TRACE_NO_PE);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
     if (quoit_job.audit)
         quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
+    quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;
@@ -219,7 +236,9 @@ void quoit_job_finish(void)
     quoit_job.fast_pe_count = 0;
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;
+    quoit_job.library_count = 0;
     quoit_handles_end();
+    quoit_sets_end();
     quoit_team_delete(quoit_job.world);
     quoit_heap_delete(quoit_job.allocator);
     quoit_fabric_close(quoit_job.fabric);

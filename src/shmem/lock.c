@@ -6,6 +6,7 @@
  * half, on each PE: who comes after it (PE + 1), and whether it holds the lock or waits for it.
  */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 #include <stdatomic.h>
@@ -66,7 +67,7 @@ QUOIT_API(void, set_lock, (long *address))
 {
     const char *call = "shmem_set_lock";
     QUOIT_JOB_ENTER(call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct lock lock = find_lock(address, call);
     refuse_twice(&lock, call);
     uint32_t before = change_tail(&lock, QUOIT_AMO_SWAP, quoit_job.pe + 1, 0);
@@ -84,7 +85,7 @@ QUOIT_API(int, test_lock, (long *address))
 {
     const char *call = "shmem_test_lock";
     QUOIT_JOB_ENTER(call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct lock lock = find_lock(address, call);
     refuse_twice(&lock, call);
     if (change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, quoit_job.pe + 1, 0) != 0)
@@ -97,7 +98,7 @@ QUOIT_API(void, clear_lock, (long *address))
 {
     const char *call = "shmem_clear_lock";
     QUOIT_JOB_ENTER(call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     struct lock lock = find_lock(address, call);
     if ((atomic_load_explicit(lock.own, memory_order_relaxed) & HELD) == 0)
         quoit_wrong(QUOIT_WRONG_LOCK, call, "this PE does not hold the lock");

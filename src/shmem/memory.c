@@ -2,7 +2,9 @@
 /* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
  * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
 #include "base/assert.h"
+#include "env/map.h"
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 #include <errno.h>
@@ -92,7 +94,10 @@ static bool take_pages(uint64_t from, uint64_t to)
     do
         error = posix_fallocate(boot->memory_fd, (off_t)(heap + from), (off_t)(to - from));
     while (error == EINTR);
-    return error == 0;
+    if (error != 0)
+        return false;
+    quoit_map_huge((void *)quoit_job.heap.base, from, to);
+    return true;
 }
 
 /* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */
@@ -174,7 +179,7 @@ static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const 
 
 static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     compare_calls(0, bytes, align, call);
     if (bytes == 0)
@@ -189,7 +194,7 @@ static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const
 
 static void give(void *ptr, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     if (!ptr) {
         compare_calls(0, 0, 0, call);
@@ -203,7 +208,7 @@ static void give(void *ptr, const char *call)
 
 static void *resize(void *ptr, size_t bytes, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     quoit_check_running(call);
     if (!ptr)
         return take_with_barrier(bytes, 1, false, call);

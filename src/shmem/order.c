@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fence and quiet. */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 #include "shmem/handle.h"
 
@@ -8,14 +9,14 @@ QUOIT_API(void, fence, (void))
 {
     quoit_check_running("shmem_fence");
     QUOIT_JOB_ENTER("shmem_fence");
-    QUOIT_AUDIT_SPAN("shmem_fence");
+    QUOIT_SPAN("shmem_fence");
     quoit_fabric_fence(quoit_job.fabric, &quoit_job.fabric->default_context);
 }
 
 QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
 {
     QUOIT_JOB_ENTER("shmem_ctx_fence");
-    QUOIT_AUDIT_SPAN("shmem_ctx_fence");
+    QUOIT_SPAN("shmem_ctx_fence");
     if (ctx == SHMEM_CTX_INVALID)
         return; /* as the specification says; likewise below */
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_fence");
@@ -26,14 +27,14 @@ QUOIT_API(void, quiet, (void))
 {
     quoit_check_running("shmem_quiet");
     QUOIT_JOB_ENTER("shmem_quiet");
-    QUOIT_AUDIT_SPAN("shmem_quiet");
+    QUOIT_SPAN("shmem_quiet");
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
 }
 
 QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
 {
     QUOIT_JOB_ENTER("shmem_ctx_quiet");
-    QUOIT_AUDIT_SPAN("shmem_ctx_quiet");
+    QUOIT_SPAN("shmem_ctx_quiet");
     if (ctx == SHMEM_CTX_INVALID)
         return;
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_quiet");
@@ -56,13 +57,13 @@ static void pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes, const 
 QUOIT_API(void, pe_quiet, (const int *target_pes, size_t npes))
 {
     QUOIT_JOB_ENTER("shmem_pe_quiet");
-    QUOIT_AUDIT_SPAN("shmem_pe_quiet");
+    QUOIT_SPAN("shmem_pe_quiet");
     pe_quiet(SHMEM_CTX_DEFAULT, target_pes, npes, "shmem_pe_quiet");
 }
 
 QUOIT_API(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int *target_pes, size_t npes))
 {
     QUOIT_JOB_ENTER("shmem_ctx_pe_quiet");
-    QUOIT_AUDIT_SPAN("shmem_ctx_pe_quiet");
+    QUOIT_SPAN("shmem_ctx_pe_quiet");
     pe_quiet(ctx, target_pes, npes, "shmem_ctx_pe_quiet");
 }

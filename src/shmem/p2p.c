@@ -2,6 +2,7 @@
 /* Waiting for and testing own objects. One untyped description serves all forms: values are mapped to 64-bit numbers
  * that compare like the values of their type. */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 #include <stdatomic.h>
@@ -110,7 +111,7 @@ static void check(const struct wait_set *set, const char *call)
 
 static void wait_all(struct wait_set *set, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     check(set, call);
     if (!all_hold(set))
         quoit_fabric_wait(quoit_job.fabric, all_hold, set, call);
@@ -118,7 +119,7 @@ static void wait_all(struct wait_set *set, const char *call)
 
 static int test_all(struct wait_set *set, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     check(set, call);
     return all_hold(set);
 }
@@ -133,7 +134,7 @@ static void begin_any(struct wait_set *set, const char *call)
 
 static size_t wait_any(struct wait_set *set, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     begin_any(set, call);
     if (!any_holds(set))
         quoit_fabric_wait(quoit_job.fabric, any_holds, set, call);
@@ -142,7 +143,7 @@ static size_t wait_any(struct wait_set *set, const char *call)
 
 static size_t test_any(struct wait_set *set, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     begin_any(set, call);
     any_holds(set);
     return set->is_found ? set->at : SIZE_MAX;
@@ -150,7 +151,7 @@ static size_t test_any(struct wait_set *set, const char *call)
 
 static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     size_t found_count = 0;
     check(set, call);
     quoit_check_private(indices, set->count, "indices", call);
@@ -162,7 +163,7 @@ static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
 
 static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     begin_any(set, call);
     if (!any_holds(set))
         quoit_fabric_wait(quoit_job.fabric, any_holds, set, call);
@@ -250,7 +251,7 @@ QUOIT_API(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t c
     const char *call = "shmem_signal_wait_until";
     struct signal_wait wait = {.signal = sig_addr, .cmp = cmp, .cmp_value = cmp_value};
     QUOIT_JOB_ENTER(call);
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN(call);
     check(SET(uint64_t, sig_addr, NULL, &cmp_value, 1, cmp, false), call);
     if (!signal_holds(&wait))
         quoit_fabric_wait(quoit_job.fabric, signal_holds, &wait, call);

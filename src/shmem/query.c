@@ -44,14 +44,14 @@ QUOIT_API(int, addr_accessible, (const void *addr, int pe))
 {
     uint64_t offset;
     quoit_check_running("shmem_addr_accessible");
-    return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate(addr, 1, &offset);
+    return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate_any(addr, 1, &offset);
 }
 
 /* The own PE's objects are where the program knows them. */
 static void *reach(const void *dest, uint32_t pe)
 {
     uint64_t offset;
-    if (!quoit_job_locate(dest, 1, &offset))
+    if (!quoit_job_locate_any(dest, 1, &offset))
         return NULL;
     if (pe == quoit_job.pe)
         return (void *)(uintptr_t)dest;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strided puts and gets, of elements (iput, iget) and of blocks (ibput, ibget). */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/check.h"
 
 struct stride {
@@ -35,7 +36,7 @@ static size_t extent(ptrdiff_t stride, size_t block_count, size_t count, const c
 static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const struct stride *stride,
                         size_t element_bytes, int pe, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, stride->count * stride->block_count * element_bytes, (uint32_t)pe);
     quoit_check_running(call);
     check_strides(stride, call);
     struct quoit_target target = quoit_check_target(
@@ -59,7 +60,7 @@ static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
 static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const struct stride *stride,
                         size_t element_bytes, int pe, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, stride->count * stride->block_count * element_bytes, (uint32_t)pe);
     quoit_check_running(call);
     check_strides(stride, call);
     struct quoit_target target = quoit_check_target(

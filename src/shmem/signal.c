@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Put-with-signal and the operations on signals. A signal is changed by atomics alone. */
 #include "shmem/audit.h"
+#include "shmem/span.h"
 #include "shmem/fast.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,7 @@ static void check_apart(const void *dest, const void *source, const uint64_t *si
 static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                        uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
 {
-    QUOIT_AUDIT_SPAN(call);
+    QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_check_private(source, target.bytes, "source", call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)

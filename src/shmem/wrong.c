@@ -75,7 +75,7 @@ static void guess(const void *address, char *guess_out)
         snprintf(guess_out, GUESS_BYTES, "memory from malloc? shmem_malloc gives symmetric memory");
     else if (strstr(name, ".so"))
         snprintf(guess_out, GUESS_BYTES,
-                 "a variable of the shared library %.160s? only the program's own are symmetric",
+                 "a variable of the shared library %.120s, which was loaded after shmem_init, or when threads ran?",
                  strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
     else if (rights[1] != 'w')
         snprintf(guess_out, GUESS_BYTES, "a constant or code of the program?");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the collectives of active sets (9.10, deprecated). Method: over all PEs, over the even ones and over those from
- * PE 1 on, compared with what a sequential program would say; pSync must be as it was at the end. */
+ * PE 1 on, compared with what a sequential program would say; pSync must be as it was at the end. Then a sum, a
+ * broadcast and a collection over every set that the PEs can form, twice, which are more than the library can keep. */
 #include "check.h"
 
 #define COUNT 5
@@ -76,6 +77,47 @@ static void run_nothing(struct set set)
     shmem_barrier(MEMBERS, barrier_sync);
 }
 
+static void run_set(struct set set, int rank)
+{
+    static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sum[COUNT], term[COUNT];
+    int root = set.size / 2, total = 0;
+    for (int i = 0; i < COUNT; i++) {
+        term[i] = (rank + 1) * (i + 1);
+        source64[i] = VALUE(uint64_t, rank, i, 4);
+        dest64[i] = 999;
+    }
+    for (int member = 1; member <= set.size; member++)
+        total += member;
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_long_sum_to_all(sum, term, COUNT, MEMBERS, work, psync);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(sum[i] == (long)total * (i + 1), "sum over %d, %d, %d: %ld", MEMBERS, sum[i]);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_broadcast64(dest64, source64, COUNT, root, SET);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(dest64[i] == (rank == root ? 999 : VALUE(uint64_t, root, i, 4)), "broadcast over %d, %d, %d", MEMBERS);
+    shmem_barrier(MEMBERS, barrier_sync);
+    shmem_fcollect64(dest64, source64, COUNT, SET);
+    for (int i = 0; i < set.size * COUNT; i++)
+        CHECK(dest64[i] == VALUE(uint64_t, i / COUNT, i % COUNT, 4), "fcollect over %d, %d, %d", MEMBERS);
+    shmem_barrier(MEMBERS, barrier_sync);
+}
+
+static void run_every_set(void)
+{
+    int pes = npes < 12 ? npes : 12;
+    for (int turn = 0; turn < 2; turn++)
+        for (int start = 0; start < pes; start++)
+            for (int log_stride = 0; 1 << log_stride < pes; log_stride++)
+                for (int size = 1; start + ((size - 1) << log_stride) < pes; size++) {
+                    struct set set = {start, log_stride, size};
+                    int rank = rank_in(set);
+                    if (rank >= 0)
+                        run_set(set, rank);
+                    shmem_barrier_all();
+                }
+}
+
 int main(void)
 {
     check_begin();
@@ -96,5 +138,6 @@ int main(void)
                   psync[i]);
         shmem_barrier_all();
     }
+    run_every_set();
     return check_end("active_set");
 }

@@ -65,11 +65,12 @@ class Faults(scenario.Case):
             self.assertLess(result.seconds, scenario.SOON_S, result)
 
     def test_a_dead_host_ends_the_job(self):
-        result = self.faulty("host 2 dies at 100ms")
-        self.assertEqual(result.status, 1, result)
-        self.assertIn("host2 dies (--fault)", result.err)
-        self.assertIn("the node of host2 has died", result.err)
-        self.assertLess(result.seconds, scenario.SOON_S, result)
+        for options in ((), ("--protocol", "scratchpad", "--barrier", "papers")):
+            result = self.faulty("host 2 dies at 100ms", options=options)
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("host2 dies (--fault)", result.err)
+            self.assertIn("the node of host2 has died", result.err)
+            self.assertLess(result.seconds, scenario.SOON_S, result)
 
 
 if __name__ == "__main__":

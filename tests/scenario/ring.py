@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: whole jobs on one host and on rings: they start, work, tell what the links carried, and survive no part of
-themselves: a PE, a node or oshrun killed at a random instant ends everything, with a message, and leaves nothing.
+themselves: a PE, a node or oshrun killed at a random instant ends everything, with a message, and leaves nothing, with
+either protocol.
 Method: busy.c (puts to everybody, atomics, barriers, checked) and kill -9; the seed is printed and can be given as
 SCENARIO_SEED."""
 import os
@@ -16,6 +17,7 @@ BUSY = scenario.program("scenario_busy")
 GREET = scenario.program("scenario_greet")
 SEED = int(os.environ.get("SCENARIO_SEED", time.time_ns() % 1000000))
 ROUNDS = 6
+PAPERS = ["--protocol", "scratchpad", "--barrier", "papers", "--lanes", 2]
 
 
 class Whole(scenario.Case):
@@ -65,9 +67,9 @@ class Killed(scenario.Case):
         name = {"pe": "scenario_busy", "node": "quoit-node"}[kind]
         return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name]
 
-    def kill_one(self, kind, rng, hosts):
+    def kill_one(self, kind, rng, hosts, options):
         """Kills at any instant: while the job starts, or while it works."""
-        job = self.start("--hosts", hosts, "-n", 2 * hosts, BUSY)
+        job = self.start(*options, "--hosts", hosts, "-n", 2 * hosts, BUSY)
         if rng.randrange(2):
             self.assertEqual(job.stdout.readline(), b"begun\n")
         time.sleep(rng.random() * 0.1)
@@ -85,8 +87,9 @@ class Killed(scenario.Case):
         rng = random.Random(f"{SEED} {kind}")
         for round_number in range(ROUNDS):
             hosts = rng.choice([2, 3, 5] if kind == "node" else [1, 2, 3, 5])
-            with self.subTest(seed=SEED, round=round_number, hosts=hosts):
-                yield self.kill_one(kind, rng, hosts)
+            options = PAPERS if round_number % 2 else []
+            with self.subTest(seed=SEED, round=round_number, hosts=hosts, options=options):
+                yield self.kill_one(kind, rng, hosts, options)
 
     def test_pe(self):
         for status, err in self.repeat("pe"):

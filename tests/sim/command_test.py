@@ -32,7 +32,8 @@ def test_help_and_mistakes():
     check(quoit("--help").returncode == 0, "quoit --help fails")
     check("slow-link" in quoit("sim", "--help").stdout, "the help of sim names no faults")
     for wrong in (["sim", "--hosts", "1"], ["sim", "--nothing"], ["sim", "--workload", "no"], ["sim", "--fault"],
-                  ["sim", "--model", "link_ps_per_byte=x"], ["sim", "--lanes", "3"], ["nothing"], []):
+                  ["sim", "--model", "link_ps_per_byte=x"], ["sim", "--lanes", "3"], ["sim", "--protocol", "tcp"],
+                  ["sim", "--barrier", "papers", "--fault", "link"], ["nothing"], []):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr and not result.stdout, f"{wrong}: {result}")
 
@@ -44,6 +45,18 @@ def test_json_and_model():
     check(900 < rate <= 1000, f"a link of 1000 MB/s carries {rate}")
     model = json.loads(quoit("sim", "--show-model", "--json").stdout)
     check(all(entry["source"] for entry in model.values()), "a constant has no source")
+
+
+def test_large_puts_fill_the_link():
+    """Each node measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
+    link = 1e6 / 156  # MB/s of link_ps_per_byte
+    figures = json.loads(quoit("sim", "--workload", "bandwidth", "--json").stdout)["figures"]
+    copied = json.loads(quoit("sim", "--workload", "bandwidth", "--dma-bytes", "never", "--json").stdout)["figures"]
+    for name in ("put, 1 hop", "put, 2 hops"):
+        check(figures[name]["mean"] >= 0.95 * link, f"{name}: {figures[name]['mean']} MB/s of {link}")
+        check(copied[name]["mean"] < 0.45 * link, f"{name} by programmed copy: {copied[name]['mean']} MB/s")
+    one_us = figures["put and quiet, 1 hop"]["mean"]
+    check((1 << 20) / one_us >= 0.95 * link, f"a put and its quiet of 1 MiB: {one_us} us")
 
 
 def test_replay():

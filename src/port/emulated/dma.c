@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/prng.h"
 #include "env/clock.h"
 
 #define NS_PER_S 1000000000u
@@ -31,6 +32,8 @@ struct quoit_emulated_channel {
     pthread_t thread;
     bool is_started;
     bool is_closing;
+    struct quoit_port_vector vector; /* whom a completion wakes */
+    struct quoit_prng chance;        /* of dma_failures; the thread's */
     uint64_t submit_count;
     _Atomic uint64_t done_count; /* writer: the channel's thread */
     _Atomic uint64_t poll_count; /* writers: the pollers, under lock */
@@ -56,6 +59,27 @@ static bool wait_for_work(struct quoit_emulated_channel *channel)
     }
 }
 
+static enum quoit_status copy(struct quoit_emulated_channel *channel, const struct descriptor *entry)
+{
+    struct quoit_emulated_port *port = channel->port;
+    if (quoit_emulated_state(port->link) != entry->state)
+        return QUOIT_LINK_DOWN;
+    bool fails = port->knobs.dma_failures != 0 && quoit_prng_choose(&channel->chance, 1000) < port->knobs.dma_failures;
+    size_t bytes = fails ? quoit_prng_choose(&channel->chance, entry->bytes + 1) : entry->bytes;
+    enum quoit_status status =
+        bytes == 0 ? QUOIT_OK
+                   : quoit_emulated_copy_out(port, entry->state, entry->window, entry->offset, entry->source, bytes);
+    return fails && status == QUOIT_OK ? QUOIT_SYSTEM : status;
+}
+
+/* The interrupt. quoit_park_wake() costs a load a park when nobody sleeps. */
+static void wake(const struct quoit_emulated_channel *channel, const struct quoit_port_vector *vector)
+{
+    char *base = (char *)channel->port->port.memory.base + vector->park_offset;
+    for (uint32_t i = 0; i < vector->park_count; i++)
+        quoit_park_wake((struct quoit_park *)(void *)(base + (uint64_t)i * vector->park_stride));
+}
+
 static void *run_channel(void *arg)
 {
     struct quoit_emulated_channel *channel = arg;
@@ -64,13 +88,14 @@ static void *run_channel(void *arg)
         uint64_t done = atomic_load_explicit(&channel->done_count, memory_order_relaxed);
         struct descriptor *entry = &channel->entry[done % QUOIT_DMA_DEPTH];
         pthread_mutex_unlock(&channel->lock); /* the entry is ours until done_count passes it */
-        entry->status = quoit_emulated_state(channel->port->link) == entry->state
-                            ? quoit_emulated_copy_out(channel->port, entry->state, entry->window, entry->offset,
-                                                      entry->source, entry->bytes)
-                            : QUOIT_LINK_DOWN;
+        entry->status = copy(channel, entry);
         pthread_mutex_lock(&channel->lock);
         atomic_store_explicit(&channel->done_count, done + 1,
                               memory_order_release); /* pairs with acquire in dma_poll() */
+        struct quoit_port_vector vector = channel->vector;
+        pthread_mutex_unlock(&channel->lock);
+        wake(channel, &vector);
+        pthread_mutex_lock(&channel->lock);
     }
     pthread_mutex_unlock(&channel->lock);
     return NULL;
@@ -137,6 +162,15 @@ uint32_t quoit_emulated_dma_poll(struct quoit_port *port, uint32_t channel_index
     return count;
 }
 
+void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t channel_index,
+                                   const struct quoit_port_vector *vector)
+{
+    struct quoit_emulated_channel *channel = &port->channels[channel_index];
+    pthread_mutex_lock(&channel->lock);
+    channel->vector = *vector;
+    pthread_mutex_unlock(&channel->lock);
+}
+
 enum quoit_status quoit_emulated_dma_open(struct quoit_emulated_port *port)
 {
     uint32_t count = port->port.limits.dma_channel_count;
@@ -148,6 +182,7 @@ enum quoit_status quoit_emulated_dma_open(struct quoit_emulated_port *port)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < count; i++) {
         port->channels[i].port = port;
+        port->channels[i].chance.state = 2 * port->side + i;
         pthread_mutex_init(&port->channels[i].lock, NULL);
         pthread_cond_init(&port->channels[i].work, &monotonic);
     }

@@ -66,8 +66,8 @@ static void interrupt_own(struct quoit_emulated_port *port, uint32_t bit)
 
 void quoit_emulated_announce_link(struct quoit_emulated_port *port)
 {
-    interrupt_peer(port, QUOIT_DOORBELL_COUNT);
-    interrupt_own(port, QUOIT_DOORBELL_COUNT);
+    interrupt_peer(port, QUOIT_VECTOR_LINK);
+    interrupt_own(port, QUOIT_VECTOR_LINK);
 }
 
 static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint64_t bits)
@@ -130,6 +130,10 @@ void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint32_t bits, bo
 void quoit_emulated_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    if (bit >= QUOIT_VECTOR_DMA(0)) {
+        quoit_emulated_dma_set_vector(self, bit - QUOIT_VECTOR_DMA(0), vector);
+        return;
+    }
     quoit_assert(bit < QUOIT_EMULATED_VECTOR_COUNT);
     uint64_t second = vector->park_count == 0 ? 0 : (uint64_t)vector->park_stride << STRIDE_SHIFT | vector->park_count;
     quoit_emulated_pair_set(&self->own->vector[bit], 0, vector->park_offset, second);

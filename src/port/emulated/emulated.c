@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "env/map.h"
 #include "port/emulated/opening.h"
 
 #define SLOTS_WINDOW_BYTES  ((uint64_t)64 << 20)
@@ -52,11 +53,9 @@ static void *map_whole(int fd, const char *what, uint64_t min_bytes, int protect
         return NULL;
     }
     *bytes_out = (uint64_t)file.st_size;
-    void *base = mmap(NULL, *bytes_out, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (base == MAP_FAILED) {
+    void *base = quoit_map_file(fd, *bytes_out, protection);
+    if (base == NULL)
         quoit_log(QUOIT_LOG_ERROR, "emulated port: mapping the %s: %s", what, strerror(errno));
-        return NULL;
-    }
     return base;
 }
 

@@ -32,6 +32,7 @@ struct quoit_emulated_knobs {
     uint64_t doorbell_latency_ns;              /* from ring to the bit being set */
     uint32_t torn_write_seed;   /* not 0: a write that meets link-down arrives in part, in whole 8-byte words */
     uint32_t dma_channel_count; /* 0: QUOIT_DMA_CHANNEL_COUNT */
+    uint32_t dma_failures;      /* so many of 1000 descriptors fail, by chance, after a part of them was written */
 };
 
 struct quoit_emulated_config {

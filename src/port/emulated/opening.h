@@ -128,6 +128,8 @@ enum quoit_status quoit_emulated_dma_submit(struct quoit_port *port, uint32_t ch
                                             uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
 uint32_t quoit_emulated_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
                                  uint32_t max_count);
+void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t channel,
+                                   const struct quoit_port_vector *vector);
 
 /* pace.c. Waiting for the emulated hardware: sleeps for what is long, yields for the rest. Return at once for 0. */
 void quoit_emulated_delay(uint64_t duration_ns);

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "boot/survey.h"
+#include "env/clock.h"
+#include "perfetto.h"
+#include "trace.h"
+
+#define STEP_NS        5000000u /* between two looks; a ring of 4 MiB is full after 32768 events */
+#define FILE_BYTES     (1u << 20)
+#define OPEN_DEPTH_MAX 32 /* names in names; deeper ones are not closed by hand */
+
+/* Tracks are named by what they are: kind, host or PE, and which of it. */
+enum track {
+    TRACK_PE = 1,
+    TRACK_PE_THREAD,
+    TRACK_LANDING,
+    TRACK_NODE,
+    TRACK_LANE,
+    TRACK_BYTES,
+    TRACK_SLOTS,
+};
+
+static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
+{
+    return (uint64_t)kind << 56 | (uint64_t)owner << 32 | which;
+}
+
+/* A thread of a PE. The names it is in: their begin, 0 if that event was lost. */
+struct traced_thread {
+    uint32_t tid;
+    uint32_t depth;
+    uint64_t begin_ns[OPEN_DEPTH_MAX];
+};
+
+/* Of one ring of events: a PE's or a lane's. */
+struct traced_writer {
+    struct quoit_trace_ring *ring;
+    uint32_t host;
+    uint32_t pe;   /* of a PE */
+    uint32_t lane; /* of a lane */
+    pid_t pid;
+    bool is_lane;
+    uint64_t lost_told;
+    struct traced_thread *threads;
+    uint32_t thread_count;
+    uint64_t sent[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* frames in slots, all that ever were, and those given back */
+    uint64_t freed[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT];
+};
+
+struct trace {
+    FILE *out;
+    char *buffer;
+    uint64_t next_ns;
+    struct traced_writer *writers; /* NULL before the layout */
+    uint32_t writer_count;
+    uint64_t *bytes_told; /* of each direction: 2 host + side */
+    uint64_t event_count;
+    bool has_slots; /* the protocol has queues of slots */
+    bool is_broken; /* the file could not be written, which was told */
+};
+
+static const char *const frame_names[QUOIT_FRAME_KIND_COUNT] = {
+    [QUOIT_FRAME_PUT] = "PUT",
+    [QUOIT_FRAME_PUT_STRIDED] = "PUT_STRIDED",
+    [QUOIT_FRAME_PUT_SIGNAL] = "PUT_SIGNAL",
+    [QUOIT_FRAME_GET] = "GET",
+    [QUOIT_FRAME_GET_STRIDED] = "GET_STRIDED",
+    [QUOIT_FRAME_AMO] = "AMO",
+    [QUOIT_FRAME_AMO_FETCH] = "AMO_FETCH",
+    [QUOIT_FRAME_DATA] = "DATA",
+    [QUOIT_FRAME_VALUE] = "VALUE",
+    [QUOIT_FRAME_ACK] = "ACK",
+    [QUOIT_FRAME_TOPOLOGY] = "TOPOLOGY",
+};
+
+bool trace_open(struct job *job)
+{
+    const char *path = plan_text(job->plan, QUOIT_OPT_TRACE);
+    if (!path[0])
+        return true;
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (trace)
+        trace->out = fopen(path, "we");
+    if (!trace || !trace->out) {
+        quoit_say("cannot write %s: %s [Q0213]", path, strerror(errno));
+        free(trace);
+        return false;
+    }
+    trace->buffer = malloc(FILE_BYTES);
+    if (trace->buffer)
+        setvbuf(trace->out, trace->buffer, _IOFBF, FILE_BYTES);
+    perfetto_put_clocks(trace->out);
+    job->trace = trace;
+    return true;
+}
+
+/* --- Tracks --- */
+
+static void declare_direction(const struct job *job, uint32_t host, enum quoit_side side)
+{
+    char name[64];
+    uint32_t to = hosts_neighbour(job, host, side), direction = QUOIT_SIDE_COUNT * host + side;
+    uint64_t node = track_of(TRACK_NODE, host, 0);
+    const char *way = side == QUOIT_RIGHT ? "right" : "left";
+    snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
+    perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), node, PERFETTO_UNIT_BYTES, name);
+    for (uint32_t lane = 0; lane < job->shape.lane_count && job->trace->has_slots; lane++) {
+        snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
+        perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), node, PERFETTO_UNIT_COUNT, name);
+    }
+}
+
+static void declare_pe(const struct job *job, const struct pe *pe, int32_t order)
+{
+    char name[64];
+    snprintf(name, sizeof name, "PE %u host%u", pe->index, pe->host);
+    perfetto_put_process(job->trace->out, track_of(TRACK_PE, pe->index, 0), pe->program_pid, order, name);
+    snprintf(name, sizeof name, "PE %u landings", pe->index);
+    perfetto_put_track(job->trace->out, track_of(TRACK_LANDING, pe->index, 0), track_of(TRACK_PE, pe->index, 0), name);
+}
+
+/* Hosts in order, each with its PEs and then its node. */
+static void declare_host(struct job *job, struct host *host)
+{
+    char name[64];
+    struct trace *trace = job->trace;
+    const struct quoit_layout *layout = &host->layout;
+    int32_t order = (int32_t)(layout->first_pe + host->index);
+    for (uint32_t local = 0; local < layout->local_count; local++) {
+        declare_pe(job, &job->pes[layout->first_pe + local], order++);
+        trace->writers[trace->writer_count++] =
+            (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, local),
+                                   .host = host->index,
+                                   .pid = job->pes[layout->first_pe + local].program_pid,
+                                   .pe = layout->first_pe + local};
+    }
+    if (job->plan->host_count == 1)
+        return;
+    snprintf(name, sizeof name, "node host%u", host->index);
+    perfetto_put_process(trace->out, track_of(TRACK_NODE, host->index, 0), host->node_pid, order, name);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        declare_direction(job, host->index, side);
+    for (uint32_t lane = 0; lane < job->shape.lane_count; lane++)
+        trace->writers[trace->writer_count++] =
+            (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, layout->local_count + lane),
+                                   .host = host->index,
+                                   .pid = host->node_pid,
+                                   .lane = lane,
+                                   .is_lane = true};
+}
+
+static bool declare_all(struct job *job)
+{
+    struct trace *trace = job->trace;
+    trace->has_slots = job->shape.protocol == QUOIT_PROTOCOL_QUEUE;
+    size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->shape.lane_count;
+    trace->writers = calloc(most, sizeof *trace->writers);
+    trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
+    if (!trace->writers || !trace->bytes_told)
+        return false;
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        declare_host(job, &job->hosts[i]);
+    return true;
+}
+
+/* Which thread of the writer it is; declares one that is new. NULL: no memory. */
+static struct traced_thread *thread_of(const struct job *job, struct traced_writer *writer, uint32_t tid)
+{
+    char name[64];
+    for (uint32_t i = 0; i < writer->thread_count; i++)
+        if (writer->threads[i].tid == tid)
+            return &writer->threads[i];
+    struct traced_thread *more = realloc(writer->threads, (writer->thread_count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    writer->threads = more;
+    struct traced_thread *thread = &more[writer->thread_count++];
+    *thread = (struct traced_thread){.tid = tid};
+    const struct pe *pe = &job->pes[writer->pe];
+    if (writer->is_lane) {
+        snprintf(name, sizeof name, "lane %u host%u", writer->lane, writer->host);
+        perfetto_put_thread(job->trace->out, track_of(TRACK_LANE, writer->host, writer->lane),
+                            track_of(TRACK_NODE, writer->host, 0), writer->pid, (int32_t)tid, name);
+        return thread;
+    }
+    if (tid == (uint32_t)writer->pid)
+        snprintf(name, sizeof name, "PE %u host%u", pe->index, pe->host);
+    else
+        snprintf(name, sizeof name, "PE %u host%u thread %u", pe->index, pe->host, tid);
+    perfetto_put_thread(job->trace->out, track_of(TRACK_PE_THREAD, pe->index, tid), track_of(TRACK_PE, pe->index, 0),
+                        writer->pid, (int32_t)tid, name);
+    return thread;
+}
+
+/* --- Events --- */
+
+static void put_slice(const struct trace *trace, struct perfetto_event *begin, uint64_t end_ns)
+{
+    struct perfetto_event end = {.type = PERFETTO_END, .track = begin->track, .time_ns = end_ns};
+    begin->type = PERFETTO_BEGIN;
+    perfetto_put_event(trace->out, begin);
+    perfetto_put_event(trace->out, &end);
+}
+
+static void note_pe(struct perfetto_event *event, int at, const struct quoit_trace_event *from)
+{
+    if (from->pe == QUOIT_TRACE_NO_PE)
+        return;
+    event->notes[at].name = "bytes";
+    event->notes[at++].value = from->bytes;
+    event->notes[at].name = "pe";
+    event->notes[at].value = from->pe;
+}
+
+/* Events may be lost, ENTER as well as LEAVE: the depth that each tells closes what must have ended. */
+static void close_deeper(const struct trace *trace, struct traced_thread *thread, uint64_t track, uint32_t depth,
+                         uint64_t time_ns)
+{
+    while (thread->depth > depth) {
+        struct perfetto_event end = {.type = PERFETTO_END, .track = track, .time_ns = time_ns};
+        thread->depth--;
+        if (thread->depth < OPEN_DEPTH_MAX && thread->begin_ns[thread->depth])
+            perfetto_put_event(trace->out, &end);
+    }
+}
+
+static void put_name(const struct trace *trace, struct traced_thread *thread, uint64_t track,
+                     const struct quoit_trace_event *from)
+{
+    bool is_wait = strcmp(from->name, "wait") == 0;
+    if (from->kind == QUOIT_TRACE_ENTER) {
+        struct perfetto_event begin = {.type = PERFETTO_BEGIN,
+                                       .track = track,
+                                       .time_ns = from->begin_ns,
+                                       .name = from->name,
+                                       .category = is_wait ? "wait" : "call"};
+        note_pe(&begin, 0, from);
+        close_deeper(trace, thread, track, from->depth, from->begin_ns);
+        while (thread->depth < from->depth && thread->depth < OPEN_DEPTH_MAX)
+            thread->begin_ns[thread->depth++] = 0;
+        if (thread->depth >= OPEN_DEPTH_MAX)
+            return;
+        thread->begin_ns[thread->depth++] = from->begin_ns;
+        perfetto_put_event(trace->out, &begin);
+        return;
+    }
+    if (from->depth >= OPEN_DEPTH_MAX)
+        return;
+    close_deeper(trace, thread, track, from->depth + 1, from->end_ns);
+    if (thread->depth != from->depth + 1 || thread->begin_ns[from->depth] != from->begin_ns)
+        return; /* its ENTER was lost */
+    struct perfetto_event end = {.type = PERFETTO_END, .track = track, .time_ns = from->end_ns};
+    if (from->value)
+        end.notes[0].name = "sleeps";
+    end.notes[0].value = from->value;
+    thread->depth--;
+    perfetto_put_event(trace->out, &end);
+}
+
+static void put_pe_event(const struct job *job, struct traced_writer *writer, const struct quoit_trace_event *from)
+{
+    char name[64];
+    const struct trace *trace = job->trace;
+    struct traced_thread *thread = thread_of(job, writer, from->tid);
+    uint64_t track = track_of(TRACK_PE_THREAD, writer->pe, from->tid);
+    struct perfetto_event event = {
+        .track = track, .time_ns = from->begin_ns, .name = name, .category = "put", .flow = from->flow};
+    note_pe(&event, 0, from);
+    if (!thread)
+        return;
+    if (from->kind == QUOIT_TRACE_ENTER || from->kind == QUOIT_TRACE_LEAVE) {
+        put_name(trace, thread, track, from);
+    } else if (from->kind == QUOIT_TRACE_REQUEST && from->frame < QUOIT_FRAME_KIND_COUNT) {
+        snprintf(name, sizeof name, "request %s", frame_names[from->frame]);
+        event.category = "request";
+        put_slice(trace, &event, from->end_ns);
+    } else if (from->kind == QUOIT_TRACE_DIRECT && from->pe < job->plan->pe_count) {
+        snprintf(name, sizeof name, "direct put");
+        put_slice(trace, &event, from->end_ns);
+        snprintf(name, sizeof name, "landed from PE %u", writer->pe);
+        event.type = PERFETTO_INSTANT;
+        event.track = track_of(TRACK_LANDING, from->pe, 0);
+        event.time_ns = from->end_ns;
+        perfetto_put_event(trace->out, &event);
+    }
+}
+
+/* How many slots of the direction are in use now, both classes. */
+static void put_slots(const struct trace *trace, const struct traced_writer *writer, uint32_t side, uint64_t time_ns)
+{
+    struct perfetto_event event = {.type = PERFETTO_COUNTER,
+                                   .track = track_of(TRACK_SLOTS, QUOIT_SIDE_COUNT * writer->host + side, writer->lane),
+                                   .time_ns = time_ns};
+    for (int class = 0; class < QUOIT_CLASS_COUNT; class ++)
+        event.counter += (int64_t)(writer->sent[side][class] - writer->freed[side][class]);
+    perfetto_put_event(trace->out, &event);
+}
+
+static void put_frame(const struct trace *trace, struct traced_writer *writer, const struct quoit_trace_event *from)
+{
+    static const char *const deeds[] = {
+        [QUOIT_TRACE_SEND] = "send", [QUOIT_TRACE_RELAY] = "relay", [QUOIT_TRACE_DELIVER] = "deliver"};
+    char name[64];
+    struct perfetto_event event = {.track = track_of(TRACK_LANE, writer->host, writer->lane),
+                                   .time_ns = from->begin_ns,
+                                   .name = name,
+                                   .category = deeds[from->kind],
+                                   .flow = from->flow};
+    snprintf(name, sizeof name, "%s %s", deeds[from->kind], frame_names[from->frame]);
+    event.notes[0].name = from->side == QUOIT_RIGHT ? "right" : "left";
+    event.notes[0].value = 1;
+    note_pe(&event, 1, from);
+    put_slice(trace, &event, from->end_ns);
+    if (from->kind != QUOIT_TRACE_DELIVER && trace->has_slots) {
+        writer->sent[from->side][from->class] = from->value;
+        put_slots(trace, writer, from->side, from->end_ns);
+    }
+}
+
+static void put_link(const struct trace *trace, struct traced_writer *writer, const struct quoit_trace_event *from)
+{
+    char name[64];
+    struct perfetto_event event = {.type = PERFETTO_INSTANT,
+                                   .track = track_of(TRACK_LANE, writer->host, writer->lane),
+                                   .time_ns = from->begin_ns,
+                                   .name = name,
+                                   .category = "link"};
+    snprintf(name, sizeof name, "link to the %s %s", from->side == QUOIT_RIGHT ? "right" : "left",
+             from->value ? "up" : "down");
+    perfetto_put_event(trace->out, &event);
+    memset(writer->sent[from->side], 0, sizeof writer->sent[0]); /* its queues begin anew */
+    memset(writer->freed[from->side], 0, sizeof writer->freed[0]);
+    if (trace->has_slots)
+        put_slots(trace, writer, from->side, from->begin_ns);
+}
+
+static void put_lane_event(const struct job *job, struct traced_writer *writer, const struct quoit_trace_event *from)
+{
+    const struct trace *trace = job->trace;
+    bool is_sound =
+        from->side < QUOIT_SIDE_COUNT && from->class < QUOIT_CLASS_COUNT && from->frame < QUOIT_FRAME_KIND_COUNT;
+    if (!is_sound || !thread_of(job, writer, from->tid))
+        return;
+    if (from->kind == QUOIT_TRACE_SEND || from->kind == QUOIT_TRACE_RELAY || from->kind == QUOIT_TRACE_DELIVER) {
+        put_frame(trace, writer, from);
+    } else if (from->kind == QUOIT_TRACE_SLEEP) {
+        struct perfetto_event event = {.track = track_of(TRACK_LANE, writer->host, writer->lane),
+                                       .time_ns = from->begin_ns,
+                                       .name = "asleep",
+                                       .category = "sleep"};
+        put_slice(trace, &event, from->end_ns);
+    } else if (from->kind == QUOIT_TRACE_CREDIT) {
+        writer->freed[from->side][from->class] = from->value;
+        put_slots(trace, writer, from->side, from->begin_ns);
+    } else if (from->kind == QUOIT_TRACE_LINK) {
+        put_link(trace, writer, from);
+    }
+}
+
+/* --- Taking --- */
+
+static uint64_t lost_of(const struct traced_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring->lost_count, memory_order_relaxed);
+}
+
+static void put_lost(const struct trace *trace, struct traced_writer *writer, uint64_t now_ns)
+{
+    uint64_t lost = lost_of(writer);
+    struct perfetto_event event = {.type = PERFETTO_INSTANT,
+                                   .track = writer->is_lane ? track_of(TRACK_NODE, writer->host, 0)
+                                                            : track_of(TRACK_PE, writer->pe, 0),
+                                   .time_ns = now_ns,
+                                   .name = "events lost",
+                                   .category = "lost"};
+    if (lost == writer->lost_told)
+        return;
+    event.notes[0].name = "count";
+    event.notes[0].value = lost - writer->lost_told;
+    writer->lost_told = lost;
+    perfetto_put_event(trace->out, &event);
+}
+
+/* At most as many as the ring holds, so that one that is written all the time does not keep the others waiting. */
+static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t now_ns)
+{
+    struct quoit_trace_event event;
+    for (uint32_t i = 0; i < job->shape.trace_count && quoit_trace_take(writer->ring, job->shape.trace_count, &event);
+         i++) {
+        event.name[sizeof event.name - 1] = '\0';
+        job->trace->event_count++;
+        if (writer->is_lane)
+            put_lane_event(job, writer, &event);
+        else
+            put_pe_event(job, writer, &event);
+    }
+    put_lost(job->trace, writer, now_ns);
+}
+
+static void put_bytes(const struct job *job, uint64_t now_ns)
+{
+    struct quoit_direction direction;
+    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+        for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            uint64_t *told = &job->trace->bytes_told[QUOIT_SIDE_COUNT * i + side];
+            quoit_survey_direction(&job->hosts[i].layout, job->hosts[i].front, side, now_ns, &direction);
+            struct perfetto_event event = {.type = PERFETTO_COUNTER,
+                                           .track = track_of(TRACK_BYTES, QUOIT_SIDE_COUNT * i + side, 0),
+                                           .time_ns = now_ns,
+                                           .counter = (int64_t)direction.byte_count};
+            if (direction.byte_count != *told)
+                perfetto_put_event(job->trace->out, &event);
+            *told = direction.byte_count;
+        }
+}
+
+static void drain(struct job *job, uint64_t now_ns)
+{
+    struct trace *trace = job->trace;
+    for (uint32_t i = 0; i < trace->writer_count; i++)
+        drain_writer(job, &trace->writers[i], now_ns);
+    put_bytes(job, now_ns);
+    if (fflush(trace->out) != 0 && !trace->is_broken) {
+        quoit_say("cannot write %s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_TRACE), strerror(errno));
+        trace->is_broken = true;
+    }
+}
+
+uint64_t trace_step(struct job *job, uint64_t now_ns)
+{
+    struct trace *trace = job->trace;
+    if (!trace || !job->has_layout || (!trace->writers && !declare_all(job)))
+        return UINT64_MAX;
+    if (now_ns >= trace->next_ns) {
+        drain(job, now_ns);
+        trace->next_ns = quoit_clock_now_ns() + STEP_NS;
+    }
+    return trace->next_ns;
+}
+
+void trace_finish(struct job *job)
+{
+    struct trace *trace = job->trace;
+    uint64_t lost = 0;
+    if (!trace)
+        return;
+    if (job->has_layout && (trace->writers || declare_all(job)))
+        drain(job, quoit_clock_now_ns());
+    for (uint32_t i = 0; i < trace->writer_count; i++) {
+        lost += lost_of(&trace->writers[i]);
+        free(trace->writers[i].threads);
+    }
+    if (fclose(trace->out) == 0 && lost)
+        quoit_say("the trace lacks %llu of %llu events; a larger --trace-buffer loses fewer", (unsigned long long)lost,
+                  (unsigned long long)(lost + trace->event_count));
+    free(trace->writers);
+    free(trace->bytes_told);
+    free(trace->buffer);
+    free(trace);
+    job->trace = NULL;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "jobs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MEMORY_NAME "/memfd:quoit-host"
+
+/* Maps the beginning of one memory. NULL: it is none of ours. */
+static void *map_front(int fd, size_t bytes)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0 || (uint64_t)facts.st_size < bytes)
+        return NULL;
+    void *front = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    return front == MAP_FAILED ? NULL : front;
+}
+
+/* Copies the card, so that nobody can change it between check and use. */
+static bool read_card(int fd, struct quoit_job_card *card_out)
+{
+    const struct quoit_host_header *header = map_front(fd, sizeof *header);
+    if (!header)
+        return false;
+    bool is_ours = __atomic_load_n(&header->card.magic, __ATOMIC_ACQUIRE) == QUOIT_JOB_CARD_MAGIC;
+    *card_out = header->card;
+    munmap((void *)(uintptr_t)header, sizeof *header);
+    card_out->program[sizeof card_out->program - 1] = '\0';
+    return is_ours && card_out->shape.host_count >= 1 && card_out->shape.host_count <= QUOIT_RING_HOSTS_MAX &&
+           card_out->host < card_out->shape.host_count;
+}
+
+/* Takes one host's memory into the view; the first tells the shape of the job. */
+static void take_memory(struct job_view *view, int fd)
+{
+    struct quoit_job_card card;
+    if (!read_card(fd, &card))
+        return;
+    if (!view->hosts) {
+        view->shape = card.shape;
+        view->start_ns = card.start_ns;
+        for (size_t i = 0; card.program[i]; i++) /* it will stand in a terminal */
+            view->program[i] = card.program[i] >= ' ' && card.program[i] <= '~' ? card.program[i] : '?';
+        view->hosts = calloc(card.shape.host_count, sizeof *view->hosts);
+    }
+    if (!view->hosts || memcmp(&view->shape, &card.shape, sizeof card.shape) != 0)
+        return;
+    struct job_host *host = &view->hosts[card.host];
+    if (!host->front && quoit_layout_make(&card.shape, card.host, &host->layout) == QUOIT_OK)
+        host->front = map_front(fd, host->layout.channels);
+}
+
+static void take_descriptors(struct job_view *view, const char *folder)
+{
+    char target[64];
+    struct dirent *entry;
+    DIR *descriptors = opendir(folder);
+    while (descriptors && (entry = readdir(descriptors))) {
+        ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target - 1);
+        if (length < (ssize_t)strlen(MEMORY_NAME) || strncmp(target, MEMORY_NAME, strlen(MEMORY_NAME)) != 0)
+            continue;
+        int fd = openat(dirfd(descriptors), entry->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        take_memory(view, fd);
+        close(fd);
+    }
+    if (descriptors)
+        closedir(descriptors);
+}
+
+static bool is_oshrun_of_ours(pid_t pid)
+{
+    char path[40], name[16] = "";
+    struct stat facts;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool is_oshrun = fgets(name, sizeof name, file) && strcmp(name, "oshrun\n") == 0;
+    is_oshrun = is_oshrun && fstat(fileno(file), &facts) == 0 && facts.st_uid == geteuid();
+    fclose(file);
+    return is_oshrun;
+}
+
+bool job_open(struct job_view *view, pid_t pid)
+{
+    char folder[40];
+    *view = (struct job_view){.pid = pid, .pid_fd = -1};
+    if (!is_oshrun_of_ours(pid))
+        return false;
+    view->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    take_descriptors(view, folder);
+    bool is_whole = view->pid_fd >= 0 && view->hosts;
+    for (uint32_t i = 0; is_whole && i < view->shape.host_count; i++)
+        is_whole = view->hosts[i].front != NULL;
+    if (!is_whole)
+        job_close(view);
+    return is_whole;
+}
+
+void job_close(struct job_view *view)
+{
+    for (uint32_t i = 0; view->hosts && i < view->shape.host_count; i++)
+        if (view->hosts[i].front)
+            munmap((void *)(uintptr_t)view->hosts[i].front, view->hosts[i].layout.channels);
+    free(view->hosts);
+    if (view->pid_fd >= 0)
+        close(view->pid_fd);
+    *view = (struct job_view){.pid_fd = -1};
+}
+
+bool job_has_ended(const struct job_view *view)
+{
+    struct pollfd ended = {.fd = view->pid_fd, .events = POLLIN};
+    return poll(&ended, 1, 0) > 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const struct job_view *x = a, *y = b;
+    return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+uint32_t jobs_find(struct job_view **views_out)
+{
+    struct job_view *views = NULL;
+    uint32_t count = 0;
+    struct dirent *entry;
+    DIR *processes = opendir("/proc");
+    while (processes && (entry = readdir(processes))) {
+        struct job_view view;
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid <= 0 || !job_open(&view, pid))
+            continue;
+        struct job_view *more = realloc(views, (count + 1) * sizeof *views);
+        if (!more) {
+            job_close(&view);
+            break;
+        }
+        views = more;
+        views[count++] = view;
+    }
+    if (processes)
+        closedir(processes);
+    if (count)
+        qsort(views, count, sizeof *views, compare_pids);
+    *views_out = views;
+    return count;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* jobs.h - the running jobs of this user, as seen from outside.
+ *
+ * A job is found by what its launcher holds open: every oshrun has the memories of its hosts as descriptors, which
+ * /proc shows to the same user, and each memory begins with a card that says what it is. So nothing is left behind by a
+ * job that is killed, and the job does nothing for those who look.
+ *
+ * Threads: one. Errors: a job that ends while it is looked at, or is of another version, is left out.
+ */
+#ifndef QUOIT_JOBS_H
+#define QUOIT_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "node/memory.h"
+
+struct job_host {
+    struct quoit_layout layout;
+    const struct quoit_host_header *front; /* mapped for reading, up to layout.channels */
+};
+
+struct job_view {
+    pid_t pid;  /* of oshrun */
+    int pid_fd; /* readable when it has ended */
+    struct quoit_shape shape;
+    uint64_t start_ns;
+    char program[QUOIT_PROGRAM_NAME_BYTES];
+    struct job_host *hosts; /* [shape.host_count] */
+};
+
+/* Opens the job of one launcher. False: it is none, not of this user, or not so far that its PEs have started. */
+bool job_open(struct job_view *view, pid_t pid);
+void job_close(struct job_view *view);
+bool job_has_ended(const struct job_view *view);
+
+/* Opens all jobs of this user, by pid. *views_out is to be closed one by one and freed. */
+uint32_t jobs_find(struct job_view **views_out);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What quoit perf found (--json), compared and drawn.
+
+Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for each row that both have
+     perf.py page RESULT.json                           the report of docs/report.md on standard output
+"""
+import json
+import os
+import statistics
+import sys
+
+FORM = "quoit perf 1"
+KEY = ("test", "bytes", "buffers", "cache")
+NOISE_MIN = 1.03  # smaller differences say nothing, however quiet the machine was
+NEAR_LIMIT = 1.15
+UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1))
+
+
+class Wrong(Exception):
+    """A file is not what quoit perf --json writes; the text says which and why."""
+
+
+# Reading
+
+def check(result, path):
+    if not isinstance(result, dict) or result.get("form") != FORM:
+        raise Wrong(f"{path} is no result of quoit perf --json (\"form\" is not \"{FORM}\")")
+    for key, kind in (("library", str), ("pes", int), ("rows", list), ("machine", dict), ("note", str)):
+        if not isinstance(result.get(key), kind):
+            raise Wrong(f"{path}: \"{key}\" is missing or of another type")
+    for i, row in enumerate(result["rows"]):
+        try:
+            numbers = [row[part][one] for part in ("ns", "limit_ns") for one in ("min", "p25", "median", "p75", "p99")]
+            numbers += [row["ratio"], row["bytes"]]
+            texts = [row["test"], row["buffers"], row["cache"], row["limit"]]
+        except (KeyError, TypeError):
+            raise Wrong(f"{path}: rows[{i}] lacks a part") from None
+        if not all(isinstance(text, str) for text in texts) or \
+           not all(isinstance(number, (int, float)) and not isinstance(number, bool) and number >= 0 for number in numbers):
+            raise Wrong(f"{path}: rows[{i}] has a part of another type")
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+    except OSError as problem:
+        raise Wrong(f"{path}: {problem.strerror}") from None
+    except ValueError as problem:
+        raise Wrong(f"{path} is no JSON: {problem}") from None
+    check(result, path)
+    return result
+
+
+def merge(results):
+    """One result of several runs of the same: the least of the minima, the middle of the medians, and as quartiles the
+    outermost, since a difference between runs is noise too."""
+    whole = dict(results[0])
+    rows = {}
+    for result in results:
+        for row in result["rows"]:
+            rows.setdefault(tuple(row[key] for key in KEY), []).append(row)
+    whole["rows"] = []
+    for same in rows.values():
+        row = dict(same[0])
+        for part in ("ns", "limit_ns"):
+            row[part] = {"min": min(one[part]["min"] for one in same), "p25": min(one[part]["p25"] for one in same),
+                         "median": statistics.median(one[part]["median"] for one in same),
+                         "p75": max(one[part]["p75"] for one in same), "p99": max(one[part]["p99"] for one in same),
+                         "samples": sum(one[part].get("samples", 0) for one in same)}
+        row["ratio"] = statistics.median(one["ratio"] for one in same)
+        whole["rows"].append(row)
+    return whole
+
+
+def load_side(text):
+    results = [load(path) for path in text.split(",")]
+    if len({result["pes"] for result in results}) > 1:
+        raise Wrong(f"{text}: not all have the same number of PEs")
+    return merge(results)
+
+
+# Comparing
+
+def verdict(a, b):
+    """Which of two rows is faster: "A", "B", or "" when their quartiles overlap or they differ by next to nothing."""
+    slower, faster = (a, b) if a["ns"]["median"] > b["ns"]["median"] else (b, a)
+    if slower["ns"]["median"] < NOISE_MIN * faster["ns"]["median"] or slower["ns"]["p25"] <= faster["ns"]["p75"]:
+        return ""
+    return "B" if slower is a else "A"
+
+
+def pairs(a, b):
+    """(row of A, row of B) of what both have, in A's order."""
+    others = {tuple(row[key] for key in KEY): row for row in b["rows"]}
+    for row in a["rows"]:
+        other = others.get(tuple(row[key] for key in KEY))
+        if other:
+            yield row, other
+
+
+def size_text(size):
+    return "" if size == 0 else f"{size >> 20} MiB" if size >= 1 << 20 and size % (1 << 20) == 0 else \
+        f"{size >> 10} KiB" if size >= 1 << 10 and size % (1 << 10) == 0 else f"{size} B"
+
+
+def time_text(ns):
+    for unit, factor in UNITS:
+        if ns >= factor:
+            return f"{ns / factor:.3g} {unit}" if ns < 999.5 * factor else f"{ns / factor:.0f} {unit}"
+    return f"{ns:.2f} ns"
+
+
+def short(library):
+    return library.split(" (")[0][:24]
+
+
+def name_text(row):
+    return f"{row['test']}, {row['buffers']}, {row['cache']}" if row["test"] in ("put", "get") or \
+        row["buffers"] != "heap" or row["cache"] != "warm" else row["test"]
+
+
+def factor(a, b):
+    return a / b if b else float("inf") if a else 1.0
+
+
+def print_comparison(a, b, a_name, b_name):
+    """The table; returns how often A was faster, B was, and neither."""
+    counts = {"A": 0, "B": 0, "": 0}
+    print(f"A: {a['library']}, {a['pes']} PEs  {a['note']}\nB: {b['library']}, {b['pes']} PEs  {b['note']}")
+    if a["pes"] != b["pes"]:
+        print("A and B do not have the same number of PEs.")
+    print("min and median of a call; B/A above 1: A is faster; a name where the quartiles do not overlap\n")
+    print(f"{'':<28}{'':>8}{'A min':>10}{'median':>9}{'x limit':>8}{'B min':>10}{'median':>9}{'x limit':>8}{'B/A':>8}"
+          f"{'median':>8}  faster")
+    for left, right in pairs(a, b):
+        who = verdict(left, right)
+        counts[who] += 1
+        ratios = [factor(right["ns"][one], left["ns"][one]) for one in ("min", "median")]
+        print(f"{name_text(left):<28}{size_text(left['bytes']):>8}"
+              + "".join(f"{time_text(row['ns']['min']):>10}{time_text(row['ns']['median']):>9}{row['ratio']:>8.2f}"
+                        for row in (left, right))
+              + f"{ratios[0]:>8.2f}{ratios[1]:>8.2f}  {({'A': a_name, 'B': b_name, '': '-'})[who]}")
+    print(f"\n{sum(counts.values())} rows: {a_name} faster in {counts['A']}, {b_name} in {counts['B']}, "
+          f"no difference beyond noise in {counts['']}")
+    return counts
+
+
+def compare(a_text, b_text):
+    a, b = load_side(a_text), load_side(b_text)
+    a_name, b_name = short(a["library"]), short(b["library"])
+    if a_name == b_name:
+        a_name, b_name = "A", "B"
+    counts = print_comparison(a, b, a_name, b_name)
+    if sum(counts.values()) == 0:
+        raise Wrong("no row is in both")
+
+
+# A page
+
+def series_name(row):
+    return f"{row['buffers']}, {row['cache']}"
+
+
+def lines_of(rows, title, y_label, value, limit_name, limit):
+    """One plot against bytes: a series for each kind of buffers and cache, the limits dashed."""
+    series = {}
+    for row in rows:
+        series.setdefault(series_name(row), []).append(row)
+    limits = [{"name": f"{limit_name} ({name})" if len(series) > 1 else limit_name,
+               "points": [[row["bytes"], limit(row)] for row in of]} for name, of in series.items()
+              if len(series) == 1 or name.startswith("heap")] if limit else [{"name": "the limit", "y": 1}]
+    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_is_log": True, "y_label": y_label,
+            "series": [{"name": name, "points": [[row["bytes"], value(row)] for row in of]} for name, of in series.items()],
+            "limits": limits}
+
+
+def table_of(rows):
+    return {"kind": "table", "title": "Every row: ns of one call",
+            "columns": ["bytes", "buffers", "min", "median", "p99", "samples", "rate", "limit", "ratio"],
+            "rows": [[size_text(row["bytes"]), series_name(row), row["ns"]["min"], row["ns"]["median"], row["ns"]["p99"],
+                      row["ns"]["samples"], f"{row['rate']:.4g} {row['rate_unit']}" if "rate" in row else "",
+                      row["limit_ns"]["median"], {"value": row["ratio"], "mark": "good"} if row["ratio"] <= NEAR_LIMIT else row["ratio"]]
+                     for row in rows]}
+
+
+def section(test, rows):
+    items = []
+    if len({row["bytes"] for row in rows}) > 1:
+        items.append(lines_of(rows, f"{test}: time of a call", "ns, median", lambda row: row["ns"]["median"],
+                              rows[0]["limit"], lambda row: row["limit_ns"]["median"]))
+        if rows[0].get("rate_unit") == "MB/s":
+            items.append(lines_of(rows, f"{test}: bandwidth", "MB/s, median", lambda row: row["rate"], rows[0]["limit"],
+                                  lambda row: row["bytes"] / max(row["limit_ns"]["median"], 1e-3) * 1e3))
+        items.append(lines_of(rows, f"{test}: time over the limit", "ratio", lambda row: row["ratio"], None, None))
+    return {"title": test, "items": items + [table_of(rows)]}
+
+
+def fixed_section(rows):
+    """Tests without sizes side by side."""
+    names = [row["test"] for row in rows]
+    return {"title": "Calls without data", "items": [
+        {"kind": "bars", "title": "time of a call and its limit", "y_label": "ns, median", "y_is_log": True, "groups": names,
+         "series": [{"name": "call", "values": [row["ns"]["median"] for row in rows]},
+                    {"name": "limit", "values": [row["limit_ns"]["median"] for row in rows]}]},
+        {"kind": "table", "columns": ["test", "min", "median", "p99", "limit", "", "ratio"],
+         "rows": [[row["test"], row["ns"]["min"], row["ns"]["median"], row["ns"]["p99"], row["limit_ns"]["median"],
+                   row["limit"], row["ratio"]] for row in rows]}]}
+
+
+def page(path):
+    result = load(path)
+    tests = {}
+    for row in result["rows"]:
+        tests.setdefault(row["test"], []).append(row)
+    fixed = [rows[0] for rows in tests.values() if len(rows) == 1]
+    machine = {"kind": "table", "title": "This machine, ns", "columns": ["", "min", "median", "p99"],
+               "rows": [[name, one["min"], one["median"], one["p99"]] for name, one in result["machine"].items()]}
+    report = {"title": f"{result['library']}, {result['pes']} PEs",
+              "text": [f"{result.get('processor', '')}, {result.get('processors', '?')} processors; {result.get('date', '')}; "
+                       f"{result['note']}",
+                       "Each time is that of one call, the median of many batches. The ratio is over the limit: what this "
+                       "machine took in the same run for the least that the call must do. 1 is the limit."],
+              "sections": [{"title": "The machine", "items": [machine]}] + ([fixed_section(fixed)] if fixed else []) +
+                          [section(test, rows) for test, rows in tests.items() if len(rows) > 1]}
+    json.dump(report, sys.stdout)
+    print()
+
+
+def main():
+    words = sys.argv[1:]
+    try:
+        if len(words) == 3 and words[0] == "compare":
+            compare(words[1], words[2])
+        elif len(words) == 2 and words[0] == "page":
+            page(words[1])
+        else:
+            print(__doc__, file=sys.stderr)
+            sys.exit(2)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+    except Wrong as problem:
+        sys.exit(f"quoit perf: {problem}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "prefix.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool prefix_find(const char *name, char path_out[PATH_MAX])
+{
+    char prefix[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
+    prefix[length > 0 ? length : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(prefix, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    if (snprintf(path_out, PATH_MAX, "%s/%s", prefix, name) < PATH_MAX && access(path_out, R_OK) == 0)
+        return true;
+    fprintf(stderr, "quoit: %s is not where it was installed, in %s\n", name, prefix);
+    return false;
+}
+
+int prefix_run(char *const *words, FILE *input, FILE *output)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if ((!input || dup2(fileno(input), STDIN_FILENO) >= 0) && (!output || dup2(fileno(output), STDOUT_FILENO) >= 0))
+            execvp(words[0], words);
+        fprintf(stderr, "quoit: cannot run %s: %s\n", words[0], strerror(errno));
+        _exit(127);
+    }
+    if (pid < 0) {
+        perror("quoit: cannot run anything");
+        return 127;
+    }
+    while (waitpid(pid, &status, 0) != pid)
+        if (errno != EINTR)
+            return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int prefix_run_python(const char *name, const char *const arguments[3], FILE *input, FILE *output)
+{
+    char path[PATH_MAX], below[NAME_MAX + sizeof QUOIT_DATA_FOLDER];
+    snprintf(below, sizeof below, "%s/quoit/%s", QUOIT_DATA_FOLDER, name);
+    if (!prefix_find(below, path))
+        return 127;
+    char *words[] = {"python3", "-B", path, (char *)arguments[0], (char *)arguments[1], (char *)arguments[2], NULL};
+    return prefix_run(words, input, output);
+}

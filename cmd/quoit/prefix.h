@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prefix.h - what was installed with this program, found from where it is, so that an installation may be moved. */
+#ifndef QUOIT_PREFIX_H
+#define QUOIT_PREFIX_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The path of a file below the prefix to which this program belongs, two above it. False: it is not there or cannot be
+ * read, and stderr says so. */
+bool prefix_find(const char *name, char path_out[PATH_MAX]);
+
+/* Runs a program with its words, the last NULL, and standard input and output from and to these files if they are not
+ * NULL. Blocks until it ends; returns its status, 128 and the signal that ended it, or 127 with a message if it could
+ * not be run. */
+int prefix_run(char *const *words, FILE *input, FILE *output);
+
+/* The same for one of our Python programs, with up to three arguments before the first that is NULL. */
+int prefix_run_python(const char *name, const char *const arguments[3], FILE *input, FILE *output);
+
+#endif

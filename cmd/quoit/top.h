@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* top.h - what quoit top knows of a job at one instant, and how it is told. Private to top.
+ *
+ * In the text a line may begin with a mark, which the screen turns into a style and drops; elsewhere it is dropped.
+ */
+#ifndef QUOIT_TOP_H
+#define QUOIT_TOP_H
+
+#include <stdio.h>
+
+#include "boot/survey.h"
+#include "jobs.h"
+
+#define TOP_MARK_HEADING '\001'
+#define TOP_MARK_TROUBLE '\002'
+
+struct top_sample {
+    uint64_t now_ns;
+    struct quoit_direction *directions; /* [2 host_count]: 2 host + side; NULL with one host */
+    struct quoit_pe_survey *pes;        /* [pe_count] */
+};
+
+/* top_sample.c. False: no memory. */
+bool top_sample_open(struct top_sample *sample, const struct job_view *job);
+void top_sample_take(struct top_sample *sample, const struct job_view *job);
+void top_sample_close(struct top_sample *sample);
+
+/* top_print.c. Rates are those between the samples; the state is that of `now`. JSON is one object and a line end. */
+void top_print_text(const struct job_view *job, const struct top_sample *before, const struct top_sample *now,
+                    FILE *out);
+void top_print_json(const struct job_view *job, const struct top_sample *before, const struct top_sample *now,
+                    FILE *out);
+/* The jobs there are, to choose from. */
+void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_json, FILE *out);
+
+/* top_screen.c: the terminal. One screen a process. */
+enum top_key { TOP_KEY_NONE, TOP_KEY_QUIT };
+
+/* Blocks the signals that end or stop or resize. Where wanted, and if standard output and input are a terminal, takes
+ * it over. */
+void top_screen_open(bool is_wanted);
+/* Shows the text: on a terminal instead of what stood there, else after it. */
+void top_screen_show(const char *text);
+/* Waits for a key, a signal, the end of the process behind pid_fd, or timeout_ns. */
+enum top_key top_screen_wait(int pid_fd, uint64_t timeout_ns);
+/* Gives the terminal back. */
+void top_screen_close(void);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "top.h"
+
+#include <string.h>
+
+#include "boot/picture.h"
+#include "env/clock.h"
+
+#define NS_PER_S 1e9
+
+/* What happened in one direction between two samples, a second. */
+struct rate {
+    double bytes;
+    double messages;
+    double relays;
+    double doorbells;
+    double resends;
+    double asleep; /* share of the time, of all service threads of the host that sends */
+};
+
+struct pair {
+    const struct job_view *job;
+    const struct top_sample *before;
+    const struct top_sample *now;
+};
+
+/* Two counts of which the second may have been read a little earlier than it says. */
+static double per_second(uint64_t before, uint64_t now, double seconds)
+{
+    return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
+}
+
+static struct rate rate_of(const struct pair *pair, uint32_t from, enum quoit_side side)
+{
+    const struct quoit_direction *a = &pair->before->directions[QUOIT_SIDE_COUNT * from + side];
+    const struct quoit_direction *b = &pair->now->directions[QUOIT_SIDE_COUNT * from + side];
+    double seconds = (double)(pair->now->now_ns - pair->before->now_ns) / NS_PER_S;
+    double asleep = per_second(a->sleep_ns, b->sleep_ns, seconds) / NS_PER_S / pair->job->shape.lane_count;
+    return (struct rate){
+        .bytes = per_second(a->byte_count, b->byte_count, seconds),
+        .messages = per_second(a->message_count, b->message_count, seconds),
+        .relays = per_second(a->relay_count, b->relay_count, seconds),
+        .doorbells = per_second(a->doorbell_count, b->doorbell_count, seconds),
+        .resends = per_second(a->resend_count, b->resend_count, seconds),
+        .asleep = asleep > 1 ? 1 : asleep,
+    };
+}
+
+/* The host and side of a link's direction. */
+static uint32_t sender(const struct pair *pair, uint32_t link, enum quoit_side side)
+{
+    return side == QUOIT_RIGHT ? link : (link + 1) % pair->job->shape.host_count;
+}
+
+static void print_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)
+{
+    char names[40], bytes[32], speed[40];
+    const struct quoit_direction *now = &pair->now->directions[QUOIT_SIDE_COUNT * from + side];
+    struct rate rate = rate_of(pair, from, side);
+    snprintf(names, sizeof names, "host%u -> host%u", now->from, now->to);
+    snprintf(speed, sizeof speed, "%s/s", quoit_survey_format_bytes(rate.bytes, bytes));
+    fprintf(out, "%s%4u  %-20s %-5s %12s %11.0f %9.0f %11.0f %9.0f %7.0f%% %6llu\n",
+            now->is_up ? "" : (const char[]){TOP_MARK_TROUBLE, '\0'}, now->link, names, now->is_up ? "up" : "down",
+            speed, rate.messages, rate.relays, rate.doorbells, rate.resends, 100 * rate.asleep,
+            (unsigned long long)now->down_count);
+}
+
+static void describe(void *arg, uint32_t from, enum quoit_side side, char text_out[QUOIT_PICTURE_TEXT_BYTES])
+{
+    char bytes[32];
+    const struct pair *pair = arg;
+    struct rate rate = rate_of(pair, from, side);
+    if (pair->now->directions[QUOIT_SIDE_COUNT * from + side].is_up)
+        snprintf(text_out, QUOIT_PICTURE_TEXT_BYTES, "%s/s, %.0f msgs/s", quoit_survey_format_bytes(rate.bytes, bytes),
+                 rate.messages);
+    else
+        snprintf(text_out, QUOIT_PICTURE_TEXT_BYTES, "DOWN");
+}
+
+static const char *state_of(const struct quoit_pe_survey *pe)
+{
+    return pe->pid == 0 ? "outside" : pe->is_waiting ? "waiting" : "running";
+}
+
+static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
+{
+    const struct quoit_pe_survey *now = &pair->now->pes[pe];
+    fprintf(out, "%4u  host%-5u %8u  %-8s", pe, quoit_shape_host_of_pe(&pair->job->shape, pe), now->pid, state_of(now));
+    if (now->is_waiting)
+        fprintf(out, " %-32s %10.3f s", now->call, (double)now->waiting_ns / NS_PER_S);
+    putc('\n', out);
+}
+
+static void print_job(const struct job_view *job, uint64_t now_ns, FILE *out)
+{
+    const struct quoit_shape *shape = &job->shape;
+    fprintf(out, "%cquoit top  job %d  %s  %u PE%s on %u host%s  %u lane%s  running %.1f s\n", TOP_MARK_HEADING,
+            (int)job->pid, job->program, shape->pe_count, shape->pe_count == 1 ? "" : "s", shape->host_count,
+            shape->host_count == 1 ? "" : "s", shape->lane_count, shape->lane_count == 1 ? "" : "s",
+            (double)(now_ns - job->start_ns) / NS_PER_S);
+}
+
+void top_print_text(const struct job_view *job, const struct top_sample *before, const struct top_sample *now,
+                    FILE *out)
+{
+    struct pair pair = {job, before, now};
+    print_job(job, now->now_ns, out);
+    if (now->directions) {
+        const struct quoit_picture picture = {
+            .host_count = job->shape.host_count, .indent = " ", .describe = describe, .arg = &pair};
+        putc('\n', out);
+        quoit_picture_print(&picture, out);
+        fprintf(out, "\n%c%4s  %-20s %-5s %12s %11s %9s %11s %9s %8s %6s\n", TOP_MARK_HEADING, "link", "direction",
+                "state", "bytes", "messages/s", "relays/s", "doorbells/s", "resends/s", "asleep", "downs");
+        for (uint32_t link = 0; link < job->shape.host_count; link++) {
+            print_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
+            print_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
+        }
+    }
+    fprintf(out, "\n%c%4s  %-9s %8s  %-8s %-32s %12s\n", TOP_MARK_HEADING, "PE", "host", "pid", "state", "call",
+            "waiting");
+    for (uint32_t pe = 0; pe < job->shape.pe_count; pe++)
+        print_pe(&pair, pe, out);
+}
+
+/* The name holds no character but printable ones, so quotes and backslashes are all there is to escape. */
+static void print_json_string(const char *text, FILE *out)
+{
+    putc('"', out);
+    for (; *text; text++)
+        fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    putc('"', out);
+}
+
+static void print_json_job(const struct job_view *job, uint64_t now_ns, FILE *out)
+{
+    fprintf(out, "\"job\": %d, \"program\": ", (int)job->pid);
+    print_json_string(job->program, out);
+    fprintf(out, ", \"hosts\": %u, \"pes\": %u, \"lanes\": %u, \"running_s\": %.3f", job->shape.host_count,
+            job->shape.pe_count, job->shape.lane_count, (double)(now_ns - job->start_ns) / NS_PER_S);
+}
+
+static void print_json_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)
+{
+    struct rate rate = rate_of(pair, from, side);
+    putc('{', out);
+    quoit_survey_print_direction(&pair->now->directions[QUOIT_SIDE_COUNT * from + side], out);
+    fprintf(out,
+            ", \"bytes_per_s\": %.1f, \"messages_per_s\": %.1f, \"relays_per_s\": %.1f, \"doorbells_per_s\": %.1f, "
+            "\"resends_per_s\": %.1f, \"asleep\": %.3f}",
+            rate.bytes, rate.messages, rate.relays, rate.doorbells, rate.resends, rate.asleep);
+}
+
+static void print_json_pe(const struct pair *pair, uint32_t pe, FILE *out)
+{
+    const struct quoit_pe_survey *now = &pair->now->pes[pe];
+    fprintf(out, "{\"pe\": %u, \"host\": %u, \"pid\": %u, \"state\": \"%s\"", pe,
+            quoit_shape_host_of_pe(&pair->job->shape, pe), now->pid, state_of(now));
+    if (now->is_waiting) {
+        fprintf(out, ", \"call\": ");
+        print_json_string(now->call, out);
+        fprintf(out, ", \"waiting_s\": %.6f", (double)now->waiting_ns / NS_PER_S);
+    }
+    putc('}', out);
+}
+
+void top_print_json(const struct job_view *job, const struct top_sample *before, const struct top_sample *now,
+                    FILE *out)
+{
+    struct pair pair = {job, before, now};
+    putc('{', out);
+    print_json_job(job, now->now_ns, out);
+    fprintf(out, ", \"interval_s\": %.6f, \"links\": [", (double)(now->now_ns - before->now_ns) / NS_PER_S);
+    for (uint32_t link = 0; now->directions && link < job->shape.host_count; link++) {
+        fprintf(out, "%s", link ? ", " : "");
+        print_json_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
+        fprintf(out, ", ");
+        print_json_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
+    }
+    fprintf(out, "], \"PEs\": [");
+    for (uint32_t pe = 0; pe < job->shape.pe_count; pe++) {
+        fprintf(out, "%s", pe ? ", " : "");
+        print_json_pe(&pair, pe, out);
+    }
+    fprintf(out, "]}\n");
+}
+
+void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_json, FILE *out)
+{
+    uint64_t now_ns = quoit_clock_now_ns();
+    fprintf(out, is_json ? "[" : "%8s %6s %6s %10s  %s\n", "pid", "PEs", "hosts", "running", "program");
+    for (uint32_t i = 0; i < job_count; i++) {
+        const struct job_view *job = &jobs[i];
+        if (is_json) {
+            fprintf(out, "%s{", i ? ", " : "");
+            print_json_job(job, now_ns, out);
+            putc('}', out);
+        } else {
+            fprintf(out, "%8d %6u %6u %8.1f s  %s\n", (int)job->pid, job->shape.pe_count, job->shape.host_count,
+                    (double)(now_ns - job->start_ns) / NS_PER_S, job->program);
+        }
+    }
+    fprintf(out, is_json ? "]\n" : "");
+}

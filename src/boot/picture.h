@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* picture.h - a ring of hosts drawn with characters, each direction of each link with a text of the caller's. */
+#ifndef QUOIT_BOOT_PICTURE_H
+#define QUOIT_BOOT_PICTURE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ring/ring.h"
+
+#define QUOIT_PICTURE_HOSTS_MAX  64 /* a larger ring is not drawn */
+#define QUOIT_PICTURE_COLUMNS    84
+#define QUOIT_PICTURE_TEXT_BYTES 48
+
+struct quoit_picture {
+    uint32_t host_count; /* 2..QUOIT_PICTURE_HOSTS_MAX; with another number nothing is drawn */
+    const char *indent;  /* before each line */
+    /* What stands at the arrow of the direction that leaves host `from` at `side`. */
+    void (*describe)(void *arg, uint32_t from, enum quoit_side side, char text_out[QUOIT_PICTURE_TEXT_BYTES]);
+    void *arg;
+};
+
+void quoit_picture_print(const struct quoit_picture *picture, FILE *out);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/survey.h"
+#include "base/assert.h"
+
+#include <string.h>
+
+static uint64_t load(const _Atomic uint64_t *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void add_count(struct quoit_direction *sum, const struct quoit_link_count *part)
+{
+    sum->byte_count += load(&part->byte_count);
+    sum->dma_count += load(&part->dma_count);
+    sum->message_count += load(&part->message_count);
+    sum->relay_count += load(&part->relay_count);
+    sum->doorbell_count += load(&part->doorbell_count);
+    sum->resend_count += load(&part->resend_count);
+}
+
+/* A sleep that lasts counts too. */
+static void add_sleep(struct quoit_direction *sum, const struct quoit_lane_shared *lane, uint64_t now_ns)
+{
+    uint64_t since_ns = load(&lane->sleep_since_ns);
+    sum->sleep_count += load(&lane->sleep_count);
+    sum->sleep_ns += load(&lane->sleep_ns);
+    if (since_ns && now_ns > since_ns)
+        sum->sleep_ns += now_ns - since_ns;
+}
+
+void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
+                            struct quoit_direction *direction_out)
+{
+    quoit_assert(layout->shape.host_count > 1);
+    const struct quoit_host_header *header = front;
+    uint32_t neighbour = quoit_node_neighbour(layout, side);
+    struct quoit_direction sum = {
+        .link = side == QUOIT_RIGHT ? layout->host : neighbour,
+        .from = layout->host,
+        .to = neighbour,
+        .side = side,
+        .is_up = atomic_load_explicit(&header->direct_epoch[side], memory_order_relaxed) != 0,
+        .dma_bytes = load(&header->dma_bytes[side]),
+        .direct_bytes = load(&header->direct_bytes[side]),
+        .down_count = atomic_load_explicit(&header->down_count[side], memory_order_relaxed),
+    };
+    for (uint32_t i = 0; i < layout->shape.lane_count; i++) {
+        const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, i);
+        add_count(&sum, &lane->out[side]);
+        add_sleep(&sum, lane, now_ns);
+    }
+    for (uint32_t local = 0; local < layout->local_count; local++) {
+        const struct quoit_link_count *direct = &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->direct[side];
+        add_count(&sum, direct);
+        sum.doorbell_count += load(&direct->message_count); /* each direct put rings once, and is not counted twice */
+    }
+    *direction_out = sum;
+}
+
+void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
+                     struct quoit_pe_survey *pe_out)
+{
+    const struct quoit_pe_shared *shared = quoit_memory_pe(layout, (void *)(uintptr_t)front, local);
+    *pe_out = (struct quoit_pe_survey){.pid = atomic_load_explicit(&shared->pid, memory_order_relaxed)};
+    for (size_t i = 0; i < sizeof pe_out->call - 1; i++) {
+        char c = __atomic_load_n(&shared->waiting_in[i], __ATOMIC_RELAXED);
+        if (c < ' ' || c > '~') /* the end, or what no name of a routine holds */
+            break;
+        pe_out->call[i] = c;
+    }
+    pe_out->is_waiting = pe_out->call[0] != '\0';
+    uint64_t since_ns = load(&shared->waiting_since_ns);
+    if (pe_out->is_waiting && now_ns > since_ns)
+        pe_out->waiting_ns = now_ns - since_ns;
+}
+
+void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out)
+{
+    fprintf(
+        out,
+        "\"link\": %u, \"from\": %u, \"to\": %u, \"up\": %s, \"bytes\": %llu, \"by_dma\": %llu, \"messages\": %llu, "
+        "\"relays\": %llu, \"doorbells\": %llu, \"resends\": %llu, \"downs\": %llu, \"sleeps\": %llu, "
+        "\"asleep_ns\": %llu",
+        direction->link, direction->from, direction->to, direction->is_up ? "true" : "false",
+        (unsigned long long)direction->byte_count, (unsigned long long)direction->dma_count,
+        (unsigned long long)direction->message_count, (unsigned long long)direction->relay_count,
+        (unsigned long long)direction->doorbell_count, (unsigned long long)direction->resend_count,
+        (unsigned long long)direction->down_count, (unsigned long long)direction->sleep_count,
+        (unsigned long long)direction->sleep_ns);
+}
+
+const char *quoit_survey_format_bytes(double bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* survey.h - what the memories of a job's hosts tell from outside: what each direction of each link carried, and where
+ * each PE is. For `oshrun --stats`, `quoit top` and `oshrun --trace`.
+ *
+ * What is read is written by others meanwhile: each number is whole, but two numbers may be of different instants.
+ * `front` is a host's memory, of which no more than the part before the channels need be mapped; nothing is written.
+ *
+ * Threads: any. Errors: none.
+ */
+#ifndef QUOIT_BOOT_SURVEY_H
+#define QUOIT_BOOT_SURVEY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "node/memory.h"
+
+/* One direction of one link: what its host, `from`, sent through the port of `side`. Link l joins host l, at its right,
+ * to the next. The sleeps are those of the service threads of `from`, which serve both of its sides. */
+struct quoit_direction {
+    uint32_t link;
+    uint32_t from;
+    uint32_t to;
+    enum quoit_side side;
+    bool is_up; /* as `from` sees it */
+    uint64_t byte_count;
+    uint64_t dma_count;    /* of them: bytes that went by DMA */
+    uint64_t dma_bytes;    /* payload of so many bytes and more goes by DMA; QUOIT_DMA_NEVER */
+    uint64_t direct_bytes; /* a direct put of so many bytes and more goes through the node, for its DMA */
+    uint64_t message_count;
+    uint64_t relay_count;
+    uint64_t doorbell_count;
+    uint64_t resend_count;
+    uint64_t down_count;
+    uint64_t sleep_count;
+    uint64_t sleep_ns;
+};
+
+struct quoit_pe_survey {
+    uint32_t pid; /* 0: not, or no longer, in an OpenSHMEM job */
+    bool is_waiting;
+    char call[QUOIT_CALL_NAME_BYTES]; /* while it waits: in which routine */
+    uint64_t waiting_ns;              /* and for how long */
+};
+
+/* The job has more than one host. */
+void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
+                            struct quoit_direction *direction_out);
+void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
+                     struct quoit_pe_survey *pe_out);
+
+/* The members of a JSON object that tell a direction, without the braces. */
+void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out);
+
+/* "1.5 MiB" */
+const char *quoit_survey_format_bytes(double bytes, char text[32]);
+
+#endif

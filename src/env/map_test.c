@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a mapped file stands at an address that huge pages need, and asking for huge pages changes no byte.
+ * Method: a memfd filled with a pattern through one mapping, looked at through another and with pread. */
+#include "env/map.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define FILE_BYTES (4ull * QUOIT_HUGE_PAGE_BYTES + 3 * 4096)
+
+static unsigned char pattern(uint64_t at)
+{
+    return (unsigned char)((at * 2654435761u) >> 13);
+}
+
+static int new_file(void)
+{
+    int fd = memfd_create("map-test", 0);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)FILE_BYTES), 0);
+    return fd;
+}
+
+/* Kilobytes of the process's mappings that huge pages of shared memory back. */
+static unsigned long huge_kib(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    unsigned long kib = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib;
+}
+
+static void test_map_is_aligned_and_whole(void **state)
+{
+    (void)state;
+    int fd = new_file();
+    for (int i = 0; i < 16; i++) {
+        unsigned char *base = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+        assert_non_null(base);
+        assert_int_equal((uintptr_t)base % QUOIT_HUGE_PAGE_BYTES, 0);
+        base[FILE_BYTES - 1] = (unsigned char)i;
+        unsigned char seen;
+        assert_int_equal(pread(fd, &seen, 1, (off_t)(FILE_BYTES - 1)), 1);
+        assert_int_equal(seen, i);
+        assert_int_equal(munmap(base, FILE_BYTES), 0);
+    }
+    close(fd);
+}
+
+static void test_refused_file_is_said(void **state)
+{
+    (void)state;
+    assert_null(quoit_map_file(-1, FILE_BYTES, PROT_READ));
+}
+
+static void test_huge_pages_keep_every_byte(void **state)
+{
+    (void)state;
+    int fd = new_file();
+    unsigned char *writer = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+    const unsigned char *reader = quoit_map_file(fd, FILE_BYTES, PROT_READ);
+    assert_non_null(writer);
+    assert_non_null(reader);
+    for (uint64_t i = 0; i < FILE_BYTES; i++)
+        writer[i] = pattern(i);
+    unsigned long before = huge_kib();
+    quoit_map_huge(writer, 0, 3 * 4096);                       /* no whole huge page */
+    quoit_map_huge(writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES);   /* ends the first */
+    quoit_map_huge(writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES); /* three more, and a rest */
+    quoit_map_huge(writer, 0, FILE_BYTES);                     /* again */
+    for (uint64_t i = 0; i < FILE_BYTES; i++)
+        if (writer[i] != pattern(i) || reader[i] != pattern(i))
+            fail_msg("byte %llu has changed", (unsigned long long)i);
+    writer[5] ^= 0xff;
+    assert_int_equal(reader[5], pattern(5) ^ 0xff);
+    unsigned long more = huge_kib() - before;
+    if (more == 0)
+        print_message("this kernel gives no huge pages to memfds: that they come was not tested\n");
+    else
+        assert_true(more >= 4 * QUOIT_HUGE_PAGE_BYTES / 1024);
+    munmap(writer, FILE_BYTES);
+    munmap((void *)(uintptr_t)reader, FILE_BYTES);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_map_is_aligned_and_whole),
+        cmocka_unit_test(test_refused_file_is_said),
+        cmocka_unit_test(test_huge_pages_keep_every_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

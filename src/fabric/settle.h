@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* settle.h - the PEs of a host spread evenly over the processors they may use.
+ *
+ * The kernel leaves threads that yield to each other together on one processor for seconds while another is idle: to it
+ * each of them looks too recently run to be moved. So a PE that yields says where, looks now and then how many PEs of
+ * its host yield there, and moves to the processor with the fewest if that has two fewer. Nothing is bound: the thread
+ * may run everywhere again as soon as it has moved.
+ *
+ * Threads: any thread of the PE; each moves itself. Errors: none; what the kernel refuses is left as it is.
+ */
+#ifndef QUOIT_FABRIC_SETTLE_H
+#define QUOIT_FABRIC_SETTLE_H
+
+#include "fabric/fabric.h"
+
+/* To be called by a thread that waits, at yields. May take tens of microseconds if it moves. */
+void quoit_fabric_settle(struct quoit_fabric *fabric);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shmem/set.h"
+#include "shmem/check.h"
+
+#include <stdlib.h>
+
+#define KEPT_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
+#define EPOCH_MOST 0xffffffu
+
+/* A team that is kept, on piece QUOIT_TEAM_PIECES + its index. */
+struct quoit_set_team {
+    struct quoit_team_shape shape; /* size 0: free */
+    struct quoit_team_state *state;
+};
+
+/* What the members find out together, in one word: how many have come, the largest epoch, the pieces in use. Each adds
+ * its own to the word of the first member, which answers with all of it. */
+struct proposal {
+    uint32_t member_count;
+    uint32_t epoch;
+    uint32_t used;
+};
+
+static uint64_t pack(struct proposal proposal)
+{
+    _Static_assert(QUOIT_SET_PIECES <= 16, "the pieces in use have 16 bits");
+    return (uint64_t)proposal.member_count << 40 | (uint64_t)proposal.epoch << 16 | proposal.used;
+}
+
+static struct proposal unpack(uint64_t word)
+{
+    return (struct proposal){.member_count = (uint32_t)(word >> 40),
+                             .epoch = (uint32_t)(word >> 16) & EPOCH_MOST,
+                             .used = (uint32_t)word & 0xffff};
+}
+
+static uint64_t add(uint64_t word, struct proposal mine)
+{
+    struct proposal all = unpack(word);
+    all.member_count++;
+    all.epoch = all.epoch > mine.epoch ? all.epoch : mine.epoch;
+    all.used |= mine.used;
+    return pack(all);
+}
+
+static uint32_t first_pe(const struct quoit_set *set)
+{
+    return set->shape.start;
+}
+
+/* Adds to the word of the first member, in its pSync. */
+static void join(const struct quoit_set *set, struct proposal mine)
+{
+    uint64_t offset = set->offset_sync + QUOIT_SET_JOIN_WORD * sizeof(uint64_t), seen = 0, expected;
+    do {
+        expected = seen;
+        seen = quoit_fabric_amo_fetch(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_COMPARE_SWAP,
+                                      sizeof(uint64_t), offset, add(expected, mine), expected, first_pe(set));
+    } while (seen != expected);
+}
+
+struct wait_word {
+    const uint64_t *word;
+    uint64_t least;
+};
+
+static bool has_come(void *arg)
+{
+    const struct wait_word *wait = arg;
+    return __atomic_load_n(wait->word, __ATOMIC_ACQUIRE) >= wait->least;
+}
+
+/* Waits until the own word is at least `least`, takes it back to 0 and returns what it was. */
+static uint64_t take_word(const struct quoit_set *set, uint32_t word, uint64_t least)
+{
+    struct wait_word wait = {&set->sync[word], least};
+    if (!has_come(&wait))
+        quoit_fabric_wait(quoit_job.fabric, has_come, &wait, set->call);
+    return __atomic_exchange_n(&set->sync[word], 0, __ATOMIC_ACQ_REL);
+}
+
+static struct proposal agree(const struct quoit_set *set, struct proposal mine)
+{
+    join(set, mine);
+    if (set->rank != 0)
+        return unpack(take_word(set, QUOIT_SET_ANSWER_WORD, 1));
+    uint64_t all = take_word(set, QUOIT_SET_JOIN_WORD, pack((struct proposal){.member_count = set->shape.size}));
+    for (uint32_t rank = 1; rank < set->shape.size; rank++)
+        quoit_fabric_amo(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_SET, sizeof(uint64_t),
+                         set->offset_sync + QUOIT_SET_ANSWER_WORD * sizeof(uint64_t), all,
+                         set->shape.start + rank * set->shape.stride);
+    return unpack(all);
+}
+
+static struct quoit_team_state *find(const struct quoit_set *set)
+{
+    if (set->shape.size == quoit_job.pe_count)
+        return quoit_job.world;
+    for (uint32_t i = 0; quoit_job.sets && i < KEPT_COUNT; i++) {
+        const struct quoit_team_shape *shape = &quoit_job.sets[i].shape;
+        if (shape->start == set->shape.start && shape->stride == set->shape.stride && shape->size == set->shape.size)
+            return quoit_job.sets[i].state;
+    }
+    return NULL;
+}
+
+static uint32_t used_pieces(void)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < KEPT_COUNT; i++)
+        if (quoit_job.sets[i].shape.size != 0)
+            used |= 1u << i;
+    return used;
+}
+
+static void make(struct quoit_set *set)
+{
+    if (!quoit_job.sets)
+        quoit_job.sets = calloc(KEPT_COUNT, sizeof *quoit_job.sets);
+    if (!quoit_job.sets)
+        quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of active sets");
+    struct proposal all = agree(set, (struct proposal){.epoch = (uint32_t)quoit_job.team_epoch, .used = used_pieces()});
+    uint32_t index = (uint32_t)__builtin_ctz(~all.used);
+    if (all.epoch == EPOCH_MOST)
+        quoit_boot_abort(&quoit_job.boot, 1, "more teams were made than can be told apart");
+    quoit_job.team_epoch = all.epoch + 1;
+    set->is_passing = index >= KEPT_COUNT;
+    if (set->is_passing)
+        index = KEPT_COUNT;
+    set->team = quoit_team_new(quoit_job.fabric, &set->shape, QUOIT_TEAM_PIECES + index, all.epoch + 1);
+    if (!set->team)
+        quoit_boot_abort(&quoit_job.boot, 1, "no memory for the team of an active set");
+    if (!set->is_passing)
+        quoit_job.sets[index] = (struct quoit_set_team){set->shape, set->team};
+}
+
+void quoit_set_enter(struct quoit_set *set)
+{
+    set->team = find(set);
+    set->is_passing = false;
+    if (!set->team)
+        make(set);
+}
+
+void quoit_set_leave(struct quoit_set *set)
+{
+    if (!set->is_passing)
+        return;
+    quoit_coll_sync(set->team, set->call); /* nobody is inside any more when the workspace is given to others */
+    quoit_team_delete(set->team);
+}
+
+void quoit_sets_end(void)
+{
+    for (uint32_t i = 0; quoit_job.sets && i < KEPT_COUNT; i++)
+        quoit_team_delete(quoit_job.sets[i].state);
+    free(quoit_job.sets);
+    quoit_job.sets = NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* span.h - a call from its entry to its return, for those who watch: `oshrun --check` and `oshrun --trace`.
+ *
+ * Under either of them quoit_job.fast_pe_count stays 0, so that every call comes here; else a span is one comparison.
+ * Threads: any; a span belongs to the thread that began it. */
+#ifndef QUOIT_SHMEM_SPAN_H
+#define QUOIT_SHMEM_SPAN_H
+
+#include "shmem/audit.h"
+
+struct quoit_span {
+    bool is_watched;
+    struct quoit_audit *audit;      /* to be left; NULL: not watched by it, or not to be left */
+    struct quoit_trace_ring *trace; /* likewise */
+    uint64_t begin_ns;
+};
+
+/* `bytes` and `pe`, which counts in the team of the context and is shown as it was given, are for the trace. */
+struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe);
+void quoit_span_end(struct quoit_span *span);
+
+static inline struct quoit_span quoit_span_begin(const char *call, uint64_t bytes, uint32_t pe)
+{
+    if (__builtin_expect(quoit_job.fast_pe_count == 0, 0))
+        return quoit_span_enter(call, bytes, pe);
+    return (struct quoit_span){0};
+}
+static inline void quoit_span_leave(struct quoit_span *span)
+{
+    if (__builtin_expect(span->is_watched, 0))
+        quoit_span_end(span);
+}
+
+/* From here to the end of the function this thread is inside the library. */
+#define QUOIT_SPAN_TO(call, bytes, pe)                                                                                 \
+    __attribute__((cleanup(quoit_span_leave), unused)) struct quoit_span call_span = quoit_span_begin(call, bytes, pe)
+#define QUOIT_SPAN(call) QUOIT_SPAN_TO(call, 0, QUOIT_TRACE_NO_PE)
+
+#endif

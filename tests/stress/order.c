@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what a fence, a put with signal and a flag promise, while large puts are split over lanes and small ones are
+ * not. Method: each PE writes the same places at another PE again and again, small over large and large over small,
+ * with a fence between; what lies there in the end, and what is there when a flag is seen, must be what was written
+ * last.
+ *
+ * Use: order [ROUNDS]
+ */
+#include <shmem.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE       (96u << 10)
+#define SMALL       900
+#define SMALL_COUNT 24
+
+static int me, npes;
+static uint64_t flag_count; /* symmetric: how many messages came */
+
+static void must_be(const unsigned char *bytes, size_t count, unsigned char value, const char *what, int round)
+{
+    for (size_t at = 0; at < count; at++) {
+        if (bytes[at] == value)
+            continue;
+        fprintf(stderr, "order: PE %d, round %d: %s: byte %zu is %u, not %u\n", me, round, what, at, bytes[at], value);
+        shmem_global_exit(1);
+    }
+}
+
+/* Places of the small puts, spread over the large one. */
+static size_t place(int i)
+{
+    return (size_t)i * (LARGE - SMALL) / (SMALL_COUNT - 1);
+}
+
+struct buffers {
+    unsigned char *to;     /* symmetric: where others put */
+    unsigned char *shared; /* symmetric: sources that the node reads in place */
+    unsigned char *own;    /* private */
+};
+
+/* A large put, maybe split, right behind small ones that ride one lane and still wait in it. */
+static void large_over_small(const struct buffers *b, int pe, int round)
+{
+    memset(b->own, 1, SMALL);
+    memset(b->shared, 2, LARGE);
+    for (int i = 0; i < SMALL_COUNT; i++)
+        shmem_putmem_nbi(b->to + place(i), b->own, SMALL, pe);
+    shmem_fence();
+    shmem_putmem_nbi(b->to, b->shared, LARGE, pe);
+    shmem_quiet();
+    shmem_getmem(b->own, b->to, LARGE, pe);
+    must_be(b->own, LARGE, 2, "a large put after a fence", round);
+}
+
+static void small_over_large(const struct buffers *b, int pe, int round)
+{
+    static unsigned char small[SMALL];
+    memset(small, 4, SMALL);
+    memset(b->shared, 3, LARGE);
+    shmem_putmem_nbi(b->to, b->shared, LARGE, pe);
+    shmem_fence();
+    for (int i = 0; i < SMALL_COUNT; i++)
+        shmem_putmem_nbi(b->to + place(i), small, SMALL, pe);
+    shmem_quiet();
+    shmem_getmem(b->own, b->to, LARGE, pe);
+    for (int i = 0; i < SMALL_COUNT; i++)
+        must_be(b->own + place(i), SMALL, 4, "a small put after a fence", round);
+}
+
+/* Data, then a flag: by fence and an atomic, or in one call. The owner looks when it sees the flag. */
+static void data_then_flag(const struct buffers *b, int pe, int round)
+{
+    unsigned char value = (unsigned char)(10 + round % 200);
+    memset(b->shared, value, LARGE);
+    if (round % 3 == 0) {
+        shmem_putmem_nbi(b->to, b->shared, LARGE, pe);
+        shmem_fence();
+        shmem_uint64_atomic_inc(&flag_count, pe);
+    } else if (round % 3 == 1) {
+        shmem_putmem_signal(b->to, b->shared, LARGE, &flag_count, 1, SHMEM_SIGNAL_ADD, pe);
+    } else {
+        shmem_putmem_signal_nbi(b->to, b->shared, LARGE, &flag_count, 1, SHMEM_SIGNAL_ADD, pe);
+    }
+    shmem_uint64_wait_until(&flag_count, SHMEM_CMP_EQ, (uint64_t)round + 1);
+    must_be(b->to, LARGE, value, "data behind a flag", round);
+    shmem_quiet();
+}
+
+int main(int argc, char **argv)
+{
+    int round_count = argc > 1 ? atoi(argv[1]) : 30;
+    struct buffers b;
+    shmem_init();
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    b.to = shmem_malloc(LARGE);
+    b.shared = shmem_malloc(LARGE);
+    b.own = malloc(LARGE);
+    if (!b.to || !b.shared || !b.own)
+        shmem_global_exit(1);
+    for (int round = 0; round < round_count; round++) {
+        int pe = (me + 1 + round / 3 % (npes - 1)) % npes; /* all PEs the same distance, so each has one writer */
+        large_over_small(&b, pe, round);
+        small_over_large(&b, pe, round);
+        shmem_barrier_all();
+        data_then_flag(&b, pe, round);
+        shmem_barrier_all();
+    }
+    if (me == 0)
+        printf("order: %d PEs, %d rounds: verified\n", npes, round_count);
+    free(b.own);
+    shmem_free(b.shared);
+    shmem_free(b.to);
+    shmem_finalize();
+    return 0;
+}
