@@ -8,7 +8,7 @@
 const struct sim_workload *const sim_workloads[] = {
     &sim_workload_mix,       &sim_workload_alltoall,   &sim_workload_hotspot,     &sim_workload_halo,
     &sim_workload_order,     &sim_workload_atomics,    &sim_workload_collectives, &sim_workload_raw,
-    &sim_workload_bandwidth, &sim_workload_turnaround,
+    &sim_workload_bandwidth, &sim_workload_turnaround, &sim_workload_predict,
 };
 const uint32_t sim_workload_count = sizeof sim_workloads / sizeof sim_workloads[0];
 

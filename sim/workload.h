@@ -47,6 +47,7 @@ extern const struct sim_workload sim_workload_collectives;
 extern const struct sim_workload sim_workload_raw;
 extern const struct sim_workload sim_workload_bandwidth;
 extern const struct sim_workload sim_workload_turnaround;
+extern const struct sim_workload sim_workload_predict;
 
 /* Starts a task for each PE. */
 void sim_pes_start(struct sim_world *world);
