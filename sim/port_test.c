@@ -195,14 +195,18 @@ static void cuts(void *arg)
 {
     struct rig *rig = arg;
     struct sim_end *end = rig->world->hosts[0].ends[QUOIT_RIGHT];
+    const char *back = rig->world->hosts[0].memory + WINDOW_AT;
     uint64_t data[500], word;
     struct quoit_dma_done done;
     connect_ends(rig);
+    assert_int_equal(quoit_port_set_translation(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     memset(data, 7, sizeof data);
     assert_int_equal(quoit_port_bind(rig->left, quoit_port_link_epoch(rig->left)), QUOIT_OK);
     assert_int_equal(quoit_port_dma_submit(rig->right, 0, QUOIT_WINDOW_SLOTS, 0, data, sizeof data, 5), QUOIT_OK);
     assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 0, data, sizeof data), QUOIT_OK);
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->right, QUOIT_WINDOW_SLOTS, 64, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->right, QUOIT_WINDOW_SLOTS, 128, 99), QUOIT_OK);
     sim_link_cut(end, true);
     assert_false(quoit_port_link_is_up(rig->right));
     uint32_t count = 0;
@@ -215,11 +219,14 @@ static void cuts(void *arg)
     sim_link_cut(end, false);
     assert_true(quoit_port_link_is_up(rig->right));
     assert_int_equal(quoit_port_set_translation(rig->right, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_set_translation(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 99), QUOIT_LINK_DOWN); /* it is bound */
     assert_false(quoit_port_ring(rig->left, 1));
     wait_ns(rig, 20000);
     assert_int_equal(quoit_port_dma_poll(rig->right, 0, &done, 1), 1); /* it was handed over before */
     assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    assert_true(memcpy(&word, rig->there + 8192, 8) && word == 0); /* nothing outlives the link, of either end */
+    assert_true(memcpy(&word, back + 128, 8) && word == 0);
     assert_int_equal(quoit_port_bind(rig->left, quoit_port_link_epoch(rig->left)), QUOIT_OK);
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 98), QUOIT_OK);
     wait_ns(rig, 5000);
