@@ -18,9 +18,10 @@
 #define SIM_MODEL_TABLE(X)                                                                                             \
     X(core_count, 6, "cores of a host; threads beyond them take turns",                                                \
       "22, 5: 'Each host PC consisted of an Intel i7-8700K', which has six cores")                                     \
-    X(link_ps_per_byte, 156, "wire time of a byte, one direction of a link: 6.4 GB/s",                                 \
-      "PCIe 3.0 x8 carries 7.88 GB/s; packets of 128 bytes with 24 of header leave 6.6, acknowledgements 6.4; "        \
-      "22, 5.1: 'the throughput of 1 MB or more is over 6000 MB/s'")                                                   \
+    X(link_ps_per_byte, 160, "wire time of a byte, one direction of a link: 6.25 GB/s",                                \
+      "PCIe 3.0 x8 carries 7.88 GB/s; packets of 128 bytes with 28 of header and framing leave 6.46, "                 \
+      "acknowledgements "                                                                                              \
+      "and credits 6.25; 22, 5.1: 'the throughput of 1 MB or more is over 6000 MB/s'")                                 \
     X(link_latency_ns, 700, "from the last byte on the wire to the neighbour's memory",                                \
       "PEX 8749 data book: 150 ns a chip, two on the way, and two root complexes; PEACH2 measured 800 ns")             \
     X(posted_bytes, 4096, "posted writes under way before the processor has to wait for the wire",                     \
@@ -38,7 +39,7 @@
       "HARDWARE: set-up costs as much as copying 2-4 KiB")                                                             \
     X(dma_descriptor_ns, 500, "from the last byte of a descriptor to the first of the next",                           \
       "HARDWARE: set-up costs as much as copying 2-4 KiB; 19, 4: '20Gbps to 30Gbps', a descriptor a page")             \
-    X(dma_ps_per_byte, 160, "the engine's reading of memory: 6.25 GB/s",                                               \
+    X(dma_ps_per_byte, 162, "the engine's reading of memory: 6.17 GB/s",                                               \
       "22, 5.1: 'over 6000 MB/s' at 1 MB, start included")                                                             \
     X(dma_poll_ns, 40, "taking completions",                                                                           \
       "a load from the own memory, and the register that frees descriptors is posted")                                 \
@@ -46,13 +47,19 @@
     X(register_write_ns, 120, "writing a register of the own adapter", "a posted, uncombined write")                   \
     X(scratchpad_read_ns, 1200, "reading a scratchpad",                                                                \
       "22, 5.1: 'the overhead for accessing the scratchpad registers ... relatively high'")                            \
-    X(scratchpad_write_ns, 250, "writing a scratchpad of the neighbour", "a posted, uncombined write by a driver")     \
-    X(doorbell_ring_ns, 250, "ringing the neighbour: the processor's part", "a fenced, uncombined register write")     \
+    X(scratchpad_write_ns, 6500, "writing a scratchpad of the neighbour: a system call, the register, a read-back",    \
+      "22, 5.1: 'overhead for accessing the scratchpad registers ... and the interrupt overhead ... relatively "       \
+      "high': "                                                                                                        \
+      "four words and the doorbell are what makes put '80%-85%' of the link at 1 MB, so 31-40 us together")            \
+    X(doorbell_ring_ns, 6500, "ringing the neighbour: the processor's part, also a call of the driver",                \
+      "as scratchpad_write_ns: one more register of the same driver")                                                  \
     X(interrupt_ns, 2500, "from a doorbell bit being set to its handler waking a thread",                              \
       "22, 5.1: 'the interrupt overhead, using the doorbell register' is high; MSI delivery and entry to Linux")       \
     X(wake_call_ns, 900, "waking a sleeping thread: the waker's part", "futex(2) on this processor")                   \
-    X(thread_wake_ns, 4000, "from being woken to running on a free core", "Linux 4.16, idle core in C1")               \
-    X(switch_ns, 1500, "one thread leaves a core and another takes it", "Linux 4.16, same core, warm caches")          \
+    X(thread_wake_ns, 14000, "from being woken to running on a free core",                                             \
+      "Linux 4.16 puts idle cores of this processor into C1E, which takes 10 us to leave (intel_idle), and 4 to run")  \
+    X(switch_ns, 7000, "one thread leaves a core and another takes it",                                                \
+      "Linux 4.16, 2 us, and caches cold; 22, 5.2: 'unfavorable interchange between threads'")                         \
     X(slice_ns, 100000, "a thread that others wait for gives up its core after so long",                               \
       "woken threads preempt much earlier than the slice of 3 ms of the Linux scheduler; ours")                        \
     X(yield_ns, 300, "sched_yield() with nobody waiting", "a system call on this processor")                           \
@@ -60,10 +67,13 @@
       "two system calls, one of them to all cores")                                                                    \
     X(poll_ns, 60, "one look of a waiting thread, pause included",                                                     \
       "a few cached loads and a pause of 140 cycles at most")                                                          \
-    X(memory_ps_per_byte, 130, "a copy in a host's memory by one core: 7.7 GB/s",                                      \
-      "a copy moves a byte three times (read, fill, write back); a channel of DDR4-2666 carries 21.3 GB/s")            \
+    X(memory_ps_per_byte, 94, "a copy in a host's memory by one core: 10.6 GB/s",                                      \
+      "a large copy streams, so a byte moves twice (read, write); a channel of DDR4-2666 carries 21.3 GB/s")           \
     X(memory_bus_ps_per_byte, 55, "what ports read and write takes turns at a host's memory: 18 GB/s",                 \
       "a channel of DDR4-2666 carries 21.3 GB/s, 85 % of it in use")                                                   \
+    X(memory_turn_ns, 40, "the memory turns from what ports read to what they write, or back",                         \
+      "DDR4-2666: write latency, burst and tWTR_L before a read; 19, 4: 'slightly diminished for the simultaneous "    \
+      "transferring ... due to the connection overheads on both sides of the NTB ports'")                              \
     X(request_ns, 120, "a PE makes and hands over a request", "measured on the production code: 90-150 ns")            \
     X(frame_ns, 100, "a lane takes a frame or request, checks and executes it", "as request_ns")                       \
     X(piece_bytes, 4096, "large writes travel in pieces of so much; also the grain of the simulation",                 \

@@ -98,11 +98,15 @@ static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie
     sim_host_changed(sender->host);
 }
 
-/* The memory of a host serves what its ports read and write one after the other. Returns when it begins. */
-static uint64_t take_memory(struct sim_host *host, uint32_t bytes)
+/* The memory of a host serves what its ports read and write one after the other, and turns between the two. Returns
+ * when it begins. */
+static uint64_t take_memory(struct sim_host *host, uint32_t bytes, bool is_write)
 {
     const struct sim_world *world = host->world;
     uint64_t start_ns = host->memory_free_ns > world->now_ns ? host->memory_free_ns : world->now_ns;
+    if (host->memory_is_written != is_write)
+        start_ns += world->model.memory_turn_ns;
+    host->memory_is_written = is_write;
     host->memory_free_ns = start_ns + sim_model_time(world->model.memory_bus_ps_per_byte, bytes);
     return start_ns;
 }
@@ -115,7 +119,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
     switch (packet->kind) {
     case SIM_PACKET_WRITE:
         sim_trace(to->world, "write", to->index, packet->offset, hash_of(packet->data, packet->bytes));
-        take_memory(to->host, packet->bytes);
+        take_memory(to->host, packet->bytes, true);
         if (covers(to, packet->window, packet->offset, packet->bytes))
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                    packet->bytes);
@@ -486,7 +490,7 @@ static void engine_step(struct sim_event *event)
     if (!is_lost && dma->piece_at < descriptor->bytes) {
         uint64_t offset = descriptor->offset + dma->piece_at;
         uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
-        uint64_t read_ns = take_memory(end->host, part) + sim_model_time(world->model.dma_ps_per_byte, part);
+        uint64_t read_ns = take_memory(end->host, part, false) + sim_model_time(world->model.dma_ps_per_byte, part);
         struct sim_packet *packet =
             new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
         uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);

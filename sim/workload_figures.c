@@ -237,6 +237,8 @@ static void run_turnaround(struct sim_pe *pe)
     const struct quoit_shape *shape = &world->config.shape;
     uint32_t right = (pe->host->index + 1) % shape->host_count;
     uint32_t left = (pe->host->index + shape->host_count - 1) % shape->host_count;
+    /* Two and four lanes get as many puts to the left as to the right, as where threads take what comes first. */
+    static const bool is_to_left[SIM_TURNAROUND_PUTS] = {false, true, true, false, true, false, false, true};
     struct quoit_context contexts[SIM_TURNAROUND_PUTS];
     for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
         quoit_context_init(&contexts[i], i);
@@ -247,7 +249,7 @@ static void run_turnaround(struct sim_pe *pe)
         uint64_t start_ns = world->now_ns;
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_put_nbi(pe->fabric, &contexts[i], buffer_offset(pe), own_buffer(pe), world->config.bytes,
-                                 quoit_shape_first_pe(shape, i % 2 ? left : right));
+                                 quoit_shape_first_pe(shape, is_to_left[i] ? left : right));
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_quiet(pe->fabric, &contexts[i]);
         sim_metric_add(world, "turnaround", "us", us_since(world, start_ns));

@@ -69,6 +69,7 @@ struct sim_host {
     struct quoit_node *node;
     uint32_t free_core_count;
     uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
+    bool memory_is_written;  /* the last of it was a write */
     struct sim_task *ready_first;
     struct sim_task *ready_last;
     struct sim_service services[QUOIT_LANES_MAX];

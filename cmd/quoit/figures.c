@@ -17,16 +17,19 @@ struct request {
     bool is_quick;
     bool is_wanted[32]; /* by figure; none: all */
     uint32_t wanted_count;
+    struct sim_model model;
 };
 
 static void print_help(void)
 {
-    printf("usage: quoit figures [--out DIR] [--json] [--quick] [NAME...]\n\n"
+    printf("usage: quoit figures [--out DIR] [--json] [--quick] [--model NAME=VALUE...] [NAME...]\n\n"
            "Makes the figures of the two ring papers from the simulator, with the papers' protocol and with ours, and\n"
            "prints every relation that the papers report beside what the simulation gives.\n\n"
            "  --out DIR      where figures.html and figures.json go (figures)\n"
            "  --json         print the relations as JSON\n"
            "  --quick        few sizes\n"
+           "  --model NAME=VALUE\n"
+           "                 a constant of the cost model (see quoit sim --show-model); many times\n"
            "  --help         print this\n\n"
            "figures:\n");
     for (uint32_t i = 0; i < figures_entry_count; i++)
@@ -56,19 +59,25 @@ static bool want(struct request *request, const char *name)
 /* 0: go on. */
 static int read_arguments(struct request *request, int argc, char **argv)
 {
+    const char *problem;
     for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        bool has_value = strcmp(argv[i], "--out") == 0 || strcmp(argv[i], "--model") == 0;
+        if (has_value && !value)
+            return refuse("a value is missing", argv[i]);
         if (strcmp(argv[i], "--json") == 0)
             request->is_json = true;
         else if (strcmp(argv[i], "--quick") == 0)
             request->is_quick = true;
-        else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
-            request->folder = argv[++i];
         else if (strcmp(argv[i], "--out") == 0)
-            return refuse("a value is missing", argv[i]);
-        else if (argv[i][0] == '-')
+            request->folder = value;
+        else if (strcmp(argv[i], "--model") == 0 && !sim_model_set(&request->model, value, &problem))
+            return refuse(problem, value);
+        else if (argv[i][0] == '-' && !has_value)
             return refuse("there is no such option (see --help)", argv[i]);
-        else if (!want(request, argv[i]))
+        else if (!has_value && !want(request, argv[i]))
             return refuse("there is no such figure (see --help)", argv[i]);
+        i += has_value;
     }
     return 0;
 }
@@ -115,10 +124,14 @@ static void format_range(const struct figures_relation *relation, char *text, si
         snprintf(text, bytes, "%.4g to %.4g", relation->low, relation->high);
 }
 
-static void write_marked(struct quoit_json *json, bool is_good)
+static void write_marked(struct quoit_json *json, const struct figures_relation *relation)
 {
+    bool is_good = figures_is_in_range(relation);
     quoit_json_open_object(json, NULL);
-    quoit_json_text(json, "value", is_good ? "in range" : "out of range");
+    if (!is_good && relation->reason)
+        quoit_json_format(json, "value", "out of range: %s", relation->reason);
+    else
+        quoit_json_text(json, "value", is_good ? "in range" : "out of range");
     quoit_json_text(json, "mark", is_good ? "good" : "bad");
     quoit_json_close(json);
 }
@@ -143,7 +156,7 @@ static void write_summary(const struct figures_book *book, struct quoit_json *js
         quoit_json_text(json, NULL, relation->name);
         quoit_json_text(json, NULL, range);
         quoit_json_number(json, NULL, relation->value);
-        write_marked(json, figures_is_in_range(relation));
+        write_marked(json, relation);
         quoit_json_number(json, NULL, relation->other);
         quoit_json_text(json, NULL, relation->unit);
         quoit_json_text(json, NULL, relation->source);
@@ -235,6 +248,7 @@ static void print_json(const struct figures_book *book)
         quoit_json_number(&json, "ours", relation->other);
         quoit_json_text(&json, "unit", relation->unit);
         quoit_json_bool(&json, "in_range", figures_is_in_range(relation));
+        quoit_json_text(&json, "reason", figures_is_in_range(relation) || !relation->reason ? "" : relation->reason);
         quoit_json_text(&json, "source", relation->source);
         quoit_json_close(&json);
     }
@@ -258,6 +272,7 @@ static int make(const struct request *request, struct figures_book *book)
 {
     char data_path[4096], page_path[4096];
     book->is_quick = request->is_quick;
+    book->model = request->model;
     FILE *data = open_in(request->folder, "figures.json", data_path, sizeof data_path);
     if (!data)
         return 1;
@@ -285,6 +300,7 @@ int command_figures(int argc, char **argv)
     struct figures_book book;
     if (argc > 1 && strcmp(argv[1], "hybrid") == 0)
         return figures_hybrid(argc - 1, argv + 1);
+    sim_model_default(&request.model);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_help();
         return 0;

@@ -36,6 +36,7 @@ struct figures_run {
 struct figures_relation {
     const char *figure;
     const char *source; /* the paper's sentence, or what of ours is asked */
+    const char *reason; /* why the simulation is known not to reach the range, or NULL; told where it does not */
     char name[96];
     const char *unit;
     double low;

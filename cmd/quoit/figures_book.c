@@ -24,7 +24,6 @@
 void figures_book_open(struct figures_book *book)
 {
     memset(book, 0, sizeof *book);
-    sim_model_default(&book->model);
     book->runs =
         mmap(NULL, FIGURES_RUNS_MAX * sizeof *book->runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     quoit_assert(book->runs != MAP_FAILED);

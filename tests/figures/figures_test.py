@@ -50,14 +50,19 @@ def test_figure():
         check(is_in_range == one["in_range"], f"{one} says something else")
         name = f"{FIGURE} {one['relation']}"
         check(is_in_range or name in known(), f"{name}: {one['value']} is not in {low} to {high}")
+        check(is_in_range or one["reason"], f"{name} is out of range and does not say why")
         print(f"figures_test: {name}: {one['value']} {one['unit']}{'' if is_in_range else ', out of range'}")
     rows = page.tables(tree)[0][1:]
+    for row, one in zip(rows, relations):
+        state = "in range" if one["in_range"] else f"out of range: {one['reason']}"
+        check(row[4] == state, f"the page says {row[4]} of {one}")
     check([row[1] for row in rows] == [one["relation"] for one in relations], f"{rows}")
     check(len(list(tree.iter("svg"))) == PLOTS[FIGURE], f"{len(list(tree.iter('svg')))} plots")
 
 
 def test_mistakes():
-    for wrong in (["23/1"], ["--out"], ["--nothing"], ["19/8", "x"]):
+    for wrong in (["23/1"], ["--out"], ["--nothing"], ["19/8", "x"], ["--model"], ["--model", "x=1"],
+                  ["--model", "poll_ns=0"]):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr.count("\n") == 1 and not result.stdout, f"{wrong}: {result}")
     result = quoit("--out", "/dev/null/x", "19/8")

@@ -49,7 +49,7 @@ def test_json_and_model():
 
 def test_large_puts_fill_the_link():
     """Each node measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
-    link = 1e6 / 156  # MB/s of link_ps_per_byte
+    link = 1e6 / 160  # MB/s of link_ps_per_byte
     figures = json.loads(quoit("sim", "--workload", "bandwidth", "--json").stdout)["figures"]
     copied = json.loads(quoit("sim", "--workload", "bandwidth", "--dma-bytes", "never", "--json").stdout)["figures"]
     for name in ("put, 1 hop", "put, 2 hops"):

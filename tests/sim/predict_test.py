@@ -51,7 +51,7 @@ def test_relations():
         check(series["all-to-all, one link dead"][hosts] < series["all-to-all"][hosts], "a dead link costs nothing")
         check(series["barrier, one link dead"][hosts] > series["barrier"][hosts], "a dead link costs no time")
     # There are two directions a host, and a byte passes a quarter of the ring.
-    link = 1e6 / 156  # MB/s of link_ps_per_byte
+    link = 1e6 / 160  # MB/s of link_ps_per_byte
     check(all(series["all-to-all"][hosts] <= 8 * link for hosts in rings), "all-to-all is more than the links carry")
     check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
 
