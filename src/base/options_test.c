@@ -122,7 +122,7 @@ static void test_environment(void **state)
     static const char *const bad[] = {
         "SHMEM_SYMMETRIC_SIZE=12Q", "QUOIT_LANES=3",   "QUOIT_LANES=16",       "QUOIT_SLOTS=1",
         "QUOIT_CHUNK=100",          "QUOIT_TAG=maybe", "QUOIT_BIND_TO=socket", "QUOIT_DEBUG=loud",
-        "QUOIT_WINDOW_MEMORY=3G",   "QUOIT_HOSTS=0",   "QUOIT_TIMEOUT=soon"};
+        "QUOIT_WINDOW_MEMORY=3G",   "QUOIT_HOSTS=0",   "QUOIT_TIMEOUT=soon",   "QUOIT_PATH=mem"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         char *one[] = {(char *)bad[i], NULL};
         struct quoit_options before;
