@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/canary.h"
 #include "base/assert.h"
+#include "node/scratchpad.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 #define HEADER_BYTES (QUOIT_FRAME_BYTES - sizeof(uint64_t))
 /* Longer than any fault keeps the receiver from looking. */
-#define LATE_NS       2000000
+#define LATE_NS       20000000
 #define OCCASIONS_MAX 20
 
 struct state {
@@ -16,8 +17,10 @@ struct state {
     struct sim_packet *late;
     uint64_t occasions_left; /* before it sings */
     bool has_sung;
+    bool is_offered;
     struct sim_way *way; /* of the mistake; credit: whose word is wrong from then on */
     uint64_t offset;
+    const void *flow; /* resend: the one that forgets */
 };
 
 /* Where a write to the slots of a host goes. */
@@ -47,8 +50,16 @@ static bool is_time(struct sim_world *world)
     return true;
 }
 
-/* A total of credits is one too small, for ever. */
-static void lose_credit(struct sim_world *world, struct sim_way *way)
+/* As is_time(), for a mistake of which the ring may want to know nothing: it is offered until it is taken. */
+static bool is_near(struct sim_world *world)
+{
+    struct state *state = world->canary_state;
+    state->is_offered = !state->has_sung && state->occasions_left == 0;
+    state->occasions_left -= state->occasions_left > 0;
+    return state->is_offered;
+}
+
+static void change_credit(struct sim_world *world, struct sim_way *way, uint64_t more)
 {
     struct state *state = world->canary_state;
     struct sim_packet *packet = way->first;
@@ -62,8 +73,14 @@ static void lose_credit(struct sim_world *world, struct sim_way *way)
         return;
     uint64_t total;
     memcpy(&total, packet->data, sizeof total);
-    total--;
+    total += more;
     memcpy(packet->data, &total, sizeof total);
+}
+
+/* A total of credits is one too small, for ever. */
+static void lose_credit(struct sim_world *world, struct sim_way *way)
+{
+    change_credit(world, way, (uint64_t)-1);
 }
 
 static void arrive_late(struct sim_event *event)
@@ -94,7 +111,8 @@ static void reorder(struct sim_world *world, struct sim_way *way)
 static void lose_write(struct sim_world *world, struct sim_way *way)
 {
     struct sim_packet *packet = way->first;
-    bool is_number = packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset == QUOIT_SCRATCHPAD_COUNT - 1;
+    bool is_number =
+        packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset % QUOIT_METADATA_WORDS == QUOIT_METADATA_WORDS - 1;
     if ((is_number || target_of(way, packet) == TARGET_HEADER) && is_time(world))
         packet->bytes = 0;
 }
@@ -105,11 +123,52 @@ static uint32_t deliver_twice(struct sim_world *world, const struct quoit_frame 
     return is_occasion && is_time(world) ? 2 : 1;
 }
 
+/* A total of credits is one too large, for ever: a slot counts as free before its frame was taken. */
+static void credit_early(struct sim_world *world, struct sim_way *way)
+{
+    change_credit(world, way, 1);
+}
+
+static void acknowledge_early(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+{
+    bool is_here = frame->dest_host == world->current->host->index;
+    if (frame->kind == QUOIT_FRAME_ACK && is_here && frame->generation == generation && is_near(world))
+        frame->flow_sequence = sim_executed_number(world, frame) + 1;
+}
+
+/* One flow, each time that it should. */
+static bool forget_resend(struct sim_world *world, const void *flow)
+{
+    struct state *state = world->canary_state;
+    if (!state->has_sung && is_time(world))
+        state->flow = flow;
+    return state->flow == flow;
+}
+
+static void take_outdated(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+{
+    bool is_answer = frame->kind == QUOIT_FRAME_DATA || frame->kind == QUOIT_FRAME_VALUE;
+    bool is_occasion = is_answer || quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
+    if (is_occasion && frame->generation < generation && is_near(world))
+        frame->generation = generation;
+}
+
 const struct sim_canary sim_canaries[] = {
-    {"credit", "one credit of one queue is lost", lose_credit, NULL},
-    {"duplicate", "one request is executed twice", NULL, deliver_twice},
-    {"reorder", "one slot becomes valid before its content arrives", reorder, NULL},
-    {"loss", "one write to a slot or scratchpad vanishes", lose_write, NULL},
+    {.name = "credit", .sentence = "one credit of one queue is lost", .arrive = lose_credit},
+    {.name = "early-credit", .sentence = "one slot is free before it was read", .arrive = credit_early},
+    {.name = "duplicate", .sentence = "one request is executed twice", .deliver = deliver_twice},
+    {.name = "reorder", .sentence = "one slot becomes valid before its content arrives", .arrive = reorder},
+    {.name = "loss", .sentence = "one write to a slot or scratchpad vanishes", .arrive = lose_write},
+    {.name = "early-ack", .sentence = "one acknowledgement covers one request too many", .receive = acknowledge_early},
+    {.name = "resend",
+     .sentence = "one flow sends nothing again",
+     .needs_outage = true,
+     .may_do_no_harm = true,
+     .forget = forget_resend},
+    {.name = "generation",
+     .sentence = "one frame of an older generation is taken",
+     .needs_outage = true,
+     .receive = take_outdated},
 };
 const uint32_t sim_canary_count = sizeof sim_canaries / sizeof sim_canaries[0];
 
@@ -159,4 +218,25 @@ uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *f
     if (world->canary_state && world->config.canary->deliver)
         return world->config.canary->deliver(world, frame);
     return 1;
+}
+
+void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+{
+    if (world->canary_state && world->config.canary->receive)
+        world->config.canary->receive(world, frame, generation);
+}
+
+void sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict)
+{
+    struct state *state = world->canary_state;
+    if (!state || !state->is_offered)
+        return;
+    state->is_offered = false;
+    state->has_sung = !verdict || verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
+                      (verdict->kind == QUOIT_VERDICT_CONSUMED && verdict->frame.kind == QUOIT_FRAME_ACK);
+}
+
+bool sim_canary_forget(struct sim_world *world, const void *flow)
+{
+    return world->canary_state && world->config.canary->forget && world->config.canary->forget(world, flow);
 }

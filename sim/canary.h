@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* canary.h - mistakes made on purpose, once a run, that the checks must report: they prove that the alarm rings.
  *
- * To add one: a row in the table of canary.c, and what it does where packets arrive or requests are executed.
+ * To add one: a row in the table of canary.c, and what it does where packets arrive, frames are received or requests
+ * are executed.
  */
 #ifndef SIM_CANARY_H
 #define SIM_CANARY_H
@@ -12,10 +13,17 @@
 struct sim_canary {
     const char *name;
     const char *sentence;
+    bool needs_outage;   /* no occasion while all links are up */
+    bool may_do_no_harm; /* what is not sent again may have arrived */
     /* The first packet of `way` is about to arrive. NULL: does nothing there. */
     void (*arrive)(struct sim_world *world, struct sim_way *way);
     /* How often a request is to be executed. NULL: once. */
     uint32_t (*deliver)(struct sim_world *world, const struct quoit_frame *frame);
+    /* A frame is about to be shown to its ring, whose generation this is. It counts when the ring takes it. NULL: as it
+     * came. */
+    void (*receive)(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
+    /* Whether a flow that begins to send again shall forget what. NULL: no. */
+    bool (*forget)(struct sim_world *world, const void *flow);
 };
 
 extern const struct sim_canary sim_canaries[];
@@ -28,6 +36,13 @@ void sim_canary_end(struct sim_world *world);
 bool sim_canary_has_sung(const struct sim_world *world);
 
 void sim_canary_look(struct sim_way *way);
+/* Up to which number the host that replies has executed the requests of that flow (watch.c). */
+uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply);
+
 uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *frame);
+void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
+/* The ring has answered to what sim_canary_receive() gave out; NULL: it refused it. */
+void sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict);
+bool sim_canary_forget(struct sim_world *world, const void *flow);
 
 #endif

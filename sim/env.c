@@ -82,8 +82,9 @@ void __wrap_quoit_park_wake_sleepers(struct quoit_park *park)
         return;
     }
     atomic_fetch_add(&park->epoch, 1);
-    for (uint32_t i = 0; i < world->task_count; i++) {
-        struct sim_task *task = world->tasks[i];
+    const struct sim_host *host = &world->hosts[(uint64_t)((char *)park - world->memory) / world->memory_bytes];
+    for (uint32_t i = 0; i < host->task_count; i++) {
+        struct sim_task *task = host->tasks[i];
         if (task->park == park) {
             task->park = NULL;
             sim_task_wake(task, world->model.thread_wake_ns);
@@ -178,6 +179,7 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
                 return false;
             left_ns = deadline_ns - world->now_ns;
         }
+        quoit_park_watch(waiter->park, waiter->watch_from, waiter->watch_to);
         uint32_t key = quoit_park_prepare(waiter->park);
         if (waiter->arm)
             waiter->arm(waiter->arm_arg);

@@ -12,12 +12,14 @@
 #define NOISE_NS          3000
 #define SLOWNESS_MAX      16
 #define EXTRA_LATENCY_NS  20000
+#define DMA_DELAY_NS      100000
 
 /* One of the world's faults, with the event of its next strike. */
 struct fault_state {
     struct sim_event event;
     struct sim_world *world;
     const struct sim_fault *fault;
+    uint32_t strike_count;
 };
 
 static void freeze(struct sim_task *task, uint64_t until_ns)
@@ -65,13 +67,109 @@ static void make_noise(struct sim_world *world)
     world->noise_ns = NOISE_NS;
 }
 
+static void delay_dma(struct sim_world *world)
+{
+    world->dma_delay_ns = DMA_DELAY_NS;
+}
+
+/* Links: cut at an instant, whatever is on the wire. */
+
+static void cut(struct sim_world *world, struct sim_end *end)
+{
+    world->has_outages = true;
+    world->cut_count++;
+    sim_link_cut(end, true);
+}
+
+static void mend(struct sim_event *event)
+{
+    struct sim_end *end = ((struct sim_mend *)event)->end;
+    if (end->is_dead)
+        return;
+    end->world->cut_count--;
+    sim_link_cut(end, false);
+}
+
+/* Too short for anybody to notice, while the ends are busy with the outage before, or long enough for all news. */
+static uint64_t choose_outage(struct sim_world *world)
+{
+    static const uint64_t most_ns[] = {2000, 50000, 500000, 3000000};
+    return 1 + sim_choose(world, most_ns[sim_choose(world, sizeof most_ns / sizeof most_ns[0])]);
+}
+
+static struct sim_end *choose_link(struct sim_world *world)
+{
+    return sim_link(world, (uint32_t)sim_choose(world, world->config.shape.host_count));
+}
+
+static void cut_any_link(struct sim_world *world)
+{
+    struct sim_end *end = choose_link(world);
+    if (end->is_cut)
+        return;
+    cut(world, end);
+    end->mend.event = (struct sim_event){.fire = mend, .kind = "mend", .who = end->index};
+    sim_schedule(world, &end->mend.event, world->now_ns + choose_outage(world));
+}
+
+static void cut_one_link(struct sim_world *world)
+{
+    if (world->cut_count == 0)
+        cut_any_link(world);
+}
+
+static void kill_end(struct sim_world *world, struct sim_end *end)
+{
+    if (end->is_dead)
+        return;
+    end->is_dead = end->peer->is_dead = true;
+    if (!end->is_cut)
+        cut(world, end);
+    if (++world->dead_count == 2)
+        world->cut_off_ns = world->now_ns;
+}
+
+void sim_link_kill(struct sim_world *world, uint32_t link)
+{
+    kill_end(world, sim_link(world, link));
+}
+
+static void kill_link(struct sim_world *world)
+{
+    kill_end(world, choose_link(world));
+}
+
+static void kill_two_links(struct sim_world *world)
+{
+    uint32_t before = world->dead_count;
+    while (world->dead_count == before && before < world->config.shape.host_count)
+        kill_link(world);
+}
+
+static void kill_host(struct sim_world *world)
+{
+    struct sim_host *host = &world->hosts[sim_choose(world, world->config.shape.host_count)];
+    host->is_dead = true;
+    kill_end(world, host->ends[QUOIT_RIGHT]);
+    kill_end(world, host->ends[QUOIT_LEFT]);
+}
+
 const struct sim_fault sim_faults[] = {
-    {"delay-host", "all of a host stands still for up to 400 us", 300000, delay_host},
-    {"stall-lane", "a service thread stands still for up to 200 us", 100000, stall_lane},
-    {"slow-link", "a direction of a link gets up to 16 times slower and 20 us longer, or is mended", 100000, slow_link},
-    {"late-doorbells", "doorbells interrupt up to 200 us late, and so merge", 0, late_doorbells},
-    {"torn-writes", "writes travel in pieces of 8 to 512 bytes", 0, tear_writes},
-    {"noise", "all work takes up to 3 us longer", 0, make_noise},
+    {"delay-host", "all of a host stands still for up to 400 us", 300000, 0, 4, SIM_FAULT_DELAY, delay_host},
+    {"stall-lane", "a service thread stands still for up to 200 us", 100000, 0, 4, SIM_FAULT_DELAY, stall_lane},
+    {"slow-link", "a direction of a link gets up to 16 times slower and 20 us longer, or is mended", 100000, 0, 4,
+     SIM_FAULT_DELAY, slow_link},
+    {"late-doorbells", "doorbells interrupt up to 200 us late, and so merge", 0, 0, 4, SIM_FAULT_DELAY, late_doorbells},
+    {"torn-writes", "writes travel in pieces of 8 to 512 bytes", 0, 0, 4, SIM_FAULT_DELAY, tear_writes},
+    {"noise", "all work takes up to 3 us longer", 0, 0, 4, SIM_FAULT_DELAY, make_noise},
+    {"late-dma", "DMA is known to be done up to 100 us late", 0, 0, 4, SIM_FAULT_DELAY, delay_dma},
+    {"link", "a link is cut for up to 3 ms, one at a time", 300000, 12, 3, SIM_FAULT_OUTAGE, cut_one_link},
+    {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
+    {"dead-link", "one link is cut and stays so", 400000, 1, 8, SIM_FAULT_OUTAGE, kill_link},
+    {"dead-links", "two links are cut and stay so: every host has to say so, in time", 400000, 2, 24, SIM_FAULT_FINAL,
+     kill_two_links},
+    {"dead-host", "a host stops, and its links are cut: every other host has to say so, in time", 600000, 1, 24,
+     SIM_FAULT_FINAL, kill_host},
 };
 const uint32_t sim_fault_count = sizeof sim_faults / sizeof sim_faults[0];
 
@@ -90,7 +188,8 @@ static void strike(struct sim_event *event)
     if (world->live_pe_count == 0)
         return;
     state->fault->strike(world);
-    if (state->fault->every_ns)
+    state->strike_count++;
+    if (state->fault->every_ns && state->strike_count != state->fault->strike_max)
         sim_schedule(world, event, world->now_ns + 1 + sim_choose(world, 2 * state->fault->every_ns));
 }
 

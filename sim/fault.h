@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fault.h - what can go wrong with hosts and links, at any time of any workload. Faults compose.
  *
- * A fault is something that happens every now and then while the PEs are at work, `every_ns` on average; after they
- * have ended it rests, so that the world comes to an end. To add one: a row in the table of fault.c.
+ * A fault is something that happens every now and then while the PEs are at work, `every_ns` on average, and at most
+ * strike_max times: then everybody must come to an end. To add one: a row in the table of fault.c.
  */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
@@ -11,10 +11,19 @@
 
 struct sim_world;
 
+enum sim_fault_kind {
+    SIM_FAULT_DELAY,
+    SIM_FAULT_OUTAGE, /* of links; all must go well nevertheless */
+    SIM_FAULT_FINAL,  /* ends the run; the seed chooses no other outage with it */
+};
+
 struct sim_fault {
     const char *name;
     const char *sentence;
-    uint64_t every_ns; /* 0: only at the start */
+    uint64_t every_ns;   /* 0: only at the start */
+    uint32_t strike_max; /* 0: as long as PEs are at work */
+    uint32_t one_in;     /* the seed chooses it for one run in so many */
+    enum sim_fault_kind kind;
     void (*strike)(struct sim_world *world);
 };
 
@@ -24,5 +33,7 @@ extern const uint32_t sim_fault_count;
 const struct sim_fault *sim_fault_find(const char *name);
 void sim_faults_start(struct sim_world *world);
 void sim_faults_end(struct sim_world *world);
+/* Cuts the link between that host and the next, for ever. */
+void sim_link_kill(struct sim_world *world, uint32_t link);
 
 #endif

@@ -7,14 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_PACKET_BYTES 32 /* a header and a word: what the smallest write takes on the wire */
-#define SLOTS_WINDOW_BYTES (64ull << 20)
+#define SMALL_PACKET_BYTES 32             /* a header and a word: what the smallest write takes on the wire */
+#define SLOTS_WINDOW_BYTES (128ull << 20) /* bypass buffers of 8 lanes for the papers' largest transfer */
 
 /* One opening of an end. */
 struct opening {
     struct quoit_port port;
     struct sim_end *end;
+    uint32_t bound_epoch; /* 0: it follows the link */
 };
+
+static struct opening *opening_of(struct quoit_port *port)
+{
+    return (struct opening *)port;
+}
 
 static struct sim_end *end_of(const struct quoit_port *port)
 {
@@ -28,7 +34,7 @@ static const struct sim_model *model_of(const struct sim_end *end)
 
 static bool is_up(const struct sim_end *end)
 {
-    return end->is_enabled && end->peer->is_enabled;
+    return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut;
 }
 
 static bool covers(const struct sim_end *end, enum quoit_window window, uint64_t offset, uint64_t bytes)
@@ -92,12 +98,24 @@ static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie
     sim_host_changed(sender->host);
 }
 
+/* The memory of a host serves what its ports read and write one after the other. Returns when it begins. */
+static uint64_t take_memory(struct sim_host *host, uint32_t bytes)
+{
+    const struct sim_world *world = host->world;
+    uint64_t start_ns = host->memory_free_ns > world->now_ns ? host->memory_free_ns : world->now_ns;
+    host->memory_free_ns = start_ns + sim_model_time(world->model.memory_bus_ps_per_byte, bytes);
+    return start_ns;
+}
+
 void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
 {
     struct sim_end *to = way->end->peer;
+    if (packet->arrived_count)
+        ++*packet->arrived_count;
     switch (packet->kind) {
     case SIM_PACKET_WRITE:
         sim_trace(to->world, "write", to->index, packet->offset, hash_of(packet->data, packet->bytes));
+        take_memory(to->host, packet->bytes);
         if (covers(to, packet->window, packet->offset, packet->bytes))
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                    packet->bytes);
@@ -168,10 +186,22 @@ static struct sim_packet *new_packet(enum sim_packet_kind kind, enum quoit_windo
     return packet;
 }
 
+/* Some words of the write that is arriving are there already. */
+static void tear_first(struct sim_way *way)
+{
+    struct sim_packet *packet = way->first;
+    if (!packet || packet->kind != SIM_PACKET_WRITE || packet->offset % 8 != 0)
+        return;
+    packet->bytes = 8 * (uint32_t)sim_choose(way->end->world, (packet->bytes + 7) / 8);
+    packet->arrived_count = NULL;
+    sim_way_deliver(way, packet);
+}
+
 static void lose_packets(struct sim_end *end)
 {
     for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
         struct sim_way *way = &end->ways[i];
+        tear_first(way);
         while (way->first) {
             struct sim_packet *packet = way->first;
             way->first = packet->next;
@@ -180,9 +210,11 @@ static void lose_packets(struct sim_end *end)
             free(packet);
         }
         way->last = NULL;
+        way->last_arrival_ns = 0;
         if (sim_event_is_scheduled(&way->event))
             sim_queue_remove(&end->world->queue, &way->event);
     }
+    end->wire_free_ns = 0;
 }
 
 /* Opening and the link */
@@ -199,6 +231,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .translation_align = 4096,
         .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
+        .arrives_on_return = own->end->world->config.has_direct_puts,
     };
     *port_out = &opening->port;
     return QUOIT_OK;
@@ -209,14 +242,13 @@ static void port_close(struct quoit_port *port)
     free(port);
 }
 
-static void link_enable(struct quoit_port *port, bool is_enabled)
+/* After the state of a link was changed. */
+static void follow_change(struct sim_end *end, bool was_up)
 {
-    struct sim_end *end = end_of(port);
     struct sim_end *ends[2] = {end, end->peer};
-    bool was_up = is_up(end);
-    end->is_enabled = is_enabled;
     if (is_up(end) == was_up)
         return;
+    sim_trace(end->world, was_up ? "link down" : "link up", end->index, end->peer->index, end->link_epoch);
     for (int i = 0; i < 2; i++) {
         if (was_up) {
             lose_packets(ends[i]);
@@ -230,10 +262,26 @@ static void link_enable(struct quoit_port *port, bool is_enabled)
     }
 }
 
-/* What this opening sends goes out: the link is up, and in the epoch to which the opening is bound. */
-static bool reaches(const struct sim_end *end)
+static void link_enable(struct quoit_port *port, bool is_enabled)
 {
-    return is_up(end) && (end->bound_epoch == 0 || end->bound_epoch == end->link_epoch);
+    struct sim_end *end = end_of(port);
+    bool was_up = is_up(end);
+    end->is_enabled = is_enabled;
+    follow_change(end, was_up);
+}
+
+void sim_link_cut(struct sim_end *end, bool is_cut)
+{
+    bool was_up = is_up(end);
+    end->is_cut = end->peer->is_cut = is_cut;
+    follow_change(end, was_up);
+}
+
+/* What this opening sends goes out: the link is up, and in the epoch to which the opening is bound. */
+static bool reaches(const struct quoit_port *port)
+{
+    const struct opening *opening = (const struct opening *)port;
+    return is_up(opening->end) && (opening->bound_epoch == 0 || opening->bound_epoch == opening->end->link_epoch);
 }
 
 static bool link_is_up(const struct quoit_port *port)
@@ -251,7 +299,7 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
     struct sim_end *end = end_of(port);
     if (!is_up(end) || end->link_epoch != epoch)
         return QUOIT_LINK_DOWN;
-    end->bound_epoch = epoch;
+    opening_of(port)->bound_epoch = epoch;
     return QUOIT_OK;
 }
 
@@ -259,8 +307,6 @@ static enum quoit_status set_translation(struct quoit_port *port, enum quoit_win
                                          uint64_t bytes)
 {
     struct sim_end *end = end_of(port);
-    if (!is_up(end))
-        return QUOIT_LINK_DOWN;
     sim_spend(end->world, model_of(end)->register_write_ns);
     end->translation_offset[window] = memory_offset;
     end->translation_bytes[window] = bytes;
@@ -281,6 +327,25 @@ static uint32_t piece_bytes(struct sim_world *world, uint64_t offset, size_t lef
     return (uint32_t)(cut > offset ? cut - offset : 8 - offset % 8);
 }
 
+/* Who is to be told that a write has arrived; posted writes are forgotten. */
+static uint32_t *count_of(const struct quoit_port *port, uint32_t *arrived_count)
+{
+    return port->limits.arrives_on_return ? arrived_count : NULL;
+}
+
+/* Where writes return after they have arrived, waits until this one has, or is lost. */
+static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_count, const uint32_t *arrived_count)
+{
+    struct sim_end *end = end_of(port);
+    struct sim_world *world = end->world;
+    if (!port->limits.arrives_on_return)
+        return reaches(port) ? QUOIT_OK : QUOIT_LINK_DOWN;
+    uint64_t there_ns = end->ways[0].last_arrival_ns;
+    if (*arrived_count < sent_count && there_ns >= world->now_ns)
+        sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
+    return *arrived_count == sent_count ? QUOIT_OK : QUOIT_LINK_DOWN;
+}
+
 /* The processor copies into the window until the posted writes that fit on the way are under way. */
 static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                     const void *source, size_t bytes)
@@ -288,32 +353,38 @@ static enum quoit_status port_write(struct quoit_port *port, enum quoit_window w
     struct sim_end *end = end_of(port);
     struct sim_world *world = end->world;
     uint64_t call_ns = world->model.write_call_ns;
+    uint32_t sent_count = 0, arrived_count = 0;
     for (size_t at = 0; at < bytes;) {
-        if (!reaches(end))
-            return QUOIT_LINK_DOWN;
+        if (!reaches(port))
+            return QUOIT_LINK_DOWN; /* what was sent before is lost too */
         uint32_t part = piece_bytes(world, offset + at, bytes - at);
         uint64_t copied_ns = world->now_ns + call_ns + sim_model_time(world->model.write_ps_per_byte, part);
         call_ns = 0;
         struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset + at, (const char *)source + at, part);
+        packet->arrived_count = count_of(port, &arrived_count);
+        sent_count++;
         uint64_t sent_ns = send_packet(end, 0, packet, copied_ns);
         uint64_t posted_ns = end->slowness * sim_model_time(world->model.link_ps_per_byte, world->model.posted_bytes);
         uint64_t free_ns = sent_ns > copied_ns + posted_ns ? sent_ns - posted_ns : copied_ns;
         sim_spend(world, free_ns - world->now_ns);
         at += part;
     }
-    return reaches(end) ? QUOIT_OK : QUOIT_LINK_DOWN;
+    return finish_write(port, sent_count, &arrived_count);
 }
 
 static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                       uint64_t value)
 {
     struct sim_end *end = end_of(port);
-    if (!reaches(end))
+    uint32_t arrived_count = 0;
+    if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t done_ns = end->world->now_ns + model_of(end)->word_ns;
-    send_packet(end, 0, new_packet(SIM_PACKET_WRITE, window, offset, &value, sizeof value), done_ns);
+    struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, &value, sizeof value);
+    packet->arrived_count = count_of(port, &arrived_count);
+    send_packet(end, 0, packet, done_ns);
     sim_spend(end->world, model_of(end)->word_ns);
-    return QUOIT_OK;
+    return finish_write(port, 1, &arrived_count);
 }
 
 static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -323,17 +394,17 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
     struct sim_world *world = end->world;
     uint32_t epoch = end->link_epoch;
     memset(destination, 0xff, bytes);
-    if (!reaches(end))
+    if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t latency_ns = world->model.link_latency_ns + end->extra_latency_ns;
     uint64_t there_ns = world->now_ns + latency_ns;
     if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
     sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
-    if (reaches(end) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
+    if (reaches(port) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
         memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset, bytes);
     sim_spend(world, latency_ns + world->model.read_call_ns + sim_model_time(world->model.read_ps_per_byte, bytes));
-    return reaches(end) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
+    return reaches(port) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
 /* Scratchpads and doorbells */
@@ -349,7 +420,7 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
 {
     struct sim_end *end = end_of(port);
     sim_spend(end->world, model_of(end)->scratchpad_write_ns);
-    if (reaches(end))
+    if (reaches(port))
         send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
 }
 
@@ -357,7 +428,7 @@ static bool port_ring(struct quoit_port *port, uint32_t bits)
 {
     struct sim_end *end = end_of(port);
     uint64_t done_ns = end->world->now_ns + model_of(end)->doorbell_ring_ns;
-    bool does_reach = reaches(end);
+    bool does_reach = reaches(port);
     if (does_reach)
         send_packet(end, 0, new_packet(SIM_PACKET_DOORBELL, 0, bits, NULL, 0), done_ns);
     sim_spend(end->world, model_of(end)->doorbell_ring_ns);
@@ -411,10 +482,11 @@ static void engine_step(struct sim_event *event)
     uint32_t channel = (uint32_t)(dma - end->dmas);
     const struct sim_descriptor *descriptor = &dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH];
     uint64_t next_ns = world->now_ns;
-    if (reaches(end) && dma->piece_at < descriptor->bytes) {
+    bool is_lost = !is_up(end) || end->link_epoch != descriptor->epoch;
+    if (!is_lost && dma->piece_at < descriptor->bytes) {
         uint64_t offset = descriptor->offset + dma->piece_at;
         uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
-        uint64_t read_ns = world->now_ns + sim_model_time(world->model.dma_ps_per_byte, part);
+        uint64_t read_ns = take_memory(end->host, part) + sim_model_time(world->model.dma_ps_per_byte, part);
         struct sim_packet *packet =
             new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
         uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);
@@ -422,17 +494,19 @@ static void engine_step(struct sim_event *event)
         next_ns = sent_ns > read_ns + posted_ns ? sent_ns - posted_ns : read_ns;
         dma->piece_at += part;
     }
-    if (dma->piece_at < descriptor->bytes && reaches(end)) {
+    if (dma->piece_at < descriptor->bytes && !is_lost) {
         sim_schedule(world, event, next_ns);
         return;
     }
-    if (reaches(end))
-        send_packet(end, 1 + channel, new_packet(SIM_PACKET_DMA_END, 0, descriptor->cookie, NULL, 0), next_ns);
+    uint64_t late_ns = world->dma_delay_ns ? sim_choose(world, world->dma_delay_ns) : 0;
+    if (!is_lost)
+        send_packet(end, 1 + channel, new_packet(SIM_PACKET_DMA_END, 0, descriptor->cookie, NULL, 0),
+                    next_ns + late_ns);
     else
         finish_dma(end, channel, descriptor->cookie, QUOIT_LINK_DOWN);
     dma->piece_at = 0;
     dma->engine_count++;
-    engine_next(dma, next_ns); /* the next descriptor was fetched meanwhile */
+    engine_next(dma, next_ns + world->model.dma_descriptor_ns);
 }
 
 static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
@@ -440,13 +514,17 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
 {
     struct sim_end *end = end_of(port);
     struct sim_dma *dma = &end->dmas[channel];
-    if (!reaches(end))
-        return QUOIT_LINK_DOWN;
     sim_spend(end->world, model_of(end)->dma_submit_ns);
+    if (!reaches(port))
+        return QUOIT_LINK_DOWN;
     if (dma->submit_count - dma->polled_count == QUOIT_DMA_DEPTH)
         return QUOIT_FULL;
-    dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] =
-        (struct sim_descriptor){.window = window, .offset = offset, .source = source, .bytes = bytes, .cookie = cookie};
+    dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] = (struct sim_descriptor){.window = window,
+                                                                                    .offset = offset,
+                                                                                    .source = source,
+                                                                                    .bytes = bytes,
+                                                                                    .cookie = cookie,
+                                                                                    .epoch = end->link_epoch};
     bool was_idle = dma->engine_count == dma->submit_count;
     dma->submit_count++;
     if (was_idle)
@@ -498,6 +576,7 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
     end->index = index;
     end->doorbell_mask = UINT32_MAX;
     end->slowness = 1;
+    end->mend.end = end;
     for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
         end->ways[i].end = end;
         end->ways[i].event = (struct sim_event){.fire = arrive, .kind = "arrive", .who = index};

@@ -4,7 +4,8 @@
  * An end has registers and, for each way out, a queue of packets in order: one for programmed writes, doorbells and
  * scratchpads, and one for each DMA channel. All queues of an end share the wire. A packet copies its bytes when it is
  * sent and writes them when it arrives; packets of a queue arrive in order, those of two queues in any. When the link
- * goes down what is under way is lost.
+ * goes down what is under way is lost. Writes are posted, as on hardware, unless the world has direct puts: then they
+ * return when they have arrived, as those of the emulated driver do.
  */
 #ifndef SIM_PORT_H
 #define SIM_PORT_H
@@ -26,6 +27,7 @@ struct sim_packet {
     uint64_t offset; /* in the window; which scratchpad; which bits; cookie */
     uint64_t arrives_ns;
     uint32_t bytes;
+    uint32_t *arrived_count; /* counted up when it arrives; NULL: nobody waits for it */
     char data[];
 };
 
@@ -43,6 +45,7 @@ struct sim_descriptor {
     const char *source;
     size_t bytes;
     uint64_t cookie;
+    uint32_t epoch; /* of the link when it was handed over */
 };
 
 struct sim_dma {
@@ -63,6 +66,12 @@ struct sim_interrupt {
     struct quoit_port_vector vector;
 };
 
+/* The end of an outage. */
+struct sim_mend {
+    struct sim_event event;
+    struct sim_end *end;
+};
+
 /* One end of a link. */
 struct sim_end {
     struct sim_world *world;
@@ -70,7 +79,9 @@ struct sim_end {
     struct sim_end *peer;
     uint32_t index; /* of all ends */
     bool is_enabled;
-    uint32_t bound_epoch; /* 0: the opening follows the link */
+    bool is_cut;          /* a fault: the cable is cut, the same at both ends */
+    bool is_dead;         /* a fault: cut for ever */
+    struct sim_mend mend; /* when it will be whole again */
     uint32_t link_epoch;
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
     uint64_t translation_bytes[QUOIT_WINDOW_COUNT];
@@ -95,6 +106,8 @@ extern const struct quoit_port_ops sim_port_driver;
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);
 void sim_end_free(struct sim_end *end);
+/* Cuts the cable at an instant, or mends it. Of a write that is arriving some words have arrived. */
+void sim_link_cut(struct sim_end *end, bool is_cut);
 /* Does what the packet is for, now. The packet stays the caller's. */
 void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet);
 

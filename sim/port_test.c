@@ -35,7 +35,7 @@ static void connect_ends(struct rig *rig)
     rig->there = hosts[1].memory + WINDOW_AT;
 }
 
-static void run_rig(void (*test)(void *arg))
+static void run_rig(void (*test)(void *arg), bool has_direct_puts)
 {
     struct sim_plan plan;
     struct sim_config config;
@@ -43,9 +43,10 @@ static void run_rig(void (*test)(void *arg))
     sim_plan_default(&plan);
     plan.host_count = plan.pe_count = 2;
     plan.workload = sim_workload_find("raw");
+    plan.has_direct_puts = has_direct_puts;
     sim_config_choose(&plan, 1, &config);
     rig.world = sim_world_new(&config);
-    sim_task_start(&rig.world->hosts[0], "test", test, &rig);
+    sim_task_start(&rig.world->hosts[1], "test", test, &rig); /* where it sleeps */
     assert_true(sim_world_settle(rig.world));
     assert_true(rig.has_ended);
     quoit_port_close(rig.left);
@@ -189,24 +190,105 @@ static void dma(void *arg)
     rig->has_ended = true;
 }
 
+/* A cable that is cut in the middle of a write: whole words of the start have arrived, nothing after them. */
+static void cuts(void *arg)
+{
+    struct rig *rig = arg;
+    struct sim_end *end = rig->world->hosts[0].ends[QUOIT_RIGHT];
+    const char *back = rig->world->hosts[0].memory + WINDOW_AT;
+    uint64_t data[500], word;
+    struct quoit_dma_done done;
+    connect_ends(rig);
+    assert_int_equal(quoit_port_set_translation(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    memset(data, 7, sizeof data);
+    assert_int_equal(quoit_port_bind(rig->left, quoit_port_link_epoch(rig->left)), QUOIT_OK);
+    assert_int_equal(quoit_port_dma_submit(rig->right, 0, QUOIT_WINDOW_SLOTS, 0, data, sizeof data, 5), QUOIT_OK);
+    assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 0, data, sizeof data), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->right, QUOIT_WINDOW_SLOTS, 64, 99), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->right, QUOIT_WINDOW_SLOTS, 128, 99), QUOIT_OK);
+    sim_link_cut(end, true);
+    assert_false(quoit_port_link_is_up(rig->right));
+    uint32_t count = 0;
+    for (; count < 500; count++)
+        if (memcpy(&word, rig->there + 8 * count, 8) && word != data[0])
+            break;
+    for (uint32_t i = count; i <= 1024; i++)
+        assert_true(memcpy(&word, rig->there + 8 * i, 8) && word == 0);
+    assert_in_range(count, 1, 499); /* with this seed */
+    sim_link_cut(end, false);
+    assert_true(quoit_port_link_is_up(rig->right));
+    assert_int_equal(quoit_port_set_translation(rig->right, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_set_translation(rig->left, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 99), QUOIT_LINK_DOWN); /* it is bound */
+    assert_false(quoit_port_ring(rig->left, 1));
+    wait_ns(rig, 20000);
+    assert_int_equal(quoit_port_dma_poll(rig->right, 0, &done, 1), 1); /* it was handed over before */
+    assert_int_equal(done.status, QUOIT_LINK_DOWN);
+    assert_true(memcpy(&word, rig->there + 8192, 8) && word == 0); /* nothing outlives the link, of either end */
+    assert_true(memcpy(&word, back + 128, 8) && word == 0);
+    assert_int_equal(quoit_port_bind(rig->left, quoit_port_link_epoch(rig->left)), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 98), QUOIT_OK);
+    wait_ns(rig, 5000);
+    assert_true(memcpy(&word, rig->there + 8192, 8) && word == 98);
+    rig->has_ended = true;
+}
+
+struct cutter {
+    struct rig *rig;
+    uint64_t after_ns;
+};
+
+static void cut_later(void *arg)
+{
+    struct cutter *cutter = arg;
+    wait_ns(cutter->rig, cutter->after_ns);
+    sim_link_cut(cutter->rig->world->hosts[0].ends[QUOIT_RIGHT], true);
+}
+
+/* Writes that return when they have arrived: OK is there, LINK_DOWN of a word is not there. */
+static void direct_writes(void *arg)
+{
+    struct rig *rig = arg;
+    struct quoit_port_limits limits;
+    char data[9000];
+    uint64_t word;
+    connect_ends(rig);
+    memset(data, 3, sizeof data);
+    quoit_port_limits(rig->left, &limits);
+    assert_true(limits.arrives_on_return);
+    assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 16, data, sizeof data), QUOIT_OK);
+    assert_memory_equal(rig->there + 16, data, sizeof data);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, 5), QUOIT_OK);
+    assert_true(memcpy(&word, rig->there, 8) && word == 5);
+    struct cutter cutter = {.rig = rig, .after_ns = rig->world->model.link_latency_ns / 2};
+    sim_task_start(&rig->world->hosts[0], "cutter", cut_later, &cutter);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, 6), QUOIT_LINK_DOWN);
+    assert_true(memcpy(&word, rig->there, 8) && word == 5);
+    rig->has_ended = true;
+}
+
 #define TEST(name)                                                                                                     \
     static void test_##name(void **state)                                                                              \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        run_rig(name);                                                                                                 \
+        run_rig(name, name == direct_writes);                                                                          \
     }
 TEST(writes)
 TEST(aborts)
 TEST(doorbells)
 TEST(link_goes_down)
 TEST(dma)
+TEST(cuts)
+TEST(direct_writes)
 #undef TEST
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_writes),         cmocka_unit_test(test_aborts), cmocka_unit_test(test_doorbells),
-        cmocka_unit_test(test_link_goes_down), cmocka_unit_test(test_dma),
+        cmocka_unit_test(test_link_goes_down), cmocka_unit_test(test_dma),    cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_direct_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

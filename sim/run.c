@@ -34,18 +34,41 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
     return workload;
 }
 
-/* Each fault with a chance of one in four. */
+/* Whether a fault that the seed chose is left in: with a canary nothing must end the run or hide the mistake, and with
+ * a fault that ends it no other outage must confuse who is dead. */
+static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
+{
+    const struct sim_canary *canary = config->canary;
+    if (fault->kind == SIM_FAULT_DELAY || !quoit_shape_survives_loss(&config->shape))
+        return fault->kind == SIM_FAULT_DELAY;
+    return canary ? canary->needs_outage && fault == sim_fault_find("link") : !final || fault == final;
+}
+
 static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
 {
-    for (uint32_t i = 0; i < sim_fault_count && config->fault_count < SIM_FAULTS_MAX; i++)
-        if (quoit_prng_choose(prng, 4) == 0)
-            config->faults[config->fault_count++] = &sim_faults[i];
+    const struct sim_fault *chosen[SIM_FAULTS_MAX];
+    const struct sim_fault *final = NULL;
+    uint32_t chosen_count = 0;
+    for (uint32_t i = 0; i < sim_fault_count; i++) {
+        const struct sim_fault *fault = &sim_faults[i];
+        bool is_needed = config->canary && config->canary->needs_outage && fault == sim_fault_find("link");
+        if ((quoit_prng_choose(prng, fault->one_in) != 0 && !is_needed) || chosen_count == SIM_FAULTS_MAX)
+            continue;
+        chosen[chosen_count++] = fault;
+        if (fault->kind == SIM_FAULT_FINAL)
+            final = fault;
+    }
+    for (uint32_t i = 0; i < chosen_count; i++)
+        if (is_fitting(chosen[i], config, final))
+            config->faults[config->fault_count++] = chosen[i];
 }
 
 /* Every choice is drawn whether it is needed or not, so that what was asked for does not change the others. */
 static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
     struct quoit_shape *shape = &config->shape;
+    config->checks_each_step = true;
+    config->check_all_every = CHECK_ALL_EVERY;
     static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
     static const uint64_t dma_bytes[] = {QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER, 1, 1};
     shape->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
@@ -60,6 +83,8 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     if (!plan->has_own_window)
         config->model.window_memory_mib = window_mib;
     config->permutes_ties = quoit_prng_choose(prng, 2);
+    bool has_direct_puts = quoit_prng_choose(prng, 2);
+    config->has_direct_puts = plan->has_own_way ? plan->has_direct_puts : has_direct_puts;
     uint64_t core_count = 1 + quoit_prng_choose(prng, 6);
     if (config->model.core_count > core_count)
         config->model.core_count = core_count;
@@ -81,6 +106,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     shape->slot_count = or_else(plan->slot_count, 16);
     shape->chunk_bytes = or_else(plan->chunk_bytes, 32768);
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
+    config->has_direct_puts = plan->has_direct_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
     shape->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
@@ -94,7 +120,6 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->model = plan->model;
     config_out->canary = plan->canary;
     config_out->trace = plan->trace;
-    config_out->check_all_every = CHECK_ALL_EVERY;
     config_out->shape.data_bytes = HEAP_PAGE;
     config_out->shape.protocol = plan->protocol;
     config_out->shape.barrier = plan->barrier;
@@ -120,6 +145,7 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     result_out->event_count = world->event_count;
     result_out->request_count = sim_ledger_count(world->ledger);
     result_out->virtual_ns = world->now_ns;
+    result_out->is_cut_off = world->is_cut_off;
     memcpy(result_out->metrics, world->metrics, SIM_METRICS_MAX * sizeof world->metrics[0]);
     result_out->metric_count = world->metric_count;
     sim_world_free(world);

@@ -28,6 +28,8 @@ struct sim_plan {
     uint8_t barrier;
     uint8_t payload;
     struct sim_model model;
+    bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
+    bool has_direct_puts;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
     uint64_t dma_bytes;  /* as the node's configuration */
     bool has_own_dma;    /* it was set, so it is not chosen */
@@ -37,6 +39,7 @@ struct sim_plan {
 struct sim_result {
     bool is_ok;
     bool has_canary_sung;
+    bool is_cut_off; /* ended by two dead links, as it must */
     char failure[SIM_FAILURE_BYTES];
     uint64_t trace_hash;
     uint64_t event_count;

@@ -12,6 +12,7 @@
 #ifndef SIM_TASK_H
 #define SIM_TASK_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -19,6 +20,7 @@
 #include "env/park.h"
 #include "sim/event.h"
 
+struct quoit_lane;
 struct sim_world;
 struct sim_host;
 
@@ -39,7 +41,9 @@ struct sim_task {
     char name[24];
     void (*run)(void *arg);
     void *arg;
-    ucontext_t context;
+    ucontext_t context; /* how it begins */
+    jmp_buf place;      /* where it is, once it has begun */
+    bool has_started;
     char *stack;
     struct sim_task *next_ready;
     const struct quoit_park *park; /* asleep on it */
@@ -47,13 +51,17 @@ struct sim_task {
     uint64_t frozen_until_ns; /* a fault: does not run before */
     uint64_t idle_since_ns;
     uint64_t idle_step_ns;
-    uint64_t leave_count; /* how often it stopped running */
-    bool is_fruitless;    /* what it just did was a look in vain, so nobody else need look */
+    uint64_t leave_count;          /* how often it stopped running */
+    bool is_service;               /* a thread of a node */
+    const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
+    bool is_fruitless;             /* what it just did was a look in vain, so nobody else need look */
 };
 
 /* Starts at once; it first runs when a core is free. */
 struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*run)(void *arg), void *arg);
 void sim_task_free(struct sim_task *task);
+/* What its event does, by which the event is known. */
+void sim_task_fire(struct sim_event *event);
 
 /* Of the running task. */
 void sim_spend(struct sim_world *world, uint64_t duration_ns);
@@ -62,6 +70,8 @@ void sim_block(struct sim_world *world, uint64_t until_ns);
 /* Up to `count` looks of step_ns each; returns how many have passed when something changed, at least one. is_fruitless:
  * since it last ran the task did nothing but look, in vain. */
 uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless);
+/* Goes back to the events, until resumed. */
+void sim_task_leave(struct sim_world *world);
 /* Lets others have the core, if any wait for it. */
 void sim_yield(struct sim_world *world);
 

@@ -13,8 +13,11 @@
 #include <sys/mman.h>
 
 #define LINK_TIMEOUT_NS   1000000000u
-#define NO_PROGRESS_NS    10000000000u /* of virtual time, with the PEs at work */
-#define NO_PROGRESS_STEPS 50000000u    /* or so many events */
+#define LINK_LIMIT_NS     20000000u   /* two links may be dead for so long */
+#define LINK_SLACK_NS     25000000u   /* after that, for news and the managers' round */
+#define REST_LIMIT_NS     1000000000u /* from the end of the last PE to rest */
+#define NO_PROGRESS_NS    500000000u  /* of virtual time, with the PEs at work */
+#define NO_PROGRESS_STEPS 50000000u   /* or so many events */
 
 /* The functions that replace those of env/ have no argument to hand it in. */
 static struct sim_world *current_world;
@@ -34,8 +37,8 @@ void sim_fail(struct sim_world *world, const char *format, ...)
         world->has_failed = true;
     }
     if (world->current)
-        swapcontext(&world->current->context, &world->main_context); /* never resumed */
-    siglongjmp(world->escape, 1);
+        sim_task_leave(world); /* never resumed */
+    _longjmp(world->escape, 1);
 }
 
 uint64_t sim_choose(struct sim_world *world, uint64_t n)
@@ -66,24 +69,31 @@ void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b
                 world->event_count, world->now_ns, kind, a, b, c);
 }
 
-const struct quoit_lane *sim_task_lane(const struct sim_task *task)
-{
-    const struct sim_host *host = task->host;
-    for (uint32_t lane = 0; host->node && lane < host->world->config.shape.lane_count; lane++)
-        if (host->services[lane].task == task)
-            return quoit_node_lane(host->node, lane);
-    return NULL;
-}
-
-/* Nodes: the first lane's task brings the links up and closes at the end, as quoit_node_run() does. */
+/* Nodes: the first lane's task brings the links up, as quoit_node_run() does. */
 
 static void serve(void *arg)
 {
     struct sim_service *service = arg;
     struct sim_host *host = service->host;
+    host->world->current->lane = quoit_node_lane(host->node, service->lane);
     enum quoit_status status = quoit_node_serve(host->node, service->lane);
     if (status != QUOIT_OK)
         sim_fail(host->world, "lane %u of host %u ended: %s", service->lane, host->index, quoit_status_text(status));
+}
+
+static void manage(void *arg)
+{
+    struct sim_host *host = arg;
+    enum quoit_status status = quoit_node_manage(host->node);
+    if (status != QUOIT_OK)
+        sim_fail(host->world, "the manager of host %u ended: %s", host->index, quoit_status_text(status));
+}
+
+static struct sim_task *start_service(struct sim_host *host, const char *name, void (*run)(void *arg), void *arg)
+{
+    struct sim_task *task = sim_task_start(host, name, run, arg);
+    task->is_service = true;
+    return task;
 }
 
 static void run_node(void *arg)
@@ -95,14 +105,33 @@ static void run_node(void *arg)
         sim_fail(world, "the node of host %u cannot start", host->index);
     for (uint32_t lane = 1; lane < world->config.shape.lane_count; lane++) {
         snprintf(name, sizeof name, "host %u lane %u", host->index, lane);
-        host->services[lane].task = sim_task_start(host, name, serve, &host->services[lane]);
+        host->services[lane].task = start_service(host, name, serve, &host->services[lane]);
     }
+    snprintf(name, sizeof name, "host %u links", host->index);
+    start_service(host, name, manage, host);
     if (++world->ready_host_count == world->config.shape.host_count) {
         sim_pes_start(world);
         sim_faults_start(world);
         sim_canary_start(world);
     }
     serve(&host->services[0]);
+}
+
+/* A node says that two links are dead. The first word would end the job; here all have to come. */
+static void hear_cut_off(void *arg, uint32_t first, uint32_t second)
+{
+    struct sim_host *host = arg;
+    struct sim_world *world = host->world;
+    sim_trace(world, "cut off", host->index, first, second);
+    if (first >= second || second >= world->config.shape.host_count || !sim_link(world, first)->is_dead ||
+        !sim_link(world, second)->is_dead)
+        sim_fail(world, "host %u says that links %u and %u are dead, which they are not", host->index, first, second);
+    if (world->now_ns < world->cut_off_ns + LINK_LIMIT_NS)
+        sim_fail(world, "host %u says too early that two links are dead", host->index);
+    host->has_told = true;
+    world->is_cut_off = true;
+    for (uint32_t i = 0; i < world->config.shape.host_count; i++)
+        world->is_cut_off &= world->hosts[i].has_told || world->hosts[i].is_dead;
 }
 
 static void init_host(struct sim_world *world, uint32_t index)
@@ -113,15 +142,17 @@ static void init_host(struct sim_world *world, uint32_t index)
     host->index = index;
     host->free_core_count = (uint32_t)world->model.core_count;
     quoit_assert(quoit_layout_make(shape, index, &host->layout) == QUOIT_OK);
-    host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    quoit_assert(host->memory != MAP_FAILED);
+    quoit_assert(host->layout.total_bytes <= world->memory_bytes);
+    host->memory = world->memory + index * world->memory_bytes;
     uint32_t thread_count = host->layout.local_count + shape->lane_count;
     host->node_config = (struct quoit_node_config){
         .layout = &host->layout,
         .memory = host->memory,
         .policy = quoit_wait_policy_for(thread_count, host->free_core_count),
         .link_timeout_ns = LINK_TIMEOUT_NS,
+        .link_limit_ns = LINK_LIMIT_NS,
+        .on_cut_off = hear_cut_off,
+        .on_ready_arg = host,
         .dma_bytes = world->config.dma_bytes,
     };
     for (uint32_t lane = 0; lane < shape->lane_count; lane++)
@@ -137,6 +168,18 @@ static void init_host(struct sim_world *world, uint32_t index)
     }
 }
 
+/* The first host has the most PEs. One mapping, so that an address tells its host. */
+static void map_memory(struct sim_world *world)
+{
+    const struct quoit_shape *shape = &world->config.shape;
+    struct quoit_layout layout;
+    quoit_assert(quoit_layout_make(shape, 0, &layout) == QUOIT_OK);
+    world->memory_bytes = layout.total_bytes;
+    world->memory = mmap(NULL, shape->host_count * world->memory_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    quoit_assert(world->memory != MAP_FAILED);
+}
+
 struct sim_world *sim_world_new(const struct sim_config *config)
 {
     uint32_t host_count = config->shape.host_count;
@@ -150,6 +193,7 @@ struct sim_world *sim_world_new(const struct sim_config *config)
     world->hosts = calloc(host_count, sizeof *world->hosts);
     world->metrics = calloc(SIM_METRICS_MAX, sizeof *world->metrics);
     quoit_assert(world->hosts != NULL && world->metrics != NULL);
+    map_memory(world);
     for (uint32_t i = 0; i < host_count; i++)
         init_host(world, i);
     for (uint32_t i = 0; i < host_count; i++) {
@@ -169,7 +213,7 @@ static void start_nodes(struct sim_world *world)
     for (uint32_t i = 0; i < world->config.shape.host_count; i++) {
         struct sim_host *host = &world->hosts[i];
         snprintf(name, sizeof name, "host %u lane 0", i);
-        host->services[0].task = sim_task_start(host, name, run_node, host);
+        host->services[0].task = start_service(host, name, run_node, host);
     }
 }
 
@@ -188,9 +232,9 @@ void sim_world_free(struct sim_world *world)
             sim_end_free(host->ends[side]);
             free(host->ends[side]);
         }
-        munmap(host->memory, host->layout.total_bytes);
         free(host->tasks);
     }
+    munmap(world->memory, world->config.shape.host_count * world->memory_bytes);
     for (uint32_t i = 0; i < world->task_count; i++)
         sim_task_free(world->tasks[i]);
     free(world->tasks);
@@ -214,14 +258,14 @@ static const char *state_text(const struct sim_task *task)
     return texts[task->state];
 }
 
-/* Who has not ended, and what they do; of lanes only when with_lanes. Returns how many. */
-static uint32_t list_tasks(const struct sim_world *world, bool with_lanes, char *list, size_t bytes)
+/* Who has not ended, and what they do; of threads of nodes only when with_services. Returns how many. */
+static uint32_t list_tasks(const struct sim_world *world, bool with_services, char *list, size_t bytes)
 {
     size_t at = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < world->task_count; i++) {
         const struct sim_task *task = world->tasks[i];
-        if (task->state == SIM_TASK_ENDED || (!with_lanes && sim_task_lane(task)))
+        if (task->state == SIM_TASK_ENDED || task->host->is_dead || (!with_services && task->is_service))
             continue;
         count++;
         if (at < bytes - 40)
@@ -248,12 +292,56 @@ static void check_progress(struct sim_world *world, uint64_t *last_progress_ns, 
         fail_stuck(world);
 }
 
-static void run_events(struct sim_world *world)
+/* Two links that are dead must be reported in time; and once the PEs have ended there must be rest. */
+static void check_deadlines(struct sim_world *world)
+{
+    uint32_t silent = 0;
+    if (world->live_pe_count == 0 && world->pes && world->now_ns - world->progress_ns > REST_LIMIT_NS)
+        sim_fail(world, "the PEs have ended, but links and lanes do not come to rest");
+    if (world->dead_count < 2 || world->live_pe_count == 0 ||
+        world->now_ns <= world->cut_off_ns + LINK_LIMIT_NS + LINK_SLACK_NS)
+        return;
+    while (world->hosts[silent].has_told || world->hosts[silent].is_dead)
+        silent++;
+    sim_fail(world, "two links are dead, and host %u has not said so in time", silent);
+}
+
+static bool is_patient_manager(const struct sim_event *event)
+{
+    const struct sim_task *task = (const struct sim_task *)event;
+    return event->fire == sim_task_fire && task->is_service && !task->lane && task->park != NULL;
+}
+
+static bool links_are_up(const struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->config.shape.host_count; i++) {
+        const struct sim_host *host = &world->hosts[i];
+        const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+            if (!host->ends[side]->is_dead && header->direct_epoch[side] == 0)
+                return false;
+    }
+    return true;
+}
+
+/* Nothing will happen any more but that managers of links look whether all is as it is. */
+static bool is_at_rest(const struct sim_world *world)
+{
+    for (uint32_t i = 1; i <= world->queue.count; i++)
+        if (!is_patient_manager(world->queue.heap[i]))
+            return false;
+    return (world->dead_count < 2 || world->live_pe_count == 0) && links_are_up(world);
+}
+
+/* Until nothing happens any more; is_ending: until everybody has stopped. */
+static void run_events(struct sim_world *world, bool is_ending)
 {
     uint64_t every = world->config.check_all_every;
     uint64_t last_progress_ns = 0, last_event = 0;
-    struct sim_event *event;
-    while (!world->has_failed && (event = sim_queue_next(&world->queue)) != NULL) {
+    while (!world->has_failed && !world->is_cut_off && world->queue.count > 0) {
+        if (!is_ending && is_at_rest(world))
+            return;
+        struct sim_event *event = sim_queue_next(&world->queue);
         quoit_assert(event->at_ns >= world->now_ns);
         world->now_ns = event->at_ns;
         world->event_count++;
@@ -262,6 +350,8 @@ static void run_events(struct sim_world *world)
         if (every && world->event_count % every == 0)
             check_all_lanes(world);
         check_progress(world, &last_progress_ns, &last_event);
+        if (!is_ending)
+            check_deadlines(world);
     }
 }
 
@@ -281,7 +371,7 @@ static void check_quiet(struct sim_world *world)
     sim_ledger_check_end(world->ledger);
     for (uint32_t host = 0; host < world->config.shape.host_count; host++)
         for (uint32_t lane = 0; lane < world->config.shape.lane_count; lane++)
-            if (!quoit_lane_is_quiescent(quoit_node_lane(world->hosts[host].node, lane)))
+            if (world->dead_count < 2 && !quoit_lane_is_quiescent(quoit_node_lane(world->hosts[host].node, lane)))
                 sim_fail(world, "lane %u of host %u does not come to rest: a credit, a request or a reply is missing",
                          lane, host);
     if (world->config.workload->check)
@@ -290,27 +380,27 @@ static void check_quiet(struct sim_world *world)
 
 bool sim_world_settle(struct sim_world *world)
 {
-    if (sigsetjmp(world->escape, 0) != 0)
+    if (_setjmp(world->escape) != 0)
         return false;
-    run_events(world);
+    run_events(world, false);
     return !world->has_failed;
 }
 
 bool sim_world_run(struct sim_world *world)
 {
-    if (sigsetjmp(world->escape, 0) != 0)
+    if (_setjmp(world->escape) != 0)
         return false;
     if (world->config.workload->setup)
         world->config.workload->setup(world);
     start_nodes(world);
-    run_events(world);
-    if (world->has_failed)
-        return false;
+    run_events(world, false);
+    if (world->has_failed || world->is_cut_off)
+        return !world->has_failed;
     check_nobody_waits(world, false);
     check_quiet(world);
     for (uint32_t host = 0; host < world->config.shape.host_count; host++)
         quoit_node_stop(&world->hosts[host].layout, world->hosts[host].memory);
-    run_events(world);
+    run_events(world, true);
     if (world->has_failed)
         return false;
     check_nobody_waits(world, true);

@@ -25,7 +25,7 @@
 #include "sim/task.h"
 
 #define SIM_FAILURE_BYTES 1024
-#define SIM_FAULTS_MAX    8
+#define SIM_FAULTS_MAX    12
 
 struct sim_workload;
 struct sim_fault;
@@ -44,8 +44,10 @@ struct sim_config {
     uint64_t dma_bytes;       /* as the node's configuration */
     uint32_t step_count;      /* of each PE */
     uint64_t bytes;           /* size of transfers of workloads that measure */
-    uint64_t check_all_every; /* events between checks of all lanes; 0: only of the lanes that ran */
+    bool checks_each_step;    /* of a lane: its invariants */
+    uint64_t check_all_every; /* events between checks of all lanes; 0: none */
     bool permutes_ties;       /* events of one instant in an order chosen by chance */
+    bool has_direct_puts;     /* writes have arrived when they return, so PEs put to neighbours directly */
     FILE *trace;              /* NULL: no listing */
 };
 
@@ -66,9 +68,12 @@ struct sim_host {
     struct quoit_node_config node_config;
     struct quoit_node *node;
     uint32_t free_core_count;
+    uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
     struct sim_task *ready_first;
     struct sim_task *ready_last;
     struct sim_service services[QUOIT_LANES_MAX];
+    bool is_dead;            /* a fault: nothing runs any more */
+    bool has_told;           /* that two links are dead */
     struct sim_task **tasks; /* of this host */
     uint32_t task_count;
     uint32_t task_capacity;
@@ -84,11 +89,13 @@ struct sim_world {
     uint64_t event_count;
     uint64_t trace_hash;
     struct sim_task *current; /* NULL: between tasks */
-    ucontext_t main_context;
-    sigjmp_buf escape;
+    jmp_buf main_place;       /* where the running task was resumed */
+    jmp_buf escape;
     bool has_failed;
     char failure[SIM_FAILURE_BYTES];
     struct sim_host *hosts;
+    char *memory;          /* of all hosts */
+    uint64_t memory_bytes; /* of each */
     struct sim_task **tasks;
     uint32_t task_count;
     uint32_t task_capacity;
@@ -97,8 +104,14 @@ struct sim_world {
     uint64_t progress_ns; /* when a PE last did something */
     uint64_t noise_ns;    /* a fault: each spending of time takes up to so much longer */
     uint64_t doorbell_delay_ns;
+    uint64_t dma_delay_ns;
     bool tears_writes;
-    struct sim_pe *pes; /* once they have started */
+    bool has_outages;    /* a link was cut at some time */
+    uint32_t cut_count;  /* links that are cut now */
+    uint32_t dead_count; /* of them: for ever */
+    uint64_t cut_off_ns; /* when two were; 0: they are not */
+    bool is_cut_off;     /* all hosts that live have told of it: the end of the job */
+    struct sim_pe *pes;  /* once they have started */
     struct sim_ledger *ledger;
     void *canary_state;
     void *fault_states;
@@ -114,8 +127,9 @@ struct sim_world *sim_world_current(void);
 /* Hosts, links and nodes; NULL when out of memory. The world becomes the current one. */
 struct sim_world *sim_world_new(const struct sim_config *config);
 void sim_world_free(struct sim_world *world);
-/* The whole job: nodes start, PEs run the workload, everything comes to rest and is checked, nodes stop. False: the run
- * has failed, see world->failure. */
+/* The whole job: nodes start, PEs run the workload, everything comes to rest and is checked, nodes stop. With two dead
+ * links it may end before that: when every host that lives has told so, in time, naming them. False: the run has
+ * failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
 /* Only handles events until none is left; for tests that start tasks of their own. False: as above. */
 bool sim_world_settle(struct sim_world *world);
@@ -129,7 +143,10 @@ void sim_schedule(struct sim_world *world, struct sim_event *event, uint64_t at_
 /* Adds to the trace. */
 void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b, uint64_t c);
 
-/* The lane whose task this is, or NULL. */
-const struct quoit_lane *sim_task_lane(const struct sim_task *task);
+/* The link that joins this host and the next, by its right end. */
+static inline struct sim_end *sim_link(struct sim_world *world, uint32_t link)
+{
+    return world->hosts[link].ends[QUOIT_RIGHT];
+}
 
 #endif

@@ -171,6 +171,13 @@ static bool set_canary(struct session *session, const char *text)
     return session->plan.canary || refuse(session, "there is no such canary", text);
 }
 
+static bool set_direct(struct session *session, const char *text)
+{
+    session->plan.has_own_way = true;
+    session->plan.has_direct_puts = strcmp(text, "yes") == 0;
+    return session->plan.has_direct_puts || strcmp(text, "no") == 0 || refuse(session, "--direct is yes or no", text);
+}
+
 static bool set_model(struct session *session, const char *text)
 {
     const char *problem;
@@ -239,6 +246,7 @@ static const struct option options[] = {
     {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
+    {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},
     {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},
     {"--show-model", NULL, "print the constants with their sources", set_show_model},
     {"--trace-text", "FILE", "write every event of the run as a line", set_trace},
@@ -271,6 +279,16 @@ static void print_help(void)
         printf("  %-24s %s\n", sim_canaries[i].name, sim_canaries[i].sentence);
 }
 
+/* The papers' protocol and barrier end a job that loses a link. */
+static bool survives_faults(const struct sim_plan *plan)
+{
+    const struct quoit_shape shape = {.protocol = plan->protocol, .barrier = plan->barrier};
+    bool has_outage = false;
+    for (uint32_t i = 0; i < plan->fault_count; i++)
+        has_outage |= plan->faults[i]->kind != SIM_FAULT_DELAY;
+    return !has_outage || quoit_shape_survives_loss(&shape);
+}
+
 static bool read_options(struct session *session, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -288,6 +306,8 @@ static bool read_options(struct session *session, int argc, char **argv)
         return refuse(session, "there must be a PE on each host", "--pes is less than --hosts");
     if (session->plan.pe_count && !session->plan.host_count)
         return refuse(session, "--pes needs --hosts", "how many PEs a host has follows from both");
+    if (!survives_faults(&session->plan))
+        return refuse(session, "links must not be cut", "the papers' protocol and barrier do not survive it");
     return true;
 }
 
@@ -324,6 +344,8 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
     size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
                                  config->workload->name, shape->host_count, shape->pe_count, shape->lane_count,
                                  shape->slot_count, shape->chunk_bytes, config->step_count);
+    if (config->has_direct_puts && at < bytes)
+        at += (size_t)snprintf(text + at, bytes - at, ", direct puts");
     if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)

@@ -152,7 +152,7 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
         struct quoit_copy_place to = place_of(peer, offset);
         quoit_copy_put(quoit_paths_choose(&fabric->paths, kind_of(fabric, offset), bytes), &to, source, bytes);
         atomic_thread_fence(memory_order_release);
-        quoit_park_wake(peer->park);
+        quoit_park_wake_at(peer->park, offset, bytes);
     } else if (!reaches_directly(fabric, peer, offset, bytes) ||
                !put_direct(fabric, context, peer, pe, offset, source, bytes)) {
         put_relayed(fabric, context, offset, source, bytes, pe, manner);

@@ -96,7 +96,7 @@ static void zero_slots(const struct quoit_links *links, enum quoit_side side)
 static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word)
 {
     struct quoit_link *link = &links->sides[side];
-    enum quoit_status status = quoit_node_check_neighbour(links->config->layout, side, link->port);
+    enum quoit_status status = quoit_node_check_neighbour(links->config->layout, side, link->port, link->epoch);
     if (status == QUOIT_OK) {
         if (WORD_NUMBER(word) > link->incarnation)
             link->incarnation = WORD_NUMBER(word);
@@ -104,10 +104,10 @@ static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word
             zero_slots(links, side);
         status = quoit_node_offer_windows(links->config->layout, side, link->port);
     }
+    if (status == QUOIT_LINK_DOWN)
+        return;
     if (status != QUOIT_OK) {
-        /* What was read may have been wiped in the middle. */
-        if (quoit_port_link_is_up(link->port) && quoit_port_link_epoch(link->port) == link->epoch)
-            links->status = status;
+        links->status = status;
         return;
     }
     quoit_node_tell_link(link->port, link->incarnation << 2 | WORD_CLEAN);

@@ -115,7 +115,7 @@ void quoit_node_introduce(const struct quoit_layout *layout, struct quoit_port *
 }
 
 enum quoit_status quoit_node_check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
-                                             struct quoit_port *port)
+                                             struct quoit_port *port, uint32_t epoch)
 {
     uint32_t neighbour = quoit_node_neighbour(layout, side);
     uint32_t host = quoit_port_scratchpad_read(port, PAD_HOST);
@@ -124,6 +124,8 @@ enum quoit_status quoit_node_check_neighbour(const struct quoit_layout *layout, 
         quoit_port_scratchpad_read(port, PAD_SHAPE) == shape_digest(&layout->shape) &&
         slots_pages == layout->slots_bytes >> 12)
         return QUOIT_OK;
+    if (!quoit_port_link_is_up(port) || quoit_port_link_epoch(port) != epoch)
+        return QUOIT_LINK_DOWN;
     quoit_log(QUOIT_LOG_ERROR, "the %s neighbour should be host %u of this job, but is host %d of another shape",
               side == QUOIT_LEFT ? "left" : "right", neighbour, (int)host - 1);
     return QUOIT_INVALID;

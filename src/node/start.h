@@ -19,9 +19,10 @@ QUOIT_MUST_USE enum quoit_status quoit_node_offer_windows(const struct quoit_lay
                                                           struct quoit_port *port);
 /* Tells the neighbour who we are, before the first word of quoit_node_tell_link(). */
 void quoit_node_introduce(const struct quoit_layout *layout, struct quoit_port *port);
-/* INVALID, with a line logged: the neighbour that has introduced itself is the wrong one or of another shape. */
+/* INVALID, with a line logged: the neighbour that has introduced itself is the wrong one or of another shape.
+ * LINK_DOWN: the link has left `epoch`, so what was read may have been wiped in the middle and says nothing. */
 QUOIT_MUST_USE enum quoit_status quoit_node_check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
-                                                            struct quoit_port *port);
+                                                            struct quoit_port *port, uint32_t epoch);
 /* One word of ours for the neighbour, and the neighbour's last word; 0: none. */
 void quoit_node_tell_link(struct quoit_port *port, uint32_t word);
 uint32_t quoit_node_told_link(struct quoit_port *port);

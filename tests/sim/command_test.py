@@ -32,7 +32,8 @@ def test_help_and_mistakes():
     check(quoit("--help").returncode == 0, "quoit --help fails")
     check("slow-link" in quoit("sim", "--help").stdout, "the help of sim names no faults")
     for wrong in (["sim", "--hosts", "1"], ["sim", "--nothing"], ["sim", "--workload", "no"], ["sim", "--fault"],
-                  ["sim", "--model", "link_ps_per_byte=x"], ["sim", "--lanes", "3"], ["sim", "--protocol", "tcp"], ["nothing"], []):
+                  ["sim", "--model", "link_ps_per_byte=x"], ["sim", "--lanes", "3"], ["sim", "--protocol", "tcp"],
+                  ["sim", "--barrier", "papers", "--fault", "link"], ["nothing"], []):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr and not result.stdout, f"{wrong}: {result}")
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit predict as a user sees it: the same each time, relations that must hold, clear refusals, a page."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+QUOIT = sys.argv[1]
+
+
+def predict(*arguments):
+    return subprocess.run([QUOIT, "predict", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=100)
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"predict_test: {what}")
+
+
+def series_of(*arguments):
+    """Points by name of the series."""
+    report = json.loads(predict("--json", *arguments).stdout)
+    items = [item for section in report["sections"] for item in section["items"]]
+    return {series["name"]: dict(map(tuple, series["points"])) for item in items for series in item["series"]}
+
+
+def test_mistakes():
+    for wrong in (["--hosts", "1"], ["--hosts", "4,3"], ["--hosts", "257"], ["--hosts", "2,"], ["--hosts"], ["--no"],
+                  ["--bytes", "1"], ["--model", "nothing=1"]):
+        result = predict(*wrong)
+        check(result.returncode == 2 and result.stderr.startswith("quoit predict: ") and not result.stdout,
+              f"{wrong}: {result}")
+
+
+def test_same_each_time():
+    check(predict("--hosts", "3,6").stdout == predict("--hosts", "3,6").stdout, "two runs differ")
+
+
+def test_relations():
+    rings = [2, 4, 8, 16]
+    series = series_of("--hosts", ",".join(map(str, rings)))
+    for name in ("put 8 B, farthest", "barrier", "allreduce, large", "neighbours"):
+        values = [series[name][hosts] for hosts in rings]
+        check(values == sorted(values), f"{name} does not grow with the ring: {values}")
+    for hosts in rings[1:]:
+        check(series["put 8 B, farthest"][hosts] > series["put 8 B, neighbour"][hosts], "far is as near as near")
+        check(series["put 8 B, round a dead link"][hosts] > series["put 8 B, farthest"][hosts], "round is not longer")
+        check(series["all-to-all, one link dead"][hosts] < series["all-to-all"][hosts], "a dead link costs nothing")
+        check(series["barrier, one link dead"][hosts] > series["barrier"][hosts], "a dead link costs no time")
+    # There are two directions a host, and a byte passes a quarter of the ring.
+    link = 1e6 / 156  # MB/s of link_ps_per_byte
+    check(all(series["all-to-all"][hosts] <= 8 * link for hosts in rings), "all-to-all is more than the links carry")
+    check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
+
+
+def test_model_counts():
+    slow = series_of("--hosts", "5", "--model", "dma_ps_per_byte=400")["one stream"][5]
+    fast = series_of("--hosts", "5")["one stream"][5]
+    check(slow < 0.6 * fast, f"an engine that reads at 2.5 GB/s gives {slow} instead of {fast}")
+
+
+def test_page():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "page.html")
+        result = predict("--hosts", "2,4", "--html", path)
+        check(result.returncode == 0 and "<svg" in open(path, encoding="utf-8").read(), f"no page: {result}")
+
+
+for name, test in sorted(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(f"predict_test: {name} passed")
