@@ -27,16 +27,21 @@ struct ends {
  * QUOIT_BOOT_FD, which differs from PE to PE. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
-    const struct quoit_option_value *debug = &job->plan->options.values[QUOIT_OPT_DEBUG];
+    static const enum quoit_option_id told[] = {QUOIT_OPT_DEBUG, QUOIT_OPT_PATH};
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    char **made = calloc(count + program->export_count + 4, sizeof *made);
-    char *own[3] = {NULL, NULL, NULL};
+    char **made = calloc(count + program->export_count + 5, sizeof *made);
+    char *own[4] = {NULL, NULL, NULL, NULL};
     size_t own_count = 0;
-    if (!made ||
-        (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[own_count++], "QUOIT_DEBUG=%s", debug->text) < 0))
+    if (!made)
         return NULL;
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        const struct quoit_option_value *value = &job->plan->options.values[told[i]];
+        if (value->source == QUOIT_FROM_COMMAND_LINE &&
+            asprintf(&own[own_count++], "%s=%s", quoit_options_table[told[i]].variable, value->text) < 0)
+            return NULL;
+    }
     if (plan_number(job->plan, QUOIT_OPT_CHECK))
         own[own_count] = "QUOIT_CHECK=1";
     char **const lists[] = {own, program->exports, job->environment};

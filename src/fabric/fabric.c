@@ -24,7 +24,11 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
     if (peer->host == fabric->host_self) {
         peer->way = QUOIT_WAY_LOCAL;
         peer->area = fabric->memory + quoit_layout_area(layout, peer->local);
-        peer->park = &quoit_memory_pe(layout, fabric->memory, peer->local)->park;
+        struct quoit_pe_shared *shared = quoit_memory_pe(layout, fabric->memory, peer->local);
+        peer->park = &shared->park;
+        peer->process = atomic_load_explicit(&shared->process, memory_order_relaxed);
+        peer->area_there =
+            atomic_load_explicit(&shared->memory_base, memory_order_relaxed) + quoit_layout_area(layout, peer->local);
         return;
     }
     peer->way = QUOIT_WAY_RELAYED;
@@ -108,6 +112,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     if (!fabric)
         return QUOIT_NO_MEMORY;
     fabric->layout = *config->layout;
+    fabric->paths = config->paths;
     fabric->memory = config->memory;
     fabric->pe_self = config->pe_self;
     fabric->pe_count = fabric->layout.shape.pe_count;

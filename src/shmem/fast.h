@@ -12,8 +12,8 @@
 #include "shmem/api.h"
 #include "shmem/check.h"
 
-/* What a call costs is less than a thousandth of a larger copy. */
-#define QUOIT_FAST_BYTES (1u << 20)
+/* Larger copies take the path that a table names. */
+#define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
 
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
 QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
