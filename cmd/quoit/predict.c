@@ -86,7 +86,8 @@ static void print_help(void)
 {
     printf("usage: quoit predict [OPTION]...\n\n"
            "Simulates rings with one PE a host and the cost model of quoit sim, and says where a ring stops paying.\n\n"
-           "  --hosts LIST        rings to look at, growing, 2 to 256 hosts (2,3,4,5,6,8,12,16,32,64,128)\n"
+           "  --hosts LIST        rings to look at, growing, 2 to 256 hosts (2,3,4,5,6,8,12,16,32,64,128,256:\n"
+           "                      some minutes in all)\n"
            "  --bytes SIZE        what a PE puts to each neighbour, or in all to others; size of the large\n"
            "                      allreduce (256K)\n"
            "  --model NAME=VALUE  a constant of the cost model; many times (quoit sim --show-model)\n"
@@ -266,7 +267,7 @@ int command_predict(int argc, char **argv)
     sim_plan_default(&prediction.plan);
     prediction.plan.workload = sim_workload_find("predict");
     prediction.plan.bytes = BYTES_DEFAULT;
-    read_hosts(&prediction, "2,3,4,5,6,8,12,16,32,64,128");
+    read_hosts(&prediction, "2,3,4,5,6,8,12,16,32,64,128,256");
     int status = read_options(&prediction, argc, argv);
     if (status)
         return status - 1;

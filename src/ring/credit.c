@@ -36,17 +36,18 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
                             uint64_t *hold_until_ns_out)
 {
+    bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0; /* no time helps then, only a credit */
     *hold_until_ns_out = 0;
     if (out->hold == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->hold_after_ns)
         move_hold(out, QUOIT_RING_RESTING, now_ns);
     if (out->hold == QUOIT_RING_RESTING) {
         if (now_ns - out->since_ns < config->hold_for_ns) {
-            *hold_until_ns_out = out->since_ns + config->hold_for_ns;
+            *hold_until_ns_out = is_full ? 0 : out->since_ns + config->hold_for_ns;
             return false;
         }
         move_hold(out, out->is_refused_in_rest ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
     }
-    return quoit_ring_free_slots(out, config->slot_count) >= 1;
+    return !is_full;
 }
 
 void quoit_ring_take_slot(struct quoit_ring_outbound *out, const struct quoit_ring_config *config)

@@ -43,7 +43,8 @@ static inline uint32_t quoit_ring_free_slots(const struct quoit_ring_outbound *o
 /* Whether a frame of this host may take a slot now. A refusal is remembered, so ask only when there is a frame. */
 bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns);
 
-/* Whether a frame that passes through may take a slot now. If it may not because transit rests, until when; else 0. */
+/* Whether a frame that passes through may take a slot now. If it may not only because transit rests, until when; else
+ * 0. */
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
                             uint64_t *hold_until_ns_out);
 

@@ -93,6 +93,19 @@ static void a_waiter_that_gave_up_costs_one_rest(void **state)
     assert_int_equal(transit(&out, 10000), 1);
 }
 
+/* Whoever polled until then would poll again and again, for as long as the neighbour takes nothing. */
+static void a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 3};
+    assert_false(may_inject(&out, 1000));
+    assert_int_equal(transit(&out, 1100), 0);
+    assert_int_equal(out.hold, QUOIT_RING_RESTING);
+    assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
+    assert_int_equal(transit(&out, 1110), 1120);
+    assert_int_equal(transit(&out, 1120), 1);
+}
+
 static void credits_are_due_by_quarters_or_when_idle(void **state)
 {
     (void)state;
@@ -117,6 +130,7 @@ int main(void)
         cmocka_unit_test(a_total_neither_goes_back_nor_ahead),
         cmocka_unit_test(a_rest_starts_after_hold_after_and_lasts_hold_for),
         cmocka_unit_test(a_waiter_that_gave_up_costs_one_rest),
+        cmocka_unit_test(a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
     };
     return cmocka_run_group_tests_name("ring.credit", tests, NULL, NULL);
