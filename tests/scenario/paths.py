@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: the path of a copy between PEs of one host is the one that was forced or tuned, `quoit info paths` says which and
 why, and what is missing, broken, foreign or forbidden loses nothing. Method: a program that compares every byte, under
-tables written here and under a filter that refuses process_vm_*; one run each of `quoit tune`."""
+tables written here, made by `quoit tune`, and under a filter that refuses process_vm_*."""
 import json
 import os
 import re
@@ -29,7 +29,7 @@ class Paths(scenario.Case):
     def run_in(self, *command, **more):
         env = scenario.environment(self.mark, XDG_CONFIG_HOME=self.folder.name, **more)
         return subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
-                              timeout=scenario.LIMIT_S)
+                              timeout=3 * scenario.LIMIT_S)
 
     def job(self, *arguments, forbid=False):
         return self.run_in(*([FORBID] if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS)
@@ -105,6 +105,41 @@ class Paths(scenario.Case):
             told, err = self.told()
             self.assertEqual(told["why"], "built in")
             self.assertIn(reason, err)
+
+    def test_tune(self):
+        few = ("--time", "200ms", "--memory", "128M")
+        result = self.run_in(QUOIT, "tune", *few)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("stored in " + self.file, result.stdout)
+        rows = re.findall(r"^(heap|globals) .*? (hot|cold) +(\S+) +([0-9.]+)(?: +[0-9.-]+){3}  (\w+)$", result.stdout, re.M)
+        self.assertEqual({row[:3] for row in rows},
+                         {(kind, use, size) for kind in ("heap", "globals") for use in ("hot", "cold") for size in SIZES})
+        self.assertTrue(all(float(row[3]) > 0 for row in rows))
+        with open(self.file) as file:
+            stored = file.read().splitlines()[3:]
+        self.assertEqual(set(stored), {f"{row[0]} {row[2]} {row[4]}" for row in rows})
+        told, err = self.told()
+        self.assertEqual((told["why"], err), ("tuned: " + self.file, ""))
+        self.ok(self.job())
+        self.assertEqual(os.listdir(os.path.dirname(self.file)), [os.path.basename(self.file)])
+
+    def test_tune_forbidden_and_dry(self):
+        result = self.run_in(FORBID, QUOIT, "tune", "--dry-run", "--time", "100ms", "--memory=128M")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertFalse(os.path.exists(self.file))
+        rows = re.findall(r"^(?:heap|globals) .* (\S+)  (\w+)$", result.stdout, re.M)
+        self.assertTrue(len(rows) >= 40 and all(row[0] == "-" and row[1] != "cma" for row in rows), result.stdout)
+
+    def test_tune_wrong(self):
+        for arguments in (["--time", "soon"], ["--time", "0"], ["--memory", "1M"], ["--memory"], ["--frobnicate"], ["x"]):
+            result = self.run_in(QUOIT, "tune", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
+            self.assertTrue(result.stderr.startswith("quoit tune: "), result.stderr)
+        with open(os.path.join(self.folder.name, "quoit"), "w"):
+            pass  # a file where the folder should be
+        result = self.run_in(QUOIT, "tune", "--time", "100ms", "--memory", "128M")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(self.file, result.stderr)
 
 
 if __name__ == "__main__":
