@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/canary.h"
 #include "base/assert.h"
+#include "node/scratchpad.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -110,7 +111,8 @@ static void reorder(struct sim_world *world, struct sim_way *way)
 static void lose_write(struct sim_world *world, struct sim_way *way)
 {
     struct sim_packet *packet = way->first;
-    bool is_number = packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset == QUOIT_SCRATCHPAD_COUNT - 1;
+    bool is_number =
+        packet->kind == SIM_PACKET_SCRATCHPAD && packet->offset % QUOIT_METADATA_WORDS == QUOIT_METADATA_WORDS - 1;
     if ((is_number || target_of(way, packet) == TARGET_HEADER) && is_time(world))
         packet->bytes = 0;
 }

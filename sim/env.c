@@ -179,6 +179,7 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
                 return false;
             left_ns = deadline_ns - world->now_ns;
         }
+        quoit_park_watch(waiter->park, waiter->watch_from, waiter->watch_to);
         uint32_t key = quoit_park_prepare(waiter->park);
         if (waiter->arm)
             waiter->arm(waiter->arm_arg);

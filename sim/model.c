@@ -85,3 +85,25 @@ void sim_model_write(const struct sim_model *model, struct quoit_json *json, con
     }
     quoit_json_close(json);
 }
+
+void sim_model_write_table(const struct sim_model *model, struct quoit_json *json)
+{
+    static const char *const columns[] = {"constant", "value", "meaning", "source"};
+    quoit_json_open_object(json, NULL);
+    quoit_json_text(json, "kind", "table");
+    quoit_json_open_array(json, "columns");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        quoit_json_text(json, NULL, columns[i]);
+    quoit_json_close(json);
+    quoit_json_open_array(json, "rows");
+    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
+        quoit_json_open_array(json, NULL);
+        quoit_json_text(json, NULL, constants[i].name);
+        quoit_json_count(json, NULL, value_of(model, &constants[i]));
+        quoit_json_text(json, NULL, constants[i].meaning);
+        quoit_json_text(json, NULL, constants[i].source);
+        quoit_json_close(json);
+    }
+    quoit_json_close(json);
+    quoit_json_close(json);
+}

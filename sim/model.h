@@ -36,15 +36,17 @@
     X(dma_submit_ns, 300, "handing a descriptor to the engine", "a descriptor in memory and a posted register write")  \
     X(dma_start_ns, 1200, "from there to the first byte: the engine fetches the descriptor",                           \
       "HARDWARE: set-up costs as much as copying 2-4 KiB")                                                             \
+    X(dma_descriptor_ns, 500, "from the last byte of a descriptor to the first of the next",                           \
+      "HARDWARE: set-up costs as much as copying 2-4 KiB; 19, 4: '20Gbps to 30Gbps', a descriptor a page")             \
     X(dma_ps_per_byte, 160, "the engine's reading of memory: 6.25 GB/s",                                               \
       "22, 5.1: 'over 6000 MB/s' at 1 MB, start included")                                                             \
     X(dma_poll_ns, 40, "taking completions",                                                                           \
       "a load from the own memory, and the register that frees descriptors is posted")                                 \
-    X(register_read_ns, 800, "reading a register of the own adapter", "a round trip to the chip, not over the link")   \
+    X(register_read_ns, 400, "reading a register of the own adapter", "a round trip to the chip, not over the link")   \
     X(register_write_ns, 120, "writing a register of the own adapter", "a posted, uncombined write")                   \
-    X(scratchpad_read_ns, 1500, "reading a scratchpad",                                                                \
+    X(scratchpad_read_ns, 1200, "reading a scratchpad",                                                                \
       "22, 5.1: 'the overhead for accessing the scratchpad registers ... relatively high'")                            \
-    X(scratchpad_write_ns, 1000, "writing a scratchpad of the neighbour", "as reading; a posted write by a driver")    \
+    X(scratchpad_write_ns, 250, "writing a scratchpad of the neighbour", "a posted, uncombined write by a driver")     \
     X(doorbell_ring_ns, 250, "ringing the neighbour: the processor's part", "a fenced, uncombined register write")     \
     X(interrupt_ns, 2500, "from a doorbell bit being set to its handler waking a thread",                              \
       "22, 5.1: 'the interrupt overhead, using the doorbell register' is high; MSI delivery and entry to Linux")       \
@@ -58,8 +60,10 @@
       "two system calls, one of them to all cores")                                                                    \
     X(poll_ns, 60, "one look of a waiting thread, pause included",                                                     \
       "a few cached loads and a pause of 140 cycles at most")                                                          \
-    X(memory_ps_per_byte, 100, "a copy in a host's memory by one core: 10 GB/s",                                       \
-      "DDR4-2666, one core, source not in the cache")                                                                  \
+    X(memory_ps_per_byte, 130, "a copy in a host's memory by one core: 7.7 GB/s",                                      \
+      "a copy moves a byte three times (read, fill, write back); a channel of DDR4-2666 carries 21.3 GB/s")            \
+    X(memory_bus_ps_per_byte, 55, "what ports read and write takes turns at a host's memory: 18 GB/s",                 \
+      "a channel of DDR4-2666 carries 21.3 GB/s, 85 % of it in use")                                                   \
     X(request_ns, 120, "a PE makes and hands over a request", "measured on the production code: 90-150 ns")            \
     X(frame_ns, 100, "a lane takes a frame or request, checks and executes it", "as request_ns")                       \
     X(piece_bytes, 4096, "large writes travel in pieces of so much; also the grain of the simulation",                 \
@@ -78,6 +82,8 @@ bool sim_model_set(struct sim_model *model, const char *text, const char **probl
 /* The table with values, meanings and sources: for people, and as a JSON object. */
 void sim_model_print(const struct sim_model *model, FILE *out);
 void sim_model_write(const struct sim_model *model, struct quoit_json *json, const char *name);
+/* The same as a table of a report (docs/report.md). */
+void sim_model_write_table(const struct sim_model *model, struct quoit_json *json);
 
 static inline uint64_t sim_model_time(uint64_t ps_per_byte, uint64_t bytes)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_PACKET_BYTES 32 /* a header and a word: what the smallest write takes on the wire */
-#define SLOTS_WINDOW_BYTES (64ull << 20)
+#define SMALL_PACKET_BYTES 32             /* a header and a word: what the smallest write takes on the wire */
+#define SLOTS_WINDOW_BYTES (128ull << 20) /* bypass buffers of 8 lanes for the papers' largest transfer */
 
 /* One opening of an end. */
 struct opening {
@@ -98,6 +98,15 @@ static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie
     sim_host_changed(sender->host);
 }
 
+/* The memory of a host serves what its ports read and write one after the other. Returns when it begins. */
+static uint64_t take_memory(struct sim_host *host, uint32_t bytes)
+{
+    const struct sim_world *world = host->world;
+    uint64_t start_ns = host->memory_free_ns > world->now_ns ? host->memory_free_ns : world->now_ns;
+    host->memory_free_ns = start_ns + sim_model_time(world->model.memory_bus_ps_per_byte, bytes);
+    return start_ns;
+}
+
 void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
 {
     struct sim_end *to = way->end->peer;
@@ -106,6 +115,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
     switch (packet->kind) {
     case SIM_PACKET_WRITE:
         sim_trace(to->world, "write", to->index, packet->offset, hash_of(packet->data, packet->bytes));
+        take_memory(to->host, packet->bytes);
         if (covers(to, packet->window, packet->offset, packet->bytes))
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                    packet->bytes);
@@ -476,7 +486,7 @@ static void engine_step(struct sim_event *event)
     if (!is_lost && dma->piece_at < descriptor->bytes) {
         uint64_t offset = descriptor->offset + dma->piece_at;
         uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
-        uint64_t read_ns = world->now_ns + sim_model_time(world->model.dma_ps_per_byte, part);
+        uint64_t read_ns = take_memory(end->host, part) + sim_model_time(world->model.dma_ps_per_byte, part);
         struct sim_packet *packet =
             new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
         uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);
@@ -496,7 +506,7 @@ static void engine_step(struct sim_event *event)
         finish_dma(end, channel, descriptor->cookie, QUOIT_LINK_DOWN);
     dma->piece_at = 0;
     dma->engine_count++;
-    engine_next(dma, next_ns); /* the next descriptor was fetched meanwhile */
+    engine_next(dma, next_ns + world->model.dma_descriptor_ns);
 }
 
 static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,

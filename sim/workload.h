@@ -46,8 +46,16 @@ extern const struct sim_workload sim_workload_atomics;
 extern const struct sim_workload sim_workload_collectives;
 extern const struct sim_workload sim_workload_raw;
 extern const struct sim_workload sim_workload_bandwidth;
+extern const struct sim_workload sim_workload_link;
+extern const struct sim_workload sim_workload_links;
+extern const struct sim_workload sim_workload_put_get;
+extern const struct sim_workload sim_workload_stream;
+extern const struct sim_workload sim_workload_barrier;
 extern const struct sim_workload sim_workload_turnaround;
 extern const struct sim_workload sim_workload_predict;
+
+/* Puts that each PE has under way at once in the workload turnaround. */
+#define SIM_TURNAROUND_PUTS 8
 
 /* Starts a task for each PE. */
 void sim_pes_start(struct sim_world *world);

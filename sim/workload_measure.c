@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Figures: the bare link, puts over 1, 2 and 3 hops, and how long a put and its confirmation take when all send. */
+/* The bare link, and puts over 1, 2 and 3 hops. What the papers measured is in workload_figures.c. */
 #include "base/assert.h"
 #include "sim/workload.h"
 
@@ -97,37 +97,6 @@ const struct sim_workload sim_workload_bandwidth = {
     .sentence = "puts of --bytes from one PE over 1, 2 and 3 hops",
     .measures = true,
     .run = run_bandwidth,
-};
-
-/* All PEs at once: put, and wait until it is known to be there. */
-static void run_turnaround(struct sim_pe *pe)
-{
-    struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
-    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = shape->pe_count};
-    static const char *const names[] = {"turnaround, neighbour", "turnaround, farthest"};
-    pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
-    quoit_assert(pe->team != NULL);
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t to = pe_at(pe, i == 0 ? 1 : shape->host_count / 2);
-        for (uint32_t step = 0; step < world->config.step_count; step++) {
-            quoit_coll_sync(pe->team, "turnaround");
-            uint64_t start_ns = world->now_ns;
-            quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
-            quoit_fabric_quiet(pe->fabric, pe->context);
-            sim_metric_add(world, names[i], "us", (double)(world->now_ns - start_ns) / 1000);
-        }
-    }
-    quoit_coll_sync(pe->team, "end");
-    quoit_team_delete(pe->team);
-    pe->team = NULL;
-}
-
-const struct sim_workload sim_workload_turnaround = {
-    .name = "turnaround",
-    .sentence = "all PEs put --bytes at once and wait until they are there",
-    .measures = true,
-    .run = run_turnaround,
 };
 
 void sim_measure_put_steps(struct sim_world *world)

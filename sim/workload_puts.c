@@ -95,8 +95,9 @@ static void run_halo(struct sim_pe *pe)
                                     others[side], false);
         }
         for (uint32_t side = 0; side < 2; side++) {
-            struct signal_wait wait = {(uint64_t *)(fabric->area_self + signal_offset(fabric, side)), step + 1};
-            quoit_fabric_wait(fabric, has_signal, &wait, "halo");
+            uint64_t offset = signal_offset(fabric, side);
+            struct signal_wait wait = {(uint64_t *)(fabric->area_self + offset), step + 1};
+            quoit_fabric_wait_at(fabric, offset, sizeof(uint64_t), has_signal, &wait, "halo");
             uint32_t bytes = make_row(seed, others[side], step, 1 - side, row);
             if (memcmp(fabric->area_self + row_offset(fabric, side, step), row, bytes) != 0)
                 sim_fail(pe->world, "PE %u saw the signal of step %u from PE %u before its row", pe->index, step,

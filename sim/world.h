@@ -68,6 +68,7 @@ struct sim_host {
     struct quoit_node_config node_config;
     struct quoit_node *node;
     uint32_t free_core_count;
+    uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
     struct sim_task *ready_first;
     struct sim_task *ready_last;
     struct sim_service services[QUOIT_LANES_MAX];

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "command.h"
+#include "figures.h"
 #include "prefix.h"
 #include "report.h"
 
@@ -50,7 +50,7 @@ static int make(const char *folder, const char *seconds)
     return is_made ? 0 : 1;
 }
 
-static int hybrid(int argc, char **argv)
+int figures_hybrid(int argc, char **argv)
 {
     const char *folder = "figures", *seconds = SECONDS;
     for (int i = 1; i < argc; i++) {
@@ -64,13 +64,4 @@ static int hybrid(int argc, char **argv)
             return refuse("there is no such option, or its value is missing (see --help)", argv[i]);
     }
     return make(folder, seconds);
-}
-
-int command_figures(int argc, char **argv)
-{
-    if (argc > 1 && strcmp(argv[1], "hybrid") == 0)
-        return hybrid(argc - 1, argv + 1);
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return print_help();
-    return refuse("there is no such figure (only: hybrid)", argc > 1 ? argv[1] : "");
 }

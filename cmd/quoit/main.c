@@ -6,7 +6,7 @@
 #include "command.h"
 
 static const struct command commands[] = {
-    {"figures", "the figures of HYBRID, measured on this machine, as a page with plots", command_figures},
+    {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
     {"info", "version, machine, options, ways between PEs and limits", command_info},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},

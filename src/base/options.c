@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "base/assert.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -9,6 +10,7 @@
 #define NAME_BYTES_MAX  64 /* longer names are no typing mistakes of ours */
 #define NEAR_EDITS_MAX  3  /* farther away it is another word */
 #define FRACTION_DIGITS 9  /* more digits after the point are ignored */
+#define EXPONENT_MAX    99 /* a larger one is nothing or too much anyway */
 
 const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT] = {
 #define X(id, name, variable, type, fallback, placeholder, smallest, largest, section, sentence, paragraph)            \
@@ -61,13 +63,22 @@ bool quoit_parse_uint(const char *text, uint64_t *value_out)
     return *text == '\0';
 }
 
-/* digits[.digits]unit, without the floating point and the locale of strtod. */
-static bool parse_scaled(const char *text, const struct unit *units, uint64_t *value_out)
+/* A number in decimal digits: [digits][.digits][e[+-]digits]. Without the floating point and the locale of strtod. */
+struct decimal {
+    uint64_t whole;
+    uint64_t fraction;
+    uint64_t fraction_scale;
+    int exponent;
+};
+
+/* False if there is no digit or too many. *text_inout goes on behind the number. */
+static bool read_decimal(const char **text_inout, struct decimal *out)
 {
-    uint64_t whole = 0, fraction = 0, fraction_scale = 1;
-    const char *start = text;
+    const char *text = *text_inout, *start = text;
+    *out = (struct decimal){.fraction_scale = 1};
     for (; is_digit(*text); text++)
-        if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, (uint64_t)(*text - '0'), &whole))
+        if (__builtin_mul_overflow(out->whole, 10, &out->whole) ||
+            __builtin_add_overflow(out->whole, (uint64_t)(*text - '0'), &out->whole))
             return false;
     bool has_digits = text > start;
     if (*text == '.') {
@@ -75,29 +86,62 @@ static bool parse_scaled(const char *text, const struct unit *units, uint64_t *v
         for (int i = 0; is_digit(*text); text++, i++) {
             has_digits = true;
             if (i < FRACTION_DIGITS) {
-                fraction = fraction * 10 + (uint64_t)(*text - '0');
-                fraction_scale *= 10;
+                out->fraction = out->fraction * 10 + (uint64_t)(*text - '0');
+                out->fraction_scale *= 10;
             }
         }
     }
-    if (!has_digits)
+    bool has_sign = (*text == 'e' || *text == 'E') && (text[1] == '-' || text[1] == '+');
+    if (has_digits && (*text == 'e' || *text == 'E') && is_digit(text[has_sign ? 2 : 1])) {
+        bool is_negative = text[1] == '-';
+        for (text += has_sign ? 2 : 1; is_digit(*text); text++)
+            out->exponent = out->exponent > EXPONENT_MAX ? out->exponent : out->exponent * 10 + (*text - '0');
+        out->exponent = is_negative ? -out->exponent : out->exponent;
+    }
+    *text_inout = text;
+    return has_digits;
+}
+
+/* number * factor, rounded up; false if it is more than INT64_MAX. */
+static bool scale(const struct decimal *number, uint64_t factor, uint64_t *value_out)
+{
+    unsigned __int128 value, fraction = (unsigned __int128)number->fraction * factor;
+    unsigned __int128 divisor = number->fraction_scale;
+    if (__builtin_mul_overflow((unsigned __int128)number->whole * factor, divisor, &value) ||
+        __builtin_add_overflow(value, fraction, &value))
         return false;
-    const struct unit *unit = units;
-    while (unit->name && strcasecmp(unit->name, text) != 0)
-        unit++;
-    if (!unit->name)
-        return false;
-    unsigned __int128 value = (unsigned __int128)whole * unit->factor;
-    value += (unsigned __int128)fraction * unit->factor / fraction_scale;
+    for (int i = 0; i < number->exponent && value != 0; i++)
+        if (__builtin_mul_overflow(value, 10, &value))
+            return false;
+    for (int i = 0; i > number->exponent && value != 0; i--)
+        value = value / 10 + (value % 10 != 0);
+    value = value / divisor + (value % divisor != 0);
     if (value > INT64_MAX)
         return false;
     *value_out = (uint64_t)value;
     return true;
 }
 
+static bool parse_scaled(const char *text, const struct unit *units, uint64_t *value_out)
+{
+    struct decimal number;
+    if (!read_decimal(&text, &number))
+        return false;
+    const struct unit *unit = units;
+    while (unit->name && strcasecmp(unit->name, text) != 0)
+        unit++;
+    return unit->name && scale(&number, unit->factor, value_out);
+}
+
 bool quoit_parse_bytes(const char *text, uint64_t *bytes_out)
 {
-    return parse_scaled(text, byte_units, bytes_out);
+    struct decimal number;
+    if (!read_decimal(&text, &number))
+        return false;
+    const struct unit *unit = byte_units;
+    while (unit->name && toupper((unsigned char)*text) != unit->name[0])
+        unit++;
+    return unit->name && scale(&number, unit->factor, bytes_out);
 }
 
 bool quoit_parse_duration(const char *text, uint64_t *ns_out)
@@ -277,15 +321,30 @@ static const char *environment_get(char *const *environment, const char *variabl
     return NULL;
 }
 
+/* The name of old of a variable of the specification, which is SMA_ for SHMEM_: "" if it has none. */
+static const char *old_name(const char *variable, char name[NAME_BYTES_MAX + 1])
+{
+    bool has_one = strncmp(variable, "SHMEM_", 6) == 0;
+    snprintf(name, NAME_BYTES_MAX + 1, "%s%s", has_one ? "SMA_" : "", has_one ? variable + 6 : "");
+    return name;
+}
+
 bool quoit_options_from_environment(struct quoit_options *options, char *const *environment,
                                     char problem_out[QUOIT_OPTION_PROBLEM_BYTES])
 {
     for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
         const struct quoit_option *option = &quoit_options_table[i];
-        const char *text = option->variable ? environment_get(environment, option->variable) : NULL;
+        char old[NAME_BYTES_MAX + 1];
+        if (!option->variable)
+            continue;
+        const char *shown_as = option->variable, *text = environment_get(environment, option->variable);
+        if (!text && old_name(option->variable, old)[0]) {
+            shown_as = old;
+            text = environment_get(environment, old);
+        }
         bool is_given = text && (text[0] || option->type == QUOIT_OPTION_ANY);
-        if (is_given && !quoit_options_set(options, (enum quoit_option_id)i, text, QUOIT_FROM_ENVIRONMENT,
-                                           option->variable, problem_out))
+        if (is_given &&
+            !quoit_options_set(options, (enum quoit_option_id)i, text, QUOIT_FROM_ENVIRONMENT, shown_as, problem_out))
             return false;
     }
     return true;
@@ -321,9 +380,13 @@ static const char *nearest_variable(const char *name)
 {
     const char *nearest = NULL;
     unsigned nearest_edits = NEAR_EDITS_MAX + 1;
+    bool is_old = strncmp(name, "SMA_", 4) == 0;
     for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
+        char old[NAME_BYTES_MAX + 1];
         const char *variable = quoit_options_table[i].variable;
-        unsigned edits = variable ? edit_distance(name, variable) : NEAR_EDITS_MAX + 1;
+        if (!variable || (is_old && !old_name(variable, old)[0]))
+            continue;
+        unsigned edits = edit_distance(name, is_old ? old : variable);
         if (edits < nearest_edits) {
             nearest = variable;
             nearest_edits = edits;
@@ -337,7 +400,8 @@ void quoit_options_unknown(char *const *environment, void (*found)(void *arg, co
     /* What the launcher itself sets for its PEs is known too. */
     static const char *const inner[] = {"QUOIT_BOOT_FD", NULL};
     for (; *environment; environment++) {
-        if (strncmp(*environment, "SHMEM_", 6) != 0 && strncmp(*environment, "QUOIT_", 6) != 0)
+        if (strncmp(*environment, "SHMEM_", 6) != 0 && strncmp(*environment, "QUOIT_", 6) != 0 &&
+            strncmp(*environment, "SMA_", 4) != 0)
             continue;
         char name[NAME_BYTES_MAX + 1];
         size_t length = strcspn(*environment, "=");
@@ -345,8 +409,11 @@ void quoit_options_unknown(char *const *environment, void (*found)(void *arg, co
         bool is_known = false;
         for (int i = 0; inner[i]; i++)
             is_known |= strcmp(name, inner[i]) == 0;
-        for (int i = 0; i < QUOIT_OPT_COUNT && !is_known; i++)
-            is_known = quoit_options_table[i].variable && strcmp(name, quoit_options_table[i].variable) == 0;
+        for (int i = 0; i < QUOIT_OPT_COUNT && !is_known; i++) {
+            const char *variable = quoit_options_table[i].variable;
+            char old[NAME_BYTES_MAX + 1];
+            is_known = variable && (strcmp(name, variable) == 0 || strcmp(name, old_name(variable, old)) == 0);
+        }
         if (is_known)
             continue;
         char text[QUOIT_OPTION_PROBLEM_BYTES];

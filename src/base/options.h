@@ -3,12 +3,14 @@
  * shell completion and SHMEM_INFO come from it.
  *
  * An option has a name on the command line of oshrun (`--name`), a variable of the environment, or both. The command
- * line wins over the environment, the environment over the default. Variables that begin with SHMEM_ or QUOIT_ and are
- * not in the table are typing mistakes: quoit_options_unknown() finds them and what was meant.
+ * line wins over the environment, the environment over the default. A variable SHMEM_X is also taken as SMA_X, its name
+ * before OpenSHMEM 1.4, when SHMEM_X is not set. Variables that begin with SHMEM_, SMA_ or QUOIT_ and are not in the
+ * table are typing mistakes: quoit_options_unknown() finds them and what was meant.
  *
- * Types: UINT 0..2^32-1. BYTES a number, decimals allowed, with K M G or T (powers of 1024). DURATION a number,
- * decimals allowed, with ns us ms s min or h; seconds without. FROM_BYTES as BYTES, or the word auto (0) or never
- * (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on
+ * Types: UINT 0..2^32-1. BYTES a number, decimals and exponents (1e6) allowed, with K M G or T (powers of 1024),
+ * rounded up; what follows the letter is ignored, as the specification says of SHMEM_SYMMETRIC_SIZE. DURATION a number,
+ * decimals allowed, with ns us ms s min or h; seconds without. FROM_BYTES as BYTES, or the word auto (0) or
+ * never (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on
  * when the variable is there, whatever its value. FLAG is an option without a value.
  *
  * Threads: values are set at start by one thread and only read afterwards.
@@ -79,7 +81,8 @@ enum quoit_option_type {
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
       "limit of the symmetric heap of each PE",                                                                        \
       "Such as 512M or 1.5G. Pages are taken as they are used. 0 is three quarters of the machine's memory, shared "   \
-      "by the PEs.")                                                                                                   \
+      "by the PEs. The variable's name of old, SMA_SYMMETRIC_SIZE, is known too, as are SMA_INFO, SMA_VERSION and "    \
+      "SMA_DEBUG.")                                                                                                    \
     X(LANES, "lanes", "QUOIT_LANES", UINT, "1", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
       "A lane is a queue pair with a service thread of its own on each host.")                                         \
     X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, "slots of each queue of a lane",                  \

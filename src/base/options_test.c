@@ -32,6 +32,14 @@ static void test_bytes(void **state)
         {"2T", 2199023255552ull},
         {"3.", 3},
         {"1.0000000001K", 1024},
+        {"3.1M", 3250586}, /* rounded up */
+        {"20kk", 20480},   /* what follows the letter is ignored */
+        {"1GiB", 1073741824},
+        {"1e6", 1000000},
+        {"2.5E+3k", 2560000},
+        {"1500e-3", 2},
+        {"0e99T", 0},
+        {"1e-99999999999G", 1},
     };
     for (size_t i = 0; i < LENGTH(good); i++) {
         uint64_t bytes = 99;
@@ -39,8 +47,9 @@ static void test_bytes(void **state)
         assert_int_equal(bytes, good[i].bytes);
     }
     static const char *const bad[] = {"",    "12Q",   "K",   "-1",        "+1",
-                                      "1 K", " 1",    "1KB", "0x10",      ".",
-                                      "1e6", "1.2.3", "nan", "99999999T", "99999999999999999999999"};
+                                      "1 K", " 1",    "1e",  "0x10",      ".",
+                                      "e6",  "1.2.3", "nan", "99999999T", "99999999999999999999999",
+                                      "1e-", "1e40",  "4xK", "1e1.5",     "1e99999999999"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         uint64_t bytes = 99;
         assert_false(quoit_parse_bytes(bad[i], &bytes));
@@ -119,10 +128,22 @@ static void test_environment(void **state)
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_INFO].number, 0);
     assert_int_equal(options.values[QUOIT_OPT_SLOTS].number, 16); /* empty is as unset */
 
-    static const char *const bad[] = {
-        "SHMEM_SYMMETRIC_SIZE=12Q", "QUOIT_LANES=3",   "QUOIT_LANES=16",       "QUOIT_SLOTS=1",
-        "QUOIT_CHUNK=100",          "QUOIT_TAG=maybe", "QUOIT_BIND_TO=socket", "QUOIT_DEBUG=loud",
-        "QUOIT_WINDOW_MEMORY=3G",   "QUOIT_HOSTS=0",   "QUOIT_TIMEOUT=soon"};
+    char *old[] = {"SMA_SYMMETRIC_SIZE=5M", "SMA_INFO=0", "SMA_VERSION=", "SMA_LANES=4", NULL};
+    quoit_options_default(&options);
+    assert_true(quoit_options_from_environment(&options, old, problem));
+    assert_int_equal(options.values[QUOIT_OPT_SYMMETRIC_SIZE].number, 5 << 20);
+    assert_int_equal(options.values[QUOIT_OPT_SHMEM_INFO].number, 1); /* any value */
+    assert_int_equal(options.values[QUOIT_OPT_SHMEM_VERSION].number, 1);
+    assert_int_equal(options.values[QUOIT_OPT_LANES].number, 1);
+    char *both[] = {"SMA_SYMMETRIC_SIZE=5M", "SHMEM_SYMMETRIC_SIZE=6M", NULL};
+    quoit_options_default(&options);
+    assert_true(quoit_options_from_environment(&options, both, problem));
+    assert_int_equal(options.values[QUOIT_OPT_SYMMETRIC_SIZE].number, 6 << 20);
+
+    static const char *const bad[] = {"SHMEM_SYMMETRIC_SIZE=12Q", "SMA_SYMMETRIC_SIZE=many", "QUOIT_LANES=3",
+                                      "QUOIT_LANES=16",           "QUOIT_SLOTS=1",           "QUOIT_CHUNK=100",
+                                      "QUOIT_TAG=maybe",          "QUOIT_BIND_TO=socket",    "QUOIT_DEBUG=loud",
+                                      "QUOIT_WINDOW_MEMORY=3G",   "QUOIT_HOSTS=0",           "QUOIT_TIMEOUT=soon"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         char *one[] = {(char *)bad[i], NULL};
         struct quoit_options before;
@@ -151,11 +172,14 @@ static void test_unknown(void **state)
                            "QUOIT_BOOT_FD=3",
                            "SHMEM_SOMETHING_ELSE=1",
                            "SHM=1",
+                           "SMA_DEBUG=1",
+                           "SMA_SYMETRIC_SIZE=1G",
                            NULL};
     quoit_options_unknown(environment, collect, found);
     assert_string_equal(found, "unknown variable SHMEM_SYMETRIC_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n"
                                "unknown variable QUOIT_LNAES: did you mean QUOIT_LANES?\n"
-                               "unknown variable SHMEM_SOMETHING_ELSE (oshrun --options lists what there is)\n");
+                               "unknown variable SHMEM_SOMETHING_ELSE (oshrun --options lists what there is)\n"
+                               "unknown variable SMA_SYMETRIC_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n");
     const char *nearest = NULL;
     assert_int_equal(quoit_option_find("timeout", NULL), QUOIT_OPT_TIMEOUT);
     assert_int_equal(quoit_option_find("time-out", &nearest), QUOIT_OPT_COUNT);

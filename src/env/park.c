@@ -19,6 +19,12 @@ void quoit_park_setup(void)
     atomic_store(&has_membarrier, registered == 0);
 }
 
+void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to)
+{
+    atomic_store_explicit(&park->watch_from, from, memory_order_relaxed);
+    atomic_store_explicit(&park->watch_to, to, memory_order_relaxed);
+}
+
 uint32_t quoit_park_prepare(struct quoit_park *park)
 {
     uint32_t key = atomic_load(&park->epoch);
@@ -47,4 +53,13 @@ void quoit_park_wake_sleepers(struct quoit_park *park)
 {
     atomic_fetch_add(&park->epoch, 1);
     syscall(SYS_futex, &park->epoch, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Whoever sees a sleeper of an earlier watch may read a mixture of two, and leave it asleep. The later sleeper looks
+ * once more after its membarrier, and finds the change, which was made before the sleeper was seen. */
+bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
+{
+    atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
+    return at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
+           at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed);
 }

@@ -9,6 +9,10 @@
  * at the condition it runs membarrier(2), which makes every processor pass a full barrier. Where the kernel has no
  * membarrier the sleep is cut into pieces of QUOIT_PARK_BLIND_NS, so a missed wake costs at most that.
  *
+ * Watch: a sleeper may say which part of some memory it looks at, in whatever unit its wakers know;
+ * quoit_park_wake_at() of another part leaves it asleep. Several sleepers on one park must all watch the same, or
+ * everything.
+ *
  * Use:  for (;;) { key = quoit_park_prepare(park); if (done()) { quoit_park_cancel(park); break; }
  *                  quoit_park_sleep(park, key, timeout_ns); if (done()) break; }
  *
@@ -18,6 +22,7 @@
 #define QUOIT_ENV_PARK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define QUOIT_PARK_BLIND_NS 1000000u
@@ -25,13 +30,17 @@
 struct quoit_park {
     _Alignas(64) _Atomic uint32_t epoch; /* writers: wakers. The futex word: changes with each wake */
     _Atomic uint32_t sleeper_count;      /* writers: the sleepers */
-    uint32_t unused[14];
+    _Atomic uint64_t watch_from;         /* writers: the sleepers, before they announce themselves */
+    _Atomic uint64_t watch_to;
+    uint32_t unused[10];
 };
 _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
 
 /* Called once by each process that will wake or sleep: registers it for membarrier. Safe to repeat. */
 void quoit_park_setup(void);
 
+/* What the next sleep is about: [from, to). */
+void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to);
 /* Announces a sleeper; the caller must look at its condition once more and then either cancel or sleep. */
 uint32_t quoit_park_prepare(struct quoit_park *park);
 void quoit_park_cancel(struct quoit_park *park);
@@ -40,10 +49,22 @@ void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns
 
 void quoit_park_wake_sleepers(struct quoit_park *park);
 
+/* Whether a sleeper may watch something of [at, at + bytes). */
+bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes);
+
 static inline void quoit_park_wake(struct quoit_park *park)
 {
     atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier in quoit_park_prepare() */
     if (__builtin_expect(atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0, 0))
+        quoit_park_wake_sleepers(park);
+}
+
+/* The change is to [at, at + bytes) of what sleepers watch. */
+static inline void quoit_park_wake_at(struct quoit_park *park, uint64_t at, uint64_t bytes)
+{
+    atomic_signal_fence(memory_order_seq_cst); /* as above */
+    if (__builtin_expect(atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0, 0) &&
+        quoit_park_is_watched(park, at, bytes))
         quoit_park_wake_sleepers(park);
 }
 

@@ -97,9 +97,34 @@ static void test_timeout(void **state)
     assert_int_equal(park.sleeper_count, 0);
 }
 
+/* Aim: a sleeper hears of what it watches, and of nothing else. Method: with one announced, a wake shows as a new key.
+ */
+static void test_a_wake_elsewhere_is_none(void **state)
+{
+    (void)state;
+    struct quoit_park park = {0};
+    quoit_park_watch(&park, 100, 200);
+    uint32_t key = quoit_park_prepare(&park);
+    quoit_park_wake_at(&park, 300, 8);
+    quoit_park_wake_at(&park, 92, 8);
+    quoit_park_wake_at(&park, 200, 8);
+    assert_int_equal(park.epoch, key);
+    quoit_park_wake_at(&park, 92, 9);
+    assert_int_equal(park.epoch, key + 1);
+    quoit_park_wake_at(&park, 199, 1);
+    quoit_park_wake_at(&park, 0, 1000);
+    assert_int_equal(park.epoch, key + 3);
+    quoit_park_wake(&park);
+    assert_int_equal(park.epoch, key + 4);
+    quoit_park_cancel(&park);
+    quoit_park_wake_at(&park, 150, 8); /* nobody sleeps */
+    assert_int_equal(park.epoch, key + 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_wake_elsewhere_is_none),
         cmocka_unit_test(test_no_wake_is_lost_when_sleeping_at_once),
         cmocka_unit_test(test_no_wake_is_lost_after_spinning_and_yielding),
         cmocka_unit_test(test_timeout),

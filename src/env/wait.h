@@ -34,6 +34,8 @@ struct quoit_waiter {
     /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
     void (*settle)(void *arm_arg);
     void *arm_arg;
+    uint64_t watch_from; /* see park.h */
+    uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */
 };
 

@@ -21,7 +21,7 @@ static uint64_t execute_here(const struct quoit_peer *peer, enum quoit_amo op, u
 {
     uint64_t old = quoit_execute_amo(peer->area + offset, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
-        quoit_park_wake(peer->park);
+        quoit_park_wake_at(peer->park, offset, size);
     return old;
 }
 

@@ -87,7 +87,7 @@ static void arm(void *arg)
     const char *call = __atomic_load_n(&fabric->call, __ATOMIC_RELAXED);
     void *call_from = __atomic_load_n(&fabric->call_from, __ATOMIC_RELAXED);
     if (call) {
-        if (shared->waiting_in[0] == '\0')
+        if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
             atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
@@ -164,7 +164,8 @@ void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric)
             quoit_park_wake(&quoit_memory_pe(&fabric->layout, fabric->memory, i)->park); /* who sleeps without limit */
 }
 
-void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
+void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
+                          void *arg, const char *call)
 {
     struct quoit_waiter waiter = fabric->waiter;
     if (call)
@@ -173,13 +174,22 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
     uint64_t limit_ns, begin_ns = 0;
     if (__builtin_expect(fabric->trace != NULL, 0))
         begin_ns = quoit_trace_enter(fabric->trace, "wait", 0, QUOIT_TRACE_NO_PE);
-    do
-        limit_ns = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed) ? QUOIT_RECHECK_NS : 0;
-    while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
+    do {
+        bool has_plain = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed);
+        limit_ns = has_plain ? QUOIT_RECHECK_NS : 0;
+        /* Several threads may sleep on the park, each for something else. */
+        waiter.watch_from = has_plain ? 0 : offset;
+        waiter.watch_to = has_plain ? UINT64_MAX : offset + bytes;
+    } while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
     if (__builtin_expect(fabric->trace != NULL, 0))
         quoit_trace_leave(fabric->trace, begin_ns, waiter.sleep_count);
     if (__atomic_load_n(&fabric->shared_self->waiting_in[0], __ATOMIC_RELAXED))
         __atomic_store_n(&fabric->shared_self->waiting_in[0], '\0', __ATOMIC_RELAXED);
+}
+
+void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
+{
+    quoit_fabric_wait_at(fabric, 0, fabric->layout.area_data, is_done, arg, call);
 }
 
 struct barrier_wait {

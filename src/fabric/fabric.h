@@ -194,8 +194,17 @@ void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 #define QUOIT_RECHECK_NS 200000
 void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric);
 
-/* Waits, asleep if it lasts, until is_done(arg), which reads the own area; `call` names the API routine, for messages.
- */
+/* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own area, or what the node tells;
+ * `call` names the API routine, for messages. */
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call);
+/* The same where is_done reads [offset, offset + bytes) of the own area: what others write elsewhere wakes nobody. */
+void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
+                          void *arg, const char *call);
+
+/* After a store to `to`, in the area of a PE of the same host. */
+static inline void quoit_fabric_wake(const struct quoit_peer *peer, const char *to, size_t bytes)
+{
+    quoit_park_wake_at(peer->park, (uint64_t)(to - peer->area), bytes);
+}
 
 #endif

@@ -140,7 +140,7 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
     if (peer->area) {
         memmove(peer->area + offset, source, bytes);
         atomic_thread_fence(memory_order_release);
-        quoit_park_wake(peer->park);
+        quoit_park_wake_at(peer->park, offset, bytes);
     } else if (!reaches_directly(fabric, peer, offset, bytes) ||
                !put_direct(fabric, context, peer, pe, offset, source, bytes)) {
         put_relayed(fabric, context, offset, source, bytes, pe, manner);

@@ -9,7 +9,8 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
     const struct quoit_transfer *transfer = &own->transfers[side];
     uint64_t read_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ),
              freed_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED);
-    bool is_owner = atomic_load(&own->node->scratchpads[side].owner) == lane->index + 1;
+    const struct quoit_scratchpads *set = &own->node->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    bool is_owner = atomic_load(&set->owner) == lane->index + 1;
     bool is_ready = transfer->state == QUOIT_TRANSFER_READY, is_offered = transfer->state == QUOIT_TRANSFER_OFFERED;
     uint64_t placed_count = 0;
     quoit_assert(freed_count <= read_count);
@@ -22,7 +23,8 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
     quoit_assert(is_owner || !is_offered);
     quoit_assert(!is_owner || is_ready || is_offered);
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++) {
-        quoit_assert(transfer->placed_count[i] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) <= 1);
+        quoit_assert(transfer->placed_count[i] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) <=
+                     QUOIT_BYPASS_DEPTH);
         placed_count += transfer->placed_count[i];
     }
     quoit_assert(placed_count == transfer->count);
@@ -30,10 +32,12 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
 
 static void check_arrivals(const struct quoit_arrivals *arrivals)
 {
-    uint64_t place_count = 0;
-    for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
-        place_count += arrivals->emptied_count[i] + arrivals->buffers[i].is_full;
-    quoit_assert(place_count == arrivals->count);
+    uint64_t filled_count = 0;
+    for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++) {
+        quoit_assert(arrivals->filled_count[i] - arrivals->emptied_count[i] <= QUOIT_BYPASS_DEPTH);
+        filled_count += arrivals->filled_count[i];
+    }
+    quoit_assert(filled_count == arrivals->count);
 }
 
 void quoit_lane_check_invariants(const struct quoit_lane *lane)
@@ -56,7 +60,7 @@ static bool side_rests(const struct quoit_lane *lane, enum quoit_side side)
     bool rests = own->transfers[side].state == QUOIT_TRANSFER_FREE && !own->arrivals[side].owes_bit &&
                  own->replies[side].head == own->replies[side].tail;
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
-        rests = rests && !own->arrivals[side].buffers[i].is_full &&
+        rests = rests && own->arrivals[side].filled_count[i] == own->arrivals[side].emptied_count[i] &&
                 quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) == own->transfers[side].placed_count[i];
     return rests;
 }

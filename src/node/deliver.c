@@ -87,7 +87,13 @@ void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *ver
     }
     lane->answer(lane, frame, value);
     atomic_thread_fence(memory_order_release);
-    quoit_park_wake(&quoit_memory_pe(lane->layout, lane->memory, frame->dest_pe)->park);
+    struct quoit_park *park = &quoit_memory_pe(lane->layout, lane->memory, frame->dest_pe)->park;
+    if (frame->kind == QUOIT_FRAME_PUT)
+        quoit_park_wake_at(park, frame->offset, frame->bytes);
+    else if (frame->kind == QUOIT_FRAME_AMO || frame->kind == QUOIT_FRAME_AMO_FETCH)
+        quoit_park_wake_at(park, frame->offset, frame->size);
+    else
+        quoit_park_wake(park);
 }
 
 const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit_frame *frame)

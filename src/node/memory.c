@@ -80,21 +80,23 @@ uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, u
     return (uint64_t)lane * CREDIT_LINE + word * sizeof(uint64_t);
 }
 
-uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t buffer)
+uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t place)
 {
     quoit_assert(lane < layout->shape.lane_count);
-    quoit_assert(buffer < QUOIT_BYPASS_COUNT);
+    quoit_assert(place < QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH);
     uint64_t answers = round_up((uint64_t)layout->shape.lane_count * CREDIT_LINE, PAGE_BYTES);
-    return answers + ((uint64_t)lane * QUOIT_BYPASS_COUNT + buffer) * quoit_slot_bytes(layout->shape.chunk_bytes);
+    return answers + ((uint64_t)lane * QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH + place) *
+                         quoit_slot_bytes(layout->shape.chunk_bytes);
 }
 
 static uint64_t slots_bytes(const struct quoit_layout *layout)
 {
     const struct quoit_shape *shape = &layout->shape;
     if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
-        return round_up(quoit_layout_bypass(layout, shape->lane_count - 1, QUOIT_BYPASS_COUNT - 1) +
-                            quoit_slot_bytes(shape->chunk_bytes),
-                        PAGE_BYTES);
+        return round_up(
+            quoit_layout_bypass(layout, shape->lane_count - 1, QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH - 1) +
+                quoit_slot_bytes(shape->chunk_bytes),
+            PAGE_BYTES);
     uint64_t last = quoit_layout_slot(layout, shape->lane_count - 1, QUOIT_CLASS_COUNT - 1, shape->slot_count - 1);
     return round_up(last + quoit_slot_bytes(shape->chunk_bytes), PAGE_BYTES);
 }

@@ -37,7 +37,8 @@
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each area, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
 #define QUOIT_CALL_NAME_BYTES     48
-#define QUOIT_BYPASS_COUNT        6 /* bypass buffers of a lane and direction in the protocol SCRATCHPAD */
+#define QUOIT_BYPASS_COUNT        6 /* bypass buffers of a lane and direction in the protocol SCRATCHPAD, queues of */
+#define QUOIT_BYPASS_DEPTH        2 /* so many places, so that one is filled while the other is emptied */
 #define QUOIT_ANSWER_WORDS        8 /* by which the neighbour answers a lane there */
 
 /* How transfers between hosts are carried: by our queues, or as the papers do it (docs/design/scratchpad-protocol.md).
@@ -265,7 +266,7 @@ uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enu
 
 /* The same in the protocol SCRATCHPAD: a word by which a neighbour answers a lane, and a bypass buffer. */
 uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word);
-uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t buffer);
+uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t place);
 
 /* The host at the other end of `side`'s link. */
 static inline uint32_t quoit_node_neighbour(const struct quoit_layout *layout, enum quoit_side side)

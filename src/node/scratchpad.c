@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/scratchpad.h"
 #include "base/assert.h"
-#include "ring/route.h"
 
 #include <string.h>
-
-/* The scratchpads, in the order in which they are written. */
-enum pad { PAD_WHAT, PAD_HOSTS, PAD_PES, PAD_BYTES, PAD_OFFSET_LOW, PAD_OFFSET_HIGH, PAD_TOKEN, PAD_TRANSFER };
 
 enum transit { TRANSIT_NONE, TRANSIT_BEFORE, TRANSIT_BEYOND, TRANSIT_COUNT };
 _Static_assert(TRANSIT_COUNT *QUOIT_CLASS_COUNT == QUOIT_BYPASS_COUNT, "a buffer for each");
@@ -53,17 +49,9 @@ void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t l
     quoit_assert(owner == lane + 1);
 }
 
-enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame)
-{
-    enum quoit_side side = quoit_ring_flow_side(frame);
-    return quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST ? side : quoit_ring_opposite(side);
-}
-
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host)
 {
-    bool is_beyond =
-        quoit_transfer_heading(frame) == QUOIT_RIGHT ? host < frame->source_host : host > frame->source_host;
-    enum transit transit = is_beyond ? TRANSIT_BEYOND : TRANSIT_BEFORE;
+    enum transit transit = host < frame->source_host ? TRANSIT_BEYOND : TRANSIT_BEFORE;
     if (frame->dest_host == host)
         transit = TRANSIT_NONE;
     return quoit_frame_class(frame->kind) * TRANSIT_COUNT + transit;
@@ -75,37 +63,76 @@ bool quoit_scratchpad_has_head(const struct quoit_frame *frame)
            !(frame->kind == QUOIT_FRAME_DATA && frame->size == 0);
 }
 
-void quoit_scratchpad_pack(const struct quoit_frame *frame, uint32_t lane, uint64_t count,
-                           uint32_t words_out[QUOIT_SCRATCHPAD_COUNT])
+/* The fields, packed one after the other from the lowest bit of the first word on. */
+enum field {
+    FIELD_KIND,
+    FIELD_FLAGS,
+    FIELD_HAS_HEAD,
+    FIELD_SOURCE_HOST,
+    FIELD_DEST_HOST,
+    FIELD_SOURCE_PE,
+    FIELD_DEST_PE,
+    FIELD_TOKEN,
+    FIELD_BYTES,
+    FIELD_OFFSET,
+    FIELD_TRANSFER, /* which of the bit's, counted from 1, its lowest bits */
+    FIELD_COUNT
+};
+static const uint8_t field_bits[FIELD_COUNT] = {4, 3, 1, 10, 10, 10, 10, 16, 21, 37, 6};
+#define TRANSFER_MASK 63u
+#define WORD_BITS     32
+_Static_assert(QUOIT_FRAME_KIND_COUNT <= 1 << 4, "a kind fits");
+_Static_assert(QUOIT_FRAME_LANDED <= 7 && QUOIT_FRAME_RIGHT <= 7 && QUOIT_FRAME_ORDERED <= 7, "flags fit");
+_Static_assert(QUOIT_RING_HOSTS_MAX <= 1 << 10 && QUOIT_LOCAL_PES_MAX <= 1 << 10, "hosts and PEs fit");
+_Static_assert(QUOIT_LOCAL_PES_MAX *QUOIT_REQUESTS_A_CHANNEL <= 1 << 16, "a token fits");
+_Static_assert(QUOIT_CHUNK_BYTES_MAX < 1 << 21, "bytes fit");
+
+void quoit_scratchpad_pack(const struct quoit_frame *frame, uint64_t count, uint32_t words_out[QUOIT_METADATA_WORDS])
 {
-    words_out[PAD_WHAT] =
-        frame->kind | (uint32_t)frame->op << 8 | (uint32_t)frame->size << 16 | (uint32_t)frame->flags << 24;
-    words_out[PAD_HOSTS] = frame->source_host | (uint32_t)frame->dest_host << 16;
-    words_out[PAD_PES] = frame->source_pe | (uint32_t)frame->dest_pe << 16;
-    words_out[PAD_BYTES] = frame->bytes;
-    words_out[PAD_OFFSET_LOW] = (uint32_t)frame->offset;
-    words_out[PAD_OFFSET_HIGH] = (uint32_t)(frame->offset >> 32);
-    words_out[PAD_TOKEN] = frame->token;
-    words_out[PAD_TRANSFER] = lane | (uint32_t)count << 8;
+    const uint64_t values[FIELD_COUNT] = {
+        [FIELD_KIND] = frame->kind,
+        [FIELD_FLAGS] = frame->flags,
+        [FIELD_HAS_HEAD] = quoit_scratchpad_has_head(frame),
+        [FIELD_SOURCE_HOST] = frame->source_host,
+        [FIELD_DEST_HOST] = frame->dest_host,
+        [FIELD_SOURCE_PE] = frame->source_pe,
+        [FIELD_DEST_PE] = frame->dest_pe,
+        [FIELD_TOKEN] = frame->token,
+        [FIELD_BYTES] = frame->bytes,
+        [FIELD_OFFSET] = frame->offset,
+        [FIELD_TRANSFER] = count & TRANSFER_MASK,
+    };
+    uint32_t at = 0;
+    memset(words_out, 0, QUOIT_METADATA_WORDS * sizeof *words_out);
+    for (uint32_t i = 0; i < FIELD_COUNT; i++) {
+        quoit_assert(values[i] >> field_bits[i] == 0);
+        for (uint32_t bit = 0; bit < field_bits[i]; bit++, at++)
+            words_out[at / WORD_BITS] |= (uint32_t)(values[i] >> bit & 1) << at % WORD_BITS;
+    }
+    quoit_assert(at == QUOIT_METADATA_WORDS * WORD_BITS);
 }
 
-enum quoit_status quoit_scratchpad_unpack(const uint32_t words[QUOIT_SCRATCHPAD_COUNT], uint32_t lane, uint64_t count,
-                                          struct quoit_frame *frame_out)
+enum quoit_status quoit_scratchpad_unpack(const uint32_t words[QUOIT_METADATA_WORDS], uint64_t count,
+                                          struct quoit_frame *frame_out, bool *has_head_out)
 {
-    if (words[PAD_TRANSFER] != (lane | (uint32_t)count << 8))
+    uint64_t values[FIELD_COUNT] = {0};
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < FIELD_COUNT; i++)
+        for (uint32_t bit = 0; bit < field_bits[i]; bit++, at++)
+            values[i] |= (uint64_t)(words[at / WORD_BITS] >> at % WORD_BITS & 1) << bit;
+    if (values[FIELD_TRANSFER] != (count & TRANSFER_MASK))
         return QUOIT_INVALID;
+    *has_head_out = values[FIELD_HAS_HEAD];
     *frame_out = (struct quoit_frame){
-        .kind = (uint8_t)words[PAD_WHAT],
-        .op = (uint8_t)(words[PAD_WHAT] >> 8),
-        .size = (uint8_t)(words[PAD_WHAT] >> 16),
-        .flags = (uint8_t)(words[PAD_WHAT] >> 24),
-        .source_host = (uint16_t)words[PAD_HOSTS],
-        .dest_host = (uint16_t)(words[PAD_HOSTS] >> 16),
-        .source_pe = (uint16_t)words[PAD_PES],
-        .dest_pe = (uint16_t)(words[PAD_PES] >> 16),
-        .bytes = words[PAD_BYTES],
-        .offset = words[PAD_OFFSET_LOW] | (uint64_t)words[PAD_OFFSET_HIGH] << 32,
-        .token = words[PAD_TOKEN],
+        .kind = (uint8_t)values[FIELD_KIND],
+        .flags = (uint8_t)values[FIELD_FLAGS],
+        .source_host = (uint16_t)values[FIELD_SOURCE_HOST],
+        .dest_host = (uint16_t)values[FIELD_DEST_HOST],
+        .source_pe = (uint16_t)values[FIELD_SOURCE_PE],
+        .dest_pe = (uint16_t)values[FIELD_DEST_PE],
+        .token = (uint32_t)values[FIELD_TOKEN],
+        .bytes = (uint32_t)values[FIELD_BYTES],
+        .offset = values[FIELD_OFFSET],
     };
     return QUOIT_OK;
 }

@@ -7,8 +7,8 @@
  *
  * Bits: lane n owns bit dmaputget[n] of each link and direction. It has one transfer under way: from the moment at
  *   which the bit is taken until the receiver freed it.
- * Scratchpads: one set a link and direction, so one transfer of all bits owns them, from before they are written until
- *   the receiver has read them.
+ * Scratchpads: the metadata of a transfer takes four of the eight, so there are two sets a link and direction. A lane
+ *   uses that of its number modulo two; one transfer owns a set from before it is written until the receiver has read.
  * Buffers: each bit has, for each direction, three for requests and three for replies at the receiver: one for
  *   transfers that have arrived, two for those that go on. See quoit_bypass_of().
  *
@@ -48,7 +48,10 @@ bool quoit_transfer_may_move(enum quoit_transfer_state from, enum quoit_transfer
 /* Moves; a move that is not allowed is an assertion. */
 void quoit_transfer_move(enum quoit_transfer_state *state, enum quoit_transfer_state to);
 
-/* Who owns the scratchpads of one link's other side. All zero: nobody. */
+#define QUOIT_METADATA_WORDS 4
+#define QUOIT_METADATA_SETS  (QUOIT_SCRATCHPAD_COUNT / QUOIT_METADATA_WORDS)
+
+/* Who owns one set of the scratchpads of a link's other side. All zero: nobody. */
 struct quoit_scratchpads {
     _Atomic uint32_t owner; /* lane + 1 */
 };
@@ -57,29 +60,29 @@ bool quoit_scratchpads_take(struct quoit_scratchpads *scratchpads, uint32_t lane
 /* The lane must own them. */
 void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t lane);
 
-/* The side that a transfer leaves each host by: a reply goes back the way of its request. */
-enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
+/* The side that every transfer leaves each host by: the papers' ring goes one way round, like their barrier. */
+#define QUOIT_TRANSFER_HEADING QUOIT_RIGHT
 
 /* The buffer at `host` for a transfer that arrives there. Transit changes to the second buffer where it passes from the
- * host with the highest number to host 0 or back, so that no circle of full buffers can form. */
+ * host with the highest number to host 0, so that no circle of full buffers can form. */
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host);
 static inline bool quoit_bypass_is_local(uint32_t buffer)
 {
     return buffer % (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT) == 0;
 }
 
-/* operand, operand2, trace and generation (which is not used), as they stand in the frame. */
+/* operand, operand2, trace, and op and size in the place of the generation, which is not used. */
 #define QUOIT_SCRATCHPAD_HEAD_BYTES (sizeof(struct quoit_frame) - offsetof(struct quoit_frame, operand))
 /* Whether the operands travel in the head of the payload buffer, since the scratchpads do not hold them. */
 bool quoit_scratchpad_has_head(const struct quoit_frame *frame);
 
-/* The metadata of the `count`th transfer of a lane's bit. sequence, flow_sequence, generation, trace and operands do
- * not travel so. */
-void quoit_scratchpad_pack(const struct quoit_frame *frame, uint32_t lane, uint64_t count,
-                           uint32_t words_out[QUOIT_SCRATCHPAD_COUNT]);
-/* INVALID: what stands there is not this transfer of this bit. */
-QUOIT_MUST_USE enum quoit_status quoit_scratchpad_unpack(const uint32_t words[QUOIT_SCRATCHPAD_COUNT], uint32_t lane,
-                                                         uint64_t count, struct quoit_frame *frame_out);
+/* The metadata of a transfer; count: of its bit, from 1, times QUOIT_LANES_MAX, plus the lane. sequence, flow_sequence,
+ * generation, trace and operands do not travel so; op and size travel in the head. */
+void quoit_scratchpad_pack(const struct quoit_frame *frame, uint64_t count, uint32_t words_out[QUOIT_METADATA_WORDS]);
+/* *has_head_out: quoit_scratchpad_has_head() of the frame that was packed. INVALID: what stands there is not this
+ * transfer of this bit. */
+QUOIT_MUST_USE enum quoit_status quoit_scratchpad_unpack(const uint32_t words[QUOIT_METADATA_WORDS], uint64_t count,
+                                                         struct quoit_frame *frame_out, bool *has_head_out);
 
 /* What the destination sends back: DATA or VALUE to whoever asks, else the acknowledgement. */
 struct quoit_frame quoit_scratchpad_reply(const struct quoit_frame *request, uint64_t value);

@@ -10,9 +10,11 @@
 
 #define SOURCE_COUNT 3
 
-static const char *payload_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t buffer)
+/* In the place of a buffer that is filled as the `count`th, from 0. */
+static const char *payload_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t buffer, uint64_t count)
 {
-    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer);
+    uint32_t place = buffer * QUOIT_BYPASS_DEPTH + (uint32_t)(count % QUOIT_BYPASS_DEPTH);
+    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, place);
     return lane->memory + lane->layout->slots[side] + at + QUOIT_FRAME_BYTES;
 }
 
@@ -28,29 +30,48 @@ static enum quoit_status refuse(const struct quoit_lane *lane, enum quoit_side s
     return QUOIT_INVALID;
 }
 
+static void take_head(struct quoit_frame *frame, const char *head)
+{
+    memcpy(&frame->operand, head, QUOIT_SCRATCHPAD_HEAD_BYTES);
+    frame->op = (uint8_t)frame->generation;
+    frame->size = (uint8_t)(frame->generation >> 8);
+    frame->generation = 0;
+}
+
+/* What has been longest in a buffer, or NULL. */
+static const struct quoit_bypass *first_of(const struct quoit_arrivals *arrivals, uint32_t buffer)
+{
+    uint64_t emptied_count = arrivals->emptied_count[buffer];
+    if (arrivals->filled_count[buffer] == emptied_count)
+        return NULL;
+    return &arrivals->places[buffer][emptied_count % QUOIT_BYPASS_DEPTH];
+}
+
 /* Reads the scratchpads and puts the transfer into the queue it belongs to; its place there is reserved. */
 static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
     struct quoit_frame frame = {.kind = QUOIT_FRAME_NONE};
-    uint32_t words[QUOIT_SCRATCHPAD_COUNT];
-    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
-        words[i] = quoit_port_scratchpad_read(lane->ports[side], i);
-    if (quoit_scratchpad_unpack(words, lane->index, arrivals->count + 1, &frame) != QUOIT_OK ||
+    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
+    bool has_head;
+    for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
+        words[i] = quoit_port_scratchpad_read(lane->ports[side], set * QUOIT_METADATA_WORDS + i);
+    if (quoit_scratchpad_unpack(words, (arrivals->count + 1) * QUOIT_LANES_MAX + lane->index, &frame, &has_head) !=
+            QUOIT_OK ||
         frame.kind >= QUOIT_FRAME_KIND_COUNT)
         return refuse(lane, side, &frame);
     uint32_t buffer = quoit_bypass_of(&frame, lane->layout->host);
-    struct quoit_bypass *bypass = &arrivals->buffers[buffer];
-    if (quoit_scratchpad_has_head(&frame))
-        memcpy(&frame.operand, payload_of(lane, side, buffer) - QUOIT_FRAME_BYTES, QUOIT_SCRATCHPAD_HEAD_BYTES);
+    uint64_t filled_count = arrivals->filled_count[buffer];
+    if (has_head)
+        take_head(&frame, payload_of(lane, side, buffer, filled_count) - QUOIT_FRAME_BYTES);
     if (quoit_frame_check(&frame, quoit_frame_class(frame.kind), &limits) != QUOIT_OK ||
-        quoit_transfer_heading(&frame) != quoit_ring_opposite(side) ||
+        side != quoit_ring_opposite(QUOIT_TRANSFER_HEADING) ||
         !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
-        bypass->is_full)
+        filled_count - arrivals->emptied_count[buffer] == QUOIT_BYPASS_DEPTH)
         return refuse(lane, side, &frame);
-    bypass->frame = frame;
-    bypass->is_full = true;
+    arrivals->places[buffer][filled_count % QUOIT_BYPASS_DEPTH].frame = frame;
+    arrivals->filled_count[buffer]++;
     arrivals->owes_bit = true;
     arrivals->count++;
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
@@ -92,11 +113,10 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
     return QUOIT_OK;
 }
 
-/* The reply goes back where the request came from. */
+/* The reply goes on round the ring. */
 static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
-    enum quoit_side side = quoit_ring_opposite(quoit_transfer_heading(request));
-    struct quoit_reply_queue *replies = &lane->scratchpad->replies[side];
+    struct quoit_reply_queue *replies = &lane->scratchpad->replies[QUOIT_TRANSFER_HEADING];
     quoit_assert(replies->tail - replies->head < QUOIT_REPLIES_MAX);
     replies->frames[replies->tail++ % QUOIT_REPLIES_MAX] = quoit_scratchpad_reply(request, value);
 }
@@ -105,16 +125,17 @@ static void answer(struct quoit_lane *lane, const struct quoit_frame *request, u
 static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class)
 {
     uint32_t buffer = class * (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT);
-    struct quoit_bypass *bypass = &lane->scratchpad->arrivals[side].buffers[buffer];
-    if (!bypass->is_full)
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    const struct quoit_bypass *bypass = first_of(arrivals, buffer);
+    if (!bypass)
         return 0;
-    const char *payload = payload_of(lane, side, buffer);
+    const char *payload = payload_of(lane, side, buffer, arrivals->emptied_count[buffer]);
     if (class == QUOIT_CLASS_REPLY) {
         enum quoit_status status = finish_request(lane, side, &bypass->frame, payload);
         if (status != QUOIT_OK)
             quoit_lane_fail(lane, status);
     } else {
-        const struct quoit_reply_queue *replies = &lane->scratchpad->replies[side];
+        const struct quoit_reply_queue *replies = &lane->scratchpad->replies[QUOIT_TRANSFER_HEADING];
         if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
             return 0;
         struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
@@ -122,7 +143,7 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
         quoit_lane_deliver(lane, &verdict, payload);
         quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &bypass->frame, side, begin_ns);
     }
-    quoit_scratchpad_empty(lane, side, bypass);
+    quoit_scratchpad_empty(lane, side, buffer);
     return 1;
 }
 
@@ -132,12 +153,13 @@ static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
     enum quoit_side relay_side = quoit_ring_opposite(side);
     struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[relay_side];
     for (uint32_t i = QUOIT_BYPASS_COUNT; i-- > 0;) { /* replies first: requests wait for them */
-        struct quoit_bypass *bypass = &arrivals->buffers[i];
-        if (quoit_bypass_is_local(i) || !bypass->is_full)
+        const struct quoit_bypass *bypass = first_of(arrivals, i);
+        if (quoit_bypass_is_local(i) || !bypass)
             continue;
         struct quoit_outgoing out = {.frame = bypass->frame,
-                                     .payload = payload_of(lane, relay_side, i),
-                                     .relay = bypass,
+                                     .payload = payload_of(lane, relay_side, i, arrivals->emptied_count[i]),
+                                     .is_relay = true,
+                                     .relay_buffer = i,
                                      .relay_side = relay_side};
         if (quoit_scratchpad_begin(lane, side, &out))
             return true;
@@ -180,11 +202,8 @@ static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint
         quoit_lane_fail(lane, status);
         return false;
     }
-    const struct quoit_layout *layout = lane->layout;
-    if (quoit_ring_route(layout->host, layout->shape.host_count, out.frame.dest_host, spread) != side)
-        return false;
     uint64_t cookie = quoit_lane_cookie(local, index);
-    out.frame.flags |= side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
+    out.frame.flags |= QUOIT_FRAME_RIGHT;
     out.frame.token = (uint32_t)cookie;
     out.payload = lane->memory + lane->issued[cookie].data_offset;
     out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
@@ -207,7 +226,7 @@ static bool has_request(struct quoit_lane *lane, uint32_t local)
 
 static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 {
-    uint32_t local_count = lane->layout->local_count;
+    uint32_t local_count = side == QUOIT_TRANSFER_HEADING ? lane->layout->local_count : 0;
     for (uint32_t i = 0; i < local_count; i++) {
         uint32_t local = (lane->first_pe_turn + i) % local_count;
         if (!has_request(lane, local))
@@ -286,6 +305,7 @@ enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quo
     lane->answer = answer;
     /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
     lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
+    lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
     return own->open && own->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 

@@ -17,23 +17,23 @@
 
 /* All zero is a valid start. */
 struct quoit_scratchpad_node {
-    struct quoit_scratchpads scratchpads[QUOIT_SIDE_COUNT];
+    struct quoit_scratchpads scratchpads[QUOIT_SIDE_COUNT][QUOIT_METADATA_SETS];
     /* 0: none; else 1 + status of the lane's DMA. Writers: whichever lane polls the channel; cleared by the lane. */
     _Atomic uint32_t dma_done[QUOIT_SIDE_COUNT][QUOIT_LANES_MAX];
 };
 
-/* A bypass buffer of ours and what lies in it. Its payload is in the window. */
+/* A place of a bypass buffer of ours and what lies in it. Its payload is in the window. */
 struct quoit_bypass {
     struct quoit_frame frame;
-    bool is_full;
 };
 
 /* What a transfer is made from. */
 struct quoit_outgoing {
     struct quoit_frame frame;
     const char *payload;        /* of frame.bytes, if the kind carries one */
-    struct quoit_bypass *relay; /* the buffer it passes through, NULL: it starts here */
-    enum quoit_side relay_side; /* with relay: where it came in */
+    bool is_relay;              /* it passes through, else it starts here */
+    uint32_t relay_buffer;      /* is_relay: of ours, which it leaves */
+    enum quoit_side relay_side; /* is_relay: where it came in */
     bool is_put;                /* a put of an own PE, whose time is taken */
     bool must_copy;             /* the payload does not stay unchanged for a DMA */
     uint64_t wanted_ns;         /* is_put: since when it waits for the bit */
@@ -44,13 +44,13 @@ struct quoit_transfer {
     struct quoit_outgoing out;
     uint64_t count;                            /* transfers of this bit since the start, with this one */
     uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
-    uint32_t look_count;                       /* COPYING: how often the payload had not arrived */
     uint64_t since_ns;                         /* is_put: when the state began */
     uint32_t turn;                             /* which source is asked first for the next transfer */
 };
 
 struct quoit_arrivals {
-    struct quoit_bypass buffers[QUOIT_BYPASS_COUNT];
+    struct quoit_bypass places[QUOIT_BYPASS_COUNT][QUOIT_BYPASS_DEPTH]; /* each buffer a queue */
+    uint64_t filled_count[QUOIT_BYPASS_COUNT];                          /* of each buffer, since the start */
     uint64_t emptied_count[QUOIT_BYPASS_COUNT];
     uint64_t count; /* transfers taken from this side */
     bool owes_bit;  /* the last one's bit is not freed yet */
@@ -93,7 +93,7 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
 uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
 /* Tells the neighbour one of its words. */
 void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
-/* A buffer of ours may be used again. */
-void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, struct quoit_bypass *bypass);
+/* The first place of a buffer of ours may be used again. */
+void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer);
 
 #endif

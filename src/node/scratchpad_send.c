@@ -26,13 +26,11 @@ void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }
 
-void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, struct quoit_bypass *bypass)
+void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer)
 {
     struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
-    uint32_t buffer = (uint32_t)(bypass - arrivals->buffers);
     quoit_assert(buffer < QUOIT_BYPASS_COUNT);
-    quoit_assert(bypass->is_full);
-    bypass->is_full = false;
+    quoit_assert(arrivals->filled_count[buffer] != arrivals->emptied_count[buffer]);
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
 }
 
@@ -46,19 +44,7 @@ static void end_step(struct quoit_lane *lane, struct quoit_transfer *transfer, e
     transfer->since_ns = now_ns;
 }
 
-/* For the neighbour's PEs the payload goes where it belongs, if the window reaches there and no fence forbids that it
- * overtakes what waits in the neighbour's buffers. */
-static bool lands(const struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame)
-{
-    bool is_put = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_SIGNAL;
-    if (!is_put || (frame->flags & QUOIT_FRAME_ORDERED) || frame->dest_host != quoit_node_neighbour(lane->layout, side))
-        return false;
-    uint64_t at = frame->dest_pe * lane->layout->area_stride + frame->offset;
-    uint64_t covered = lane->landing_bytes[side];
-    return at <= covered && frame->bytes <= covered - at;
-}
-
-static void move_payload(struct quoit_lane *lane, enum quoit_side side, enum quoit_window window, uint64_t at)
+static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t at)
 {
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     struct quoit_port *port = lane->ports[side];
@@ -69,12 +55,12 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side, enum quo
                   out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
     enum quoit_status status = QUOIT_FULL;
     if (is_dma)
-        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, window, at, out->payload,
-                                       out->frame.bytes, lane->index);
+        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS, at,
+                                       out->payload, out->frame.bytes, lane->index);
     if (is_dma && status == QUOIT_OK)
         return;
     if (status == QUOIT_FULL) /* or no DMA was wanted */
-        status = quoit_port_write(port, window, at, out->payload, out->frame.bytes);
+        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at, out->payload, out->frame.bytes);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
     atomic_store_explicit(&lane->scratchpad->node->dma_done[side][lane->index], 1, memory_order_relaxed);
@@ -84,8 +70,10 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
 {
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     uint32_t buffer = quoit_bypass_of(&out->frame, quoit_node_neighbour(lane->layout, side));
+    uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
     if (transfer->state != QUOIT_TRANSFER_FREE ||
-        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) != transfer->placed_count[buffer])
+        transfer->placed_count[buffer] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) ==
+            QUOIT_BYPASS_DEPTH)
         return false;
     transfer->out = *out;
     transfer->since_ns = out->wanted_ns;
@@ -96,27 +84,22 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
 
     struct quoit_frame *frame = &transfer->out.frame;
     uint32_t bytes = quoit_frame_payload_bytes(frame);
-    enum quoit_window window = QUOIT_WINDOW_SLOTS;
-    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer);
+    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer * QUOIT_BYPASS_DEPTH + (uint32_t)place);
     if (quoit_scratchpad_has_head(frame)) {
+        frame->generation = frame->op | (uint32_t)frame->size << 8;
         enum quoit_status status =
-            quoit_port_write(lane->ports[side], window, at, &frame->operand, QUOIT_SCRATCHPAD_HEAD_BYTES);
+            quoit_port_write(lane->ports[side], QUOIT_WINDOW_SLOTS, at, &frame->operand, QUOIT_SCRATCHPAD_HEAD_BYTES);
         if (status != QUOIT_OK)
             quoit_lane_fail(lane, status);
     }
     at += QUOIT_FRAME_BYTES;
-    if (lands(lane, side, frame)) {
-        frame->flags |= QUOIT_FRAME_LANDED;
-        window = QUOIT_WINDOW_MEMORY;
-        at = frame->dest_pe * lane->layout->area_stride + frame->offset;
-    }
     struct quoit_link_count *count = &lane->shared->out[side];
     quoit_lane_count_up(&count->byte_count, bytes);
     quoit_lane_count_up(&count->message_count, 1);
-    quoit_lane_count_up(&count->relay_count, out->relay != NULL);
+    quoit_lane_count_up(&count->relay_count, out->is_relay);
     end_step(lane, transfer, QUOIT_PUT_SETUP);
     if (bytes > 0)
-        move_payload(lane, side, window, at);
+        move_payload(lane, side, at);
     else
         atomic_store_explicit(&lane->scratchpad->node->dma_done[side][lane->index], 1, memory_order_relaxed);
     return true;
@@ -145,27 +128,42 @@ static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
     return true;
 }
 
+/* The papers' thread does nothing else while its DMA runs. The end of a DMA wakes nobody. */
+static bool await_payload(struct quoit_lane *lane, enum quoit_side side)
+{
+    for (uint32_t i = 0; !has_arrived(lane, side); i++) {
+        if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
+            return false;
+        if (i < DMA_LOOKS_MAX)
+            quoit_wait_yield();
+        else
+            quoit_clock_sleep_ns(DMA_REST_NS);
+    }
+    return true;
+}
+
 static void offer(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
     struct quoit_port *port = lane->ports[side];
-    uint32_t words[QUOIT_SCRATCHPAD_COUNT];
+    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
     uint64_t begin_ns = quoit_lane_trace_now(lane);
-    quoit_scratchpad_pack(&transfer->out.frame, lane->index, transfer->count, words);
-    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
-        quoit_port_scratchpad_peer_write(port, i, words[i]);
+    quoit_scratchpad_pack(&transfer->out.frame, transfer->count * QUOIT_LANES_MAX + lane->index, words);
+    for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
+        quoit_port_scratchpad_peer_write(port, set * QUOIT_METADATA_WORDS + i, words[i]);
     end_step(lane, transfer, QUOIT_PUT_SCRATCHPADS);
     quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
     end_step(lane, transfer, QUOIT_PUT_DOORBELL);
-    quoit_lane_trace_frame(lane, transfer->out.relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame, side,
-                           begin_ns);
+    quoit_lane_trace_frame(lane, transfer->out.is_relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame,
+                           side, begin_ns);
 }
 
 /* The other lanes of the host may sleep for the scratchpads. */
 static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
 {
-    quoit_scratchpads_release(&lane->scratchpad->node->scratchpads[side], lane->index);
+    uint32_t set = lane->index % QUOIT_METADATA_SETS;
+    quoit_scratchpads_release(&lane->scratchpad->node->scratchpads[side][set], lane->index);
     for (uint32_t i = 0; i < lane->layout->shape.lane_count; i++)
         if (i != lane->index)
             quoit_park_wake(&quoit_memory_lane(lane->layout, lane->memory, i)->park);
@@ -177,20 +175,16 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
     struct quoit_transfer *transfer = &own->transfers[side];
     uint32_t move_count = 0;
     if (transfer->state == QUOIT_TRANSFER_COPYING) {
-        if (!has_arrived(lane, side)) {
-            lane->hold_until_ns = 1; /* the end of a DMA wakes nobody: no sleep before it */
-            if (++transfer->look_count > DMA_LOOKS_MAX)
-                quoit_clock_sleep_ns(DMA_REST_NS);
+        if (!await_payload(lane, side))
             return 0;
-        }
-        transfer->look_count = 0;
         end_step(lane, transfer, QUOIT_PUT_PAYLOAD);
-        if (transfer->out.relay)
-            quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay);
+        if (transfer->out.is_relay)
+            quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay_buffer);
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);
         move_count++;
     }
-    if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(&own->node->scratchpads[side], lane->index)) {
+    struct quoit_scratchpads *set = &own->node->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(set, lane->index)) {
         offer(lane, side);
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);
         move_count++;

@@ -43,8 +43,8 @@ static void sync_set(void *arg)
     quoit_set_leave(set);
 }
 
-/* Under --check: pSync is at rest and the PEs agree. */
-static void check_call(struct quoit_set *set, const struct quoit_audit_argument *arguments)
+/* Under --check: pSync is at rest and the PEs agree. Returns as quoit_audit_collective(). */
+static uint64_t check_call(struct quoit_set *set, const struct quoit_audit_argument *arguments)
 {
     const struct quoit_audit_set about = {.start = set->shape.start,
                                           .stride = set->shape.stride,
@@ -52,7 +52,7 @@ static void check_call(struct quoit_set *set, const struct quoit_audit_argument 
                                           .psync = (const long *)set->sync,
                                           .offset_psync = set->offset_sync,
                                           .come_word = QUOIT_SET_JOIN_WORD};
-    quoit_audit_set_begin(&about, set->call, arguments, sync_set, set);
+    return quoit_audit_set_begin(&about, set->call, arguments, sync_set, set);
 }
 
 #define BEGIN(set, ...)                                                                                                \
@@ -100,9 +100,24 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->shape.size)
         quoit_wrong_pe(set->call, "PE_root", root, set->shape.size, "the active set");
-    BEGIN(set, {"nelems", nelems, false}, {"PE_root", (uint64_t)root, false}, {"dest", offset_dest, true});
+    BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
+          {"dest", offset_dest, QUOIT_AUDIT_OFFSET});
     quoit_coll_broadcast(set->team, offset_dest, offset_source, bytes, (uint32_t)root, false, set->call);
     end(set);
+}
+
+/* Under --check. Sizes may differ, so dest is as large as the parts of all PEs together. */
+static void check_collect(struct quoit_set *set, const void *dest, const void *source, size_t nelems, size_t bytes,
+                          bool is_equal)
+{
+    const struct quoit_audit_argument arguments[] = {{"nelems", is_equal ? nelems : 0, QUOIT_AUDIT_NUMBER},
+                                                     {"dest", quoit_audit_offset(dest), QUOIT_AUDIT_OFFSET},
+                                                     {"bytes", bytes, QUOIT_AUDIT_OWN},
+                                                     {0}};
+    uint64_t all = check_call(set, arguments);
+    if (dest)
+        quoit_check_symmetric(dest, all, "dest", set->call);
+    quoit_audit_disjoint(dest, all, source, bytes, false, set->call);
 }
 
 static void collect(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
@@ -115,7 +130,9 @@ static void collect(struct quoit_set *set, void *dest, const void *source, size_
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if (!is_equal) /* a PE without elements still receives those of the others */
         offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", set->call) : QUOIT_COLL_NOWHERE;
-    BEGIN(set, {"nelems", is_equal ? nelems : 0, false}, {"dest", quoit_audit_offset(dest), true});
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        check_collect(set, dest, source, nelems, bytes, is_equal);
+    quoit_set_enter(set);
     if (!quoit_coll_collect(set->team, offset_dest, offset_source, bytes, is_equal, set->call))
         quoit_wrong_address(set->call, "dest", dest, 1);
     end(set);
@@ -140,8 +157,8 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
         blocks.offset_source = quoit_check_symmetric(source, quoit_check_bytes(source_count, element_bytes, set->call),
                                                      "source", set->call);
     }
-    BEGIN(set, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false}, {"sst", (uint64_t)sst, false},
-          {"dest", blocks.offset_dest, true});
+    BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER},
+          {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER}, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET});
     if (dst == 1 && sst == 1)
         quoit_coll_alltoall(set->team, blocks.offset_dest, blocks.offset_source, nelems * element_bytes, set->call);
     else
@@ -158,7 +175,8 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
-    BEGIN(set, {"nreduce", (uint64_t)nreduce, false}, {"dest", offset_dest, true}, {"source", offset_source, true});
+    BEGIN(set, {"nreduce", (uint64_t)nreduce, QUOIT_AUDIT_NUMBER}, {"dest", offset_dest, QUOIT_AUDIT_OFFSET},
+          {"source", offset_source, QUOIT_AUDIT_OFFSET});
     quoit_coll_reduce(set->team, offset_dest, offset_source, (size_t)nreduce, element_bytes, combine, set->call);
     end(set);
 }

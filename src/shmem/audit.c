@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PLACE_NS 2000000000u /* for the place of an allocation in a message */
 
@@ -55,7 +56,9 @@ const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES]
     text[0] = '\0';
     if (from == 0 || dladdr1((void *)from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0)
         return text;
-    const char *path = object->l_name[0] ? object->l_name : "/proc/self/exe";
+    char program[32];
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* "self" would be who looks there */
+    const char *path = object->l_name[0] ? object->l_name : program;
     uint64_t address = from - object->l_addr - 1; /* the call stands before the address it returns to */
     uint64_t at = 0;
     quoit_place_find(path, &address, 1, quoit_clock_now_ns() + PLACE_NS, &place);
@@ -85,17 +88,21 @@ void quoit_audit_thread(const char *call)
                 "called by another thread than shmem_init_thread, but the thread level is SHMEM_THREAD_FUNNELED");
 }
 
+/* Of the calling thread: how many routines it is inside of, one in another, and the context it uses there. */
+static _Thread_local struct {
+    uint32_t depth;
+    struct quoit_ctx_slot *ctx;
+} inside;
+
 struct quoit_audit *quoit_audit_enter(const char *call)
 {
     struct quoit_audit *audit = quoit_job.audit;
     uintptr_t nobody = 0, self = (uintptr_t)pthread_self();
     quoit_check_running(call);
-    if (quoit_job.thread_level != SHMEM_THREAD_SERIALIZED)
-        return NULL;
+    if (inside.depth++ != 0 || quoit_job.thread_level != SHMEM_THREAD_SERIALIZED)
+        return audit;
     if (!atomic_compare_exchange_strong(&audit->thread_inside, &nobody, self)) {
         const char *other = atomic_load(&audit->call_inside);
-        if (nobody == self)
-            return NULL; /* a routine inside another: the outer one leaves */
         quoit_wrong(QUOIT_WRONG_THREAD, call,
                     "called while another thread is in %s, but the thread level is SHMEM_THREAD_SERIALIZED",
                     other ? other : "another routine");
@@ -106,7 +113,29 @@ struct quoit_audit *quoit_audit_enter(const char *call)
 
 void quoit_audit_leave(struct quoit_audit *audit)
 {
-    atomic_store(&audit->thread_inside, 0);
+    if (--inside.depth != 0)
+        return;
+    if (inside.ctx)
+        atomic_store(&inside.ctx->user, 0);
+    inside.ctx = NULL;
+    if (quoit_job.thread_level == SHMEM_THREAD_SERIALIZED)
+        atomic_store(&audit->thread_inside, 0);
+}
+
+void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call)
+{
+    char place[QUOIT_AUDIT_PLACE_BYTES];
+    uint64_t nobody = 0;
+    if (inside.depth == 0 || inside.ctx == slot || !(slot->options & SHMEM_CTX_SERIALIZED))
+        return;
+    if (!atomic_compare_exchange_strong(&slot->user, &nobody, (uint64_t)pthread_self())) {
+        const char *other = atomic_load(&slot->user_call);
+        quoit_wrong(QUOIT_WRONG_THREAD, call,
+                    "ctx is SHMEM_CTX_SERIALIZED%s, so no two threads may use it at once, but another is in %s with it",
+                    quoit_audit_place(slot->made_from, place), other ? other : "a routine");
+    }
+    atomic_store(&slot->user_call, call);
+    inside.ctx = slot;
 }
 
 /* --- collectives --- */
@@ -124,7 +153,7 @@ static void write_note(struct quoit_audit_note *note, const char *call, const st
 
 static void format_value(const struct quoit_audit_argument *argument, uint64_t value, char text[96])
 {
-    if (!argument->is_offset) {
+    if (argument->kind != QUOIT_AUDIT_OFFSET) {
         snprintf(text, 96, "%" PRId64, (int64_t)value);
         return;
     }
@@ -150,7 +179,7 @@ static void compare_notes(const struct quoit_audit_note *mine, const struct quoi
                     quoit_audit_place(theirs->from + base, there));
     for (size_t i = 0; arguments[i].name; i++) {
         char my_value[96], their_value[96];
-        if (mine->values[i] == theirs->values[i])
+        if (mine->values[i] == theirs->values[i] || arguments[i].kind == QUOIT_AUDIT_OWN)
             continue;
         format_value(&arguments[i], mine->values[i], my_value);
         format_value(&arguments[i], theirs->values[i], their_value);
@@ -160,17 +189,34 @@ static void compare_notes(const struct quoit_audit_note *mine, const struct quoi
     }
 }
 
-void quoit_audit_collective(struct quoit_team_slot *team, const char *call,
-                            const struct quoit_audit_argument *arguments)
+/* The OWN argument over the members, whose notes are at `at` of their areas; it can wrap only where a PE's is wrong
+ * already. */
+static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const struct quoit_audit_argument *arguments)
 {
+    uint64_t sum = 0, value;
+    for (size_t i = 0; arguments[i].name; i++)
+        for (uint32_t rank = 0; arguments[i].kind == QUOIT_AUDIT_OWN && rank < members->size; rank++) {
+            quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &value,
+                             at + offsetof(struct quoit_audit_note, values[i]), sizeof value,
+                             members->start + rank * members->stride);
+            sum += value;
+        }
+    return sum;
+}
+
+uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
+                                const struct quoit_audit_argument *arguments)
+{
+    const size_t at = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes[team->piece]);
     struct quoit_audit_note *mine = &quoit_job.audit->shared_self->notes[team->piece], first;
     uint32_t pe = quoit_team_pe(team, 0);
     write_note(mine, call, arguments);
     quoit_coll_sync(team->state, call);
-    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first,
-                     QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes[team->piece]), sizeof first, pe);
+    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, pe);
     compare_notes(mine, &first, pe, call, arguments);
+    uint64_t sum = add_up(&team->shape, at, arguments);
     quoit_coll_sync(team->state, call); /* all have read before anybody writes the next */
+    return sum;
 }
 
 /* --- active sets --- */
@@ -247,8 +293,8 @@ static uint64_t count_call(uint64_t offset_psync, uint64_t members)
     return call_count;
 }
 
-void quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
-                           const struct quoit_audit_argument *arguments, void (*sync)(void *arg), void *sync_arg)
+uint64_t quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
+                               const struct quoit_audit_argument *arguments, void (*sync)(void *arg), void *sync_arg)
 {
     size_t at;
     struct quoit_audit_set_note *mine = own_set(set->offset_psync, &at), first;
@@ -263,7 +309,10 @@ void quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, set->start);
     if (first.offset_psync == mine->offset_psync && first.members == mine->members)
         compare_notes(&mine->note, &first.note, set->start, call, arguments);
+    const struct quoit_team_shape members = {.start = set->start, .stride = set->stride, .size = set->size};
+    uint64_t sum = add_up(&members, at + offsetof(struct quoit_audit_set_note, note), arguments);
     sync(sync_arg);
+    return sum;
 }
 
 void quoit_audit_set_end(uint64_t offset_psync)

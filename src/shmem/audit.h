@@ -28,7 +28,8 @@ struct quoit_audit;
 
 /* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segments. */
 void quoit_audit_start(uint64_t load_base);
-/* In shmem_finalize, before anything is taken down: PE 0 lists what was not freed, on standard error. */
+/* In shmem_finalize, before anything is taken down: PE 0 lists what PEs did not free, on standard error. Includes a
+ * sync of all PEs. */
 void quoit_audit_finish(void);
 
 /* After that, when no call can come any more. */
@@ -41,6 +42,8 @@ void quoit_audit_thread(const char *call);
 /* This thread is inside the library from here (span.h). NULL: it need not leave. */
 struct quoit_audit *quoit_audit_enter(const char *call);
 void quoit_audit_leave(struct quoit_audit *audit);
+/* Until then nobody else may use a context that threads use by turns. */
+void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call);
 
 /* --- objects --- */
 
@@ -67,16 +70,22 @@ bool quoit_audit_reclaim(const char *call);
 
 /* --- collectives --- */
 
+enum quoit_audit_kind {
+    QUOIT_AUDIT_NUMBER,
+    QUOIT_AUDIT_OFFSET, /* an area offset, shown as an address */
+    QUOIT_AUDIT_OWN,    /* a number that may be another on each PE */
+};
+
 struct quoit_audit_argument {
     const char *name;
     uint64_t value;
-    bool is_offset; /* an area offset, shown as an address */
+    enum quoit_audit_kind kind;
 };
 
 /* All members of the team are in the same call with the same arguments, which are listed, {0} if it has none. Includes
- * syncs of the team. */
-void quoit_audit_collective(struct quoit_team_slot *team, const char *call,
-                            const struct quoit_audit_argument *arguments);
+ * syncs of the team. Returns the sum over the members of the argument that is OWN, if there is one. */
+uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
+                                const struct quoit_audit_argument *arguments);
 #define QUOIT_AUDIT_COLLECTIVE(team, call, ...)                                                                        \
     do {                                                                                                               \
         if (__builtin_expect(quoit_job.audit != NULL, 0))                                                              \
@@ -95,8 +104,8 @@ struct quoit_audit_set {
 };
 
 /* Before the call: pSync is free on all members. `sync` makes all members meet. Then as collectives of teams. */
-void quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
-                           const struct quoit_audit_argument *arguments, void (*sync)(void *arg), void *sync_arg);
+uint64_t quoit_audit_set_begin(const struct quoit_audit_set *set, const char *call,
+                               const struct quoit_audit_argument *arguments, void (*sync)(void *arg), void *sync_arg);
 void quoit_audit_set_end(uint64_t offset_psync);
 
 /* --- texts --- */

@@ -15,7 +15,6 @@
 
 #define FREED_BLOCKS_MAX 256           /* that are kept apart */
 #define FREED_BYTES_MAX  (64ull << 20) /* likewise */
-#define LEAK_ROWS_MAX    16
 #define NAME_CHARS       64
 
 /* --- variables --- */
@@ -366,68 +365,10 @@ void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *sourc
                 source_bytes, may_be_same ? "the same or lie apart" : "different objects");
 }
 
-/* --- what is left at the end --- */
-
-struct leak {
-    const char *what;
-    const char *call;
-    uintptr_t from;
-    size_t count;
-    uint64_t bytes;
-};
-
-static void add_leak(struct leak *leaks, size_t *leak_count, size_t *rest_count, const struct leak *leak)
-{
-    size_t i = 0;
-    while (i < *leak_count && (leaks[i].from != leak->from || leaks[i].call != leak->call))
-        i++;
-    if (i == LEAK_ROWS_MAX) {
-        ++*rest_count;
-        return;
-    }
-    if (i == *leak_count)
-        leaks[(*leak_count)++] = (struct leak){leak->what, leak->call, leak->from, 0, 0};
-    leaks[i].count++;
-    leaks[i].bytes += leak->bytes;
-}
-
-static void print_leaks(const struct leak *leaks, size_t leak_count, size_t rest_count)
-{
-    char text[4096], place[QUOIT_AUDIT_PLACE_BYTES], size[32];
-    size_t used = (size_t)snprintf(text, sizeof text,
-                                   "shmem_finalize: on PE 0 these were not freed [Q0121]\n"
-                                   "  %-8s %6s %12s  %s",
-                                   "what", "count", "bytes", "made by");
-    for (size_t i = 0; i < leak_count && used < sizeof text; i++) {
-        snprintf(size, sizeof size, "%" PRIu64, leaks[i].bytes);
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, "\n  %-8s %6zu %12s  %s%s", leaks[i].what, leaks[i].count,
-                             leaks[i].bytes ? size : "", leaks[i].call, quoit_audit_place(leaks[i].from, place));
-    }
-    if (rest_count != 0 && used < sizeof text)
-        snprintf(text + used, sizeof text - used, "\n  and %zu more", rest_count);
-    fprintf(stderr, "PE 0: %s\n", text); /* one write: a table is not torn */
-}
-
-void quoit_audit_finish(void)
+void quoit_audit_end_objects(void)
 {
     struct quoit_audit *audit = quoit_job.audit;
-    struct leak leaks[LEAK_ROWS_MAX];
-    size_t leak_count = 0, rest_count = 0;
     give_back(audit, 0, 0, "shmem_finalize");
     for (size_t i = 0; i < audit->block_count; i++)
         check_guard(&audit->blocks[i], "shmem_finalize");
-    for (size_t i = 0; i < audit->block_count; i++)
-        add_leak(leaks, &leak_count, &rest_count,
-                 &(struct leak){"block", audit->blocks[i].call, audit->blocks[i].from, 1, audit->blocks[i].bytes});
-    for (size_t i = 0; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
-        if (quoit_job.teams[i].made_by)
-            add_leak(leaks, &leak_count, &rest_count,
-                     &(struct leak){"team", quoit_job.teams[i].made_by, quoit_job.teams[i].made_from, 1, 0});
-    for (size_t i = 0; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
-        if (quoit_job.contexts[i].team)
-            add_leak(leaks, &leak_count, &rest_count,
-                     &(struct leak){"context", quoit_job.contexts[i].made_by, quoit_job.contexts[i].made_from, 1, 0});
-    if (quoit_job.pe == 0 && leak_count != 0)
-        print_leaks(leaks, leak_count, rest_count);
 }

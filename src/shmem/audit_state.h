@@ -10,6 +10,7 @@
 
 #define QUOIT_AUDIT_CALL_BYTES 48
 #define QUOIT_AUDIT_WORDS      10 /* of a note */
+#define QUOIT_AUDIT_LEAK_BYTES 4096
 #define QUOIT_AUDIT_SETS       32 /* active-set calls that a PE can be in at once; by a hash of pSync */
 
 /* A block of the heap, live or freed. */
@@ -56,6 +57,7 @@ struct quoit_audit_set_count {
 struct quoit_audit_shared {
     struct quoit_audit_note notes[QUOIT_TEAM_PIECES];
     struct quoit_audit_set_note sets[QUOIT_AUDIT_SETS];
+    char leaks[QUOIT_AUDIT_LEAK_BYTES]; /* lines; read by PE 0 */
 };
 _Static_assert(sizeof(struct quoit_audit_shared) <= QUOIT_RUNTIME_AUDIT_BYTES, "the notes have room");
 #define QUOIT_AUDIT_AT (QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES) /* area offset */
@@ -84,6 +86,8 @@ struct quoit_audit {
 };
 
 /* audit_object.c */
+/* At the end: nothing was written behind a block or into a freed one. */
+void quoit_audit_end_objects(void);
 void quoit_audit_read_variables(struct quoit_audit *audit);
 /* The program's function at an address less load address, and how far in; NULL: not known. */
 const char *quoit_audit_function(uint64_t address, uint64_t *at_out);

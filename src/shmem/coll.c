@@ -55,17 +55,17 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
     return buffers;
 }
 
-/* Under --check: the PEs agree, and dest and source lie apart. collect is the one whose sizes may differ. */
-enum shape { SHAPE_IN_PLACE, SHAPE_APART, SHAPE_COLLECT };
+/* Under --check: the PEs agree, and dest and source lie apart. */
+enum shape { SHAPE_IN_PLACE, SHAPE_APART };
 
 static void compare_calls(const struct buffers *buffers, const void *dest, size_t dest_bytes, const void *source,
                           size_t source_bytes, size_t nelems, int root, enum shape shape, const char *call)
 {
     if (__builtin_expect(quoit_job.audit == NULL, 1))
         return;
-    QUOIT_AUDIT_COLLECTIVE(buffers->team, call, {"nelems", shape == SHAPE_COLLECT ? 0 : nelems, false},
-                           {"PE_root", (uint64_t)root, false}, {"dest", buffers->offset_dest, true},
-                           {"source", buffers->offset_source, true});
+    QUOIT_AUDIT_COLLECTIVE(
+        buffers->team, call, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
+        {"dest", buffers->offset_dest, QUOIT_AUDIT_OFFSET}, {"source", buffers->offset_source, QUOIT_AUDIT_OFFSET});
     quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, shape == SHAPE_IN_PLACE, call);
 }
 
@@ -83,6 +83,19 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     return 0;
 }
 
+/* Sizes may differ, so dest is as large as all of them together. A PE without elements may give no source, so sources
+ * are not compared. */
+static void audit_collect(struct quoit_team_slot *team, const void *dest, const void *source, size_t bytes,
+                          const char *call)
+{
+    const struct quoit_audit_argument arguments[] = {
+        {"nelems", bytes, QUOIT_AUDIT_OWN}, {"dest", quoit_audit_offset(dest), QUOIT_AUDIT_OFFSET}, {0}};
+    uint64_t all = quoit_audit_collective(team, call, arguments);
+    if (dest)
+        quoit_check_symmetric(dest, all, "dest", call);
+    quoit_audit_disjoint(dest, all, source, bytes, false, call);
+}
+
 /* A PE without elements still receives those of the others. Whether there are any shows inside, so NULL is refused only
  * then. */
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
@@ -91,9 +104,8 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t nel
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
-    /* A PE without elements may give no source, so sources are not compared. */
-    struct buffers asked = {buffers.team, quoit_audit_offset(dest), 0, buffers.bytes};
-    compare_calls(&asked, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_COLLECT, call);
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        audit_collect(buffers.team, dest, source, buffers.bytes, call);
     if (!quoit_coll_collect(buffers.team->state, offset_dest, buffers.offset_source, buffers.bytes, false, call))
         quoit_wrong_address(call, "dest", dest, 1);
     return 0;
@@ -131,8 +143,8 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     if (dst < 1 || sst < 1)
         quoit_wrong(QUOIT_WRONG_STRIDE, call, "%s is %td, but a stride is at least 1", dst < 1 ? "dst" : "sst",
                     dst < 1 ? dst : sst);
-    QUOIT_AUDIT_COLLECTIVE(slot, call, {"nelems", nelems, false}, {"dst", (uint64_t)dst, false},
-                           {"sst", (uint64_t)sst, false});
+    QUOIT_AUDIT_COLLECTIVE(slot, call, {"nelems", nelems, QUOIT_AUDIT_NUMBER},
+                           {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER}, {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER});
     if (nelems == 0)
         return 0;
     /* Nothing need lie between the last element and the next stride. */
@@ -145,7 +157,8 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
                                      .source_stride = sst,
                                      .count = nelems,
                                      .element_bytes = (uint32_t)element_bytes};
-    QUOIT_AUDIT_COLLECTIVE(slot, call, {"dest", blocks.offset_dest, true}, {"source", blocks.offset_source, true});
+    QUOIT_AUDIT_COLLECTIVE(slot, call, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET},
+                           {"source", blocks.offset_source, QUOIT_AUDIT_OFFSET});
     quoit_coll_alltoalls(slot->state, &blocks, call);
     return 0;
 }

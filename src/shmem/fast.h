@@ -17,7 +17,7 @@
 
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
 QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
-                                    struct quoit_park **park_out)
+                                    const struct quoit_peer **peer_out)
 {
     uint64_t offset;
     if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || (uint32_t)pe >= quoit_job.fast_pe_count, 0))
@@ -27,7 +27,7 @@ QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t
     const struct quoit_peer *peer = &quoit_job.fabric->peers[pe];
     if (!peer->area)
         return NULL;
-    *park_out = peer->park;
+    *peer_out = peer;
     return peer->area + offset;
 }
 
@@ -48,12 +48,12 @@ QUOIT_INLINE void quoit_fast_copy(void *to, const void *from, size_t nelems, siz
 QUOIT_INLINE void quoit_put(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                             int pe, const char *call)
 {
-    struct quoit_park *park;
+    const struct quoit_peer *peer;
     if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && source, 1)) {
-        char *to = quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &park);
+        char *to = quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &peer);
         if (__builtin_expect(to != NULL, 1)) {
             quoit_fast_copy(to, source, nelems, element_bytes);
-            quoit_park_wake(park);
+            quoit_fabric_wake(peer, to, nelems * element_bytes);
             return;
         }
     }
@@ -64,9 +64,9 @@ QUOIT_INLINE void quoit_put(shmem_ctx_t ctx, void *dest, const void *source, siz
 QUOIT_INLINE void quoit_get(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                             int pe, const char *call)
 {
-    struct quoit_park *park;
+    const struct quoit_peer *peer;
     if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && dest, 1)) {
-        const char *from = quoit_fast_reach(ctx, source, nelems * element_bytes, pe, &park);
+        const char *from = quoit_fast_reach(ctx, source, nelems * element_bytes, pe, &peer);
         if (__builtin_expect(from != NULL, 1)) {
             quoit_fast_copy(dest, from, nelems, element_bytes);
             return;
@@ -79,11 +79,11 @@ QUOIT_INLINE void quoit_get(shmem_ctx_t ctx, void *dest, const void *source, siz
 /* The value is copied where the slow way begins, so that the fast way keeps it in a register. */
 QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t bytes, int pe, const char *call)
 {
-    struct quoit_park *park;
-    char *to = quoit_fast_reach(ctx, dest, bytes, pe, &park);
+    const struct quoit_peer *peer;
+    char *to = quoit_fast_reach(ctx, dest, bytes, pe, &peer);
     if (__builtin_expect(to != NULL, 1)) {
         __builtin_memcpy(to, value, bytes);
-        quoit_park_wake(park);
+        quoit_fabric_wake(peer, to, bytes);
         return;
     }
     _Alignas(16) char copy[16];
@@ -94,8 +94,8 @@ QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t
 
 QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, size_t bytes, int pe, const char *call)
 {
-    struct quoit_park *park;
-    const char *from = quoit_fast_reach(ctx, source, bytes, pe, &park);
+    const struct quoit_peer *peer;
+    const char *from = quoit_fast_reach(ctx, source, bytes, pe, &peer);
     if (__builtin_expect(from != NULL, 1)) {
         __builtin_memcpy(value_out, from, bytes);
         return;
@@ -120,13 +120,13 @@ QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,
                                  uint64_t operand, uint64_t compare, int pe, uint64_t *old_out)
 {
-    struct quoit_park *park;
-    char *word = quoit_fast_reach(ctx, address, size, pe, &park);
+    const struct quoit_peer *peer;
+    char *word = quoit_fast_reach(ctx, address, size, pe, &peer);
     if (__builtin_expect(!word || ((uintptr_t)word & (size - 1)) != 0, 0))
         return false;
     *old_out = quoit_execute_amo(word, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
-        quoit_park_wake(park);
+        quoit_fabric_wake(peer, word, size);
     return true;
 }
 

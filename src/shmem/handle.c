@@ -247,8 +247,9 @@ QUOIT_API(int, team_split_strided,
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
     QUOIT_SPAN(call);
-    QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, false}, {"stride", (uint64_t)stride, false},
-                           {"size", (uint64_t)size, false});
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, QUOIT_AUDIT_NUMBER},
+                           {"stride", (uint64_t)stride, QUOIT_AUDIT_NUMBER},
+                           {"size", (uint64_t)size, QUOIT_AUDIT_NUMBER});
     if (!is_valid_split(parent, split))
         return -1;
     int rank = rank_in_part(split, (int)parent->rank);
@@ -277,7 +278,7 @@ QUOIT_API(int, team_split_2d,
     shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
     QUOIT_SPAN(call);
-    QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, false});
+    QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, QUOIT_AUDIT_NUMBER});
     int total = (int)parent->shape.size;
     int width = xrange < total ? xrange : total;
     int x = (int)parent->rank % width, y = (int)parent->rank / width;
@@ -352,8 +353,10 @@ static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
     if (!slot->team || slot->generation != generation)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed%s or never made", (void *)ctx,
                     quoit_audit_place(quoit_job.audit ? slot->ended_from : 0, place));
-    if (__builtin_expect(quoit_job.audit != NULL, 0))
+    if (__builtin_expect(quoit_job.audit != NULL, 0)) {
         check_owner(slot, call);
+        quoit_audit_use(slot, call);
+    }
     return slot;
 }
 
@@ -459,10 +462,18 @@ QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
     return 0;
 }
 
+/* The specification lets a session on no context pass. */
+static void check_session(shmem_ctx_t ctx, const char *call)
+{
+    quoit_check_running(call);
+    if (ctx != SHMEM_CTX_INVALID)
+        quoit_ctx_of(ctx, call);
+}
+
 QUOIT_API(void, ctx_session_start,
           (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask))
 {
-    quoit_ctx_of(ctx, "shmem_ctx_session_start");
+    check_session(ctx, "shmem_ctx_session_start");
     (void)options; /* hints, of which none makes a difference here */
     (void)config;
     (void)config_mask;
@@ -470,7 +481,7 @@ QUOIT_API(void, ctx_session_start,
 
 QUOIT_API(void, ctx_session_stop, (shmem_ctx_t ctx))
 {
-    quoit_ctx_of(ctx, "shmem_ctx_session_stop");
+    check_session(ctx, "shmem_ctx_session_stop");
 }
 
 void quoit_handles_quiet(void)

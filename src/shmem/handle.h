@@ -35,7 +35,9 @@ struct quoit_ctx_slot {
     shmem_team_t team_handle;
     uint32_t generation;
     long options;
-    uint64_t owner; /* the thread that made it. This and the rest: for --check */
+    uint64_t owner;        /* the thread that made it. This and the rest: for --check */
+    _Atomic uint64_t user; /* SERIALIZED: the thread that is in a routine with it; 0: none */
+    const char *_Atomic user_call;
     const char *made_by;
     uintptr_t made_from;
     uintptr_t ended_from; /* of the last that had this slot */

@@ -172,6 +172,17 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
 }
 
+static void log_start(void)
+{
+    const struct quoit_layout *layout = &quoit_job.boot.layout;
+    quoit_log(QUOIT_LOG_DEBUG,
+              "pid %d on host %u, with %u PEs on %u hosts, thread level %d, heap at %p up to %llu bytes, variables at "
+              "%p, %llu bytes",
+              (int)getpid(), layout->host, quoit_job.pe_count, layout->shape.host_count, quoit_job.thread_level,
+              (void *)quoit_job.heap.base, (unsigned long long)layout->shape.heap_bytes, (void *)quoit_job.data.base,
+              (unsigned long long)quoit_job.data.bytes);
+}
+
 void quoit_job_start(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
@@ -196,6 +207,7 @@ void quoit_job_start(int thread_level)
     make_world();
 
     begin(thread_level, &options);
+    log_start();
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
 }
@@ -277,8 +289,9 @@ int pshmem_init_thread(int requested, int *provided)
 
 void start_pes(int npes)
 {
-    (void)npes; /* kept by the specification for old programs, and ignored */
-    join(SHMEM_THREAD_SINGLE);
+    (void)npes;                               /* kept by the specification for old programs, and ignored */
+    if (quoit_job.state != QUOIT_JOB_RUNNING) /* no shmem_finalize undoes a second one */
+        join(SHMEM_THREAD_SINGLE);
 }
 
 void pshmem_finalize(void)

@@ -173,8 +173,9 @@ static void give_back(uint64_t offset, const char *call)
 static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const char *call)
 {
     if (quoit_job.audit)
-        QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, call), call, {"ptr", block, block != 0},
-                               {"size", bytes, false}, {"alignment", align, false});
+        QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, call), call,
+                               {"ptr", block, block != 0 ? QUOIT_AUDIT_OFFSET : QUOIT_AUDIT_NUMBER},
+                               {"size", bytes, QUOIT_AUDIT_NUMBER}, {"alignment", align, QUOIT_AUDIT_NUMBER});
 }
 
 static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const char *call)

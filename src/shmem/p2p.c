@@ -109,12 +109,20 @@ static void check(const struct wait_set *set, const char *call)
     quoit_check_private(set->cmp_values, set->bytes, "cmp_values", call);
 }
 
+/* Sleeps through changes elsewhere. */
+static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
+{
+    size_t bytes = set->count * set->bytes;
+    uint64_t offset = quoit_check_symmetric(set->ivars, bytes, "ivars", call);
+    quoit_fabric_wait_at(quoit_job.fabric, offset, bytes, is_done, arg, call);
+}
+
 static void wait_all(struct wait_set *set, const char *call)
 {
     QUOIT_SPAN(call);
     check(set, call);
     if (!all_hold(set))
-        quoit_fabric_wait(quoit_job.fabric, all_hold, set, call);
+        wait_for(set, all_hold, set, call);
 }
 
 static int test_all(struct wait_set *set, const char *call)
@@ -137,7 +145,7 @@ static size_t wait_any(struct wait_set *set, const char *call)
     QUOIT_SPAN(call);
     begin_any(set, call);
     if (!any_holds(set))
-        quoit_fabric_wait(quoit_job.fabric, any_holds, set, call);
+        wait_for(set, any_holds, set, call);
     return set->is_found ? set->at : SIZE_MAX;
 }
 
@@ -166,7 +174,7 @@ static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
     QUOIT_SPAN(call);
     begin_any(set, call);
     if (!any_holds(set))
-        quoit_fabric_wait(quoit_job.fabric, any_holds, set, call);
+        wait_for(set, any_holds, set, call);
     size_t found_count = test_some(set, indices, call);
     if (found_count == 0 && set->is_found) { /* it held a moment ago, which is what was waited for */
         indices[0] = set->at;
@@ -252,8 +260,9 @@ QUOIT_API(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t c
     struct signal_wait wait = {.signal = sig_addr, .cmp = cmp, .cmp_value = cmp_value};
     QUOIT_JOB_ENTER(call);
     QUOIT_SPAN(call);
-    check(SET(uint64_t, sig_addr, NULL, &cmp_value, 1, cmp, false), call);
+    const struct wait_set *set = SET(uint64_t, sig_addr, NULL, &cmp_value, 1, cmp, false);
+    check(set, call);
     if (!signal_holds(&wait))
-        quoit_fabric_wait(quoit_job.fabric, signal_holds, &wait, call);
+        wait_for(set, signal_holds, &wait, call);
     return wait.value;
 }

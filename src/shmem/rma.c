@@ -53,11 +53,11 @@ BOTH(void, getmem, quoit_get, (void *dest, const void *source, size_t nelems, in
 QUOIT_INLINE void put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                           const char *call)
 {
-    struct quoit_park *park;
-    char *to = nelems == 1 && source ? quoit_fast_reach(ctx, dest, element_bytes, pe, &park) : NULL;
+    const struct quoit_peer *peer;
+    char *to = nelems == 1 && source ? quoit_fast_reach(ctx, dest, element_bytes, pe, &peer) : NULL;
     if (to) {
         __builtin_memcpy(to, source, element_bytes);
-        quoit_park_wake(park);
+        quoit_fabric_wake(peer, to, element_bytes);
         return;
     }
     QUOIT_JOB_ENTER(call);

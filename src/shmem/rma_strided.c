@@ -45,7 +45,7 @@ static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
-    if (stride->block_count == 1) {
+    if (stride->block_count == 1 && stride->count > 1) { /* the stride of one alone may be any number */
         struct quoit_strided strided = {target.offset, stride->dst * size, stride->sst * size, stride->count,
                                         (uint32_t)element_bytes};
         quoit_fabric_iput(quoit_job.fabric, target.context, &strided, source, target.pe);
@@ -69,7 +69,7 @@ static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
-    if (stride->block_count == 1) {
+    if (stride->block_count == 1 && stride->count > 1) { /* the stride of one alone may be any number */
         struct quoit_strided strided = {target.offset, stride->sst * size, stride->dst * size, stride->count,
                                         (uint32_t)element_bytes};
         quoit_fabric_iget(quoit_job.fabric, target.context, &strided, dest, target.pe);

@@ -118,6 +118,21 @@ static void run_every_set(void)
                 }
 }
 
+/* Two pSyncs by turns and no barrier: a root must not begin a third broadcast while others are in the first, and dest
+ * may be looked at and cleared until the own next call. */
+static void run_by_turns(void)
+{
+    static long turns[2][SHMEM_BCAST_SYNC_SIZE];
+    static uint64_t from, to[2];
+    for (uint64_t round = 1; round <= 300; round++) {
+        from = round;
+        shmem_broadcast64(&to[round % 2], &from, 1, 0, 0, 0, npes, turns[round % 2]);
+        CHECK(me == 0 || to[round % 2] == round, "round %d gave %d", (int)round, (int)to[round % 2]);
+        to[round % 2] = 0;
+    }
+    shmem_barrier_all();
+}
+
 int main(void)
 {
     check_begin();
@@ -139,5 +154,6 @@ int main(void)
         shmem_barrier_all();
     }
     run_every_set();
+    run_by_turns();
     return check_end("active_set");
 }

@@ -221,6 +221,14 @@ static void check_collect_overlap(void)
 {
     shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 1);
 }
+static void check_collect_past_block(void)
+{
+    shmem_long_collect(SHMEM_TEAM_WORLD, heap, globals, 6);
+}
+static void check_set_collect_past_block(void)
+{
+    shmem_collect64(heap, globals, 6, 0, 0, shmem_n_pes(), psync);
+}
 static void check_psync_unset(void)
 {
     shmem_sync(0, 0, shmem_n_pes(), wrong_psync);
@@ -260,6 +268,28 @@ static void check_two_at_once(void)
     pthread_create(&thread, NULL, wait_in_thread, NULL);
     usleep(300000);
     shmem_quiet();
+}
+/* One thread reads for long by the context, the other meets it there. */
+static shmem_ctx_t shared_ctx;
+static char *many;
+static void *read_by_shared_ctx(void *arg)
+{
+    for (;;)
+        shmem_ctx_getmem(shared_ctx, arg, many, 32 << 20, 0);
+    return arg;
+}
+static void check_serialized_ctx(void)
+{
+    pthread_t thread;
+    many = shmem_malloc(32 << 20);
+    shmem_ctx_create(SHMEM_CTX_SERIALIZED, &shared_ctx);
+    pthread_create(&thread, NULL, read_by_shared_ctx, malloc(32 << 20));
+    for (;;)
+        shmem_ctx_quiet(shared_ctx);
+}
+static void check_funneled(void)
+{
+    check_second_thread();
 }
 static void check_team_dead(void)
 {
@@ -308,6 +338,14 @@ static void check_leak(void)
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
     shmem_ctx_t ctx;
     shmem_team_create_ctx(team, 0, &ctx);
+    shmem_finalize();
+    exit(0);
+}
+static void check_leak_of_some(void)
+{
+    shmem_ctx_t ctx;
+    if (shmem_my_pe() % 2)
+        shmem_ctx_create(0, &ctx);
     shmem_finalize();
     exit(0);
 }
@@ -367,10 +405,14 @@ static const struct {
     CASE(check_store_past_block),
     CASE(check_overlap),
     CASE(check_collect_overlap),
+    CASE(check_collect_past_block),
+    CASE(check_set_collect_past_block),
     CASE(check_psync_unset),
     CASE(check_second_thread),
     CASE(check_private_ctx),
     CASE(check_two_at_once),
+    CASE(check_serialized_ctx),
+    CASE(check_funneled),
     CASE(check_team_dead),
     CASE(check_nelems),
     CASE(check_root),
@@ -380,18 +422,25 @@ static const struct {
     CASE(check_malloc_size),
     CASE(check_psync_in_use),
     CASE(check_leak),
+    CASE(check_leak_of_some),
 };
+
+/* What a case needs. */
+static int level_of(const char *name)
+{
+    if (strcmp(name, "check_two_at_once") == 0)
+        return SHMEM_THREAD_SERIALIZED;
+    if (strcmp(name, "check_private_ctx") == 0 || strcmp(name, "check_serialized_ctx") == 0)
+        return SHMEM_THREAD_MULTIPLE;
+    return strcmp(name, "check_funneled") == 0 ? SHMEM_THREAD_FUNNELED : SHMEM_THREAD_SINGLE;
+}
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "before_init") == 0)
         shmem_long_put(globals, &global, 1, 0);
-    if (argc > 1 && (strcmp(argv[1], "check_two_at_once") == 0 || strcmp(argv[1], "check_private_ctx") == 0)) {
-        int provided, level = argv[1][6] == 't' ? SHMEM_THREAD_SERIALIZED : SHMEM_THREAD_MULTIPLE;
-        shmem_init_thread(level, &provided);
-    } else {
-        shmem_init();
-    }
+    int provided;
+    shmem_init_thread(level_of(argc > 1 ? argv[1] : ""), &provided);
     heap = shmem_malloc(64);
     block = shmem_malloc(100);
     shmem_ctx_create(0, &dead_ctx);

@@ -9,7 +9,12 @@ static long failed_count;
 
 int main(void)
 {
+    int is_initialized;
     start_pes(0);
+    start_pes(0); /* no effect: one finalize is the last */
+    shmem_finalize();
+    shmem_query_initialized(&is_initialized);
+    CHECK(!is_initialized, "initialized after the only finalize");
     start_pes(0);
     me = _my_pe();
     npes = _num_pes();

@@ -11,8 +11,23 @@ struct shape {
     ptrdiff_t dst, sst;
     size_t bsize, nblocks;
 };
-static const struct shape shapes[] = {{1, 1, 1, 0},  {1, 1, 1, 1},  {3, 1, 1, 17}, {1, 4, 1, 17}, {2, 5, 1, 30},
-                                      {4, 4, 4, 10}, {7, 3, 2, 20}, {5, 9, 5, 15}, {3, 3, 0, 9}};
+static const struct shape shapes[] = {{1, 1, 1, 0},
+                                      {1, 1, 1, 1},
+                                      {3, 1, 1, 17},
+                                      {1, 4, 1, 17},
+                                      {2, 5, 1, 30},
+                                      {4, 4, 4, 10},
+                                      {7, 3, 2, 20},
+                                      {5, 9, 5, 15},
+                                      {3, 3, 0, 9},
+                                      /* at the edges: the last place, blocks side by side, a stride of no meaning */
+                                      {199, 1, 1, 2},
+                                      {1, 199, 1, 2},
+                                      {199, 199, 1, 2},
+                                      {100, 100, 100, 2},
+                                      {150, 50, 50, 2},
+                                      {PTRDIFF_MAX, PTRDIFF_MAX, 1, 1},
+                                      {PTRDIFF_MAX, PTRDIFF_MAX, 9, 1}};
 
 #define CONFORM(NAME, T, IPUT, IGET, IBPUT, IBGET)                                                                     \
     static void run_##NAME(void)                                                                                       \

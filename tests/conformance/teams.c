@@ -103,6 +103,10 @@ static void run_contexts(void)
     for (int i = 0; i < 50; i++)
         shmem_ctx_destroy(ctxs[i]);
     shmem_ctx_destroy(SHMEM_CTX_INVALID);
+    shmem_ctx_session_start(SHMEM_CTX_INVALID, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    shmem_ctx_session_stop(SHMEM_CTX_INVALID);
+    shmem_ctx_fence(SHMEM_CTX_INVALID);
+    shmem_ctx_quiet(SHMEM_CTX_INVALID);
     for (int i = 0; i < 3000; i++) {
         CHECK(shmem_ctx_create(0, &ctx) == 0, "context %d of many", i);
         shmem_ctx_destroy(ctx);

@@ -12,7 +12,7 @@
 #include "env/map.h"
 #include "port/emulated/opening.h"
 
-#define SLOTS_WINDOW_BYTES  ((uint64_t)64 << 20)
+#define SLOTS_WINDOW_BYTES  ((uint64_t)128 << 20)
 #define MEMORY_WINDOW_BYTES ((uint64_t)64 << 30)
 #define TRANSLATION_ALIGN   4096u
 #define ALL_DOORBELLS       ((1u << QUOIT_DOORBELL_COUNT) - 1)
