@@ -32,7 +32,9 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
         return;
     }
     peer->way = QUOIT_WAY_RELAYED;
-    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, fabric->pe_self + pe);
+    /* By hosts, not by PEs: the numbers of two PEs half a ring apart add up to the same parity all the way round. */
+    peer->spread = (fabric->host_self + fabric->local_self + peer->local) % 2;
+    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, peer->spread);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
     if (quoit_node_neighbour(layout, side) != peer->host || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)

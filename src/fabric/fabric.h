@@ -49,6 +49,7 @@ struct quoit_peer {
     uint8_t way;    /* enum quoit_way */
     uint8_t side;   /* enum quoit_side, of requests and direct puts */
     uint8_t doorbell;
+    uint8_t spread; /* which side where both ways are as long */
 };
 
 /* One context's outstanding work. The default context is fabric->default_context. */

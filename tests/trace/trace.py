@@ -51,7 +51,7 @@ class Tracing(scenario.Case):
     def hops(self, hosts, source, dest):
         """The hosts on the way, the shorter one; equally long ways follow the parity that ring.h tells."""
         right, left = (dest - source) % hosts, (source - dest) % hosts
-        step = 1 if right < left or (right == left and (source + dest) % 2 == 0) else -1
+        step = 1 if right < left or (right == left and source % 2 == 0) else -1
         way = [source]
         while way[-1] != dest:
             way.append((way[-1] + step) % hosts)
