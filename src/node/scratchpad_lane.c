@@ -224,15 +224,26 @@ static bool has_request(struct quoit_lane *lane, uint32_t local)
     return atomic_load_explicit(&channel->submit_tail, memory_order_acquire) != lane->submit_heads[local];
 }
 
+/* From here on a request waits for the bit, be it free or not. */
+static void note_requests(struct quoit_lane *lane)
+{
+    uint64_t now_ns = 0;
+    for (uint32_t local = 0; local < lane->layout->local_count; local++) {
+        if (lane->scratchpad->wanted_ns[local] != 0 || !has_request(lane, local))
+            continue;
+        if (now_ns == 0)
+            now_ns = quoit_clock_now_ns();
+        lane->scratchpad->wanted_ns[local] = now_ns;
+    }
+}
+
 static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 {
     uint32_t local_count = side == QUOIT_TRANSFER_HEADING ? lane->layout->local_count : 0;
     for (uint32_t i = 0; i < local_count; i++) {
         uint32_t local = (lane->first_pe_turn + i) % local_count;
-        if (!has_request(lane, local))
-            continue;
         if (lane->scratchpad->wanted_ns[local] == 0)
-            lane->scratchpad->wanted_ns[local] = quoit_clock_now_ns();
+            continue;
         if (begin_request_of(lane, side, local)) {
             lane->first_pe_turn = (local + 1) % local_count;
             return true;
@@ -247,6 +258,7 @@ static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
     static bool (*const sources[SOURCE_COUNT])(struct quoit_lane *, enum quoit_side) = {begin_relay, begin_reply,
                                                                                         begin_request};
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    note_requests(lane);
     if (transfer->state != QUOIT_TRANSFER_FREE)
         return 0;
     for (uint32_t i = 0; i < SOURCE_COUNT; i++) {
