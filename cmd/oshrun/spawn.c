@@ -16,6 +16,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 
+/* Options of one word each that go on to the PEs. */
+#define TOLD_COUNT 2
+#define TOLD_BYTES 64
+
 /* The ends of one PE that its child process takes. */
 struct ends {
     int input;
@@ -27,16 +31,22 @@ struct ends {
  * QUOIT_BOOT_FD, which differs from PE to PE. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
-    const struct quoit_option_value *debug = &job->plan->options.values[QUOIT_OPT_DEBUG];
-    size_t count = 0, used = 0;
+    static const enum quoit_option_id told[TOLD_COUNT] = {QUOIT_OPT_DEBUG, QUOIT_OPT_PATH};
+    size_t count = 0, used = 0, own_count = 0;
     while (job->environment[count])
         count++;
-    char **made = calloc(count + program->export_count + 4, sizeof *made);
-    char *own[3] = {NULL, NULL, NULL};
-    size_t own_count = 0;
-    if (!made ||
-        (debug->source == QUOIT_FROM_COMMAND_LINE && asprintf(&own[own_count++], "QUOIT_DEBUG=%s", debug->text) < 0))
+    count += program->export_count + 5;
+    char **made = calloc(1, count * sizeof *made + TOLD_COUNT * TOLD_BYTES); /* what is told stands behind the list */
+    char *own[TOLD_COUNT + 2] = {NULL};
+    if (!made)
         return NULL;
+    for (size_t i = 0; i < TOLD_COUNT; i++) {
+        const struct quoit_option_value *value = &job->plan->options.values[told[i]];
+        if (value->source != QUOIT_FROM_COMMAND_LINE)
+            continue;
+        own[own_count] = (char *)(made + count) + i * TOLD_BYTES;
+        snprintf(own[own_count++], TOLD_BYTES, "%s=%s", quoit_options_table[told[i]].variable, value->text);
+    }
     if (plan_number(job->plan, QUOIT_OPT_CHECK))
         own[own_count] = "QUOIT_CHECK=1";
     char **const lists[] = {own, program->exports, job->environment};

@@ -16,5 +16,6 @@ int command_perf(int argc, char **argv);
 int command_predict(int argc, char **argv);
 int command_sim(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_tune(int argc, char **argv);
 
 #endif

@@ -2,19 +2,24 @@
 /* quoit info - what there is to know before a job is started: the environment and the options given here, applied. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/options.h"
 #include "boot/info.h"
 #include "command.h"
 
+#define CMA_TEXT_BYTES 80
+
 static void print_help(void)
 {
-    printf("usage: quoit info [--json] [OPTION]...\n\n"
-           "Tells version, build, machine, every option with its value and where it comes from, the ways from PE 0 to\n"
-           "the others, and limits. Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10.\n\n"
-           "  --json                   print JSON\n"
-           "  --help                   print this\n");
+    printf(
+        "usage: quoit info [paths] [--json] [OPTION]...\n\n"
+        "Tells version, build, machine, every option with its value and where it comes from, the ways from PE 0 to\n"
+        "the others, the paths of copies between PEs of one host, and limits. With paths only these: which path each\n"
+        "size takes, and why. Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10.\n\n"
+        "  --json                   print JSON\n"
+        "  --help                   print this\n");
 }
 
 static int refuse(const char *text)
@@ -50,16 +55,44 @@ static void say(void *arg, const char *text)
     fprintf(stderr, "quoit info: %s\n", text);
 }
 
+/* Tries cma on a child; the kernel then allows it between PEs too. Returns what to tell of it. */
+static const char *try_cma(char text_out[CMA_TEXT_BYTES])
+{
+    uint64_t word = 0x51756f6974; /* the child has it at the same address */
+    int ends[2];
+    snprintf(text_out, CMA_TEXT_BYTES, "could not be tried");
+    if (pipe(ends) != 0)
+        return text_out;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char end;
+        close(ends[1]);
+        _exit(read(ends[0], &end, 1) == 0 ? 0 : 1); /* lives until the other end is closed */
+    }
+    struct quoit_copy_place place = {.here = (char *)&word, .there = (uintptr_t)&word, .pid = (uint32_t)pid};
+    int problem = pid > 0 ? quoit_copy_probe_cma(&place, word) : 0;
+    close(ends[0]);
+    close(ends[1]);
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+        return text_out;
+    if (problem)
+        snprintf(text_out, CMA_TEXT_BYTES, "forbidden: %s", strerror(problem));
+    else
+        snprintf(text_out, CMA_TEXT_BYTES, "works");
+    return text_out;
+}
+
 int command_info(int argc, char **argv)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
-    bool is_json = false;
+    char paths_problem[QUOIT_PATHS_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
+    bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     quoit_options_default(&options);
     quoit_options_unknown(environ, say, NULL);
     if (!quoit_options_from_environment(&options, environ, problem))
         return refuse(problem);
-    for (int i = 1; i < argc; i++) {
+    for (int i = is_paths ? 2 : 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return 0;
@@ -76,6 +109,16 @@ int command_info(int argc, char **argv)
         info.pe_count = info.host_count;
     if (info.pe_count < info.host_count)
         return refuse("there must be a PE on each host");
-    quoit_info_print(&info, is_json, stdout);
+    struct quoit_paths paths;
+    if (!quoit_paths_load(&paths, options.values[QUOIT_OPT_PATH].text, paths_problem))
+        say(NULL, paths_problem);
+    info.paths = &paths;
+    info.cma = try_cma(cma);
+    if (strcmp(cma, "works") != 0 && paths.source == QUOIT_PATHS_TUNED)
+        quoit_paths_drop(&paths, QUOIT_COPY_CMA); /* as a job does */
+    if (is_paths)
+        quoit_info_print_paths(&info, is_json, stdout);
+    else
+        quoit_info_print(&info, is_json, stdout);
     return 0;
 }

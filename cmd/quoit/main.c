@@ -12,6 +12,7 @@ static const struct command commands[] = {
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
     {"top", "watch a running job: what its links carry, and where its PEs are", command_top},
+    {"tune", "measure the ways of copying between PEs here, and store which one each size takes", command_tune},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

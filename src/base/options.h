@@ -83,6 +83,12 @@ enum quoit_option_type {
       "Such as 512M or 1.5G. Pages are taken as they are used. 0 is three quarters of the machine's memory, shared "   \
       "by the PEs. The variable's name of old, SMA_SYMMETRIC_SIZE, is known too, as are SMA_INFO, SMA_VERSION and "    \
       "SMA_DEBUG.")                                                                                                    \
+    X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY,                        \
+      "how puts and gets are copied between PEs of one host",                                                          \
+      "With auto by size and kind of buffer, as quoit tune has measured on this machine, or as built in: quoit info "  \
+      "paths tells. The others force one way: the C library's memcpy, rep movsb, stores past the caches, or "          \
+      "process_vm_readv and process_vm_writev, which the kernel must allow. Single elements of a strided transfer, "   \
+      "atomics and collectives always use the mapping.")                                                               \
     X(LANES, "lanes", "QUOIT_LANES", UINT, "1", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
       "A lane is a queue pair with a service thread of its own on each host.")                                         \
     X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, "slots of each queue of a lane",                  \

@@ -140,10 +140,19 @@ static void test_environment(void **state)
     assert_true(quoit_options_from_environment(&options, both, problem));
     assert_int_equal(options.values[QUOIT_OPT_SYMMETRIC_SIZE].number, 6 << 20);
 
-    static const char *const bad[] = {"SHMEM_SYMMETRIC_SIZE=12Q", "SMA_SYMMETRIC_SIZE=many", "QUOIT_LANES=3",
-                                      "QUOIT_LANES=16",           "QUOIT_SLOTS=1",           "QUOIT_CHUNK=100",
-                                      "QUOIT_TAG=maybe",          "QUOIT_BIND_TO=socket",    "QUOIT_DEBUG=loud",
-                                      "QUOIT_WINDOW_MEMORY=3G",   "QUOIT_HOSTS=0",           "QUOIT_TIMEOUT=soon"};
+    static const char *const bad[] = {"SHMEM_SYMMETRIC_SIZE=12Q",
+                                      "SMA_SYMMETRIC_SIZE=many",
+                                      "QUOIT_LANES=3",
+                                      "QUOIT_LANES=16",
+                                      "QUOIT_SLOTS=1",
+                                      "QUOIT_CHUNK=100",
+                                      "QUOIT_TAG=maybe",
+                                      "QUOIT_BIND_TO=socket",
+                                      "QUOIT_DEBUG=loud",
+                                      "QUOIT_WINDOW_MEMORY=3G",
+                                      "QUOIT_HOSTS=0",
+                                      "QUOIT_TIMEOUT=soon",
+                                      "QUOIT_PATH=mem"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         char *one[] = {(char *)bad[i], NULL};
         struct quoit_options before;

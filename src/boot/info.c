@@ -184,6 +184,50 @@ static void put_ways(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
+static void put_paths_of(struct writer *writer, const struct quoit_paths *paths, enum quoit_buffer_kind kind)
+{
+    char name[64], size[32];
+    enum quoit_copy_way last = quoit_paths_choose(paths, kind, SIZE_MAX);
+    for (size_t bytes = QUOIT_PATHS_PLAIN_BYTES; bytes <= quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1); bytes *= 2) {
+        enum quoit_copy_way way = quoit_paths_choose(paths, kind, bytes);
+        bool is_last = true;
+        for (size_t larger = bytes; larger <= quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1); larger *= 2)
+            is_last = is_last && quoit_paths_choose(paths, kind, larger) == way;
+        if (is_last) {
+            snprintf(name, sizeof name, bytes == QUOIT_PATHS_PLAIN_BYTES ? "%s all sizes" : "%s all larger",
+                     quoit_buffer_kind_name(kind));
+            put_row(writer, name, "%s", quoit_copy_way_name(last));
+            return;
+        }
+        if (quoit_paths_choose(paths, kind, 2 * bytes) == way)
+            continue;
+        quoit_paths_format_size(bytes, size);
+        snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
+        put_row(writer, name, "%s", quoit_copy_way_name(way));
+    }
+}
+
+static void put_paths(struct writer *writer, const struct quoit_info *info)
+{
+    struct quoit_paths_machine machine;
+    char file[QUOIT_PATHS_NAME_BYTES];
+    quoit_paths_machine(&machine);
+    begin_section(writer, "paths");
+    put_row(writer, "machine", "%s", machine.name);
+    put_row(writer, "processor", "%s", machine.processor);
+    if (info->paths->source == QUOIT_PATHS_FORCED)
+        put_row(writer, "why", "forced: --path, QUOIT_PATH");
+    else if (info->paths->source == QUOIT_PATHS_TUNED && quoit_paths_file(&machine, file))
+        put_row(writer, "why", "tuned: %s", file);
+    else
+        put_row(writer, "why", "built in");
+    if (info->cma)
+        put_row(writer, "cma", "%s", info->cma);
+    for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
+        put_paths_of(writer, info->paths, kind);
+    end_section(writer);
+}
+
 static void put_limits(struct writer *writer)
 {
     begin_section(writer, "limits");
@@ -206,7 +250,19 @@ void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out)
     put_machine(&writer);
     put_options(&writer, info->options);
     put_ways(&writer, info);
+    put_paths(&writer, info);
     put_limits(&writer);
+    if (is_json)
+        quoit_json_close(&writer.json);
+}
+
+void quoit_info_print_paths(const struct quoit_info *info, bool is_json, FILE *out)
+{
+    struct writer writer = {.out = out, .is_json = is_json};
+    quoit_json_start(&writer.json, out);
+    if (is_json)
+        quoit_json_open_object(&writer.json, NULL);
+    put_paths(&writer, info);
     if (is_json)
         quoit_json_close(&writer.json);
 }

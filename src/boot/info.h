@@ -2,8 +2,8 @@
 /* info.h - what there is to know about this Quoit, this machine and a job, as text or JSON: `quoit info`, SHMEM_INFO.
  *
  * Sections of rows: version and build, machine (processors, caches), options with value and source, the ways from one
- * PE to all others, limits. Text is "section" lines with indented rows; JSON one object with the same names, numbers
- * where values are numbers.
+ * PE to all others, the paths of copies between PEs of one host, limits. Text is "section" lines with indented rows;
+ * JSON one object with the same names, numbers where values are numbers.
  *
  * Threads: any. Errors: none; what the machine does not tell is left out.
  */
@@ -24,8 +24,12 @@ struct quoit_info {
     uint32_t pe_count;
     uint32_t pe;                    /* whose ways are told */
     const struct quoit_peer *peers; /* [pe_count]; NULL: no job runs, and the ways follow from the ring alone */
+    const struct quoit_paths *paths;
+    const char *cma; /* what trying it gave; NULL: it was not tried */
 };
 
 void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out);
+/* The section of paths alone. */
+void quoit_info_print_paths(const struct quoit_info *info, bool is_json, FILE *out);
 
 #endif

@@ -167,7 +167,7 @@ void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *
     slot->request->frame.dest_pe = peer->local;
     slot->request->frame.source_pe = (uint16_t)fabric->local_self;
     slot->request->data_offset = slot->staging_offset;
-    slot->request->spread = fabric->pe_self + pe;
+    slot->request->spread = peer->spread;
     slot->pending->context = context;
     slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
     slot->pending->side = peer->side;

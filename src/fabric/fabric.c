@@ -24,11 +24,17 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
     if (peer->host == fabric->host_self) {
         peer->way = QUOIT_WAY_LOCAL;
         peer->area = fabric->memory + quoit_layout_area(layout, peer->local);
-        peer->park = &quoit_memory_pe(layout, fabric->memory, peer->local)->park;
+        struct quoit_pe_shared *shared = quoit_memory_pe(layout, fabric->memory, peer->local);
+        peer->park = &shared->park;
+        peer->process = atomic_load_explicit(&shared->process, memory_order_relaxed);
+        peer->area_there =
+            atomic_load_explicit(&shared->memory_base, memory_order_relaxed) + quoit_layout_area(layout, peer->local);
         return;
     }
     peer->way = QUOIT_WAY_RELAYED;
-    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, fabric->pe_self + pe);
+    /* By hosts, not by PEs: the numbers of two PEs half a ring apart add up to the same parity all the way round. */
+    peer->spread = (fabric->host_self + fabric->local_self + peer->local) % 2;
+    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, peer->spread);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
     if (quoit_node_neighbour(layout, side) != peer->host || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
@@ -108,6 +114,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     if (!fabric)
         return QUOIT_NO_MEMORY;
     fabric->layout = *config->layout;
+    fabric->paths = config->paths;
     fabric->memory = config->memory;
     fabric->pe_self = config->pe_self;
     fabric->pe_count = fabric->layout.shape.pe_count;

@@ -2,8 +2,8 @@
 /* fabric.h - one PE's way to every PE: put, get, atomics, signals, fence and quiet on area offsets.
  *
  * What it is: the layer under the API and the collectives. The way to each PE is chosen at start: LOCAL (mapped memory
- * of the same host: memcpy and processor atomics), DIRECT (a neighbour: puts are copied through the port straight into
- * its area, the rest goes through the node), RELAYED (through the node). In the protocol
+ * of the same host: copies on the paths of local/paths.h and processor atomics), DIRECT (a neighbour: puts are copied
+ * through the port straight into its area, the rest goes through the node), RELAYED (through the node). In the protocol
  * SCRATCHPAD no other host is DIRECT.
  *
  * Arguments: `offset` is an area offset (the same object on every PE), `pe` a PE of the job; both were checked by the
@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "env/wait.h"
+#include "local/paths.h"
 #include "node/memory.h"
 #include "port/port.h"
 
@@ -39,13 +40,16 @@ enum quoit_way { QUOIT_WAY_LOCAL, QUOIT_WAY_DIRECT, QUOIT_WAY_RELAYED };
 struct quoit_peer {
     char *area;              /* LOCAL: where its area is mapped here, else NULL */
     struct quoit_park *park; /* LOCAL: where it sleeps */
+    uint64_t area_there;     /* LOCAL: where its area is mapped in its own process */
     uint64_t window_offset;  /* DIRECT: its area in the window MEMORY of `side` */
     uint64_t window_bytes;   /* DIRECT: how much of its area the window covers */
+    uint32_t process;        /* LOCAL: its pid */
     uint16_t host;
     uint16_t local; /* index on its host */
     uint8_t way;    /* enum quoit_way */
     uint8_t side;   /* enum quoit_side, of requests and direct puts */
     uint8_t doorbell;
+    uint8_t spread; /* which side where both ways are as long */
 };
 
 /* One context's outstanding work. The default context is fabric->default_context. */
@@ -105,6 +109,7 @@ struct quoit_fabric {
     struct quoit_peer *peers; /* [pe_count] */
     char *area_self;          /* own area as mapped for the host's PEs; may also be mapped elsewhere for the program */
     struct quoit_layout layout;
+    struct quoit_paths paths; /* to LOCAL peers */
     char *memory;
     struct quoit_pe_shared *shared_self;
     struct quoit_port *ports[QUOIT_SIDE_COUNT]; /* NULL when there is one host */
@@ -128,6 +133,7 @@ struct quoit_fabric_config {
     uint32_t pe_self;
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* driver NULL: one host */
     struct quoit_wait_policy policy;
+    struct quoit_paths paths;
 };
 
 /* Opens the ports and sets up the ways. The neighbours' windows must be there (boot's barrier comes between). */

@@ -131,6 +131,17 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
         quoit_channel_wait32(fabric, &left_count);
 }
 
+static enum quoit_buffer_kind kind_of(const struct quoit_fabric *fabric, uint64_t offset)
+{
+    return offset >= fabric->layout.area_heap ? QUOIT_BUFFER_HEAP : QUOIT_BUFFER_GLOBALS;
+}
+
+static struct quoit_copy_place place_of(const struct quoit_peer *peer, uint64_t offset)
+{
+    return (struct quoit_copy_place){
+        .here = peer->area + offset, .there = peer->area_there + offset, .pid = peer->process};
+}
+
 static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                 size_t bytes, uint32_t pe, struct manner manner)
 {
@@ -138,7 +149,8 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
     if (bytes == 0)
         return;
     if (peer->area) {
-        memmove(peer->area + offset, source, bytes);
+        struct quoit_copy_place to = place_of(peer, offset);
+        quoit_copy_put(quoit_paths_choose(&fabric->paths, kind_of(fabric, offset), bytes), &to, source, bytes);
         atomic_thread_fence(memory_order_release);
         quoit_park_wake_at(peer->park, offset, bytes);
     } else if (!reaches_directly(fabric, peer, offset, bytes) ||
@@ -166,7 +178,8 @@ static void get(struct quoit_fabric *fabric, struct quoit_context *context, void
     const struct quoit_peer *peer = &fabric->peers[pe];
     if (peer->area) {
         atomic_thread_fence(memory_order_acquire);
-        memmove(destination, peer->area + offset, bytes);
+        struct quoit_copy_place from = place_of(peer, offset);
+        quoit_copy_get(quoit_paths_choose(&fabric->paths, kind_of(fabric, offset), bytes), destination, &from, bytes);
         return;
     }
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;

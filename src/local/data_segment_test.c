@@ -26,7 +26,11 @@ static void test_share_and_fork(void **state)
     struct quoit_data_segments segments;
     quoit_data_segments_find(&segments);
     const struct quoit_data_segment segment = segments.segment[0];
+#ifdef __SANITIZE_THREAD__
+    assert_int_equal(segments.count, 1); /* the sanitizer's thread runs */
+#else
     assert_true(segments.count >= 2); /* cmocka has variables, too */
+#endif
     assert_true(segments.count < QUOIT_DATA_SEGMENTS_MAX);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < segments.count; i++)

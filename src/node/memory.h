@@ -144,15 +144,19 @@ _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the node, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
-    char waiting_in[QUOIT_CALL_NAME_BYTES]; /* API routine in which the PE sleeps now, "" while it runs */
-    _Atomic uint64_t waiting_from;          /* its return address in the PE */
-    _Atomic uint64_t waiting_since_ns;      /* when that sleep, or the first of several, began */
-    _Atomic uint32_t pid;                   /* of the PE, from shmem_init to shmem_finalize; else 0 */
-    uint32_t unused;
+    char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;                    /* its return address in the PE */
+    _Atomic uint64_t waiting_since_ns;                /* when that sleep, or the first of several, began */
+    _Atomic uint32_t pid;                             /* of the PE, from shmem_init to shmem_finalize; else 0 */
+    _Atomic uint32_t process;                         /* the same, set once, before the PE is ready */
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
+    /* Where `process` has mapped this memory, for those who copy by process_vm_writev. Set once, before the PE is
+     * ready.
+     */
+    _Atomic uint64_t memory_base;
 };
 
 /* Where the time of a put goes, as RING-22 measures it; the protocol SCRATCHPAD counts it. */

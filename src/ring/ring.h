@@ -11,8 +11,8 @@
  *
  * Promises:
  * - Requests of one (source PE, destination PE) take one side and are executed in the order of submission. Shortest
- * way; where both ways are equally long the side is (source PE + destination PE) parity, by global PE numbers that the
- *   caller passes as `spread`.
+ *   way; where both ways are equally long the side is the parity of `spread`, which the caller keeps the same for each
+ *   pair of PEs.
  * - No deadlock with slot_count >= 2: transit needs one free slot, injection leaves one free (a bubble) in that queue,
  *   per class; replies never wait behind requests; a request that needs a reply is only accepted while there is room
  * for the reply to wait.

@@ -12,8 +12,8 @@
 #include "shmem/api.h"
 #include "shmem/check.h"
 
-/* What a call costs is less than a thousandth of a larger copy. */
-#define QUOIT_FAST_BYTES (1u << 20)
+/* Larger copies take the path that a table names. */
+#define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
 
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
 QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
@@ -31,8 +31,9 @@ QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t
     return peer->area + offset;
 }
 
-/* One element, and a few bytes, without a call. */
-QUOIT_INLINE void quoit_fast_copy(void *to, const void *from, size_t nelems, size_t element_bytes)
+/* One element, and a few bytes, without a call. A message about a crash names copies of more than a few lines. */
+#define QUOIT_FAST_NAMELESS_BYTES 2048
+QUOIT_INLINE void quoit_fast_copy(void *to, const void *from, size_t nelems, size_t element_bytes, const char *call)
 {
     size_t bytes = nelems * element_bytes;
     if (element_bytes > 1 && nelems == 1)
@@ -41,8 +42,11 @@ QUOIT_INLINE void quoit_fast_copy(void *to, const void *from, size_t nelems, siz
         __builtin_memcpy(to, from, 8);
     else if (element_bytes == 1 && bytes == 4)
         __builtin_memcpy(to, from, 4);
-    else
+    else {
+        if (bytes > QUOIT_FAST_NAMELESS_BYTES)
+            QUOIT_JOB_ENTER(call);
         memmove(to, from, bytes);
+    }
 }
 
 QUOIT_INLINE void quoit_put(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
@@ -52,7 +56,7 @@ QUOIT_INLINE void quoit_put(shmem_ctx_t ctx, void *dest, const void *source, siz
     if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && source, 1)) {
         char *to = quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &peer);
         if (__builtin_expect(to != NULL, 1)) {
-            quoit_fast_copy(to, source, nelems, element_bytes);
+            quoit_fast_copy(to, source, nelems, element_bytes, call);
             quoit_fabric_wake(peer, to, nelems * element_bytes);
             return;
         }
@@ -68,7 +72,7 @@ QUOIT_INLINE void quoit_get(shmem_ctx_t ctx, void *dest, const void *source, siz
     if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && dest, 1)) {
         const char *from = quoit_fast_reach(ctx, source, nelems * element_bytes, pe, &peer);
         if (__builtin_expect(from != NULL, 1)) {
-            quoit_fast_copy(dest, from, nelems, element_bytes);
+            quoit_fast_copy(dest, from, nelems, element_bytes, call);
             return;
         }
     }

@@ -74,8 +74,11 @@ static void share_variables(struct quoit_boot *boot)
 
 static void open_fabric(struct quoit_boot *boot)
 {
-    struct quoit_fabric_config config = {
-        .layout = &boot->layout, .memory = boot->memory, .pe_self = boot->pe, .policy = boot->policy};
+    struct quoit_fabric_config config = {.layout = &boot->layout,
+                                         .memory = boot->memory,
+                                         .pe_self = boot->pe,
+                                         .policy = boot->policy,
+                                         .paths = quoit_job.paths};
     for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.shape.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){
             .driver = &quoit_port_emulated,
@@ -90,6 +93,58 @@ static void open_fabric(struct quoit_boot *boot)
     for (uint32_t i = 0; i < quoit_job.library_count; i++)
         quoit_job.fabric->regions[2 + i] = &quoit_job.libraries[i];
     atomic_store(&quoit_job.fabric->shared_self->load_base, quoit_job.segments.load_base);
+}
+
+/* Before the others may look: reads the table of paths, and tells them where this process has the memory. */
+static void announce(const struct quoit_boot *boot, const struct quoit_options *options)
+{
+    char problem[QUOIT_PATHS_PROBLEM_BYTES];
+    uint32_t local = boot->pe - boot->layout.first_pe;
+    struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, local);
+    if (!quoit_paths_load(&quoit_job.paths, options->values[QUOIT_OPT_PATH].text, problem) && local == 0)
+        quoit_say("%s", problem); /* once a host */
+    if (quoit_paths_use(&quoit_job.paths, QUOIT_COPY_CMA))
+        quoit_copy_allow_cma();
+    atomic_store_explicit(&shared->memory_base, (uintptr_t)boot->memory, memory_order_relaxed);
+    atomic_store_explicit(&shared->process, (uint32_t)getpid(), memory_order_relaxed);
+}
+
+/* 0, or the errno with which the kernel refuses cma to some PE of the host. */
+static int try_cma(const struct quoit_boot *boot)
+{
+    int problem = 0;
+    for (uint32_t i = 0; i < boot->layout.local_count && !problem; i++) {
+        struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, i);
+        uint64_t base = atomic_load_explicit(&shared->memory_base, memory_order_relaxed);
+        struct quoit_copy_place word = {.here = (char *)&shared->memory_base,
+                                        .there = base + (uint64_t)((char *)&shared->memory_base - (char *)boot->memory),
+                                        .pid = atomic_load_explicit(&shared->process, memory_order_relaxed)};
+        problem = quoit_copy_probe_cma(&word, base);
+    }
+    return problem;
+}
+
+/* Tries what this machine may refuse. What a measured table names is given up quietly. */
+static void try_paths(struct quoit_boot *boot)
+{
+    struct quoit_paths *paths = &quoit_job.paths;
+    enum quoit_copy_way forced = (enum quoit_copy_way)paths->way[0][0];
+    char text[256];
+    if (paths->source == QUOIT_PATHS_FORCED && !quoit_copy_is_built(forced)) {
+        snprintf(text, sizeof text, "--path %s: this kind of processor does not have it [Q0305]",
+                 quoit_copy_way_name(forced));
+        quoit_boot_abort(boot, 1, text);
+    }
+    int problem = quoit_paths_use(paths, QUOIT_COPY_CMA) ? try_cma(boot) : 0;
+    if (problem && paths->source == QUOIT_PATHS_FORCED) {
+        snprintf(text, sizeof text,
+                 "--path cma: the kernel refuses process_vm_readv and process_vm_writev between the PEs: %s (--path "
+                 "auto does without) [Q0305]",
+                 strerror(problem));
+        quoit_boot_abort(boot, 1, text);
+    }
+    if (problem)
+        quoit_paths_drop(paths, QUOIT_COPY_CMA);
 }
 
 static void make_world(void)
@@ -131,7 +186,8 @@ static void print_if_asked(const struct quoit_options *options)
                                   .options = options,
                                   .host_count = quoit_job.boot.layout.shape.host_count,
                                   .pe_count = quoit_job.boot.layout.shape.pe_count,
-                                  .peers = quoit_job.fabric->peers};
+                                  .peers = quoit_job.fabric->peers,
+                                  .paths = &quoit_job.paths};
         quoit_info_print(&info, false, stdout);
     }
     fflush(stdout);
@@ -164,7 +220,8 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.pe_count = quoit_job.boot.layout.shape.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
-    quoit_job.fast_pe_count = quoit_job.audit || quoit_job.fabric->trace ? 0 : quoit_job.pe_count;
+    bool is_slow = quoit_job.audit || quoit_job.fabric->trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
+    quoit_job.fast_pe_count = is_slow ? 0 : quoit_job.pe_count;
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
@@ -200,9 +257,11 @@ void quoit_job_start(int thread_level)
     quoit_log_setup(log_level(&options), who);
     map_heap(boot);
     share_variables(boot);
+    announce(boot, &options);
     status = quoit_boot_ready(boot);
     if (status != QUOIT_OK)
         cannot_start("the other PEs did not come", status);
+    try_paths(boot);
     open_fabric(boot);
     make_world();
 

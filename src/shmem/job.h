@@ -24,7 +24,8 @@
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
-    uint32_t fast_pe_count; /* pe_count, but 0 also under --check and --trace: nothing may take the fast way then */
+    uint32_t fast_pe_count; /* pe_count, but 0 also under --check, --trace and a forced --path: nothing may take the
+                               fast way then */
     uint32_t pe_count;      /* 0 unless RUNNING */
     uint32_t pe;
     struct quoit_region heap; /* bytes: how far it has grown */
@@ -37,6 +38,7 @@ struct quoit_job {
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
     struct quoit_boot boot;
+    struct quoit_paths paths;            /* chosen by the first shmem_init */
     struct quoit_ctx_slot *contexts;     /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;       /* likewise */
     struct quoit_set_team *sets;         /* see set.h; NULL until the first active set */

@@ -51,7 +51,7 @@ class Tracing(scenario.Case):
     def hops(self, hosts, source, dest):
         """The hosts on the way, the shorter one; equally long ways follow the parity that ring.h tells."""
         right, left = (dest - source) % hosts, (source - dest) % hosts
-        step = 1 if right < left or (right == left and (source + dest) % 2 == 0) else -1
+        step = 1 if right < left or (right == left and source % 2 == 0) else -1
         way = [source]
         while way[-1] != dest:
             way.append((way[-1] + step) % hosts)
@@ -160,9 +160,10 @@ class Known(Tracing):
     def test_scratchpad_protocol(self):
         trace = self.trace("--protocol", "scratchpad", "--hosts", 4, "-n", 4, KNOWN, 3, 40000)
         deeds = collections.Counter((trace.name(part.track), part.name) for part in trace.slices)
-        # From PE 0 to PE 2 by way of host 1 (a tie), in two chunks; to the neighbours through the nodes too.
+        # All go to the right: to PE 2 by way of host 1, to PE 3 by way of hosts 1 and 2, in two chunks each.
         self.assertEqual(deeds["lane 0 host0", "send PUT"], 3 * 3 * 2)
-        self.assertEqual(deeds["lane 0 host1", "relay PUT"], 3 * 2)
+        self.assertEqual(deeds["lane 0 host1", "relay PUT"], 3 * 2 * 2)
+        self.assertEqual(deeds["lane 0 host2", "relay PUT"], 3 * 2)
         for host in (1, 2, 3):
             self.assertEqual(deeds[f"lane 0 host{host}", "deliver PUT"], 3 * 2)
         flows = trace.flows()
