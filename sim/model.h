@@ -47,12 +47,12 @@
     X(register_write_ns, 120, "writing a register of the own adapter", "a posted, uncombined write")                   \
     X(scratchpad_read_ns, 1200, "reading a scratchpad",                                                                \
       "22, 5.1: 'the overhead for accessing the scratchpad registers ... relatively high'")                            \
-    X(scratchpad_write_ns, 6500, "writing a scratchpad of the neighbour: a system call, the register, a read-back",    \
+    X(scratchpad_write_ns, 250, "writing a scratchpad of the neighbour", "a posted, uncombined write by a driver")     \
+    X(doorbell_ring_ns, 250, "ringing the neighbour: the processor's part", "a fenced, uncombined register write")     \
+    X(driver_call_ns, 6250, "papers' protocol: a scratchpad or the doorbell by a call of their driver, read back",     \
       "22, 5.1: 'overhead for accessing the scratchpad registers ... and the interrupt overhead ... relatively "       \
-      "high': "                                                                                                        \
+      "high'; "                                                                                                        \
       "four words and the doorbell are what makes put '80%-85%' of the link at 1 MB, so 31-40 us together")            \
-    X(doorbell_ring_ns, 6500, "ringing the neighbour: the processor's part, also a call of the driver",                \
-      "as scratchpad_write_ns: one more register of the same driver")                                                  \
     X(interrupt_ns, 2500, "from a doorbell bit being set to its handler waking a thread",                              \
       "22, 5.1: 'the interrupt overhead, using the doorbell register' is high; MSI delivery and entry to Linux")       \
     X(wake_call_ns, 900, "waking a sleeping thread: the waker's part", "futex(2) on this processor")                   \

@@ -91,7 +91,7 @@ struct sim_world {
     uint64_t trace_hash;
     struct sim_task *current; /* NULL: between tasks */
     jmp_buf main_place;       /* where the running task was resumed */
-    ucontext_t main_context; /* the same where jumps between stacks cannot be used */
+    ucontext_t main_context;  /* the same where jumps between stacks cannot be used */
     jmp_buf escape;
     bool has_failed;
     char failure[SIM_FAILURE_BYTES];

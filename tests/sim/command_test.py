@@ -55,7 +55,8 @@ def test_large_puts_fill_the_link():
     for name in ("put, 1 hop", "put, 2 hops"):
         check(figures[name]["mean"] >= 0.95 * link, f"{name}: {figures[name]['mean']} MB/s of {link}")
         check(copied[name]["mean"] < 0.45 * link, f"{name} by programmed copy: {copied[name]['mean']} MB/s")
-    one_us = figures["put and quiet, 1 hop"]["mean"]
+    quick = json.loads(quoit("sim", "--workload", "bandwidth", "--model", "thread_wake_ns=4000", "--json").stdout)
+    one_us = quick["figures"]["put and quiet, 1 hop"]["mean"]  # one alone waits for threads to wake, too
     check((1 << 20) / one_us >= 0.95 * link, f"a put and its quiet of 1 MiB: {one_us} us")
 
 
