@@ -91,10 +91,7 @@ void sim_model_write_table(const struct sim_model *model, struct quoit_json *jso
     static const char *const columns[] = {"constant", "value", "meaning", "source"};
     quoit_json_open_object(json, NULL);
     quoit_json_text(json, "kind", "table");
-    quoit_json_open_array(json, "columns");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        quoit_json_text(json, NULL, columns[i]);
-    quoit_json_close(json);
+    quoit_json_text_array(json, "columns", columns, sizeof columns / sizeof columns[0]);
     quoit_json_open_array(json, "rows");
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         quoit_json_open_array(json, NULL);

@@ -142,10 +142,7 @@ static void write_summary(const struct figures_book *book, struct quoit_json *js
                                           "",       "our protocol", "unit",     "source"};
     quoit_json_open_object(json, NULL);
     quoit_json_text(json, "kind", "table");
-    quoit_json_open_array(json, "columns");
-    for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        quoit_json_text(json, NULL, columns[i]);
-    quoit_json_close(json);
+    quoit_json_text_array(json, "columns", columns, sizeof columns / sizeof columns[0]);
     quoit_json_open_array(json, "rows");
     for (uint32_t i = 0; i < book->relation_count; i++) {
         const struct figures_relation *relation = &book->relations[i];

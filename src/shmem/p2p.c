@@ -12,6 +12,7 @@ struct wait_set {
     const int *status;      /* NULL: none is excluded */
     const void *cmp_values; /* one, or one for each object */
     size_t count;
+    uint64_t offset; /* area offset of ivars; filled in by check() */
     int cmp;
     uint8_t bytes; /* of an object */
     bool is_signed;
@@ -95,7 +96,7 @@ static bool any_holds(void *arg)
     return is_empty;
 }
 
-static void check(const struct wait_set *set, const char *call)
+static void check(struct wait_set *set, const char *call)
 {
     quoit_check_running(call);
     if (set->cmp < SHMEM_CMP_EQ || set->cmp > SHMEM_CMP_LE)
@@ -104,7 +105,7 @@ static void check(const struct wait_set *set, const char *call)
     if (set->count == 0)
         return;
     const char *argument = set->count == 1 ? "ivar" : "ivars";
-    quoit_check_symmetric(set->ivars, quoit_check_bytes(set->count, set->bytes, call), argument, call);
+    set->offset = quoit_check_symmetric(set->ivars, quoit_check_bytes(set->count, set->bytes, call), argument, call);
     quoit_check_word(set->ivars, set->bytes, argument, call);
     quoit_check_private(set->cmp_values, set->bytes, "cmp_values", call);
 }
@@ -112,9 +113,7 @@ static void check(const struct wait_set *set, const char *call)
 /* Sleeps through changes elsewhere. */
 static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    size_t bytes = set->count * set->bytes;
-    uint64_t offset = quoit_check_symmetric(set->ivars, bytes, "ivars", call);
-    quoit_fabric_wait_at(quoit_job.fabric, offset, bytes, is_done, arg, call);
+    quoit_fabric_wait_at(quoit_job.fabric, set->offset, set->count * set->bytes, is_done, arg, call);
 }
 
 static void wait_all(struct wait_set *set, const char *call)
@@ -260,7 +259,7 @@ QUOIT_API(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t c
     struct signal_wait wait = {.signal = sig_addr, .cmp = cmp, .cmp_value = cmp_value};
     QUOIT_JOB_ENTER(call);
     QUOIT_SPAN(call);
-    const struct wait_set *set = SET(uint64_t, sig_addr, NULL, &cmp_value, 1, cmp, false);
+    struct wait_set *set = SET(uint64_t, sig_addr, NULL, &cmp_value, 1, cmp, false);
     check(set, call);
     if (!signal_holds(&wait))
         wait_for(set, signal_holds, &wait, call);
