@@ -213,7 +213,8 @@ static void node_speaks(struct watch *watch, uint32_t events)
     } else if (word.kind == NODE_READY) {
         host->is_ready = true;
         service_step(job);
-    } else if (job->end.phase == ENDING_NOT) {
+    } else if (job->end.phase == ENDING_NOT &&
+               !job->nodes_stop_ns) { /* a host that stops first looks like a dead one */
         memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
         end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, host->index, CUT_OFF_GRACE_NS);
     }

@@ -53,7 +53,9 @@ struct world {
     _Atomic uint64_t added; /* sum of what all PEs added to the counters */
     _Atomic uint32_t error_count;
     bool has_faults;
-    _Atomic bool is_over; /* the PEs are through: no more faults */
+    _Atomic bool is_over;        /* the PEs are through: no more faults */
+    _Atomic bool is_stopping;    /* the nodes are told to stop, one after the other */
+    _Atomic uint32_t step_count; /* of all PEs */
     uint32_t cut_count;
 };
 
@@ -67,6 +69,17 @@ static void node_is_ready(void *arg)
 {
     struct world *world = arg;
     pthread_barrier_wait(&world->ready);
+}
+
+/* Only a neighbour that stopped earlier may look like a link that went down for good. */
+static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    struct world *world = arg;
+    if (!world->is_stopping) {
+        fprintf(stderr, "links %u and %u are told to be dead (QUOIT_SEED=%llu)\n", first_link, second_link,
+                (unsigned long long)world->seed);
+        atomic_fetch_add(&world->error_count, 1);
+    }
 }
 
 static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
@@ -90,6 +103,7 @@ static void *run_node(void *arg)
         .link_limit_ns = 100000000000u,
         .dma_bytes = host->world->knobs.dma_failures ? 1 : QUOIT_DMA_NEVER,
         .on_ready = node_is_ready,
+        .on_cut_off = note_cut_off,
         .on_ready_arg = host->world,
     };
     set_ports(host, config.ports);
@@ -132,14 +146,16 @@ static void start_world(struct world *world)
     pthread_barrier_wait(&world->ready);
 }
 
+/* One after the other, so that all but the first see a neighbour go. */
 static void stop_nodes(struct world *world)
 {
-    for (uint32_t i = 0; i < world->shape.host_count; i++)
-        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
+    world->is_stopping = true;
     for (uint32_t i = 0; i < world->shape.host_count; i++) {
+        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
         pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
     }
+    assert_int_equal(world->error_count, 0);
 }
 
 static void end_world(struct world *world)
@@ -311,6 +327,7 @@ static void *run_pe(void *arg)
         default:
             step_signal(world, fabric, &prng, other, buffer);
         }
+        atomic_fetch_add(&world->step_count, 1);
     }
     quoit_fabric_quiet(fabric, &fabric->default_context);
     free(buffer);
@@ -319,7 +336,8 @@ static void *run_pe(void *arg)
     return NULL;
 }
 
-/* Cuts and mends one link, and now and then two at once. */
+/* Cuts and mends one link, and now and then two at once. Between two cuts the PEs come on by some steps, however slow
+ * the machine is. */
 static void *run_faults(void *arg)
 {
     struct world *world = arg;
@@ -333,6 +351,7 @@ static void *run_faults(void *arg)
             abort();
     }
     while (!world->is_over) {
+        uint32_t steps_wanted = world->step_count + 2 * world->shape.pe_count;
         uint32_t first = (uint32_t)quoit_prng_choose(&prng, host_count);
         uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
         quoit_emulated_link_cut(ports[first]);
@@ -342,7 +361,9 @@ static void *run_faults(void *arg)
         quoit_emulated_link_mend(ports[second]);
         quoit_emulated_link_mend(ports[first]);
         world->cut_count++;
-        quoit_clock_sleep_ns(quoit_prng_choose(&prng, 3 * CUT_NS_MAX));
+        do
+            quoit_clock_sleep_ns(quoit_prng_choose(&prng, 3 * CUT_NS_MAX));
+        while (world->step_count < steps_wanted && !world->is_over);
     }
     for (uint32_t i = 0; i < host_count; i++)
         quoit_port_close(ports[i]);

@@ -149,9 +149,11 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
     uint32_t word;
     switch (link->phase) {
     case QUOIT_LINK_PHASE_UP:
-        if (has_lost(link) && quoit_shape_survives_loss(&links->config->layout->shape))
+        if (!has_lost(link)) /* asked once: the answer may change at any instant */
+            break;
+        if (quoit_shape_survives_loss(&links->config->layout->shape))
             begin_down(links, side);
-        else if (has_lost(link))
+        else
             lose(links, side);
         break;
     case QUOIT_LINK_PHASE_STOPPING:

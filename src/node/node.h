@@ -31,7 +31,8 @@ struct quoit_node_config {
     void (*on_ready)(void *arg); /* called once: both neighbours agreed on the shape */
     /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
      * once, with twice the same, when a link goes down that this job does not survive (quoit_shape_survives_loss()).
-     * Link l joins host l and the next. The caller ends the job. */
+     * Link l joins host l and the next. The caller ends the job, unless it is stopping the nodes already: the link to
+     * a neighbour that stopped first is down too. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *on_ready_arg; /* of both */
 };
