@@ -140,6 +140,15 @@ static uint64_t guard_bytes(void)
     return quoit_job.audit ? QUOIT_AUDIT_GUARD_BYTES : 0;
 }
 
+/* Of one PE alone, so it cannot be an answer of a collective call: the others would go on with other offsets. */
+static void prepare(const char *call)
+{
+    if (!quoit_heap_prepare(quoit_job.allocator))
+        quoit_wrong(QUOIT_WRONG_MEMORY, call,
+                    "this process is out of private memory for the records of symmetric blocks; is ulimit -v or -d "
+                    "small?");
+}
+
 /* A new block, or NULL on all PEs. Ends before the barrier. */
 static void *take(size_t bytes, size_t align, struct same same)
 {
@@ -147,6 +156,7 @@ static void *take(size_t bytes, size_t align, struct same same)
         return NULL;
     if (bytes > quoit_job.boot.layout.shape.heap_bytes)
         return NULL;
+    prepare(same.call);
     uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
     if (offset == QUOIT_HEAP_NONE && quoit_job.audit && quoit_audit_reclaim(same.call))
         offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
@@ -223,6 +233,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     struct same same = same_of(call, offset, bytes);
     barrier(same);
     void *block = NULL;
+    prepare(call);
     if (quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
         if (grow(same)) {
             block = ptr;
