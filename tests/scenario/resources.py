@@ -137,7 +137,7 @@ class Resources(scenario.Case):
 
     def test_other_user(self):
         how = self.other_user()
-        for home in (None, "/", "/nonexistent"):
+        for home in (None, "/", "/nonexistent", pwd.getpwuid(0).pw_dir):
             for shape in SHAPES:
                 self.works(self.run_in(*how, scenario.OSHRUN, *shape, STARVE, 8, env={"HOME": home}))
         result = self.run_in(*how, QUOIT, "tune", "--time", "100ms", "--memory", "128M", env={"HOME": None})
