@@ -225,7 +225,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
-        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+        quoit_fabric_expect_threads(quoit_job.fabric);
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
 }
 
