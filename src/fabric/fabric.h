@@ -209,10 +209,4 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
 void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
                           void *arg, const char *call);
 
-/* After a store to `to`, in the area of a PE of the same host. */
-static inline void quoit_fabric_wake(const struct quoit_peer *peer, const char *to, size_t bytes)
-{
-    quoit_park_wake_at(peer->park, (uint64_t)(to - peer->area), bytes);
-}
-
 #endif
