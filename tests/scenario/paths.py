@@ -33,7 +33,8 @@ class Paths(scenario.Case):
                               timeout=3 * scenario.LIMIT_S)
 
     def job(self, *arguments, forbid=False):
-        return self.run_in(*(FORBID if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS)
+        expected = [] if forbid or "--path" not in arguments else ["cma" if "cma" in arguments else "mapped"]
+        return self.run_in(*(FORBID if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS, *expected)
 
     def told(self, *arguments, **more):
         result = self.run_in(QUOIT, "info", "paths", "--json", *arguments, **more)
