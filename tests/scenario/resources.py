@@ -207,6 +207,16 @@ class Resources(scenario.Case):
         self.assertEqual(told(group=group), 1)
         self.assertLessEqual(allowed, len(os.sched_getaffinity(0)))
 
+    def test_huge_pages(self):
+        """A heap that grew in small steps is backed by huge pages, all but what is not a whole one."""
+        for shape in SHAPES:
+            out = self.works(self.job(*shape, scenario.program("scenario_pages")))
+            if "none here" in out:
+                self.skipTest("this kernel gives no huge pages to memfds")
+            kib = [int(number) for number in re.findall(r"^PE \d+: (\d+) KiB$", out, re.M)]
+            self.assertEqual(len(kib), shape[-1])
+            self.assertGreaterEqual(min(kib), 60 << 10)
+
     def test_many(self):
         """64 and 200 PEs on whatever processors there are, every one greeted."""
         if scenario.SANITIZE:
