@@ -109,6 +109,9 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
                 waiter->disarm(waiter->arm_arg);
             return true;
         }
+        if (waiter->is_hurried && atomic_load_explicit(waiter->is_hurried, memory_order_relaxed) != 0 &&
+            (left_ns == 0 || left_ns > QUOIT_WAIT_HURRIED_NS))
+            left_ns = QUOIT_WAIT_HURRIED_NS;
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
         if (waiter->disarm)

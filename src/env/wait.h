@@ -24,6 +24,8 @@ struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t c
 /* Processors that this process may run on. */
 uint32_t quoit_wait_core_count(void);
 
+#define QUOIT_WAIT_HURRIED_NS 200000
+
 struct quoit_waiter {
     struct quoit_park *park;
     struct quoit_wait_policy policy;
@@ -34,6 +36,9 @@ struct quoit_waiter {
     /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
     void (*settle)(void *arm_arg);
     void *arm_arg;
+    /* While this is not 0 a change may come without a wake, and no sleep is longer than QUOIT_WAIT_HURRIED_NS. Whoever
+     * sets it wakes the park. NULL: every change comes with a wake. */
+    const _Atomic uint32_t *is_hurried;
     uint64_t watch_from; /* see park.h */
     uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */

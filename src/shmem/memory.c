@@ -114,6 +114,7 @@ static bool grow(struct same same)
     if (any_failed(same, !is_room(to - from)) || any_failed(same, !take_pages(from, to)))
         return false;
     quoit_job.heap.bytes = to;
+    quoit_job_regions_changed();
     return true;
 }
 
