@@ -35,10 +35,12 @@ static void fill_predefined(struct quoit_team_slot *teams)
     teams[0] = (struct quoit_team_slot){.state = quoit_job.world,
                                         .shape = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
                                         .piece = WORLD_PIECE,
-                                        .rank = quoit_job.pe};
+                                        .rank = quoit_job.pe,
+                                        .call_count = (uint64_t)quoit_job.life << 32};
     teams[1] = (struct quoit_team_slot){.shape = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
                                         .piece = SHARED_PIECE,
-                                        .rank = quoit_job.pe - layout->first_pe};
+                                        .rank = quoit_job.pe - layout->first_pe,
+                                        .call_count = (uint64_t)quoit_job.life << 32};
 }
 
 static struct quoit_team_slot *team_table(const char *call)
@@ -155,6 +157,7 @@ static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piec
                                             .rank = rank,
                                             .generation = generation,
                                             .config = *config,
+                                            .call_count = quoit_job.team_epoch << 32,
                                             .made_by = call,
                                             .made_from = quoit_audit_from()};
         return (shmem_team_t)handle_of(i, generation);
@@ -380,6 +383,11 @@ struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char
         quoit_wrong_pe(call, "pe", pe, slot->team->shape.size, "the team of ctx");
     *pe_inout = (int)quoit_team_pe(slot->team, (uint32_t)pe);
     return &slot->context;
+}
+
+uint32_t quoit_ctx_pe_count(shmem_ctx_t ctx, const char *call)
+{
+    return ctx == SHMEM_CTX_DEFAULT ? quoit_job.pe_count : find_ctx(ctx, call)->team->shape.size;
 }
 
 /* The first free slot; slot 0 stands for the default context. */
