@@ -124,8 +124,12 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->trace = quoit_memory_trace(&fabric->layout, fabric->memory, fabric->local_self);
-    fabric->waiter = (struct quoit_waiter){
-        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .settle = settle, .arm_arg = fabric};
+    fabric->waiter = (struct quoit_waiter){.park = &fabric->shared_self->park,
+                                           .policy = config->policy,
+                                           .arm = arm,
+                                           .settle = settle,
+                                           .settle_yields = QUOIT_FABRIC_SETTLE_YIELDS,
+                                           .arm_arg = fabric};
     quoit_context_init(&fabric->default_context, 0);
 
     enum quoit_status status = QUOIT_NO_MEMORY;
