@@ -13,7 +13,7 @@
 
 #include "base/assert.h"
 #include "env/clock.h"
-#include "env/wait.h"
+#include "env/limits.h"
 
 #define WORKERS_MAX 16
 #define STEPS       5 /* the papers' five experiments */
@@ -151,7 +151,7 @@ static void report_failure(const struct figures_run *run)
 
 bool figures_book_make(struct figures_book *book)
 {
-    uint32_t worker_count = quoit_wait_core_count();
+    uint32_t worker_count = quoit_limits_core_count();
     worker_count = worker_count < WORKERS_MAX ? worker_count : WORKERS_MAX;
     _Atomic uint32_t *next = mmap(NULL, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     quoit_assert(next != MAP_FAILED);

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "command.h"
 #include "env/clock.h"
-#include "env/wait.h"
+#include "env/limits.h"
 #include "tune_measure.h"
 
 #define DEFAULT_NS        12000000000ull
@@ -79,7 +79,7 @@ static void step(void *arg)
 static uint64_t buffer_bytes(const struct tune *tune)
 {
     uint64_t least = quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1);
-    uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t free_bytes = quoit_limits_free_bytes();
     uint64_t bytes = tune_cache_bytes(tune->places[0].own_core);
     if (bytes > free_bytes / 16)
         bytes = free_bytes / 16;
@@ -157,9 +157,9 @@ static void fill(const struct tune *tune, struct quoit_paths *paths)
 static void warn_of_load(void)
 {
     double load = 0;
-    if (getloadavg(&load, 1) == 1 && load > 0.5 * quoit_wait_core_count())
+    if (getloadavg(&load, 1) == 1 && load > 0.5 * quoit_limits_core_count())
         printf("other programs compute here (load %.1f on %u processors): the large sizes are unsteady\n", load,
-               quoit_wait_core_count());
+               quoit_limits_core_count());
 }
 
 static void print_row(const struct tune *tune, const struct quoit_paths *paths, enum quoit_buffer_kind kind,

@@ -19,15 +19,15 @@ struct quoit_wait_policy {
     uint32_t awake_ns;
 };
 
-/* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
+/* The policy for `thread_count` threads that may all want to run on `core_count` processors: see limits.h. */
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count);
 /* Whether, by this policy, threads of the job share processors. */
 static inline bool quoit_wait_shares(struct quoit_wait_policy policy)
 {
     return policy.spin_count == 0;
 }
-/* Processors that this process may run on. */
-uint32_t quoit_wait_core_count(void);
+
+#define QUOIT_WAIT_HURRIED_NS 200000
 
 struct quoit_waiter {
     struct quoit_park *park;
@@ -40,6 +40,9 @@ struct quoit_waiter {
     void (*settle)(void *arm_arg);
     uint32_t settle_yields;
     void *arm_arg;
+    /* While this is not 0 a change may come without a wake, and no sleep is longer than QUOIT_WAIT_HURRIED_NS. Whoever
+     * sets it wakes the park. NULL: every change comes with a wake. */
+    const _Atomic uint32_t *is_hurried;
     uint64_t watch_from; /* see park.h */
     uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */

@@ -11,7 +11,7 @@ import tempfile
 import scenario
 
 QUOIT = os.path.join(os.path.dirname(scenario.OSHRUN), "quoit")
-FORBID = scenario.program("scenario_forbid")
+FORBID = [scenario.program("scenario_forbid"), "process_vm_readv,process_vm_writev"]
 PATHS = scenario.program("scenario_paths")
 SIZES = ["128K", "256K", "512K", "1M", "2M", "4M", "8M", "16M", "32M", "64M"]
 
@@ -32,7 +32,7 @@ class Paths(scenario.Case):
                               timeout=3 * scenario.LIMIT_S)
 
     def job(self, *arguments, forbid=False):
-        return self.run_in(*([FORBID] if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS)
+        return self.run_in(*(FORBID if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS)
 
     def told(self, *arguments, **more):
         result = self.run_in(QUOIT, "info", "paths", "--json", *arguments, **more)
@@ -88,7 +88,7 @@ class Paths(scenario.Case):
         self.ok(self.job(forbid=True))
         self.write(self.table("cma"))  # tuned where it was allowed: quietly absent
         self.ok(self.job(forbid=True))
-        result = self.run_in(FORBID, QUOIT, "info", "paths", "--json")
+        result = self.run_in(*FORBID, QUOIT, "info", "paths", "--json")
         told = json.loads(result.stdout)["paths"]
         self.assertEqual(told["cma"], "forbidden: Operation not permitted")
         self.assertEqual(told["heap all sizes"], "memcpy")
@@ -124,7 +124,7 @@ class Paths(scenario.Case):
         self.assertEqual(os.listdir(os.path.dirname(self.file)), [os.path.basename(self.file)])
 
     def test_tune_forbidden_and_dry(self):
-        result = self.run_in(FORBID, QUOIT, "tune", "--dry-run", "--time", "100ms", "--memory=128M")
+        result = self.run_in(*FORBID, QUOIT, "tune", "--dry-run", "--time", "100ms", "--memory=128M")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertFalse(os.path.exists(self.file))
         rows = re.findall(r"^(?:heap|globals) .* (\S+)  (\w+)$", result.stdout, re.M)
