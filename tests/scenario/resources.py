@@ -137,7 +137,7 @@ class Resources(scenario.Case):
 
     def test_other_user(self):
         how = self.other_user()
-        for home in (None, "/", "/nonexistent"):
+        for home in (None, "/", "/nonexistent", pwd.getpwuid(0).pw_dir):
             for shape in SHAPES:
                 self.works(self.run_in(*how, scenario.OSHRUN, *shape, STARVE, 8, env={"HOME": home}))
         result = self.run_in(*how, QUOIT, "tune", "--time", "100ms", "--memory", "128M", env={"HOME": None})
@@ -206,6 +206,16 @@ class Resources(scenario.Case):
         group = self.make_group("cpu", "cpu.cfs_quota_us", "cpu.max", "150000", "150000 100000")
         self.assertEqual(told(group=group), 1)
         self.assertLessEqual(allowed, len(os.sched_getaffinity(0)))
+
+    def test_huge_pages(self):
+        """A heap that grew in small steps is backed by huge pages, all but what is not a whole one."""
+        for shape in SHAPES:
+            out = self.works(self.job(*shape, scenario.program("scenario_pages")))
+            if "none here" in out:
+                self.skipTest("this kernel gives no huge pages to memfds")
+            kib = [int(number) for number in re.findall(r"^PE \d+: (\d+) KiB$", out, re.M)]
+            self.assertEqual(len(kib), shape[-1])
+            self.assertGreaterEqual(min(kib), 60 << 10)
 
     def test_many(self):
         """64 and 200 PEs on whatever processors there are, every one greeted."""

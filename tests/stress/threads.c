@@ -6,8 +6,9 @@
  * no other writes, and a mailbox at the thread of its number on each PE; sums and the lock's counter are shared by all.
  * Threads use, by their number, the default context, contexts of their own that they destroy and make anew meanwhile
  * (private ones, and some of a team that counts the PEs backwards), or one of two serialized ones that several share
- * under a mutex. The own cell is read back at once; every byte of a mailbox is compared when its signal is seen; after
- * the run sums are compared with what was added.
+ * under a mutex. Those that share no context also split a team of their own, add up over the part, and destroy it, all
+ * at the same time; one of them takes and frees blocks of the heap. The own cell is read back at once; every byte of a
+ * mailbox is compared when its signal is seen; after the run sums are compared with what was added.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@
 
 #define THREADS    8
 #define CELL_BYTES 4096
+#define SUM_WORDS  200
 
 /* Symmetric, one for each thread of each PE. */
 struct cell {
@@ -48,6 +50,8 @@ struct thread {
     uint64_t *added;                /* [pe_count] to the sums */
     unsigned char mail[CELL_BYTES]; /* what must lie in the mailbox */
     uint64_t ctx_count;
+    shmem_team_t team; /* of all PEs; nobody else splits it */
+    uint64_t team_count;
     uint64_t locked_count;
     uint64_t round_count;
 };
@@ -68,7 +72,7 @@ static struct {
 static long lock;                   /* symmetric */
 static uint64_t locked;             /* symmetric: counter under the lock, at PE 0 */
 static uint64_t flag[THREADS];      /* symmetric: of plain waits */
-static uint64_t tally[3], total[3]; /* symmetric */
+static uint64_t tally[4], total[4]; /* symmetric */
 
 static void fail(const struct thread *thread, const char *format, ...)
 {
@@ -274,6 +278,55 @@ static void step_mail(struct thread *thread)
     await(thread, &flag[thread->number], round);
 }
 
+/* Thread 0 takes blocks of the heap, which may have to grow, while the others go on: what is put into one is there. */
+static void step_heap(struct thread *thread)
+{
+    struct quoit_prng prng = {.state = test.seed * 104729 + thread->round_count};
+    size_t count = 1 + quoit_prng_choose(&prng, (uint64_t)1 << quoit_prng_choose(&prng, 15));
+    int next = (test.me + 1) % test.pe_count, before = (test.me + test.pe_count - 1) % test.pe_count;
+    uint64_t *block = shmem_malloc(count * sizeof *block), *sent = malloc(count * sizeof *sent);
+    if (!block || !sent)
+        fail(thread, "no memory");
+    for (size_t i = 0; i < count; i++)
+        sent[i] = thread->round_count * 1000003u + (uint64_t)test.me * 97 + i;
+    shmem_uint64_put(block, sent, count, next);
+    shmem_barrier_all();
+    for (size_t i = 0; i < count; i++)
+        if (block[i] != thread->round_count * 1000003u + (uint64_t)before * 97 + i)
+            fail(thread, "word %d of a block of %d from PE %d is wrong", (int)i, (int)count, before);
+    free(sent);
+    shmem_free(block);
+}
+
+/* The PEs fall apart by turns into one or two parts, and each adds up over its part. */
+static void step_team(struct thread *thread)
+{
+    static uint64_t given[THREADS][SUM_WORDS], got[THREADS][SUM_WORDS]; /* symmetric */
+    struct quoit_prng prng = {.state = test.seed * 7919 + thread->round_count * 16 + (uint64_t)thread->number};
+    int stride = 1 + (int)quoit_prng_choose(&prng, test.pe_count > 1 ? 2 : 1);
+    uint64_t key = quoit_prng_next(&prng), count = 1 + quoit_prng_choose(&prng, SUM_WORDS);
+    shmem_team_t part = SHMEM_TEAM_INVALID;
+    for (int first = 0; first < stride; first++) {
+        shmem_team_t other;
+        if (shmem_team_split_strided(thread->team, first, stride, (test.pe_count - first + stride - 1) / stride, NULL,
+                                     0, &other) != 0)
+            fail(thread, "a split failed");
+        part = other == SHMEM_TEAM_INVALID ? part : other;
+    }
+    uint64_t size = (uint64_t)shmem_team_n_pes(part), rank = (uint64_t)shmem_team_my_pe(part);
+    if (rank != (uint64_t)(test.me / stride))
+        fail(thread, "PE %d of the part is PE %d of all", (int)rank, test.me);
+    for (uint64_t i = 0; i < count; i++)
+        given[thread->number][i] = key * (rank + 1) + i;
+    if (shmem_uint64_sum_reduce(part, got[thread->number], given[thread->number], count) != 0)
+        fail(thread, "a sum failed");
+    for (uint64_t i = 0; i < count; i++)
+        if (got[thread->number][i] != key * (size * (size + 1) / 2) + size * i)
+            fail(thread, "word %d of a sum over %d PEs is wrong", (int)i, (int)size);
+    shmem_team_destroy(part);
+    thread->team_count++;
+}
+
 static void step(struct thread *thread)
 {
     int pe = (int)quoit_prng_choose(&thread->prng, (size_t)test.pe_count);
@@ -319,8 +372,13 @@ static void run_rounds(struct thread *thread, int round_count)
             renew_ctx(thread);
         for (int i = 0; i < 8; i++)
             step(thread);
-        if (!thread->ctx_lock) /* who waits for mail must not keep others from sending theirs */
-            step_mail(thread);
+        if (thread->ctx_lock) /* who waits for mail or for a team must not keep others from sending theirs */
+            continue;
+        step_mail(thread);
+        if (thread->round_count % 4 == 0)
+            step_team(thread);
+        if (thread->number == 0 && thread->round_count % 8 == 0)
+            step_heap(thread);
     }
 }
 
@@ -387,13 +445,14 @@ static void check_sums(struct thread *threads)
         tally[0] += threads[t].locked_count;
         tally[1] += threads[t].round_count;
         tally[2] += threads[t].ctx_count;
+        tally[3] += threads[t].team_count;
         for (size_t pe = 0; pe < pe_count; pe++) {
             mine[pe * (THREADS + 1) + (size_t)t] = threads[t].added[pe];
             mine[pe * (THREADS + 1) + THREADS] += threads[t].added[pe];
         }
     }
     shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, all, mine, pe_count * (THREADS + 1));
-    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, total, tally, 3);
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, total, tally, 4);
     for (size_t t = 0; t <= THREADS; t++)
         if (test.sums[t] != all[(size_t)test.me * (THREADS + 1) + t])
             fail(NULL, "sum %zu is %llu, but %llu was added", t, (unsigned long long)test.sums[t],
@@ -431,6 +490,8 @@ int main(int argc, char **argv)
     for (int t = 0; t < THREADS; t++) {
         threads[t].number = t;
         threads[t].prng.state = test.seed * 1000003u + (uint64_t)(test.me * THREADS + t);
+        if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, test.pe_count, NULL, 0, &threads[t].team) != 0)
+            fail(NULL, "no team");
         threads[t].added = calloc((size_t)test.pe_count, sizeof *threads[t].added);
         threads[t].is_ctx_own = t >= 2 && t < 5;
         threads[t].is_ctx_backward = t >= 5 && t % 2;
@@ -446,10 +507,13 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     check_sums(threads);
     if (test.me == 0)
-        printf("threads: %d PEs of %d threads, %llu rounds, %llu contexts, seed %llu: verified\n", test.pe_count,
-               THREADS, (unsigned long long)total[1], (unsigned long long)total[2], (unsigned long long)test.seed);
-    for (int t = 0; t < THREADS; t++)
+        printf("threads: %d PEs of %d threads, %llu rounds, %llu contexts, %llu teams, seed %llu: verified\n",
+               test.pe_count, THREADS, (unsigned long long)total[1], (unsigned long long)total[2],
+               (unsigned long long)total[3], (unsigned long long)test.seed);
+    for (int t = 0; t < THREADS; t++) {
         free(threads[t].added);
+        shmem_team_destroy(threads[t].team);
+    }
     for (int i = 0; i < 2; i++)
         shmem_ctx_destroy(serialized[i]);
     shmem_team_destroy(test.backward);
