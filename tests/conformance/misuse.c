@@ -154,6 +154,18 @@ static void lock_twice(void)
     shmem_set_lock(&global);
     shmem_set_lock(&global);
 }
+static void lock_not_zero(void)
+{
+    global = 0x77;
+    shmem_barrier_all();
+    shmem_set_lock(&global);
+}
+static void lock_junk(void)
+{
+    global = 0x7777777777777777;
+    shmem_barrier_all();
+    shmem_test_lock(&global);
+}
 static void active_set(void)
 {
     shmem_barrier(0, 3, shmem_n_pes() + 1, globals);
@@ -492,6 +504,8 @@ static const struct {
     CASE(clear_free_lock),
     CASE(lock_twice),
     CASE(collect_null),
+    CASE(lock_not_zero),
+    CASE(lock_junk),
     CASE(active_set),
     CASE(different_sizes),
     CASE(team_ctx_bad_pe),

@@ -7,8 +7,8 @@
  * Threads use, by their number, the default context, contexts of their own that they destroy and make anew meanwhile
  * (private ones, and some of a team that counts the PEs backwards), or one of two serialized ones that several share
  * under a mutex. Those that share no context also split a team of their own, add up over the part, and destroy it, all
- * at the same time. The own cell is read back at once; every byte of a mailbox is compared when its signal is seen;
- * after the run sums are compared with what was added.
+ * at the same time; one of them takes and frees blocks of the heap. The own cell is read back at once; every byte of a
+ * mailbox is compared when its signal is seen; after the run sums are compared with what was added.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -278,6 +278,26 @@ static void step_mail(struct thread *thread)
     await(thread, &flag[thread->number], round);
 }
 
+/* Thread 0 takes blocks of the heap, which may have to grow, while the others go on: what is put into one is there. */
+static void step_heap(struct thread *thread)
+{
+    struct quoit_prng prng = {.state = test.seed * 104729 + thread->round_count};
+    size_t count = 1 + quoit_prng_choose(&prng, (uint64_t)1 << quoit_prng_choose(&prng, 15));
+    int next = (test.me + 1) % test.pe_count, before = (test.me + test.pe_count - 1) % test.pe_count;
+    uint64_t *block = shmem_malloc(count * sizeof *block), *sent = malloc(count * sizeof *sent);
+    if (!block || !sent)
+        fail(thread, "no memory");
+    for (size_t i = 0; i < count; i++)
+        sent[i] = thread->round_count * 1000003u + (uint64_t)test.me * 97 + i;
+    shmem_uint64_put(block, sent, count, next);
+    shmem_barrier_all();
+    for (size_t i = 0; i < count; i++)
+        if (block[i] != thread->round_count * 1000003u + (uint64_t)before * 97 + i)
+            fail(thread, "word %d of a block of %d from PE %d is wrong", (int)i, (int)count, before);
+    free(sent);
+    shmem_free(block);
+}
+
 /* The PEs fall apart by turns into one or two parts, and each adds up over its part. */
 static void step_team(struct thread *thread)
 {
@@ -357,6 +377,8 @@ static void run_rounds(struct thread *thread, int round_count)
         step_mail(thread);
         if (thread->round_count % 4 == 0)
             step_team(thread);
+        if (thread->number == 0 && thread->round_count % 8 == 0)
+            step_heap(thread);
     }
 }
 
