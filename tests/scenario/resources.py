@@ -111,6 +111,13 @@ class Resources(scenario.Case):
         if not scenario.SANITIZE:
             self.works(self.job("-n", 4, STARVE, 16, limits=[(resource.RLIMIT_DATA, 16 * MIB)]))
 
+    @plain_only
+    def test_private_memory(self):
+        """Records of blocks are private memory: where that ends the job ends, since one PE alone cannot say no."""
+        limits = [(resource.RLIMIT_DATA, 12 * MIB)]
+        for command in ((scenario.OSHRUN, "-n", 2, STARVE, "words"), (STARVE, "words")):
+            self.refused(self.run_in(*command, limits=limits), "[Q0122]", "shmem_malloc", "ulimit -v or -d")
+
     def test_descriptors(self):
         """Every number of descriptors: the job works or says that they are too few."""
         for shape in SHAPES:

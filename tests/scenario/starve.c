@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Takes blocks of the symmetric heap until there are no more (at most argv[1] MiB), writes every page of each, gives
- * them back, and takes the first again. The smallest that any PE got must be what all got. Prints "starve: N MiB". */
+ * them back, and takes the first again. The smallest that any PE got must be what all got. Prints "starve: N MiB".
+ * "starve words": a million blocks of one word, for which the library needs memory of its own. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #define BLOCK_BYTES ((size_t)4 << 20)
 #define BLOCKS_MAX  1024
+#define WORD_COUNT  1000000
 
 static long count, least, most;
 
@@ -16,6 +18,9 @@ int main(int argc, char **argv)
     static char *blocks[BLOCKS_MAX];
     shmem_init();
     int me = shmem_my_pe();
+    if (argc > 1 && strcmp(argv[1], "words") == 0)
+        for (long i = 0; i < WORD_COUNT && shmem_malloc(sizeof(long)); i++)
+            ;
     long limit = argc > 1 ? atol(argv[1]) >> 2 : BLOCKS_MAX;
     while (count < limit && (blocks[count] = shmem_malloc(BLOCK_BYTES)) != NULL) {
         memset(blocks[count], me + 1, BLOCK_BYTES);
