@@ -32,16 +32,31 @@ void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...)
     __real_quoit_log_line(level, "%s", text);
 }
 
+/* Nothing that the lane landed through `side` under an older topology is still under way by DMA. */
+static void check_is_landed(struct sim_world *world, const struct quoit_lane *lane, enum quoit_side side,
+                            uint32_t generation)
+{
+    for (uint64_t left = lane->mover->busy; left; left &= left - 1) {
+        const struct quoit_departure *departure = &lane->departures[__builtin_ctzll(left)];
+        if (departure->side == side && (departure->frame.flags & QUOIT_FRAME_LANDED) &&
+            departure->frame.generation < generation)
+            sim_fail(world, "a request is executed while DMA of lane %u of host %u may still land an outdated one",
+                     lane->index, lane->layout->host);
+    }
+}
+
 /* When a request is executed, no neighbour that may land payload here knows less than we do: what it lands then is
  * outdated. */
 static void check_is_settled(struct sim_world *world, const struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint32_t neighbour = quoit_node_neighbour(lane->layout, side);
-        const struct quoit_ring *other = quoit_node_lane(world->hosts[neighbour].node, lane->index)->ring;
+        const struct quoit_lane *there = quoit_node_lane(world->hosts[neighbour].node, lane->index);
         enum quoit_side facing = side == QUOIT_LEFT ? QUOIT_RIGHT : QUOIT_LEFT;
-        if (!world->hosts[neighbour].is_dead && quoit_ring_links_may_land(&other->links, facing) &&
-            other->links.generation < lane->ring->links.generation)
+        if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&there->ring->links, facing))
+            continue;
+        check_is_landed(world, there, facing, lane->ring->links.generation);
+        if (there->ring->links.generation < lane->ring->links.generation)
             sim_fail(world, "lane %u of host %u executes a request while host %u may still land outdated ones",
                      lane->index, lane->layout->host, neighbour);
     }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model of the ring's flow control, searched by spin.
+"""The models of the ring's flow control and of its failover, searched by spin.
 
-Aim: no order of events stops the ring, loses a credit or overwrites a slot; and a protocol with one rule broken is seen
-to do so. Method: each run below is ring.pml with sizes of its own. spin makes a searcher of it that visits every state
+Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request twice or never when
+links fail; and a protocol with one rule broken is seen to do so. Method: each run below is ring.pml or failover.pml with
+sizes of its own. spin makes a searcher of it that visits every state
 (exhaustively: no hashing of states to bits). Runs that must pass must also have visited everything; the run without
 savings must have reached every statement of the model. Variants must fail, each in its own way.
 
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 
-MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ring.pml")
+HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 DEPTH_MAX = 10000
 BUSY_COUNT = 2  # runs at a time
@@ -31,12 +32,18 @@ SECONDS, SECONDS_LONG = 200, 3600
 # Sizes that a run does not name. OUTSTANDING 18: no limit, since a host has no more requests than that.
 SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 18,
          "ONE_HOP": 1, "TWO_HOPS": 1, "ASKS_ONE_HOP": 0b000, "ASKS_TWO_HOPS": 0b010}
+# One request, and a link that is down at first and comes up, or goes down and stays so.
+FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "ASKS": 0b00, "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0,
+            "BEGINS": 3, "STAYS": 3}
+GOES, COMES = {"CUTS_0": 1, "STAYS": 0, "ASKS": 0b10}, {"BEGINS": 0}
 SAVINGS = ("SETTLE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
 TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b100}
 
 
 class Run:
+    model = "ring.pml"
+
     def __init__(self, name, sizes=None, options=SAVINGS, expected=PASS, is_long=False):
         self.name, self.options, self.expected, self.is_long = name, options, expected, is_long
         self.sizes = {**SIZES, **(sizes or {})}
@@ -46,6 +53,20 @@ class Run:
 
     def has_savings(self):
         return any(name in SAVINGS for name in self.options)
+
+
+class Failover(Run):
+    model = "failover.pml"
+
+    def __init__(self, name, sizes, options=(), expected=PASS):
+        super().__init__(name, {**FAILOVER, **sizes}, options, expected)
+
+    def defines(self):
+        sizes = [f"-D{name}={self.sizes[name]}" for name in FAILOVER if name != "HOSTS"]
+        return sizes + [f"-D{name}" for name in self.options]
+
+    def has_savings(self):
+        return True  # a link that does not fail leaves statements unreached
 
 
 RUNS = [
@@ -72,6 +93,15 @@ RUNS = [
     Run("LOST_CREDIT", options=("LOST_CREDIT",), expected=STUCK),
     Run("EARLY_CREDIT", options=("EARLY_CREDIT",), expected=r"assertion violated .*\.filled<2"),
     Run("NO_ROOM_CHECK", {"ASKS_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
+    Failover("links: one goes down", {**GOES, "REQUESTS": 2, "ASKS": 0b100}),
+    Failover("links: one comes up", COMES),
+    Failover("links: NO_RESEND", GOES, ("NO_RESEND",), STUCK),
+    Failover("links: NO_REPEAT_CHECK", GOES, ("NO_REPEAT_CHECK",), r"assertion violated .number=="),
+    Failover("links: KEEP_ANSWERS", GOES, ("KEEP_ANSWERS",), r"assertion violated .*asking"),
+    Failover("links: NO_SETTLE", COMES, ("NO_SETTLE",), r"assertion violated .executed<number"),
+    Failover("links: LAND_AGAIN", COMES, ("LAND_AGAIN",), r"assertion violated .executed<number"),
+    Failover("links: NO_GENERATION", COMES, ("NO_GENERATION",), r"assertion violated .executed<number"),
+    Failover("links: NEWS_LATER", COMES, ("NEWS_LATER",), r"assertion violated 0"),
     Run("long: 3 hosts, every step, any turn", options=("ANY_TURN",), is_long=True),
     Run("long: two directions", {"DIRECTIONS": 2}, is_long=True),
     Run("long: two directions, two hops only",
@@ -98,7 +128,7 @@ def command(arguments, where, seconds):
 
 def search(run, where):
     """What the searcher of a run says, in a directory of its own."""
-    status, text = command(["spin", "-a", *run.defines(), MODEL], where, 60)
+    status, text = command(["spin", "-a", *run.defines(), os.path.join(HERE, run.model)], where, 60)
     if status or "Error" in text:
         raise Trouble("spin refuses the model:\n" + text)
     memory = MEMORY_LONG_MB if run.is_long else MEMORY_MB
@@ -150,9 +180,13 @@ def check(run):
     return run, problem, seen, states, number(text, r"(\S+)\s+total actual memory"), time.monotonic() - start
 
 
+def requests_of(sizes):
+    return sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
+
+
 def print_row(run, problem, seen, states, megabytes, seconds):
     sizes = run.sizes
-    shape = f"{sizes['HOSTS']} hosts {sizes['SLOTS']} slots {sizes['ONE_HOP']}+{sizes['TWO_HOPS']} requests"
+    shape = f"{sizes['HOSTS']} hosts {sizes['SLOTS']} slots {requests_of(sizes)} requests"
     print(f"{'FAIL' if problem else 'ok':4}  {run.name:38} {shape:29} {states:12,.0f} states {megabytes:6.0f} MB "
           f"{seconds:5.1f} s  {seen}", flush=True)
     if problem:
@@ -165,10 +199,10 @@ def show(name):
             run.options = [option for option in run.options if option != "ROTATE"]  # hosts keep their numbers
             with tempfile.TemporaryDirectory(prefix="quoit-model-") as where:
                 search(run, where)
-                if not os.path.exists(os.path.join(where, "ring.pml.trail")):
+                if not os.path.exists(os.path.join(where, run.model + ".trail")):
                     print(f"check.py: {name} has no counterexample")
                     return 1
-                text = command(["./pan", "-r", "ring.pml.trail", "-n"], where, 60)[1]
+                text = command(["./pan", "-r", run.model + ".trail", "-n"], where, 60)[1]
                 for line in re.findall(r"host \d+\S* [a-z].*|^pan:.*", text, re.M):
                     print(line)
                 return 0
