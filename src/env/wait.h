@@ -34,6 +34,9 @@ struct quoit_waiter {
     /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
     void (*settle)(void *arm_arg);
     void *arm_arg;
+    /* For so long others of the job are known to work, on this processor too: a wait stays awake longer by it, and no
+     * yield that lasts so long is thought to be a stranger's doing. */
+    uint64_t busy_ns;
     uint64_t watch_from; /* see park.h */
     uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */

@@ -171,10 +171,16 @@ void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric)
             quoit_park_wake(&quoit_memory_pe(&fabric->layout, fabric->memory, i)->park); /* who sleeps without limit */
 }
 
-void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
-                          void *arg, const char *call)
+struct watched {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+static void wait_for(struct quoit_fabric *fabric, struct watched watched, bool (*is_done)(void *arg), void *arg,
+                     const char *call, uint64_t busy_ns)
 {
     struct quoit_waiter waiter = fabric->waiter;
+    waiter.busy_ns = busy_ns;
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
@@ -185,8 +191,8 @@ void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t
         bool has_plain = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed);
         limit_ns = has_plain ? QUOIT_RECHECK_NS : 0;
         /* Several threads may sleep on the park, each for something else. */
-        waiter.watch_from = has_plain ? 0 : offset;
-        waiter.watch_to = has_plain ? UINT64_MAX : offset + bytes;
+        waiter.watch_from = has_plain ? 0 : watched.offset;
+        waiter.watch_to = has_plain ? UINT64_MAX : watched.offset + watched.bytes;
     } while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
     if (__builtin_expect(fabric->trace != NULL, 0))
         quoit_trace_leave(fabric->trace, begin_ns, waiter.sleep_count);
@@ -196,7 +202,20 @@ void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t
 
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    quoit_fabric_wait_at(fabric, 0, fabric->layout.area_data, is_done, arg, call);
+    quoit_fabric_wait_busy(fabric, is_done, arg, call, 0);
+}
+
+void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call,
+                            uint64_t busy_ns)
+{
+    const struct watched workspace = {.offset = 0, .bytes = fabric->layout.area_data};
+    wait_for(fabric, workspace, is_done, arg, call, busy_ns);
+}
+
+void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
+                          void *arg, const char *call)
+{
+    wait_for(fabric, (struct watched){offset, bytes}, is_done, arg, call, 0);
 }
 
 struct barrier_wait {
