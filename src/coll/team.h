@@ -48,6 +48,7 @@ struct quoit_team_flags {
     /* of leaders */
     struct quoit_flag rounds[QUOIT_TRAVEL_COUNT]; /* writers: the neighbours' leaders; by the way messages travel */
     struct quoit_flag stream[QUOIT_TRAVEL_COUNT]; /* likewise */
+    struct quoit_flag news[QUOIT_TRAVEL_COUNT];   /* likewise */
     struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that tells in this round */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by who works */
@@ -89,7 +90,7 @@ struct quoit_team_state {
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
     bool is_papers_barrier; /* the world, whose hosts meet by the doorbells of the papers */
-    bool is_exchange_best;  /* for a barrier between hosts; else dissemination */
+    bool are_neighbours;    /* the team is on all hosts of the ring */
     char *leader_area;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;
@@ -102,6 +103,7 @@ struct quoit_team_state {
     /* On leaders: */
     uint64_t round;
     uint64_t tell_count;
+    uint64_t news_count;                     /* of barriers by news */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint32_t table_turn;
