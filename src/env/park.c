@@ -57,9 +57,10 @@ void quoit_park_wake_sleepers(struct quoit_park *park)
 
 /* Whoever sees a sleeper of an earlier watch may read a mixture of two, and leave it asleep. The later sleeper looks
  * once more after its membarrier, and finds the change, which was made before the sleeper was seen. */
-bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
+void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
     atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
-    return at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
-           at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed);
+    if (at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
+        at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed))
+        quoit_park_wake_sleepers(park);
 }

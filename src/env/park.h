@@ -48,9 +48,8 @@ void quoit_park_cancel(struct quoit_park *park);
 void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
 
 void quoit_park_wake_sleepers(struct quoit_park *park);
-
-/* Whether a sleeper may watch something of [at, at + bytes). */
-bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes);
+/* Those that may watch something of [at, at + bytes). */
+void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes);
 
 static inline void quoit_park_wake(struct quoit_park *park)
 {
@@ -63,9 +62,8 @@ static inline void quoit_park_wake(struct quoit_park *park)
 static inline void quoit_park_wake_at(struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
     atomic_signal_fence(memory_order_seq_cst); /* as above */
-    if (__builtin_expect(atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0, 0) &&
-        quoit_park_is_watched(park, at, bytes))
-        quoit_park_wake_sleepers(park);
+    if (__builtin_expect(atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0, 0))
+        quoit_park_wake_watchers(park, at, bytes);
 }
 
 #endif

@@ -31,14 +31,6 @@ struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t c
                                       .awake_ns = AWAKE_NS};
 }
 
-uint32_t quoit_wait_core_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    return (uint32_t)CPU_COUNT(&set);
-}
-
 void quoit_wait_yield(void)
 {
     sched_yield();
@@ -109,6 +101,9 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
                 waiter->disarm(waiter->arm_arg);
             return true;
         }
+        if (waiter->is_hurried && atomic_load_explicit(waiter->is_hurried, memory_order_relaxed) != 0 &&
+            (left_ns == 0 || left_ns > QUOIT_WAIT_HURRIED_NS))
+            left_ns = QUOIT_WAIT_HURRIED_NS;
         waiter->sleep_count++;
         quoit_park_sleep(waiter->park, key, left_ns);
         if (waiter->disarm)

@@ -19,10 +19,10 @@ struct quoit_wait_policy {
     uint32_t awake_ns;
 };
 
-/* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
+/* The policy for `thread_count` threads that may all want to run on `core_count` processors: see limits.h. */
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count);
-/* Processors that this process may run on. */
-uint32_t quoit_wait_core_count(void);
+
+#define QUOIT_WAIT_HURRIED_NS 200000
 
 struct quoit_waiter {
     struct quoit_park *park;
@@ -37,6 +37,9 @@ struct quoit_waiter {
     /* For so long others of the job are known to work, on this processor too: a wait stays awake longer by it, and no
      * yield that lasts so long is thought to be a stranger's doing. */
     uint64_t busy_ns;
+    /* While this is not 0 a change may come without a wake, and no sleep is longer than QUOIT_WAIT_HURRIED_NS. Whoever
+     * sets it wakes the park. NULL: every change comes with a wake. */
+    const _Atomic uint32_t *is_hurried;
     uint64_t watch_from; /* see park.h */
     uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */

@@ -124,8 +124,13 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->trace = quoit_memory_trace(&fabric->layout, fabric->memory, fabric->local_self);
-    fabric->waiter = (struct quoit_waiter){
-        .park = &fabric->shared_self->park, .policy = config->policy, .arm = arm, .settle = settle, .arm_arg = fabric};
+    fabric->waiter =
+        (struct quoit_waiter){.park = &fabric->shared_self->park,
+                              .policy = config->policy,
+                              .arm = arm,
+                              .settle = settle,
+                              .arm_arg = fabric,
+                              .is_hurried = &((const struct quoit_host_header *)fabric->memory)->has_plain_stores};
     quoit_context_init(&fabric->default_context, 0);
 
     enum quoit_status status = QUOIT_NO_MEMORY;
@@ -166,9 +171,17 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
 void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric)
 {
     struct quoit_host_header *header = (struct quoit_host_header *)fabric->memory;
+    if (atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed))
+        return;
     if (atomic_exchange(&header->has_plain_stores, 1) == 0)
         for (uint32_t i = 0; i < fabric->layout.local_count; i++)
-            quoit_park_wake(&quoit_memory_pe(&fabric->layout, fabric->memory, i)->park); /* who sleeps without limit */
+            quoit_park_wake(&quoit_memory_pe(&fabric->layout, fabric->memory, i)->park); /* they sleep without limit */
+}
+
+void quoit_fabric_expect_threads(struct quoit_fabric *fabric)
+{
+    fabric->has_threads = true;
+    quoit_fabric_expect_plain_stores(fabric);
 }
 
 struct watched {
@@ -181,19 +194,14 @@ static void wait_for(struct quoit_fabric *fabric, struct watched watched, bool (
 {
     struct quoit_waiter waiter = fabric->waiter;
     waiter.busy_ns = busy_ns;
+    waiter.watch_from = fabric->has_threads ? 0 : watched.offset;
+    waiter.watch_to = fabric->has_threads ? UINT64_MAX : watched.offset + watched.bytes;
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
-    const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
-    uint64_t limit_ns, begin_ns = 0;
+    uint64_t begin_ns = 0;
     if (__builtin_expect(fabric->trace != NULL, 0))
         begin_ns = quoit_trace_enter(fabric->trace, "wait", 0, QUOIT_TRACE_NO_PE);
-    do {
-        bool has_plain = atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed);
-        limit_ns = has_plain ? QUOIT_RECHECK_NS : 0;
-        /* Several threads may sleep on the park, each for something else. */
-        waiter.watch_from = has_plain ? 0 : watched.offset;
-        waiter.watch_to = has_plain ? UINT64_MAX : watched.offset + watched.bytes;
-    } while (!quoit_wait_until(&waiter, is_done, arg, limit_ns));
+    quoit_wait_until(&waiter, is_done, arg, 0);
     if (__builtin_expect(fabric->trace != NULL, 0))
         quoit_trace_leave(fabric->trace, begin_ns, waiter.sleep_count);
     if (__atomic_load_n(&fabric->shared_self->waiting_in[0], __ATOMIC_RELAXED))

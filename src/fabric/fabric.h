@@ -116,6 +116,7 @@ struct quoit_fabric {
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
     struct quoit_channel_end *channels; /* [lane_count]; NULL when there is one host */
     struct quoit_waiter waiter;         /* a copy of it serves each wait */
+    bool has_threads;                   /* that may wait, each for something else */
     _Atomic uint64_t settle_after_ns;   /* no move to another processor before this */
     _Atomic uint64_t settle_pause_ns;   /* and for how long after the next */
     struct quoit_context default_context;
@@ -196,9 +197,10 @@ void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *conte
 void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 
 /* From now on objects of the host's PEs may be changed by plain stores, which wake nobody: another thread of the same
- * PE, or a PE that has a pointer from shmem_ptr. Waits then look again every QUOIT_RECHECK_NS. */
-#define QUOIT_RECHECK_NS 200000
+ * PE, or a PE that has a pointer from shmem_ptr. Waits then sleep in pieces, those that sleep already included. */
 void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric);
+/* The same, and several threads of this PE may wait at once. */
+void quoit_fabric_expect_threads(struct quoit_fabric *fabric);
 
 /* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own area, or what the node tells;
  * `call` names the API routine, for messages. */
@@ -210,11 +212,5 @@ void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *a
  * wakes nobody. */
 void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
                           void *arg, const char *call);
-
-/* After a store to `to`, in the area of a PE of the same host. */
-static inline void quoit_fabric_wake(const struct quoit_peer *peer, const char *to, size_t bytes)
-{
-    quoit_park_wake_at(peer->park, (uint64_t)(to - peer->area), bytes);
-}
 
 #endif

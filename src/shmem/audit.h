@@ -2,7 +2,7 @@
 /* audit.h - what `oshrun --check` (QUOIT_CHECK=1) finds beyond the checks that are always on: docs/check.md.
  *
  * quoit_job.audit is NULL without it; then no function below but the inline ones is called. With it,
- * quoit_job.fast_pe_count stays 0, so that every call takes the way of check.h, which asks here.
+ * quoit_job.fast.pe_count stays 0, so that every call takes the way of check.h, which asks here.
  *
  * Objects: each block of the symmetric heap and each variable in the program's symbol table, with who made it. Freed
  * blocks stay apart, filled with QUOIT_AUDIT_POISON, until so many more were freed or the heap is full; all PEs free
@@ -53,11 +53,14 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
 static inline uint64_t quoit_audit_offset(const void *address)
 {
     uint64_t offset;
-    return quoit_job_locate_any(address, 1, &offset) ? offset : 0;
+    return quoit_job_locate(address, 1, &offset) ? offset : 0;
 }
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
                           bool may_be_same, const char *call);
+/* The same of arrays with strides, in elements; arrays of one stride may lie between each other. */
+void quoit_audit_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
+                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call);
 /* A block was made, or has another size; the guard behind it is the allocator's too. */
 void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call);
 void quoit_audit_resized(uint64_t offset, uint64_t bytes);

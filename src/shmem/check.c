@@ -4,6 +4,8 @@
 #include "shmem/span.h"
 #include "shmem/handle.h"
 
+#include <string.h>
+
 void quoit_check_state(const char *call)
 {
     if (quoit_job.pe_count == 0)
@@ -26,7 +28,7 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
     uint64_t offset = 0;
     if (__builtin_expect(quoit_job.audit != NULL, 0) && bytes != 0)
         quoit_audit_object(address, bytes, argument, call);
-    if (bytes != 0 && !quoit_job_locate_any(address, bytes, &offset))
+    if (bytes != 0 && !quoit_job_locate(address, bytes, &offset))
         quoit_wrong_address(call, argument, address, bytes);
     return offset;
 }
@@ -34,7 +36,7 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
 void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call)
 {
     if (!address && bytes != 0)
-        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are to be copied", argument, bytes);
+        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are needed there", argument, bytes);
 }
 
 void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call)
@@ -61,6 +63,39 @@ static void check_apart(const void *dest, const void *source, const struct quoit
 {
     if (__builtin_expect(quoit_job.audit != NULL, 0) && target->pe == quoit_job.pe)
         quoit_audit_disjoint(dest, target->bytes, source, target->bytes, true, call);
+}
+
+typedef int64_t __attribute__((vector_size(16), may_alias, aligned(1))) block;
+
+/* One to four blocks, whose ends may overlap: all are loaded before one is stored. */
+static void copy_line(char *to, const char *from, size_t bytes)
+{
+    size_t last = bytes - sizeof(block);
+    block a = *(const block *)from, d = *(const block *)(from + last);
+    if (bytes > 2 * sizeof(block)) {
+        block b = *(const block *)(from + sizeof(block)), c = *(const block *)(from + last - sizeof(block));
+        *(block *)(to + sizeof(block)) = b;
+        *(block *)(to + last - sizeof(block)) = c;
+    }
+    *(block *)to = a;
+    *(block *)(to + last) = d;
+}
+
+__attribute__((noinline)) static void put_any(const struct quoit_reach *reach, char *to, const void *source,
+                                              size_t bytes)
+{
+    memmove(to, source, bytes);
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
+}
+
+void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes)
+{
+    if (bytes < sizeof(block) || bytes > 4 * sizeof(block)) {
+        put_any(reach, to, source, bytes);
+        return;
+    }
+    copy_line(to, source, bytes);
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
 }
 
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
@@ -103,11 +138,18 @@ void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
     quoit_fabric_get_nbi(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
 }
 
-/* The argument's name in messages: atomics read `source` and change `dest`. */
+/* The argument's name in messages: atomics read `source` and change `dest`, or a signal. */
+static const char *amo_argument(enum quoit_amo op, const char *call)
+{
+    if (strncmp(call, "shmem_signal", 12) == 0 || strncmp(call, "shmem_ctx_signal", 16) == 0)
+        return "sig_addr";
+    return op == QUOIT_AMO_FETCH ? "source" : "dest";
+}
+
 static struct quoit_target check_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, int pe,
                                      const char *call)
 {
-    const char *argument = op == QUOIT_AMO_FETCH ? "source" : "dest";
+    const char *argument = amo_argument(op, call);
     struct quoit_target target = quoit_check_target(ctx, address, argument, 1, size, pe, call);
     quoit_check_word(address, size, argument, call);
     return target;

@@ -21,7 +21,7 @@ struct quoit_target {
 void quoit_check_state(const char *call);
 static inline void quoit_check_running(const char *call)
 {
-    if (__builtin_expect(quoit_job.fast_pe_count == 0, 0))
+    if (__builtin_expect(quoit_job.fast.pe_count == 0, 0))
         quoit_check_state(call);
 }
 /* nelems * element_bytes, or the job ends. */
@@ -35,6 +35,9 @@ void quoit_check_word(const void *address, size_t bytes, const char *argument, c
 /* All that a one-sided operation on `address` of `pe` needs. */
 struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, const char *argument, size_t nelems,
                                        size_t element_bytes, int pe, const char *call);
+
+/* More than a word to `to`, which lies in the area of that PE of this host; wakes it. The ranges may be the same. */
+void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes);
 
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call);

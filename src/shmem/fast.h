@@ -2,8 +2,9 @@
 /* fast.h - what is inlined into every typed routine: the way to a PE of the same host, a handful of instructions; the
  * rest, and everything that is wrong, goes to the functions of check.h and fabric.
  *
- * One comparison of the PE number and one of the address decide. Before shmem_init and after shmem_finalize both fail,
- * so that use at the wrong time costs nothing here either.
+ * One comparison of the PE number and one of the address decide, whichever region the address lies in. Before
+ * shmem_init and after shmem_finalize the first fails, so that use at the wrong time costs nothing here either. Nothing
+ * here needs a register over a call but the wake after a large copy: what is left over is left by jumps.
  */
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
@@ -15,79 +16,109 @@
 /* Larger copies take the path that a table names. */
 #define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
 
-/* Where `bytes` at a symmetric address lie for this process on a PE of the same host; NULL: elsewhere or wrong. */
-QUOIT_INLINE char *quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe,
-                                    const struct quoit_peer **peer_out)
+/* Whether `bytes` at `address` surely lie in the region of its half. */
+QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
 {
-    uint64_t offset;
-    if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || (uint32_t)pe >= quoit_job.fast_pe_count, 0))
-        return NULL;
-    if (__builtin_expect(!quoit_job_locate(address, bytes, &offset), 0))
-        return NULL;
-    const struct quoit_peer *peer = &quoit_job.fabric->peers[pe];
-    if (!peer->area)
-        return NULL;
-    *peer_out = peer;
-    return peer->area + offset;
+    const struct quoit_fast *fast = &quoit_job.fast;
+    size_t half = quoit_half(address);
+    uint64_t at = (uintptr_t)address - fast->base[half];
+    if (__builtin_expect(at >= fast->span[half], 0))
+        return false;
+    return (__builtin_constant_p(bytes) && bytes <= QUOIT_FAST_ELEMENT_BYTES) || bytes <= fast->span[half] - at;
 }
 
-/* One element, and a few bytes, without a call. A message about a crash names copies of more than a few lines. */
+/* Where `bytes` at a symmetric address lie for this process on a PE of the same host; false: elsewhere or wrong. */
+QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe, char **at_out,
+                                   const struct quoit_reach **reach_out)
+{
+    const struct quoit_fast *fast = &quoit_job.fast;
+    uint32_t local = (uint32_t)pe - fast->first_pe;
+    if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || local >= fast->pe_count || !quoit_fast_has(address, bytes), 0))
+        return false;
+    *reach_out = &fast->reaches[local];
+    *at_out = (char *)((intptr_t)address + (*reach_out)->shift[quoit_half(address)]);
+    return true;
+}
+
+/* After a store to `to` of that PE. */
+QUOIT_INLINE void quoit_fast_wake(const struct quoit_reach *reach, const char *to, size_t bytes)
+{
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
+}
+
+/* One element, or a word of bytes: what is copied in the routine itself. */
+QUOIT_INLINE size_t quoit_fast_unit(size_t element_bytes)
+{
+    return element_bytes > 1 ? element_bytes : sizeof(uint64_t);
+}
+QUOIT_INLINE bool quoit_fast_is_unit(size_t nelems, size_t element_bytes)
+{
+    return nelems == quoit_fast_unit(element_bytes) / element_bytes;
+}
+
+/* A message about a crash names copies of more than a few lines. */
 #define QUOIT_FAST_NAMELESS_BYTES 2048
-QUOIT_INLINE void quoit_fast_copy(void *to, const void *from, size_t nelems, size_t element_bytes, const char *call)
-{
-    size_t bytes = nelems * element_bytes;
-    if (element_bytes > 1 && nelems == 1)
-        __builtin_memcpy(to, from, element_bytes);
-    else if (element_bytes == 1 && bytes == 8)
-        __builtin_memcpy(to, from, 8);
-    else if (element_bytes == 1 && bytes == 4)
-        __builtin_memcpy(to, from, 4);
-    else {
-        if (bytes > QUOIT_FAST_NAMELESS_BYTES)
-            QUOIT_JOB_ENTER(call);
-        memmove(to, from, bytes);
-    }
-}
+#define QUOIT_FAST_ENTER(bytes, call)                                                                                  \
+    do {                                                                                                               \
+        if (__builtin_expect((bytes) > QUOIT_FAST_NAMELESS_BYTES, 0))                                                  \
+            QUOIT_JOB_ENTER(call);                                                                                     \
+    } while (0)
 
-QUOIT_INLINE void quoit_put(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
-                            int pe, const char *call)
+/* What the fast way leaves over: a function of check.h. */
+typedef void quoit_copy_rest(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                             int pe, const char *call);
+
+QUOIT_INLINE void quoit_put(quoit_copy_rest *rest, shmem_ctx_t ctx, void *dest, const void *source, size_t nelems,
+                            size_t element_bytes, int pe, const char *call)
 {
-    const struct quoit_peer *peer;
-    if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && source, 1)) {
-        char *to = quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &peer);
-        if (__builtin_expect(to != NULL, 1)) {
-            quoit_fast_copy(to, source, nelems, element_bytes, call);
-            quoit_fabric_wake(peer, to, nelems * element_bytes);
+    const struct quoit_reach *reach;
+    const size_t unit = quoit_fast_unit(element_bytes);
+    char *to;
+    if (quoit_fast_is_unit(nelems, element_bytes)) {
+        if (__builtin_expect(source && quoit_fast_reach(ctx, dest, unit, pe, &to, &reach), 1)) {
+            __builtin_memcpy(to, source, unit);
+            quoit_fast_wake(reach, to, unit);
             return;
         }
+    } else if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && source, 1) &&
+               __builtin_expect(quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &to, &reach), 1)) {
+        QUOIT_FAST_ENTER(nelems * element_bytes, call);
+        quoit_fast_put(reach, to, source, nelems * element_bytes);
+        return;
     }
     QUOIT_JOB_ENTER(call);
-    quoit_put_slow(ctx, dest, source, nelems, element_bytes, pe, call);
+    rest(ctx, dest, source, nelems, element_bytes, pe, call);
 }
 
-QUOIT_INLINE void quoit_get(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
-                            int pe, const char *call)
+QUOIT_INLINE void quoit_get(quoit_copy_rest *rest, shmem_ctx_t ctx, void *dest, const void *source, size_t nelems,
+                            size_t element_bytes, int pe, const char *call)
 {
-    const struct quoit_peer *peer;
-    if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && dest, 1)) {
-        const char *from = quoit_fast_reach(ctx, source, nelems * element_bytes, pe, &peer);
-        if (__builtin_expect(from != NULL, 1)) {
-            quoit_fast_copy(dest, from, nelems, element_bytes, call);
+    const struct quoit_reach *reach;
+    const size_t unit = quoit_fast_unit(element_bytes);
+    char *from;
+    if (quoit_fast_is_unit(nelems, element_bytes)) {
+        if (__builtin_expect(dest && quoit_fast_reach(ctx, source, unit, pe, &from, &reach), 1)) {
+            __builtin_memcpy(dest, from, unit);
             return;
         }
+    } else if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && dest, 1) &&
+               __builtin_expect(quoit_fast_reach(ctx, source, nelems * element_bytes, pe, &from, &reach), 1)) {
+        QUOIT_FAST_ENTER(nelems * element_bytes, call);
+        memmove(dest, from, nelems * element_bytes);
+        return;
     }
     QUOIT_JOB_ENTER(call);
-    quoit_get_slow(ctx, dest, source, nelems, element_bytes, pe, call);
+    rest(ctx, dest, source, nelems, element_bytes, pe, call);
 }
 
 /* The value is copied where the slow way begins, so that the fast way keeps it in a register. */
 QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t bytes, int pe, const char *call)
 {
-    const struct quoit_peer *peer;
-    char *to = quoit_fast_reach(ctx, dest, bytes, pe, &peer);
-    if (__builtin_expect(to != NULL, 1)) {
+    const struct quoit_reach *reach;
+    char *to;
+    if (__builtin_expect(quoit_fast_reach(ctx, dest, bytes, pe, &to, &reach), 1)) {
         __builtin_memcpy(to, value, bytes);
-        quoit_fabric_wake(peer, to, bytes);
+        quoit_fast_wake(reach, to, bytes);
         return;
     }
     _Alignas(16) char copy[16];
@@ -98,9 +129,9 @@ QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t
 
 QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, size_t bytes, int pe, const char *call)
 {
-    const struct quoit_peer *peer;
-    const char *from = quoit_fast_reach(ctx, source, bytes, pe, &peer);
-    if (__builtin_expect(from != NULL, 1)) {
+    const struct quoit_reach *reach;
+    char *from;
+    if (__builtin_expect(quoit_fast_reach(ctx, source, bytes, pe, &from, &reach), 1)) {
         __builtin_memcpy(value_out, from, bytes);
         return;
     }
@@ -124,13 +155,14 @@ QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,
                                  uint64_t operand, uint64_t compare, int pe, uint64_t *old_out)
 {
-    const struct quoit_peer *peer;
-    char *word = quoit_fast_reach(ctx, address, size, pe, &peer);
-    if (__builtin_expect(!word || ((uintptr_t)word & (size - 1)) != 0, 0))
+    const struct quoit_reach *reach;
+    char *word;
+    if (__builtin_expect(!quoit_fast_reach(ctx, address, size, pe, &word, &reach), 0) ||
+        __builtin_expect(((uintptr_t)address & (size - 1)) != 0, 0))
         return false;
     *old_out = quoit_execute_amo(word, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
-        quoit_fabric_wake(peer, word, size);
+        quoit_fast_wake(reach, word, size);
     return true;
 }
 

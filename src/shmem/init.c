@@ -2,6 +2,7 @@
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/check.h"
 #include "shmem/set.h"
 #include "shmem/span.h"
 #include "base/assert.h"
@@ -18,9 +19,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Every PE tries to see its heap here, so that heap addresses are the same on all PEs, which helps in debugging.
- * Nothing depends on it: where the address is taken (as under a thread sanitizer) the heap is seen elsewhere. */
-#define HEAP_ADDRESS ((void *)0x300000000000)
+/* Every PE tries to see its heap here, in the half where the program's variables are not, so that the fast way serves
+ * both, and at the same address on all PEs, which helps in debugging. Nothing else depends on it: where the address is
+ * taken (as under a thread sanitizer) the heap is seen elsewhere. */
+static void *heap_address(void)
+{
+    static const uintptr_t in_half[2] = {0x180000000000, 0x300000000000};
+    return (void *)in_half[!quoit_half(quoit_job.segments.segment[0].base)];
+}
 
 struct quoit_job quoit_job;
 
@@ -35,9 +41,9 @@ static void map_heap(struct quoit_boot *boot)
 {
     uint64_t offset = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
     uint64_t bytes = boot->layout.shape.heap_bytes;
-    void *at =
-        mmap(HEAP_ADDRESS, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, (off_t)offset);
-    if (at != MAP_FAILED && at != HEAP_ADDRESS) {
+    void *want = heap_address();
+    void *at = mmap(want, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, (off_t)offset);
+    if (at != MAP_FAILED && at != want) {
         munmap(at, bytes);
         at = MAP_FAILED;
     }
@@ -147,6 +153,47 @@ static void try_paths(struct quoit_boot *boot)
         quoit_paths_drop(paths, QUOIT_COPY_CMA);
 }
 
+static void set_half(const struct quoit_region *region)
+{
+    size_t half = quoit_half((const void *)region->base);
+    quoit_job.fast.base[half] = region->base;
+    quoit_job.fast.span[half] = region->bytes ? region->bytes - (QUOIT_FAST_ELEMENT_BYTES - 1) : 0;
+}
+
+void quoit_job_regions_changed(void)
+{
+    const struct quoit_region *heap = &quoit_job.heap, *data = &quoit_job.data;
+    if (quoit_job.fast.pe_count == 0)
+        return;
+    if (quoit_half((const void *)data->base) != quoit_half((const void *)heap->base))
+        set_half(data); /* else variables have the slow way */
+    set_half(heap);
+}
+
+static intptr_t shift_of(const struct quoit_region *region, const struct quoit_peer *peer)
+{
+    return (intptr_t)peer->area + (intptr_t)region->area_offset - (intptr_t)region->base;
+}
+
+/* The fast way to the PEs of this host. */
+static void make_reaches(const struct quoit_layout *layout)
+{
+    struct quoit_reach *reaches = calloc(layout->local_count, sizeof *reaches);
+    if (!reaches)
+        cannot_start("no memory", QUOIT_NO_MEMORY);
+    for (uint32_t i = 0; i < layout->local_count; i++) {
+        const struct quoit_peer *peer = &quoit_job.fabric->peers[layout->first_pe + i];
+        quoit_assert(peer->area);
+        reaches[i].shift[quoit_half((const void *)quoit_job.data.base)] = shift_of(&quoit_job.data, peer);
+        reaches[i].shift[quoit_half((const void *)quoit_job.heap.base)] = shift_of(&quoit_job.heap, peer);
+        reaches[i].park = peer->park;
+        reaches[i].area = peer->area;
+    }
+    quoit_job.fast =
+        (struct quoit_fast){.first_pe = layout->first_pe, .pe_count = layout->local_count, .reaches = reaches};
+    quoit_job_regions_changed();
+}
+
 static void make_world(void)
 {
     const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.shape.pe_count};
@@ -221,11 +268,12 @@ static void begin(int thread_level, const struct quoit_options *options)
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
     bool is_slow = quoit_job.audit || quoit_job.fabric->trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
-    quoit_job.fast_pe_count = is_slow ? 0 : quoit_job.pe_count;
+    if (!is_slow)
+        make_reaches(&quoit_job.boot.layout);
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
-        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+        quoit_fabric_expect_threads(quoit_job.fabric);
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
 }
 
@@ -304,7 +352,8 @@ void quoit_job_finish(void)
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
-    quoit_job.fast_pe_count = 0;
+    free(quoit_job.fast.reaches);
+    quoit_job.fast = (struct quoit_fast){0};
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;
     quoit_job.library_count = 0;
@@ -342,6 +391,7 @@ int pshmem_init_thread(int requested, int *provided)
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
         return -1;
     join(requested);
+    quoit_check_private(provided, sizeof *provided, "provided", "shmem_init_thread");
     *provided = quoit_job.thread_level;
     return 0;
 }

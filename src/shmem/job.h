@@ -2,8 +2,8 @@
 /* job.h - the library's one piece of process state, and the way from a user's pointer to an area offset.
  *
  * The API of the specification has no handle, so each process has one struct quoit_job. It is zero before shmem_init:
- * fast_pe_count 0 makes every PE number invalid and both regions empty, so that one comparison on the hot path also
- * finds use before init; the slow path then says what it was.
+ * fast.pe_count 0 makes every PE number invalid, so that one comparison on the hot path also finds use before init; the
+ * slow path then says what it was.
  *
  * Regions: the symmetric heap (grown part only), the program's data segment and those of its libraries. A symmetric
  * address lies in one of them; its area offset is the same on all PEs.
@@ -21,12 +21,41 @@
 #include "heap/heap.h"
 #include "local/data_segment.h"
 
+/* The way to one PE of the own host. */
+struct quoit_reach {
+    intptr_t shift[2]; /* by quoit_half(): from an object of this PE to where the other's is mapped here */
+    struct quoit_park *park;
+    char *area;
+};
+
+/* All that the fast way (fast.h) looks at, in one cache line. All zero unless RUNNING, but also under --check, --trace
+ * and a forced --path: nothing may take the fast way then. */
+struct quoit_fast {
+    _Alignas(64) uint32_t first_pe; /* of the own host, */
+    uint32_t pe_count;              /* and how many PEs it has */
+    struct quoit_reach *reaches;    /* [pe_count] */
+    /* By quoit_half(), of the region that lies in that half of the address space: the heap in one, the program's
+     * variables in the other; those of libraries have the slow way. */
+    uintptr_t base[2];
+    uint64_t span[2]; /* an element that begins within it ends inside of the region, too */
+};
+
+/* The largest element. The last bytes of a region, that one of this size does not leave free, have only the slow way.
+ */
+#define QUOIT_FAST_ELEMENT_BYTES 16
+
+/* One bit of an address tells which region it can lie in, so that there is one comparison for both. */
+#define QUOIT_HALF_BIT 45
+static inline size_t quoit_half(const void *address)
+{
+    return (uintptr_t)address >> QUOIT_HALF_BIT & 1;
+}
+
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
-    uint32_t fast_pe_count; /* pe_count, but 0 also under --check, --trace and a forced --path: nothing may take the
-                               fast way then */
-    uint32_t pe_count;      /* 0 unless RUNNING */
+    struct quoit_fast fast;
+    uint32_t pe_count; /* 0 unless RUNNING */
     uint32_t pe;
     struct quoit_region heap; /* bytes: how far it has grown */
     struct quoit_region data; /* of the program */
@@ -42,7 +71,8 @@ struct quoit_job {
     struct quoit_ctx_slot *contexts;     /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;       /* likewise */
     struct quoit_set_team *sets;         /* see set.h; NULL until the first active set */
-    uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h */
+    uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h. By quoit_team_epoch() */
+    uint64_t team_pieces;                /* taken by splits that are under way, as bits; see handle.c */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
     uint32_t library_count;
@@ -53,36 +83,23 @@ struct quoit_job {
 /* Hidden, so that the hot path reaches it without a detour through the loader's tables. */
 extern struct quoit_job quoit_job __attribute__((visibility("hidden")));
 
-/* The area offset of a symmetric object of `bytes` at `address`, in the heap or the program: what the fast way looks
- * at. False if it does not lie wholly in one of them. */
-static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)
+static inline bool quoit_region_has(const struct quoit_region *region, const void *address, size_t bytes,
+                                    uint64_t *offset_out)
 {
-    uint64_t at = (uintptr_t)address - quoit_job.heap.base;
-    if (__builtin_expect(at < quoit_job.heap.bytes && bytes <= quoit_job.heap.bytes - at, 1)) {
-        *offset_out = quoit_job.heap.area_offset + at;
-        return true;
-    }
-    at = (uintptr_t)address - quoit_job.data.base;
-    if (at < quoit_job.data.bytes && bytes <= quoit_job.data.bytes - at) {
-        *offset_out = quoit_job.data.area_offset + at;
-        return true;
-    }
-    return false;
+    uint64_t at = (uintptr_t)address - region->base;
+    *offset_out = region->area_offset + at;
+    return at < region->bytes && bytes <= region->bytes - at;
 }
 
-/* The same for all regions. */
-static inline bool quoit_job_locate_any(const void *address, size_t bytes, uint64_t *offset_out)
+/* The area offset of a symmetric object of `bytes` at `address`. False if it does not lie wholly in one region. */
+static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)
 {
-    if (quoit_job_locate(address, bytes, offset_out))
+    if (quoit_region_has(&quoit_job.heap, address, bytes, offset_out) ||
+        quoit_region_has(&quoit_job.data, address, bytes, offset_out))
         return true;
-    for (uint32_t i = 0; i < quoit_job.library_count; i++) {
-        const struct quoit_region *region = &quoit_job.libraries[i];
-        uint64_t at = (uintptr_t)address - region->base;
-        if (at < region->bytes && bytes <= region->bytes - at) {
-            *offset_out = region->area_offset + at;
+    for (uint32_t i = 0; i < quoit_job.library_count; i++)
+        if (quoit_region_has(&quoit_job.libraries[i], address, bytes, offset_out))
             return true;
-        }
-    }
     return false;
 }
 
@@ -99,5 +116,7 @@ static inline bool quoit_job_locate_any(const void *address, size_t bytes, uint6
 /* Set up and torn down by shmem_init and shmem_finalize (init.c). */
 void quoit_job_start(int thread_level);
 void quoit_job_finish(void);
+/* After a change of heap or data: the fast way knows of it. */
+void quoit_job_regions_changed(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Questions with a local answer. */
-#include "shmem/check.h"
+#include "shmem/fast.h"
 #include "shmem/handle.h"
 
 QUOIT_API(int, my_pe, (void))
@@ -44,14 +44,14 @@ QUOIT_API(int, addr_accessible, (const void *addr, int pe))
 {
     uint64_t offset;
     quoit_check_running("shmem_addr_accessible");
-    return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate_any(addr, 1, &offset);
+    return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate(addr, 1, &offset);
 }
 
 /* The own PE's objects are where the program knows them. */
 static void *reach(const void *dest, uint32_t pe)
 {
     uint64_t offset;
-    if (!quoit_job_locate_any(dest, 1, &offset))
+    if (!quoit_job_locate(dest, 1, &offset))
         return NULL;
     if (pe == quoit_job.pe)
         return (void *)(uintptr_t)dest;
@@ -63,6 +63,14 @@ static void *reach(const void *dest, uint32_t pe)
 
 QUOIT_API(void *, ptr, (const void *dest, int pe))
 {
+    char *there;
+    const struct quoit_reach *to;
+    if (__builtin_expect(quoit_fast_reach(SHMEM_CTX_DEFAULT, dest, 1, pe, &there, &to), 1)) {
+        if ((uint32_t)pe == quoit_job.pe)
+            return (void *)(uintptr_t)dest;
+        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+        return there;
+    }
     quoit_check_running("shmem_ptr");
     if ((uint32_t)pe >= quoit_job.pe_count)
         quoit_wrong_pe("shmem_ptr", "pe", pe, quoit_job.pe_count, "the job");

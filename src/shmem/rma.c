@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocking puts and gets: contiguous, single, and non-blocking forms of the same. */
+/* Puts and gets: contiguous, single, and non-blocking forms of the same, which are the blocking ones on the own host.
+ */
 #include "shmem/fast.h"
 
 /* The plain form and the form with a context of a routine whose work is WORK(ctx, ..., call). */
@@ -14,11 +15,14 @@
     }
 #define QUOIT_LIST(...) __VA_ARGS__
 
+#define PUT(...)     quoit_put(quoit_put_slow, __VA_ARGS__)
+#define GET(...)     quoit_get(quoit_get_slow, __VA_ARGS__)
+#define PUT_NBI(...) quoit_put(quoit_put_nbi, __VA_ARGS__)
+#define GET_NBI(...) quoit_get(quoit_get_nbi, __VA_ARGS__)
+
 #define X(N, T)                                                                                                        \
-    BOTH(void, N##_put, quoit_put, (T * dest, const T *source, size_t nelems, int pe),                                 \
-         (dest, source, nelems, sizeof(T)))                                                                            \
-    BOTH(void, N##_get, quoit_get, (T * dest, const T *source, size_t nelems, int pe),                                 \
-         (dest, source, nelems, sizeof(T)))                                                                            \
+    BOTH(void, N##_put, PUT, (T * dest, const T *source, size_t nelems, int pe), (dest, source, nelems, sizeof(T)))    \
+    BOTH(void, N##_get, GET, (T * dest, const T *source, size_t nelems, int pe), (dest, source, nelems, sizeof(T)))    \
     BOTH(void, N##_p, quoit_p, (T * dest, T value, int pe), (dest, &value, sizeof(T)))
 QUOIT_RMA_TYPES(X)
 #undef X
@@ -40,50 +44,26 @@ QUOIT_RMA_TYPES(X)
 #undef X
 
 #define X(BITS, BYTES)                                                                                                 \
-    BOTH(void, put##BITS, quoit_put, (void *dest, const void *source, size_t nelems, int pe),                          \
-         (dest, source, nelems, BYTES))                                                                                \
-    BOTH(void, get##BITS, quoit_get, (void *dest, const void *source, size_t nelems, int pe),                          \
-         (dest, source, nelems, BYTES))
+    BOTH(void, put##BITS, PUT, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, BYTES)) \
+    BOTH(void, get##BITS, GET, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, BYTES))
 QUOIT_RMA_SIZES(X)
 #undef X
-BOTH(void, putmem, quoit_put, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
-BOTH(void, getmem, quoit_get, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
-
-/* On the own host a non-blocking copy is the blocking one. */
-QUOIT_INLINE void put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
-                          const char *call)
-{
-    const struct quoit_peer *peer;
-    char *to = nelems == 1 && source ? quoit_fast_reach(ctx, dest, element_bytes, pe, &peer) : NULL;
-    if (to) {
-        __builtin_memcpy(to, source, element_bytes);
-        quoit_fabric_wake(peer, to, element_bytes);
-        return;
-    }
-    QUOIT_JOB_ENTER(call);
-    quoit_put_nbi(ctx, dest, source, nelems, element_bytes, pe, call);
-}
-
-QUOIT_INLINE void get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
-                          const char *call)
-{
-    QUOIT_JOB_ENTER(call);
-    quoit_get_nbi(ctx, dest, source, nelems, element_bytes, pe, call);
-}
+BOTH(void, putmem, PUT, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
+BOTH(void, getmem, GET, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
 
 #define X(N, T)                                                                                                        \
-    BOTH(void, N##_put_nbi, put_nbi, (T * dest, const T *source, size_t nelems, int pe),                               \
+    BOTH(void, N##_put_nbi, PUT_NBI, (T * dest, const T *source, size_t nelems, int pe),                               \
          (dest, source, nelems, sizeof(T)))                                                                            \
-    BOTH(void, N##_get_nbi, get_nbi, (T * dest, const T *source, size_t nelems, int pe),                               \
+    BOTH(void, N##_get_nbi, GET_NBI, (T * dest, const T *source, size_t nelems, int pe),                               \
          (dest, source, nelems, sizeof(T)))
 QUOIT_RMA_TYPES(X)
 #undef X
 #define X(BITS, BYTES)                                                                                                 \
-    BOTH(void, put##BITS##_nbi, put_nbi, (void *dest, const void *source, size_t nelems, int pe),                      \
+    BOTH(void, put##BITS##_nbi, PUT_NBI, (void *dest, const void *source, size_t nelems, int pe),                      \
          (dest, source, nelems, BYTES))                                                                                \
-    BOTH(void, get##BITS##_nbi, get_nbi, (void *dest, const void *source, size_t nelems, int pe),                      \
+    BOTH(void, get##BITS##_nbi, GET_NBI, (void *dest, const void *source, size_t nelems, int pe),                      \
          (dest, source, nelems, BYTES))
 QUOIT_RMA_SIZES(X)
 #undef X
-BOTH(void, putmem_nbi, put_nbi, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
-BOTH(void, getmem_nbi, get_nbi, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
+BOTH(void, putmem_nbi, PUT_NBI, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))
+BOTH(void, getmem_nbi, GET_NBI, (void *dest, const void *source, size_t nelems, int pe), (dest, source, nelems, 1))

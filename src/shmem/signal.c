@@ -17,8 +17,35 @@ static void check_apart(const void *dest, const void *source, const uint64_t *si
                     (const void *)sig_addr, dest, target->bytes);
 }
 
-static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
-                       uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
+/* False: not of this host, large, or wrong. */
+QUOIT_INLINE bool put_signal_fast(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                                  uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, const char *call)
+{
+    const struct quoit_reach *reach;
+    if (nelems > QUOIT_FAST_BYTES / element_bytes || !source || ((uintptr_t)sig_addr & (sizeof *sig_addr - 1)) != 0 ||
+        (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))
+        return false;
+    char *word, *to;
+    if (!quoit_fast_reach(ctx, sig_addr, sizeof *sig_addr, pe, &word, &reach) ||
+        !quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &to, &reach))
+        return false;
+    if (quoit_fast_is_unit(nelems, element_bytes)) {
+        __builtin_memcpy(to, source, quoit_fast_unit(element_bytes));
+    } else {
+        QUOIT_FAST_ENTER(nelems * element_bytes, call);
+        memmove(to, source, nelems * element_bytes);
+    }
+    if (sig_op == SHMEM_SIGNAL_SET)
+        quoit_execute_amo(word, QUOIT_AMO_SET, sizeof *sig_addr, signal, 0);
+    else
+        quoit_execute_amo(word, QUOIT_AMO_ADD, sizeof *sig_addr, signal, 0);
+    quoit_fast_wake(reach, to, nelems * element_bytes);
+    quoit_fast_wake(reach, word, sizeof *sig_addr);
+    return true;
+}
+
+static void put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
@@ -40,11 +67,20 @@ static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n
                             is_nbi);
 }
 
+QUOIT_INLINE void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
+                             uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool is_nbi, const char *call)
+{
+    if (__builtin_expect(put_signal_fast(ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, call),
+                         1))
+        return;
+    QUOIT_JOB_ENTER(call);
+    put_signal_slow(ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, is_nbi, call);
+}
+
 #define PUT_SIGNAL(NAME, T, BYTES, IS_NBI)                                                                             \
     QUOIT_API(void, NAME,                                                                                              \
               (T * dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe))     \
     {                                                                                                                  \
-        QUOIT_JOB_ENTER("shmem_" #NAME);                                                                               \
         put_signal(SHMEM_CTX_DEFAULT, dest, source, nelems, BYTES, sig_addr, signal, sig_op, pe, IS_NBI,               \
                    "shmem_" #NAME);                                                                                    \
     }                                                                                                                  \
@@ -52,7 +88,6 @@ static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n
               (shmem_ctx_t ctx, T * dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,         \
                int sig_op, int pe))                                                                                    \
     {                                                                                                                  \
-        QUOIT_JOB_ENTER("shmem_ctx_" #NAME);                                                                           \
         put_signal(ctx, dest, source, nelems, BYTES, sig_addr, signal, sig_op, pe, IS_NBI, "shmem_ctx_" #NAME);        \
     }
 #define X(N, T)                                                                                                        \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* span.h - a call from its entry to its return, for those who watch: `oshrun --check` and `oshrun --trace`.
  *
- * Under either of them quoit_job.fast_pe_count stays 0, so that every call comes here; else a span is one comparison.
+ * Under either of them quoit_job.fast.pe_count stays 0, so that every call comes here; else a span is one comparison.
  * Threads: any; a span belongs to the thread that began it. */
 #ifndef QUOIT_SHMEM_SPAN_H
 #define QUOIT_SHMEM_SPAN_H
@@ -21,7 +21,7 @@ void quoit_span_end(struct quoit_span *span);
 
 static inline struct quoit_span quoit_span_begin(const char *call, uint64_t bytes, uint32_t pe)
 {
-    if (__builtin_expect(quoit_job.fast_pe_count == 0, 0))
+    if (__builtin_expect(quoit_job.fast.pe_count == 0, 0))
         return quoit_span_enter(call, bytes, pe);
     return (struct quoit_span){0};
 }
