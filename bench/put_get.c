@@ -5,9 +5,10 @@
  * Where the target's memory is mapped here, memcpy copies between the very bytes that put does: a copy of 1 MiB between
  * other pages of the same process takes up to a third longer or less, since source and destination then just fill a
  * second-level cache of 2 MiB, and which of their lines collide there follows from where the kernel took the pages.
- * put: puts that follow each other, then one quiet. put_quiet: each put with its quiet. get: each get waited for.
- * get_nbi: gets that follow each other, then one quiet. Buffers are warm. What was put and got is compared with what
- * it should be after each size; the program uses the standard API alone.
+ * put: puts that follow each other, then one quiet. put_nbi: the same with the non-blocking put, which is what
+ * bandwidth means elsewhere too. put_quiet: each put with its quiet. get: each get waited for. get_nbi: gets that
+ * follow each other, then one quiet. Buffers are warm. What was put and got is compared with what it should be after
+ * each size; the program uses the standard API alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,14 @@ static void put(void *arg, size_t bytes, size_t count)
     struct run *run = arg;
     for (size_t i = 0; i < count; i++)
         shmem_putmem(run->heap, run->source, bytes, run->target);
+    shmem_quiet();
+}
+
+static void put_nbi(void *arg, size_t bytes, size_t count)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < count; i++)
+        shmem_putmem_nbi(run->heap, run->source, bytes, run->target);
     shmem_quiet();
 }
 
@@ -82,8 +91,9 @@ static void must_be(const unsigned char *bytes, int pe, size_t count, const char
 
 int main(int argc, char **argv)
 {
-    static const struct subject subjects[] = {
-        {"put", put}, {"memcpy", copy}, {"put_quiet", put_quiet}, {"get", get}, {"get_nbi", get_nbi}};
+    static const struct subject streams[] = {
+        {"put", put}, {"put_nbi", put_nbi}, {"memcpy", copy}, {"get_nbi", get_nbi}};
+    static const struct subject calls[] = {{"put_quiet", put_quiet}, {"get", get}};
     if (argc != 3 && argc != 4) {
         fprintf(stderr, "use: put_get TARGET WHERE [SMALLEST]\n");
         return 2;
@@ -110,7 +120,8 @@ int main(int argc, char **argv)
         memset(run.got, 0, bytes);
         shmem_barrier_all();
         if (me == 0) {
-            bench_measure(subjects, sizeof(subjects) / sizeof(subjects[0]), &run, bytes, argv[2]);
+            bench_measure(streams, sizeof streams / sizeof streams[0], &run, bytes, argv[2]);
+            bench_measure(calls, sizeof calls / sizeof calls[0], &run, bytes, argv[2]);
             must_be(run.got, run.target, bytes, "get");
         }
         shmem_barrier_all();

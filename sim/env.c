@@ -15,6 +15,7 @@ void __real_quoit_wait_yield(void);
 uint32_t __real_quoit_park_prepare(struct quoit_park *park);
 void __real_quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
 void __real_quoit_park_wake_sleepers(struct quoit_park *park);
+void __real_quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes);
 bool __real_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
 
 uint64_t __wrap_quoit_clock_now_ns(void);
@@ -24,6 +25,7 @@ void __wrap_quoit_wait_yield(void);
 uint32_t __wrap_quoit_park_prepare(struct quoit_park *park);
 void __wrap_quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
 void __wrap_quoit_park_wake_sleepers(struct quoit_park *park);
+void __wrap_quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes);
 bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
 
 uint64_t __wrap_quoit_clock_now_ns(void)
@@ -92,6 +94,15 @@ void __wrap_quoit_park_wake_sleepers(struct quoit_park *park)
     }
     if (world->current)
         sim_spend(world, world->model.wake_call_ns);
+}
+
+/* Apart from wake_sleepers(), since --wrap does not reach calls within a file. */
+void __wrap_quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes)
+{
+    if (!sim_world_current())
+        __real_quoit_park_wake_watchers(park, at, bytes);
+    else if (quoit_park_is_watched(park, at, bytes))
+        quoit_park_wake_sleepers(park);
 }
 
 struct looking {

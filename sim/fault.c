@@ -13,6 +13,8 @@
 #define SLOWNESS_MAX      16
 #define EXTRA_LATENCY_NS  20000
 #define DMA_DELAY_NS      100000
+#define BLINKS_AT_START   6
+#define BLINKS            12
 
 /* One of the world's faults, with the event of its next strike. */
 struct fault_state {
@@ -102,20 +104,53 @@ static struct sim_end *choose_link(struct sim_world *world)
     return sim_link(world, (uint32_t)sim_choose(world, world->config.shape.host_count));
 }
 
-static void cut_any_link(struct sim_world *world)
+static void cut_for_a_while(struct sim_world *world, struct sim_end *end)
 {
-    struct sim_end *end = choose_link(world);
-    if (end->is_cut)
-        return;
     cut(world, end);
     end->mend.event = (struct sim_event){.fire = mend, .kind = "mend", .who = end->index};
     sim_schedule(world, &end->mend.event, world->now_ns + choose_outage(world));
+}
+
+static void cut_any_link(struct sim_world *world)
+{
+    struct sim_end *end = choose_link(world);
+    if (!end->is_cut)
+        cut_for_a_while(world, end);
 }
 
 static void cut_one_link(struct sim_world *world)
 {
     if (world->cut_count == 0)
         cut_any_link(world);
+}
+
+/* Spread over the start; later managers call seldom, and what they do between two calls is what matters. */
+static uint64_t calls_a_blink(const struct sim_world *world)
+{
+    if (!world->pes)
+        return 64;
+    return world->current->is_service && !world->current->lane ? 8 : 400;
+}
+
+void sim_fault_blink(struct sim_end *end)
+{
+    struct sim_world *world = end->world;
+    struct sim_end *link = end->index % 2 == 0 ? end : end->peer; /* the end that has the mending */
+    bool is_over = world->pes && world->live_pe_count == 0;
+    if (is_over || end->is_dead || !world->current || sim_choose(world, calls_a_blink(world)) != 0)
+        return;
+    world->blinks_left--;
+    if (!end->is_cut)
+        cut_for_a_while(world, link);
+    if (end->is_cut && sim_choose(world, 2) == 0) { /* before anybody else sees it, or before its time */
+        sim_queue_remove(&world->queue, &link->mend.event);
+        mend(&link->mend.event);
+    }
+}
+
+static void start_blinks(struct sim_world *world)
+{
+    world->blinks_left = BLINKS;
 }
 
 static void kill_end(struct sim_world *world, struct sim_end *end)
@@ -165,6 +200,8 @@ const struct sim_fault sim_faults[] = {
     {"late-dma", "DMA is known to be done up to 100 us late", 0, 0, 4, SIM_FAULT_DELAY, delay_dma},
     {"link", "a link is cut for up to 3 ms, one at a time", 300000, 12, 3, SIM_FAULT_OUTAGE, cut_one_link},
     {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
+    {"blink", "a link is cut or mended between two calls of a port, while the nodes start too", 0, 0, 4,
+     SIM_FAULT_OUTAGE, start_blinks},
     {"dead-link", "one link is cut and stays so", 400000, 1, 8, SIM_FAULT_OUTAGE, kill_link},
     {"dead-links", "two links are cut and stay so: every host has to say so, in time", 400000, 2, 24, SIM_FAULT_FINAL,
      kill_two_links},
@@ -191,6 +228,13 @@ static void strike(struct sim_event *event)
     state->strike_count++;
     if (state->fault->every_ns && state->strike_count != state->fault->strike_max)
         sim_schedule(world, event, world->now_ns + 1 + sim_choose(world, 2 * state->fault->every_ns));
+}
+
+void sim_faults_prepare(struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->config.fault_count; i++)
+        if (world->config.faults[i]->strike == start_blinks)
+            world->blinks_left = BLINKS_AT_START;
 }
 
 void sim_faults_start(struct sim_world *world)

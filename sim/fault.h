@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct sim_end;
 struct sim_world;
 
 enum sim_fault_kind {
@@ -31,8 +32,13 @@ extern const struct sim_fault sim_faults[];
 extern const uint32_t sim_fault_count;
 
 const struct sim_fault *sim_fault_find(const char *name);
+/* Before the nodes start: what may strike them on the way. */
+void sim_faults_prepare(struct sim_world *world);
+/* When the PEs start. */
 void sim_faults_start(struct sim_world *world);
 void sim_faults_end(struct sim_world *world);
+/* A task is about to call the port of this end, and world->blinks_left is not 0: the link may change before. */
+void sim_fault_blink(struct sim_end *end);
 /* Cuts the link between that host and the next, for ever. */
 void sim_link_kill(struct sim_world *world, uint32_t link);
 

@@ -2,6 +2,7 @@
 #include "sim/port.h"
 #include "base/assert.h"
 #include "sim/canary.h"
+#include "sim/fault.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -23,9 +24,13 @@ static struct opening *opening_of(struct quoit_port *port)
     return (struct opening *)port;
 }
 
-static struct sim_end *end_of(const struct quoit_port *port)
+/* Each operation of the driver begins here, so that a fault can strike between any two of them. */
+static struct sim_end *enter(const struct quoit_port *port)
 {
-    return ((const struct opening *)port)->end;
+    struct sim_end *end = ((const struct opening *)port)->end;
+    if (end->world->blinks_left > 0)
+        sim_fault_blink(end);
+    return end;
 }
 
 static const struct sim_model *model_of(const struct sim_end *end)
@@ -269,7 +274,7 @@ static void follow_change(struct sim_end *end, bool was_up)
 
 static void link_enable(struct quoit_port *port, bool is_enabled)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     bool was_up = is_up(end);
     end->is_enabled = is_enabled;
     follow_change(end, was_up);
@@ -291,17 +296,17 @@ static bool reaches(const struct quoit_port *port)
 
 static bool link_is_up(const struct quoit_port *port)
 {
-    return is_up(end_of(port));
+    return is_up(enter(port));
 }
 
 static uint32_t link_epoch(const struct quoit_port *port)
 {
-    return end_of(port)->link_epoch;
+    return enter(port)->link_epoch;
 }
 
 static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     if (!is_up(end) || end->link_epoch != epoch)
         return QUOIT_LINK_DOWN;
     opening_of(port)->bound_epoch = epoch;
@@ -311,7 +316,7 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
 static enum quoit_status set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
                                          uint64_t bytes)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_write_ns);
     end->translation_offset[window] = memory_offset;
     end->translation_bytes[window] = bytes;
@@ -341,7 +346,7 @@ static uint32_t *count_of(const struct quoit_port *port, uint32_t *arrived_count
 /* Where writes return after they have arrived, waits until this one has, or is lost. */
 static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_count, const uint32_t *arrived_count)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = ((const struct opening *)port)->end;
     struct sim_world *world = end->world;
     if (!port->limits.arrives_on_return)
         return reaches(port) ? QUOIT_OK : QUOIT_LINK_DOWN;
@@ -355,7 +360,7 @@ static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_cou
 static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                     const void *source, size_t bytes)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     struct sim_world *world = end->world;
     uint64_t call_ns = world->model.write_call_ns;
     uint32_t sent_count = 0, arrived_count = 0;
@@ -380,7 +385,7 @@ static enum quoit_status port_write(struct quoit_port *port, enum quoit_window w
 static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                       uint64_t value)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     uint32_t arrived_count = 0;
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
@@ -395,7 +400,7 @@ static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window
 static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                    void *destination, size_t bytes)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     struct sim_world *world = end->world;
     uint32_t epoch = end->link_epoch;
     memset(destination, 0xff, bytes);
@@ -416,7 +421,7 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
 
 static uint32_t scratchpad_read(struct quoit_port *port, uint32_t index)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->scratchpad_read_ns);
     return end->scratchpads[index];
 }
@@ -429,7 +434,7 @@ static uint64_t driver_ns(const struct sim_end *end)
 
 static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->scratchpad_write_ns + driver_ns(end));
     if (reaches(port))
         send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
@@ -437,7 +442,7 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
 
 static bool port_ring(struct quoit_port *port, uint32_t bits)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     uint64_t cost_ns = model_of(end)->doorbell_ring_ns + driver_ns(end);
     uint64_t done_ns = end->world->now_ns + cost_ns;
     bool does_reach = reaches(port);
@@ -449,21 +454,21 @@ static bool port_ring(struct quoit_port *port, uint32_t bits)
 
 static uint32_t doorbell_read(struct quoit_port *port)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_read_ns);
     return end->doorbell;
 }
 
 static void doorbell_clear(struct quoit_port *port, uint32_t bits)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_write_ns);
     end->doorbell &= ~bits;
 }
 
 static void doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_write_ns);
     uint32_t opened = is_masked ? 0 : bits & end->doorbell_mask & end->doorbell;
     end->doorbell_mask = is_masked ? end->doorbell_mask | bits : end->doorbell_mask & ~bits;
@@ -474,7 +479,7 @@ static void doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_ma
 
 static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
 {
-    end_of(port)->interrupts[bit].vector = *vector;
+    enter(port)->interrupts[bit].vector = *vector;
 }
 
 /* DMA */
@@ -527,7 +532,7 @@ static void engine_step(struct sim_event *event)
 static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
                                     uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     struct sim_dma *dma = &end->dmas[channel];
     sim_spend(end->world, model_of(end)->dma_submit_ns);
     if (!reaches(port))
@@ -551,7 +556,7 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
 
 static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out, uint32_t max_count)
 {
-    struct sim_end *end = end_of(port);
+    struct sim_end *end = enter(port);
     struct sim_dma *dma = &end->dmas[channel];
     uint32_t count = 0;
     if (dma->polled_count == dma->done_count)

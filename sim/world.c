@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #define LINK_TIMEOUT_NS   1000000000u
+#define START_SPREAD_NS   3000000u
 #define LINK_LIMIT_NS     20000000u   /* two links may be dead for so long */
 #define LINK_SLACK_NS     25000000u   /* after that, for news and the managers' round */
 #define REST_LIMIT_NS     1000000000u /* from the end of the last PE to rest */
@@ -101,6 +102,8 @@ static void run_node(void *arg)
     struct sim_host *host = arg;
     struct sim_world *world = host->world;
     char name[24];
+    if (world->blinks_left > 0) /* links may come up at one end long before the other link of that host does */
+        sim_block(world, world->now_ns + sim_choose(world, START_SPREAD_NS));
     if (quoit_node_open(&host->node_config, &host->node) != QUOIT_OK)
         sim_fail(world, "the node of host %u cannot start", host->index);
     for (uint32_t lane = 1; lane < world->config.shape.lane_count; lane++) {
@@ -365,15 +368,30 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);
 }
 
+/* News of every link has come everywhere: a link that works and is held for dead would be missed only when another one
+ * breaks. */
+static void check_knowledge(struct sim_world *world, const struct quoit_lane *lane)
+{
+    struct quoit_ring_topology topology;
+    quoit_ring_topology(lane->ring, &topology);
+    if (topology.dead_count != world->dead_count)
+        sim_fail(world, "lane %u of host %u holds %u links for dead, and %u are", lane->index, lane->layout->host,
+                 topology.dead_count, world->dead_count);
+}
+
 static void check_quiet(struct sim_world *world)
 {
     check_all_lanes(world);
     sim_ledger_check_end(world->ledger);
-    for (uint32_t host = 0; host < world->config.shape.host_count; host++)
-        for (uint32_t lane = 0; lane < world->config.shape.lane_count; lane++)
-            if (world->dead_count < 2 && !quoit_lane_is_quiescent(quoit_node_lane(world->hosts[host].node, lane)))
+    for (uint32_t host = 0; host < world->config.shape.host_count && world->dead_count < 2; host++)
+        for (uint32_t index = 0; index < world->config.shape.lane_count; index++) {
+            const struct quoit_lane *lane = quoit_node_lane(world->hosts[host].node, index);
+            if (!quoit_lane_is_quiescent(lane))
                 sim_fail(world, "lane %u of host %u does not come to rest: a credit, a request or a reply is missing",
-                         lane, host);
+                         index, host);
+            if (lane->ring)
+                check_knowledge(world, lane);
+        }
     if (world->config.workload->check)
         world->config.workload->check(world);
 }
@@ -392,6 +410,7 @@ bool sim_world_run(struct sim_world *world)
         return false;
     if (world->config.workload->setup)
         world->config.workload->setup(world);
+    sim_faults_prepare(world);
     start_nodes(world);
     run_events(world, false);
     if (world->has_failed || world->is_cut_off)

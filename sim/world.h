@@ -25,7 +25,7 @@
 #include "sim/task.h"
 
 #define SIM_FAILURE_BYTES 1024
-#define SIM_FAULTS_MAX    12
+#define SIM_FAULTS_MAX    13
 
 struct sim_workload;
 struct sim_fault;
@@ -109,12 +109,13 @@ struct sim_world {
     uint64_t doorbell_delay_ns;
     uint64_t dma_delay_ns;
     bool tears_writes;
-    bool has_outages;    /* a link was cut at some time */
-    uint32_t cut_count;  /* links that are cut now */
-    uint32_t dead_count; /* of them: for ever */
-    uint64_t cut_off_ns; /* when two were; 0: they are not */
-    bool is_cut_off;     /* all hosts that live have told of it: the end of the job */
-    struct sim_pe *pes;  /* once they have started */
+    bool has_outages;     /* a link was cut at some time */
+    uint32_t blinks_left; /* a fault: how often a link may still change between two calls of a port */
+    uint32_t cut_count;   /* links that are cut now */
+    uint32_t dead_count;  /* of them: for ever */
+    uint64_t cut_off_ns;  /* when two were; 0: they are not */
+    bool is_cut_off;      /* all hosts that live have told of it: the end of the job */
+    struct sim_pe *pes;   /* once they have started */
     struct sim_ledger *ledger;
     void *canary_state;
     void *fault_states;

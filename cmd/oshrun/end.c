@@ -117,6 +117,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
 static void node_ended(struct job *job, struct host *host, int wait_status)
 {
     host->node_pid = 0;
+    host->node_wait_status = wait_status;
     loop_close(&job->loop, &host->node_ready);
     bool is_orderly = job->nodes_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
     if (!is_orderly)

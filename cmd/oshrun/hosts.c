@@ -291,7 +291,8 @@ static bool start_node(struct job *job, struct host *host)
     if (host->node_pid < 0) {
         host->node_pid = 0;
         close(ends[0]);
-        quoit_say("cannot start the node of host%u: %s [Q0213]", host->index, strerror(errno));
+        quoit_say("cannot start the node of host%u: %s (ulimit -u, or a control group's pids) [Q0213]", host->index,
+                  strerror(errno));
         return false;
     }
     host->node_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = node_speaks, .owner = host};

@@ -52,6 +52,7 @@ struct host {
     int link_fd;             /* of the link to its right neighbour; -1 on a single host */
     void *front;             /* the memory up to the channels, mapped; NULL before the layout */
     pid_t node_pid;          /* 0: none, or ended */
+    int node_wait_status;    /* once it has ended */
     struct watch node_ready; /* what the node says: first that it is ready */
     bool is_ready;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */

@@ -219,6 +219,17 @@ static void tell_failed_pe(FILE *out, const struct job *job)
     tell_others(out, job, pe->index, false);
 }
 
+static void tell_dead_node(FILE *out, const struct host *host)
+{
+    int status = host->node_wait_status;
+    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+    char how[64] = "";
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, " of SIG%s%s", name ? name : "?",
+                 WTERMSIG(status) == SIGKILL ? " (kill -9, or memory ran out)" : "");
+    tell(out, "Q0205", "the node of host%u has died%s; its PEs are cut off", host->index, how);
+}
+
 static bool said_text(const struct job *job, uint32_t pe, const void *arg)
 {
     return job->pes[pe].abort_text && strcmp(job->pes[pe].abort_text, arg) == 0;
@@ -319,7 +330,7 @@ static void tell_reason(FILE *out, const struct job *job)
         tell_aborts(out, job);
         break;
     case END_NODE_DIED:
-        tell(out, "Q0205", "the node of host%u has died; its PEs are cut off", end->culprit);
+        tell_dead_node(out, &job->hosts[end->culprit]);
         tell_others(out, job, NOT_A_PE, false);
         break;
     case END_CUT_OFF:

@@ -172,7 +172,9 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
     if (ends.output[1] != ends.output[0])
         close(ends.output[1]);
     if (pid < 0) {
-        quoit_say("cannot start PE %u: %s [Q0213]", pe->index, strerror(errno));
+        quoit_say(
+            "cannot start PE %u: %s (%u PEs need so many processes: ulimit -u, or a control group's pids) [Q0213]",
+            pe->index, strerror(errno), job->plan->pe_count);
         close(sockets[0]);
         return false;
     }

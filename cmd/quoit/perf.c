@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "command.h"
+#include "folder.h"
 #include "prefix.h"
 #include "report.h"
 
@@ -33,7 +34,7 @@ struct session {
     unsigned long pe_count, host_count;
     char pes[24];       /* pe_count as a word */
     char launcher[512]; /* the other library's, cut into words */
-    char folder[32];    /* what is made for this run alone; "" if nothing is */
+    struct folder folder;
     bool is_list;
 };
 
@@ -146,45 +147,22 @@ static int parse(struct session *session, int argc, char **argv)
     return status;
 }
 
-static bool make_folder(struct session *session)
-{
-    if (session->folder[0])
-        return true;
-    strcpy(session->folder, "/tmp/quoit-perf-XXXXXX");
-    if (mkdtemp(session->folder))
-        return true;
-    perror("quoit perf: cannot make a folder in /tmp");
-    session->folder[0] = '\0';
-    return false;
-}
-
-static void remove_folder(const struct session *session)
-{
-    char path[PATH_MAX];
-    for (int i = 0; session->folder[0] && i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", session->folder, i ? "perf" : "result.json");
-        unlink(path);
-    }
-    if (session->folder[0])
-        rmdir(session->folder);
-}
-
 /* Builds the installed source with the other library's wrapper. */
 static bool build(struct session *session, char program_out[PATH_MAX])
 {
     char source[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
     struct words words = {0};
-    if (!prefix_find(QUOIT_DATA_FOLDER "/quoit/perf", source) || !make_folder(session))
+    if (!prefix_find(QUOIT_DATA_FOLDER "/quoit/perf", source) || !folder_make(&session->folder))
         return false;
-    snprintf(program_out, PATH_MAX, "%s/perf", session->folder);
+    snprintf(program_out, PATH_MAX, "%s/perf", session->folder.path);
     add(&words, session->cc);
     add(&words, "-O2");
     add(&words, "-o");
     add(&words, program_out);
     DIR *folder = opendir(source);
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        size_t length = strlen(entry->d_name);
-        if (length < 2 || strcmp(entry->d_name + length - 2, ".c") != 0)
+        const char *end = strrchr(entry->d_name, '.');
+        if (!end || strcmp(end, ".c") != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", source, entry->d_name);
         add(&words, strdup(path));
@@ -266,7 +244,7 @@ static int make_page(const char *result, const char *page)
 
 static int run(struct session *session, char *program)
 {
-    char oshrun[PATH_MAX], note[1024], result[sizeof session->folder + 16];
+    char oshrun[PATH_MAX], note[1024], result[PATH_MAX];
     const char *json = session->json;
     struct words words = {0};
     if (!prefix_find("bin/oshrun", oshrun))
@@ -281,9 +259,9 @@ static int run(struct session *session, char *program)
     for (size_t i = 0; i < session->program.count; i++)
         add(&words, session->program.words[i]);
     if (session->html && !json) {
-        if (!make_folder(session))
+        if (!session->folder.path[0] && !folder_make(&session->folder))
             return 1;
-        snprintf(result, sizeof result, "%s/result.json", session->folder);
+        snprintf(result, sizeof result, "%s/result.json", session->folder.path);
         json = result;
         add(&words, "--json");
         add(&words, json);
@@ -315,6 +293,6 @@ int command_perf(int argc, char **argv)
         return prefix_run_python("perf.py", arguments, NULL, NULL);
     }
     status = measure(&session);
-    remove_folder(&session);
+    folder_remove(&session.folder);
     return status;
 }

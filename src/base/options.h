@@ -89,7 +89,7 @@ enum quoit_option_type {
       "paths tells. The others force one way: the C library's memcpy, rep movsb, stores past the caches, or "          \
       "process_vm_readv and process_vm_writev, which the kernel must allow. Single elements of a strided transfer, "   \
       "atomics and collectives always use the mapping.")                                                               \
-    X(LANES, "lanes", "QUOIT_LANES", UINT, "1", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
+    X(LANES, "lanes", "QUOIT_LANES", UINT, "2", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
       "A lane is a queue pair with a service thread of its own on each host.")                                         \
     X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, "slots of each queue of a lane",                  \
       "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \

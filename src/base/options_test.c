@@ -110,7 +110,7 @@ static void test_defaults(void **state)
     }
     assert_int_equal(options.values[QUOIT_OPT_CHUNK].number, 32768);
     assert_int_equal(options.values[QUOIT_OPT_LINK_TIMEOUT].number, 10000000000ull);
-    assert_int_equal(options.values[QUOIT_OPT_LANES].number, 1);
+    assert_int_equal(options.values[QUOIT_OPT_LANES].number, 2);
 }
 
 static void test_environment(void **state)
@@ -134,7 +134,7 @@ static void test_environment(void **state)
     assert_int_equal(options.values[QUOIT_OPT_SYMMETRIC_SIZE].number, 5 << 20);
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_INFO].number, 1); /* any value */
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_VERSION].number, 1);
-    assert_int_equal(options.values[QUOIT_OPT_LANES].number, 1);
+    assert_int_equal(options.values[QUOIT_OPT_LANES].number, 2);
     char *both[] = {"SMA_SYMMETRIC_SIZE=5M", "SHMEM_SYMMETRIC_SIZE=6M", NULL};
     quoit_options_default(&options);
     assert_true(quoit_options_from_environment(&options, both, problem));

@@ -55,12 +55,8 @@ void quoit_park_wake_sleepers(struct quoit_park *park)
     syscall(SYS_futex, &park->epoch, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Whoever sees a sleeper of an earlier watch may read a mixture of two, and leave it asleep. The later sleeper looks
- * once more after its membarrier, and finds the change, which was made before the sleeper was seen. */
 void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
-    atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
-    if (at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
-        at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed))
+    if (quoit_park_is_watched(park, at, bytes))
         quoit_park_wake_sleepers(park);
 }

@@ -51,6 +51,16 @@ void quoit_park_wake_sleepers(struct quoit_park *park);
 /* Those that may watch something of [at, at + bytes). */
 void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes);
 
+/* Whether a sleeper may watch something of [at, at + bytes). Whoever sees a sleeper of an earlier watch may read a
+ * mixture of two, and leave it asleep. The later sleeper looks once more after its membarrier, and finds the change,
+ * which was made before the sleeper was seen. */
+static inline bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
+{
+    atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
+    return at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
+           at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed);
+}
+
 static inline void quoit_park_wake(struct quoit_park *park)
 {
     atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier in quoit_park_prepare() */

@@ -121,9 +121,20 @@ static void test_a_wake_elsewhere_is_none(void **state)
     assert_int_equal(park.epoch, key + 4);
 }
 
+/* Aim: whoever shares a processor lets others run before he looks again. */
+static void test_policy_knows_who_shares(void **state)
+{
+    (void)state;
+    assert_true(quoit_wait_policy_for(2, 2).spin_count > 0);
+    assert_true(quoit_wait_policy_for(1, 64).spin_count > 0);
+    assert_int_equal(quoit_wait_policy_for(3, 2).spin_count, 0);
+    assert_int_equal(quoit_wait_policy_for(2, 1).spin_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_policy_knows_who_shares),
         cmocka_unit_test(test_a_wake_elsewhere_is_none),
         cmocka_unit_test(test_no_wake_is_lost_when_sleeping_at_once),
         cmocka_unit_test(test_no_wake_is_lost_after_spinning_and_yielding),

@@ -17,8 +17,6 @@
 #define YIELD_LONG_NS  500000u
 #define HASTY_WAIT_MAX 128
 
-#define YIELDS_A_SETTLE 256u
-
 static _Thread_local struct {
     uint32_t yield_count;
     uint32_t hasty_count; /* waits that are still to be hasty */
@@ -73,7 +71,7 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         if (now_ns >= until_ns)
             return false;
         now_ns = yield_from(now_ns, waiter->busy_ns);
-        if (++own.yield_count % YIELDS_A_SETTLE == 0 && waiter->settle)
+        if (waiter->settle && ++own.yield_count % waiter->settle_yields == 0)
             waiter->settle(waiter->arm_arg);
     }
 }

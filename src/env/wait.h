@@ -21,6 +21,11 @@ struct quoit_wait_policy {
 
 /* The policy for `thread_count` threads that may all want to run on `core_count` processors: see limits.h. */
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count);
+/* Whether, by this policy, threads of the job share processors. */
+static inline bool quoit_wait_shares(struct quoit_wait_policy policy)
+{
+    return policy.spin_count == 0;
+}
 
 #define QUOIT_WAIT_HURRIED_NS 200000
 
@@ -31,8 +36,9 @@ struct quoit_waiter {
      * its doorbell bits here, so that the next ring wakes. */
     void (*arm)(void *arm_arg);
     void (*disarm)(void *arm_arg); /* called after each arm, when it slept or needed not to; NULL if nothing needs it */
-    /* Called now and then between yields, when the thread may move to another processor; NULL: it stays. */
+    /* Called after every settle_yields yields, when the thread may move to another processor; NULL: it stays. */
     void (*settle)(void *arm_arg);
+    uint32_t settle_yields;
     void *arm_arg;
     /* For so long others of the job are known to work, on this processor too: a wait stays awake longer by it, and no
      * yield that lasts so long is thought to be a stranger's doing. */

@@ -123,10 +123,14 @@ static bool slot_is_free(void *arg)
     return false;
 }
 
-/* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer. */
+/* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer.
+ * Where threads share processors every lane that is awake is one more to wait for, so there a context has one for all
+ * PEs; but the papers' PEs always spread over their interrupt bits. */
 static uint32_t lane_to(const struct quoit_fabric *fabric, const struct quoit_context *context, uint32_t pe)
 {
-    return (pe + fabric->pe_self * 7 + context->lane_salt) & (fabric->layout.shape.lane_count - 1);
+    const struct quoit_shape *shape = &fabric->layout.shape;
+    bool is_spread = !quoit_wait_shares(fabric->waiter.policy) || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    return ((is_spread ? pe + fabric->pe_self * 7 : 0) + context->lane_salt) & (shape->lane_count - 1);
 }
 
 bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_context *context, size_t bytes)

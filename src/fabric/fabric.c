@@ -129,6 +129,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
                               .policy = config->policy,
                               .arm = arm,
                               .settle = settle,
+                              .settle_yields = QUOIT_FABRIC_SETTLE_YIELDS,
                               .arm_arg = fabric,
                               .is_hurried = &((const struct quoit_host_header *)fabric->memory)->has_plain_stores};
     quoit_context_init(&fabric->default_context, 0);

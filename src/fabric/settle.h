@@ -13,6 +13,8 @@
 
 #include "fabric/fabric.h"
 
+#define QUOIT_FABRIC_SETTLE_YIELDS 256 /* between two calls */
+
 /* To be called by a thread that waits, at yields. May take tens of microseconds if it moves. */
 void quoit_fabric_settle(struct quoit_fabric *fabric);
 

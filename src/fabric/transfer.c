@@ -4,6 +4,10 @@
 #include "env/clock.h"
 #include "fabric/channel.h"
 
+/* Up to so many chunks a put is copied aside. That costs a copy more; to wait costs the round trip, in which twice as
+ * much could have gone. */
+#define ASIDE_CHUNKS 4
+
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
 static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size_t bytes)
 {
@@ -103,10 +107,10 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
 {
     uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
     uint64_t source_offset;
-    /* A small put is copied aside, so that it can return at once; a large one from symmetric memory is read in place.
-     */
-    bool is_in_place =
-        (manner.is_nbi || bytes > chunk_bytes) && find_in_own_area(fabric, source, bytes, &source_offset);
+    /* A put that is not large is copied aside, so that it returns at once and the next one follows it on the way; a
+     * large one from symmetric memory is read in place, and waits until it is executed. */
+    bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * chunk_bytes) &&
+                       find_in_own_area(fabric, source, bytes, &source_offset);
     bool is_split = !manner.keeps_lane && quoit_channel_splits(fabric, context, bytes);
     _Atomic uint32_t left_count = 0;
     for (size_t at = 0; at < bytes;) {

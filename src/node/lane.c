@@ -97,6 +97,7 @@ static void depart(struct quoit_lane *lane, const struct quoit_verdict *verdict,
     quoit_lane_count_up(&count->byte_count, bytes);
     quoit_lane_count_up(&count->message_count, 1);
     quoit_lane_count_up(&count->relay_count, from != NULL);
+    lane->settling.moved_bytes += bytes;
 
     struct quoit_departure departure = from ? *from : (struct quoit_departure){0};
     departure.frame = verdict->frame;
@@ -131,6 +132,7 @@ static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict
 {
     uint64_t begin_ns = quoit_lane_trace_now(lane);
     quoit_lane_deliver(lane, verdict, payload);
+    lane->settling.moved_bytes += verdict->frame.bytes;
     quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
 }
 
@@ -422,6 +424,12 @@ static void disarm(void *arg)
     atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
 
+static void settle(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    quoit_settling_look(&lane->settling);
+}
+
 static enum quoit_status open_ring(struct quoit_lane *lane)
 {
     const struct quoit_layout *layout = lane->layout;
@@ -461,8 +469,14 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_no
     lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = shape->host_count};
     lane->shared = quoit_memory_lane(layout, config->memory, index);
     lane->trace = quoit_memory_trace(layout, config->memory, layout->local_count + index);
-    lane->waiter = (struct quoit_waiter){
-        .park = &lane->shared->park, .policy = config->policy, .arm = arm, .disarm = disarm, .arm_arg = lane};
+    lane->waiter = (struct quoit_waiter){.park = &lane->shared->park,
+                                         .policy = config->policy,
+                                         .arm = arm,
+                                         .disarm = disarm,
+                                         .settle = settle,
+                                         .settle_yields = QUOIT_SETTLE_YIELDS,
+                                         .arm_arg = lane};
+    quoit_settling_start(&lane->settling, layout, index, config->policy);
     lane->pe_counts = calloc(shape->host_count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
     lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);

@@ -18,6 +18,7 @@
 #include "node/mover.h"
 #include "node/node.h"
 #include "node/papers_barrier.h"
+#include "node/settle.h"
 #include "port/port.h"
 
 #define QUOIT_LANE_DOWN(incarnation) ((uint32_t)(incarnation) << 1)
@@ -74,7 +75,8 @@ struct quoit_lane {
     bool has_news;               /* the ring may know more of the links than the lane has told */
     uint64_t hold_until_ns;      /* the earliest time at which something held may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
-    uint32_t hint_bits;          /* doorbells that say no more than "look": cleared before a sleep */
+    struct quoit_settling settling;
+    uint32_t hint_bits; /* doorbells that say no more than "look": cleared before a sleep */
     struct quoit_waiter waiter;
 };
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "env/clock.h"
 #include "node/start.h"
+#include "ring/ring.h"
 
 #include <string.h>
 
@@ -210,6 +211,23 @@ enum quoit_status quoit_links_start(struct quoit_links *links, const struct quoi
             quoit_clock_sleep_ns(POLL_NS);
     }
     return links->status;
+}
+
+void quoit_links_lead(struct quoit_links *links, struct quoit_lane *lanes)
+{
+    links->lanes = lanes;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t incarnation = links->sides[side].incarnation;
+        if (incarnation == 0)
+            continue;
+        /* It was lost before there were lanes. Those of the neighbour may have seen it, so ours begin where they are.
+         */
+        for (uint32_t i = 0; i < links->config->layout->shape.lane_count; i++) {
+            quoit_ring_link_down(lanes[i].ring, side);
+            atomic_store_explicit(&lanes[i].reached[side], QUOIT_LANE_DOWN(incarnation), memory_order_relaxed);
+        }
+        tell_lanes(links, side, QUOIT_LANE_UP(incarnation));
+    }
 }
 
 /* Two dead links cut hosts off. News of one that is back may be late, so it has to stay so for a while. */

@@ -51,10 +51,12 @@ struct quoit_links {
     enum quoit_status status; /* what ended the manager */
 };
 
-/* Brings both links up for the first time, in incarnation 0. TIMEOUT names who did not come; INVALID: a neighbour of
- * another shape or the wrong one. */
+/* Brings both links up for the first time, in incarnation 0, or a later one if a link was lost again meanwhile. TIMEOUT
+ * names who did not come; INVALID: a neighbour of another shape or the wrong one. */
 QUOIT_MUST_USE enum quoit_status quoit_links_start(struct quoit_links *links, const struct quoit_node_config *config,
                                                    struct quoit_port *const ports[QUOIT_SIDE_COUNT]);
+/* The lanes are open and do not run yet: from now on they follow the manager. */
+void quoit_links_lead(struct quoit_links *links, struct quoit_lane *lanes);
 /* The manager: looks after the links until the header says stop, or something fails. */
 void quoit_links_run(struct quoit_links *links);
 

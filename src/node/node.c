@@ -50,11 +50,11 @@ enum quoit_status quoit_node_open(const struct quoit_node_config *config, struct
                                  &node->movers[node->lane_count], node->scratchpad);
         node->lane_count++; /* one that was opened in part is closed too */
     }
-    node->links.lanes = node->lanes;
     if (status != QUOIT_OK) {
         quoit_node_close(node);
         return status;
     }
+    quoit_links_lead(&node->links, node->lanes);
     *node_out = node;
     return QUOIT_OK;
 }

@@ -6,11 +6,15 @@ formed, comparisons of made-up results, wrong command lines; and a library that 
 Use: perf_test.py PART QUOIT PERF_WRONG        PART is one of the functions below without its test_
 No time that is measured decides anything.
 """
+import contextlib
+import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PART, QUOIT, PERF_WRONG = sys.argv[1:4]
 BIN = os.path.dirname(QUOIT)
@@ -167,6 +171,34 @@ def test_other_library():
                   "3", "--name", "an\"other", "--tests", "put,barrier", "--sizes", "8", *QUICK, "--json", "/dev/stderr")
     check(result.returncode == 0 and "[PE 0" in result.stdout and 'an\\"other' in result.stderr, f"{result}")
     check(perf("--cc", "/nowhere/cc").returncode == 1, "a wrapper that is not there")
+
+
+def test_killed():
+    """However it ends, its folder does not stay behind."""
+    for number in (None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with tempfile.TemporaryDirectory() as where:
+            page = os.path.join(where, "page.html")
+            command = [QUOIT, "perf", *QUICK, "--html", page, "--tests", "put", "--sizes", "8"]
+            if number:
+                command[command.index("0.3")] = "60"
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env={**os.environ, "TMPDIR": where}, start_new_session=True)
+            while number and not glob.glob(os.path.join(where, "quoit-perf-*")):
+                check(process.poll() is None, "it ended without a folder")
+                time.sleep(0.01)
+            if number == signal.SIGKILL:
+                process.kill()
+            elif number:
+                os.killpg(process.pid, number)
+            process.wait(timeout=280)
+            until = time.monotonic() + 200
+            while glob.glob(os.path.join(where, "quoit-perf-*")) and time.monotonic() < until:
+                check(number is not None, "the folder is there after a run that ended well")
+                time.sleep(0.01)
+            check(not glob.glob(os.path.join(where, "quoit-perf-*")), f"signal {number}: the folder stays")
+            if number == signal.SIGKILL:  # its launcher, if there was one yet, lives on; it must not outlive the test
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
 
 
 def test_hybrid():

@@ -127,7 +127,7 @@ class Launch(scenario.Case):
         self.assertIn("OpenSHMEM 1.6", self.run_job("--version").out)
         table = self.run_job("--options", "--lanes", 4, env={"QUOIT_SLOTS": "8"}).out
         rows = {line.split()[0]: line.split() for line in table.splitlines()}
-        self.assertEqual(rows["--lanes"][1:4], ["QUOIT_LANES", "4", "1"])
+        self.assertEqual(rows["--lanes"][1:4], ["QUOIT_LANES", "4", "2"])
         self.assertEqual(rows["--slots"][1:4], ["QUOIT_SLOTS", "8", "16"])
         manual = self.run_job("--man-options").out
         for name in rows:

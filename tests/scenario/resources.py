@@ -155,6 +155,14 @@ class Resources(scenario.Case):
                     self.assertRegex(result.stderr, r"oshrun: (cannot start|the node of)", f"{shape} {count}")
                     self.assertIn("Resource temporarily unavailable", result.stderr)
 
+    @plain_only
+    def test_group_too_small_to_start(self):
+        """Less memory than the job needs before the first shmem_malloc: the kernel kills, and that is said."""
+        group = self.make_group("memory", "memory.limit_in_bytes", "memory.max", str(24 * MIB), str(24 * MIB))
+        result = self.job("--hosts", 8, "-n", 64, GREET, group=group)
+        if result.returncode > 0: # the launcher itself may be the one that is killed
+            self.assertRegex(result.stderr, r"killed by SIGKILL \(kill -9, or memory ran out|has died of SIGKILL \(kill -9, or memory")
+
     def test_forbidden_calls(self):
         """What many containers refuse. Without memfd_create there is no memory to share; all else has another way."""
         for shape in SHAPES:

@@ -60,8 +60,8 @@ class Top(scenario.Case):
                 for count in ("bytes", "messages", "relays", "doorbells", "resends"):
                     rate = (b[count] - a[count]) / now["interval_s"]
                     self.assertAlmostEqual(b[count + "_per_s"], rate, delta=0.06 + rate / 1e5)
-                self.assertAlmostEqual(b["asleep"], (b["asleep_ns"] - a["asleep_ns"]) / now["interval_s"] / 1e9,
-                                       delta=0.01)
+                asleep_s = (b["asleep_ns"] - a["asleep_ns"]) / 1e9 / now["lanes"]
+                self.assertAlmostEqual(b["asleep"], asleep_s / now["interval_s"], delta=0.01)
                 self.assertTrue(b["up"])
         self.assertTrue(all(b["bytes"] > a["bytes"] and b["sleeps"] >= a["sleeps"] and b["doorbells"] > a["doorbells"]
                             for a, b in zip(looks[0]["links"], looks[-1]["links"])))

@@ -3,6 +3,7 @@
 packages (pkg-config, CMake) do the same; the manual has every option. Method: install into a folder, move it, build and
 run a program with each way."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -127,6 +128,48 @@ class Wrappers(scenario.Case):
         self.assertEqual(self.complete("bash", script, "oshrun", "--ho"), ["--hosts"])
         self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "--bind-to", "n"), ["none"])
         self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "ls", ":", "--slo"), ["--slots"])
+
+    def commands_of_quoit(self):
+        lines = self.command(os.path.join(self.prefix, "bin", "quoit"), "--help").splitlines()
+        return [line.split()[0] for line in lines if line.startswith("  ")]
+
+    def options_of(self, name):
+        shown = self.command(os.path.join(self.prefix, "bin", "quoit"), name, "--help")
+        return re.findall("^  (--[a-z-]+)", shown, re.M)
+
+    def test_bash_completion_of_quoit(self):
+        if not shutil.which("bash"):
+            self.skipTest("no bash")
+        file = os.path.join(self.prefix, "share", "bash-completion", "completions", "quoit")
+        script = f'. "{file}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _quoit; printf "%s\\n" "${{COMPREPLY[@]}}"'
+
+        def offered(*words):
+            return self.complete("bash", script, "quoit", *words)
+        self.assertEqual(offered(""), self.commands_of_quoit())
+        for name in self.commands_of_quoit():
+            options = offered(name, "--")
+            self.assertLessEqual(set(self.options_of(name)), set(options), name)
+            self.assertEqual("--link-limit" in options, name in ("info", "perf"), name)  # oshrun's
+        self.assertEqual(offered("sim", "--workload", "hot"), ["hotspot"])
+        self.assertEqual(offered("sim", "--canary", "credit"), ["credit"])
+        self.assertEqual(offered("figures", "22/4"), ["22/4a", "22/4b"])
+        self.assertEqual(offered("info", "p"), ["paths"])
+        os.mkdir(os.path.join(self.work, "drawn"))
+        self.assertEqual(offered("figures", "--out", "dra"), ["drawn"])
+
+    def test_manual_of_quoit(self):
+        """A page for each command, which tells each of its options and no other, and that the first page names."""
+        folder = os.path.join(self.prefix, "share", "man", "man1")
+        pages = {name for name in os.listdir(folder) if name.startswith("quoit-")}
+        self.assertEqual(pages, {f"quoit-{name}.1" for name in self.commands_of_quoit()})
+        with open(os.path.join(folder, "quoit.1")) as file:
+            first = file.read()
+        for name in self.commands_of_quoit():
+            self.assertIn(f".BR quoit\\-{name} (1)", first)
+            with open(os.path.join(folder, f"quoit-{name}.1")) as file:
+                told = set(re.findall(r'^\.BI? "?(\\-\\-[a-z\\-]+)', file.read(), re.M))
+            told = {option.replace("\\-", "-") for option in told}
+            self.assertEqual(told | {"--help"}, set(self.options_of(name)) | {"--help"}, name)
 
     def test_zsh_completion(self):
         if not shutil.which("zsh"):
