@@ -148,14 +148,14 @@ static void yield(struct looking *looking)
 }
 
 /* Looks for a while without sleeping. */
-static bool look_awake(struct looking *looking, struct quoit_wait_policy policy)
+static bool look_awake(struct looking *looking, const struct quoit_waiter *waiter)
 {
     uint64_t until_ns = 0;
     for (;;) {
-        if (look(looking, policy.spin_count))
+        if (look(looking, waiter->policy.spin_count))
             return true;
         if (until_ns == 0)
-            until_ns = looking->world->now_ns + policy.awake_ns;
+            until_ns = looking->world->now_ns + waiter->policy.awake_ns + waiter->busy_ns;
         if (looking->world->now_ns >= until_ns)
             return false;
         yield(looking);
@@ -182,7 +182,7 @@ bool __wrap_quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *
     uint64_t deadline_ns = timeout_ns ? world->now_ns + timeout_ns : 0;
     struct looking looking = {.world = world, .is_done = is_done, .arg = arg};
     for (;;) {
-        if (look_awake(&looking, waiter->policy))
+        if (look_awake(&looking, waiter))
             return true;
         uint64_t left_ns = 0;
         if (deadline_ns) {

@@ -101,7 +101,8 @@ static void measure_put(struct sim_pe *pe, const char *name, uint32_t shift, uin
 static void measure_barrier(struct sim_pe *pe, const char *name, uint32_t count)
 {
     struct sim_world *world = pe->world;
-    quoit_coll_sync(pe->team, name);
+    for (uint32_t i = 0; i < count; i++)
+        quoit_coll_sync(pe->team, name); /* wakes whoever slept while others measured */
     uint64_t start_ns = world->now_ns;
     for (uint32_t i = 0; i < count; i++)
         quoit_coll_sync(pe->team, name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LENT_BYTES 256u
+#define LINE_BYTES 64u
 
 static void push(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, uint32_t rank)
 {
@@ -19,7 +20,11 @@ static void push(struct quoit_team_state *team, const struct quoit_alltoalls *bl
     const char *from = quoit_coll_address(team->fabric, blocks->offset_source);
     from += (ptrdiff_t)(rank * blocks->count) * strided.private_stride;
     uint32_t pe = quoit_team_pe_of(team, rank);
-    if (strided.remote_stride == element_bytes && strided.private_stride == element_bytes)
+    bool is_whole = strided.remote_stride == element_bytes && strided.private_stride == element_bytes;
+    if (is_whole && team->host_count == 1)
+        quoit_team_copy(team, quoit_team_area(team, rank) + strided.offset, from,
+                        blocks->count * blocks->element_bytes);
+    else if (is_whole)
         quoit_fabric_put_nbi(team->fabric, &team->context, strided.offset, from, blocks->count * blocks->element_bytes,
                              pe);
     else
@@ -31,26 +36,44 @@ void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_allt
 {
     if (blocks->count == 0)
         return;
-    quoit_coll_sync(team, call);
+    quoit_team_enter(team, call, blocks->count * blocks->element_bytes * team->shape.size * team->local_count);
+    team->open_bytes = 0;
+    quoit_team_phase(team, quoit_team_sync_hosts, NULL);
     for (uint32_t i = 0; i < team->shape.size; i++)
         push(team, blocks, (team->rank + i) % team->shape.size);
     quoit_fabric_quiet(team->fabric, &team->context);
-    quoit_coll_sync(team, call);
+    quoit_team_phase(team, quoit_team_sync_hosts, NULL);
 }
 
+/* Of what a member lends, in whole lines: nobody else writes to them. */
+static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
+{
+    return (team->shape.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* The own blocks of what all lend. One word is what it costs to call memcpy. */
+static void take_lent(const struct quoit_team_state *team, char *dest, const char *lent, size_t stride, size_t bytes)
+{
+    lent += team->rank * bytes;
+    for (uint32_t rank = 0; rank < team->shape.size; rank++)
+        if (bytes == sizeof(uint64_t))
+            memcpy(dest + rank * bytes, lent + rank * stride, sizeof(uint64_t));
+        else
+            memcpy(dest + rank * bytes, lent + rank * stride, bytes);
+}
+
+/* All in the leader's workspace: a member that has just got the processor finds few pages in its TLB. */
 static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                           const char *call)
 {
-    team->call = call;
+    quoit_team_enter(team, call, 0);
     team->open_bytes = 0;
     team->gather_turn++;
-    uint64_t gather = quoit_team_gather(team);
-    memcpy(quoit_coll_address(team->fabric, gather), quoit_coll_address(team->fabric, offset_source),
-           team->shape.size * bytes);
+    char *lent = quoit_team_lent(team);
+    size_t stride = lent_bytes(team, bytes);
+    memcpy(lent + team->rank * stride, quoit_coll_address(team->fabric, offset_source), team->shape.size * bytes);
     quoit_team_phase(team, NULL, NULL);
-    char *dest = quoit_coll_address(team->fabric, offset_dest);
-    for (uint32_t rank = 0; rank < team->shape.size; rank++)
-        memcpy(dest + rank * bytes, quoit_team_area(team, rank) + gather + team->rank * bytes, bytes);
+    take_lent(team, quoit_coll_address(team->fabric, offset_dest), lent, stride, bytes);
 }
 
 /* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. Of
@@ -60,7 +83,8 @@ void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, ui
 {
     if (bytes == 0)
         return;
-    if (team->host_count == 1 && bytes <= LENT_BYTES && bytes <= team->space.gather_bytes / team->shape.size) {
+    if (team->host_count == 1 && bytes <= LENT_BYTES &&
+        team->shape.size * lent_bytes(team, bytes) <= quoit_team_lent_bytes(team)) {
         alltoall_lent(team, offset_dest, offset_source, bytes, call);
         return;
     }

@@ -157,7 +157,7 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
     }
     await_published(team);
     if (broadcast->has_own_copy && dest != from)
-        memmove(dest, from, broadcast->bytes);
+        quoit_team_copy(team, dest, from, broadcast->bytes);
     say_read(team, broadcast);
 }
 
@@ -167,7 +167,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
     if (bytes == 0)
         return;
     quoit_assert(root < team->shape.size);
-    team->call = call;
+    quoit_team_enter(team, call, bytes * team->local_count);
     team->publish_count++;
     const struct quoit_team_host *own = &team->hosts[team->host];
     uint32_t root_host = 0;

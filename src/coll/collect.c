@@ -34,7 +34,7 @@ static void copy_sources(const struct quoit_team_state *team, const struct colle
         if (bytes != 0) {
             uint64_t offset_source =
                 collect->is_equal ? collect->offset_source : quoit_team_flags_of(team, i)->posted[1];
-            memmove(to, quoit_team_area(team, i) + offset_source, bytes);
+            quoit_team_copy(team, to, quoit_team_area(team, i) + offset_source, bytes);
         }
         to += bytes;
     }
@@ -86,16 +86,18 @@ static void exchange_dests(struct quoit_team_state *team, void *arg)
 static void collect_large(struct quoit_team_state *team, struct collect *collect)
 {
     char *dest = quoit_coll_address(team->fabric, collect->offset_dest);
+    quoit_team_enter(team, team->call, team->flags->collect_total * team->local_count);
     if (team->host_count == 1) {
         copy_sources(team, collect, dest);
     } else {
         char *leader_dest = team->leader_area + collect->offset_dest;
         uint64_t start = team->flags->collect_base + start_of_local(team, collect, team->local);
         if (collect->bytes != 0)
-            memmove(leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source), collect->bytes);
+            quoit_team_copy(team, leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source),
+                            collect->bytes);
         quoit_team_phase(team, exchange_dests, collect);
         if (dest != leader_dest)
-            memcpy(dest, leader_dest, team->flags->collect_total);
+            quoit_team_copy(team, dest, leader_dest, team->flags->collect_total);
     }
     quoit_team_phase(team, NULL, NULL); /* nobody reads another's source or dest any more */
 }
@@ -106,7 +108,7 @@ bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uin
     struct collect collect = {offset_dest, offset_source, bytes, is_equal};
     if (is_equal && bytes == 0)
         return true;
-    team->call = call;
+    quoit_team_enter(team, call, 0);
     team->open_bytes = 0;
     team->gather_turn++;
     quoit_team_flags_of(team, team->local)->posted[0] = bytes;

@@ -187,7 +187,7 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
     if (count == 0)
         return;
-    team->call = call;
+    quoit_team_enter(team, call, bytes * team->local_count);
     team->open_bytes = 0;
     team->gather_turn++;
     if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
@@ -242,7 +242,7 @@ void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64
     quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
     if (count == 0)
         return;
-    team->call = call;
+    quoit_team_enter(team, call, 0);
     team->open_bytes = 0;
     for (size_t at = 0; at < count; at += most) {
         struct reduce chunk = {.offset_dest = offset_dest + at * element_bytes,

@@ -69,6 +69,17 @@ struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t 
                                       .sends = quoit_schedule_neighbour(host_count, host, travel) != root};
 }
 
+bool quoit_schedule_news_are_all(uint32_t host_count, const struct quoit_news *news)
+{
+    return news->known[QUOIT_NEXT] + news->known[QUOIT_PREVIOUS] >= host_count - 1;
+}
+
+uint32_t quoit_schedule_news_tell(uint32_t host_count, const struct quoit_news *news, enum quoit_travel travel)
+{
+    uint32_t count = news->known[travel] + 1;
+    return count < host_count ? count : host_count - 1;
+}
+
 uint32_t quoit_schedule_tell_rounds(uint32_t host_count)
 {
     uint32_t rounds = 0;

@@ -56,6 +56,17 @@ struct quoit_circulation {
 struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t host, uint32_t root,
                                                   enum quoit_travel travel);
 
+/* News: a barrier of neighbours that needs no message over one of the links, whichever that is. A host tells both
+ * neighbours that it has come; and each time that it hears how many have come one after another on one side, it tells
+ * the other side that they are one more. It knows enough when both sides together are all. By then it has told each
+ * neighbour what that one still needs. */
+struct quoit_news {
+    uint32_t known[QUOIT_TRAVEL_COUNT]; /* hosts that are known to have come, by the way their news travel */
+};
+bool quoit_schedule_news_are_all(uint32_t host_count, const struct quoit_news *news);
+/* What is told on that way now: 1..host_count - 1. */
+uint32_t quoit_schedule_news_tell(uint32_t host_count, const struct quoit_news *news, enum quoit_travel travel);
+
 /* Dissemination: a barrier in log2(host_count) rounds of which most go far. In a round a host tells `send` and waits
  * for `receive`. */
 uint32_t quoit_schedule_tell_rounds(uint32_t host_count);

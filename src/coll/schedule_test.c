@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the schedules do what their names say for every number of hosts. Method: all host counts up to HOSTS_MAX and all
  * roots are executed on sets of bits (which host's data, or news, has come where), round by round, all hosts at once;
- * a host may only send what it has, and what it says it receives must be what its neighbour sends. */
+ * a host may only send what it has, and what it says it receives must be what its neighbour sends. News, which have no
+ * rounds, on hosts in random order. */
+#include "base/prng.h"
 #include "coll/schedule.h"
 
 #include <setjmp.h>
@@ -156,6 +158,101 @@ static void test_circulation_reaches_all_each_way(void **state)
             }
 }
 
+/* Barriers by news, one after another, on hosts that run in a random order. A flag keeps only the last that was told,
+ * as in memory; what is told over the link that is cut never comes. */
+struct news_world {
+    uint32_t count;
+    bool is_cut; /* the link between the last host and host 0 */
+    struct quoit_prng prng;
+    struct {
+        uint32_t barrier; /* that it is in */
+        struct quoit_news news;
+        uint32_t told[QUOIT_TRAVEL_COUNT];
+    } hosts[HOSTS_MAX];
+    struct {
+        uint32_t barrier, count;
+    } flags[HOSTS_MAX][QUOIT_TRAVEL_COUNT];
+};
+
+static void tell(struct news_world *world, uint32_t host, enum quoit_travel travel)
+{
+    uint32_t to = quoit_schedule_neighbour(world->count, host, travel);
+    bool crosses = travel == QUOIT_NEXT ? to == 0 : host == 0;
+    uint32_t count = quoit_schedule_news_tell(world->count, &world->hosts[host].news, travel);
+    assert_in_range(count, 1, world->count - 1);
+    assert_true(count > world->hosts[host].told[travel]); /* each tells something new */
+    world->hosts[host].told[travel] = count;
+    if (crosses && world->is_cut)
+        return;
+    world->flags[to][travel].barrier = world->hosts[host].barrier;
+    world->flags[to][travel].count = count;
+}
+
+static void begin_barrier(struct news_world *world, uint32_t host)
+{
+    world->hosts[host].barrier++;
+    memset(&world->hosts[host].news, 0, sizeof world->hosts[host].news);
+    memset(world->hosts[host].told, 0, sizeof world->hosts[host].told);
+    for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++)
+        tell(world, host, travel);
+}
+
+/* The host looks at its flags; true when it leaves the barrier, in which all must be then. */
+static bool look_at_flags(struct news_world *world, uint32_t host)
+{
+    struct quoit_news *news = &world->hosts[host].news;
+    uint32_t barrier = world->hosts[host].barrier;
+    for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
+        uint32_t heard = world->flags[host][travel].barrier == barrier  ? world->flags[host][travel].count
+                         : world->flags[host][travel].barrier > barrier ? world->count - 1
+                                                                        : 0;
+        assert_true(heard >= news->known[travel]);
+        news->known[travel] = heard;
+        if (quoit_schedule_news_tell(world->count, news, travel) > world->hosts[host].told[travel])
+            tell(world, host, travel);
+    }
+    if (!quoit_schedule_news_are_all(world->count, news))
+        return false;
+    for (uint32_t other = 0; other < world->count; other++)
+        assert_true(world->hosts[other].barrier >= barrier);
+    return true;
+}
+
+#define NEWS_BARRIERS 4u
+
+/* Ends only when every host has left every barrier. */
+static void run_news(uint32_t count, bool is_cut, uint64_t seed)
+{
+    static struct news_world world;
+    world = (struct news_world){.count = count, .is_cut = is_cut, .prng = {.state = seed}};
+    uint32_t left_count = count;
+    bool has_ended[HOSTS_MAX] = {false};
+    while (left_count > 0) {
+        uint32_t host = (uint32_t)quoit_prng_choose(&world.prng, count);
+        if (has_ended[host])
+            continue;
+        if (world.hosts[host].barrier == 0) {
+            begin_barrier(&world, host);
+        } else if (look_at_flags(&world, host)) {
+            has_ended[host] = world.hosts[host].barrier == NEWS_BARRIERS;
+            if (has_ended[host])
+                left_count--;
+            else
+                begin_barrier(&world, host);
+        }
+    }
+}
+
+static void test_news_are_a_barrier_of_a_ring_and_of_a_line(void **state)
+{
+    (void)state;
+    for (uint32_t count = 2; count <= HOSTS_MAX; count++)
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+            run_news(count, false, seed);
+            run_news(count, true, seed);
+        }
+}
+
 static void test_dissemination_is_a_barrier(void **state)
 {
     (void)state;
@@ -200,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_exchange_reaches_all),
         cmocka_unit_test(test_reduction_combines_each_once),
         cmocka_unit_test(test_spread_reaches_each_once),
+        cmocka_unit_test(test_news_are_a_barrier_of_a_ring_and_of_a_line),
         cmocka_unit_test(test_dissemination_is_a_barrier),
         cmocka_unit_test(test_parts_cover_all),
         cmocka_unit_test(test_circulation_reaches_all_each_way),

@@ -4,7 +4,7 @@
 
 void quoit_coll_sync(struct quoit_team_state *team, const char *call)
 {
-    team->call = call;
+    quoit_team_enter(team, call, 0);
     team->open_bytes = 0;
     quoit_team_phase(team, quoit_team_sync_hosts, NULL);
 }

@@ -18,8 +18,8 @@
  *   slots    Of small broadcasts, pieces of one buffer in turn, as long as the data. When all of it was used since the
  *            last closed operation (one in which each member waits for all) a sync comes first. Between two uses of a
  *            byte lies a closed operation, which its readers entered after they had read.
- *   gather   Also what an alltoall lends: members write before they arrive, into the half that was last read before
- *            its readers arrived at the phase between.
+ *   lent     What an alltoall lends: members write before they arrive, into the half that was last read before its
+ *            readers arrived at the phase between.
  */
 #ifndef QUOIT_COLL_TEAM_H
 #define QUOIT_COLL_TEAM_H
@@ -48,6 +48,7 @@ struct quoit_team_flags {
     /* of leaders */
     struct quoit_flag rounds[QUOIT_TRAVEL_COUNT]; /* writers: the neighbours' leaders; by the way messages travel */
     struct quoit_flag stream[QUOIT_TRAVEL_COUNT]; /* likewise */
+    struct quoit_flag news[QUOIT_TRAVEL_COUNT];   /* likewise */
     struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that tells in this round */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by who works */
@@ -79,6 +80,8 @@ struct quoit_team_state {
     struct quoit_team_shape shape;
     struct quoit_team_space space;
     const char *call; /* the API routine that is inside */
+    uint64_t busy_ns; /* for about so long the members of the group copy in it, all together */
+    bool streams;     /* they write more than caches hold */
     uint32_t rank;
     uint32_t host_count;
     uint32_t host; /* own: index in hosts */
@@ -87,7 +90,7 @@ struct quoit_team_state {
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
     bool is_papers_barrier; /* the world, whose hosts meet by the doorbells of the papers */
-    bool is_exchange_best;  /* for a barrier between hosts; else dissemination */
+    bool are_neighbours;    /* the team is on all hosts of the ring */
     char *leader_area;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;
@@ -100,6 +103,7 @@ struct quoit_team_state {
     /* On leaders: */
     uint64_t round;
     uint64_t tell_count;
+    uint64_t news_count;                     /* of barriers by news */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint32_t table_turn;
@@ -127,6 +131,20 @@ static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 {
     return team->space.gather + team->gather_turn % 2 * team->space.gather_bytes;
 }
+/* On one host, where tables and inbound buffers are not needed for messages, they are lent: so much in each half. */
+static inline uint64_t quoit_team_lent_bytes(const struct quoit_team_state *team)
+{
+    return team->space.table_bytes + QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
+}
+static inline char *quoit_team_lent(const struct quoit_team_state *team)
+{
+    return team->leader_area + team->space.table + team->gather_turn % 2 * quoit_team_lent_bytes(team);
+}
+
+/* A routine begins, in which the members of the group write so much all together. */
+void quoit_team_enter(struct quoit_team_state *team, const char *call, uint64_t group_bytes);
+/* A copy of what quoit_team_enter() was told of. */
+void quoit_team_copy(const struct quoit_team_state *team, void *to, const void *from, size_t bytes);
 
 /* Waits until *flag is at least `value`. */
 void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *flag, uint64_t value);

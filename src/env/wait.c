@@ -35,11 +35,11 @@ void quoit_wait_yield(void)
 }
 
 /* Yields, and returns what time it is then. */
-static uint64_t yield_from(uint64_t now_ns)
+static uint64_t yield_from(uint64_t now_ns, uint64_t busy_ns)
 {
     sched_yield();
     uint64_t after_ns = quoit_clock_now_ns();
-    if (after_ns - now_ns > YIELD_LONG_NS) {
+    if (after_ns - now_ns > YIELD_LONG_NS + busy_ns) {
         own.hasty_run = own.hasty_run == 0 ? 1 : own.hasty_run < HASTY_WAIT_MAX ? 2 * own.hasty_run : HASTY_WAIT_MAX;
         own.hasty_count = own.hasty_run;
     } else {
@@ -66,11 +66,11 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         }
         if (now_ns == 0) {
             now_ns = quoit_clock_now_ns();
-            until_ns = now_ns + waiter->policy.awake_ns;
+            until_ns = now_ns + waiter->policy.awake_ns + waiter->busy_ns;
         }
         if (now_ns >= until_ns)
             return false;
-        now_ns = yield_from(now_ns);
+        now_ns = yield_from(now_ns, waiter->busy_ns);
         if (waiter->settle && ++own.yield_count % waiter->settle_yields == 0)
             waiter->settle(waiter->arm_arg);
     }

@@ -40,6 +40,9 @@ struct quoit_waiter {
     void (*settle)(void *arm_arg);
     uint32_t settle_yields;
     void *arm_arg;
+    /* For so long others of the job are known to work, on this processor too: a wait stays awake longer by it, and no
+     * yield that lasts so long is thought to be a stranger's doing. */
+    uint64_t busy_ns;
     /* While this is not 0 a change may come without a wake, and no sleep is longer than QUOIT_WAIT_HURRIED_NS. Whoever
      * sets it wakes the park. NULL: every change comes with a wake. */
     const _Atomic uint32_t *is_hurried;

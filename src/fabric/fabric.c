@@ -185,12 +185,18 @@ void quoit_fabric_expect_threads(struct quoit_fabric *fabric)
     quoit_fabric_expect_plain_stores(fabric);
 }
 
-void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
-                          void *arg, const char *call)
+struct watched {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+static void wait_for(struct quoit_fabric *fabric, struct watched watched, bool (*is_done)(void *arg), void *arg,
+                     const char *call, uint64_t busy_ns)
 {
     struct quoit_waiter waiter = fabric->waiter;
-    waiter.watch_from = fabric->has_threads ? 0 : offset;
-    waiter.watch_to = fabric->has_threads ? UINT64_MAX : offset + bytes;
+    waiter.busy_ns = busy_ns;
+    waiter.watch_from = fabric->has_threads ? 0 : watched.offset;
+    waiter.watch_to = fabric->has_threads ? UINT64_MAX : watched.offset + watched.bytes;
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     uint64_t begin_ns = 0;
@@ -205,7 +211,20 @@ void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t
 
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    quoit_fabric_wait_at(fabric, 0, fabric->layout.area_data, is_done, arg, call);
+    quoit_fabric_wait_busy(fabric, is_done, arg, call, 0);
+}
+
+void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call,
+                            uint64_t busy_ns)
+{
+    const struct watched workspace = {.offset = 0, .bytes = fabric->layout.area_data};
+    wait_for(fabric, workspace, is_done, arg, call, busy_ns);
+}
+
+void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
+                          void *arg, const char *call)
+{
+    wait_for(fabric, (struct watched){offset, bytes}, is_done, arg, call, 0);
 }
 
 struct barrier_wait {

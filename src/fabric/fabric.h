@@ -205,7 +205,11 @@ void quoit_fabric_expect_threads(struct quoit_fabric *fabric);
 /* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own area, or what the node tells;
  * `call` names the API routine, for messages. */
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call);
-/* The same where is_done reads [offset, offset + bytes) of the own area: what others write elsewhere wakes nobody. */
+/* The same while other PEs of the host are known to work for about busy_ns, so that the wait is no reason to sleep. */
+void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call,
+                            uint64_t busy_ns);
+/* As quoit_fabric_wait() where is_done reads [offset, offset + bytes) of the own area: what others write elsewhere
+ * wakes nobody. */
 void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
                           void *arg, const char *call);
 
