@@ -7,10 +7,11 @@
  *
  * Counts are in elements of the routine's type, unless a name ends in mem (bytes) or in a size in bits.
  * Threads: what shmem_init_thread provided. At SHMEM_THREAD_MULTIPLE any thread may call any routine, save that one
- * team takes part in one collective at a time. Errors: a wrong argument (a PE that is not there, an address that is not
- * symmetric) ends the job with a message that names routine, argument, value and what is allowed; docs/messages.md
- * lists them. Routines that return int return 0 on success. When a PE or a host dies, the launcher ends the job. Every
- * routine shmem_NAME is weak beside pshmem_NAME, so that a tool can stand between (section 10).
+ * team takes part in one collective at a time, and of a PE one thread at a time is in the first collective of an active
+ * set (deprecated). Errors: a wrong argument (a PE that is not there, an address that is not symmetric) ends the job
+ * with a message that names routine, argument, value and what is allowed; docs/messages.md lists them. Routines that
+ * return int return 0 on success. When a PE or a host dies, the launcher ends the job. Every routine shmem_NAME is weak
+ * beside pshmem_NAME, so that a tool can stand between (section 10).
  *
  * The type-generic forms (shmem_put for shmem_long_put, ...) are in shmem/generic.h for C11 and in shmem/overloads.hpp
  * for C++; both are included at the end. Section numbers are those of the 1.6 specification.

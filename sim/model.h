@@ -56,8 +56,8 @@
     X(interrupt_ns, 2500, "from a doorbell bit being set to its handler waking a thread",                              \
       "22, 5.1: 'the interrupt overhead, using the doorbell register' is high; MSI delivery and entry to Linux")       \
     X(wake_call_ns, 900, "waking a sleeping thread: the waker's part", "futex(2) on this processor")                   \
-    X(thread_wake_ns, 14000, "from being woken to running on a free core",                                             \
-      "Linux 4.16 puts idle cores of this processor into C1E, which takes 10 us to leave (intel_idle), and 4 to run")  \
+    X(thread_wake_ns, 12000, "from being woken to running on a free core",                                             \
+      "Linux 4.16 puts idle cores of this processor into C1E, which takes 10 us to leave (intel_idle), and 2 to run")  \
     X(switch_ns, 7000, "one thread leaves a core and another takes it",                                                \
       "Linux 4.16, 2 us, and caches cold; 22, 5.2: 'unfavorable interchange between threads'")                         \
     X(slice_ns, 100000, "a thread that others wait for gives up its core after so long",                               \
@@ -67,8 +67,9 @@
       "two system calls, one of them to all cores")                                                                    \
     X(poll_ns, 60, "one look of a waiting thread, pause included",                                                     \
       "a few cached loads and a pause of 140 cycles at most")                                                          \
-    X(memory_ps_per_byte, 94, "a copy in a host's memory by one core: 10.6 GB/s",                                      \
-      "a large copy streams, so a byte moves twice (read, write); a channel of DDR4-2666 carries 21.3 GB/s")           \
+    X(memory_ps_per_byte, 80, "a copy in a host's memory by one core: 12.5 GB/s",                                      \
+      "a large copy streams, so a byte moves twice; the two channels of DDR4-2666 of this processor carry 42.6 GB/s, " \
+      "of which one core has the line fill buffers to use 25")                                                         \
     X(memory_bus_ps_per_byte, 55, "what ports read and write takes turns at a host's memory: 18 GB/s",                 \
       "a channel of DDR4-2666 carries 21.3 GB/s, 85 % of it in use")                                                   \
     X(memory_turn_ns, 40, "the memory turns from what ports read to what they write, or back",                         \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE_BYTES         4096
 #define SMALL_PACKET_BYTES 32             /* a header and a word: what the smallest write takes on the wire */
 #define SLOTS_WINDOW_BYTES (128ull << 20) /* bypass buffers of 8 lanes for the papers' largest transfer */
 
@@ -503,7 +504,10 @@ static void engine_step(struct sim_event *event)
         uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);
         uint64_t posted_ns = sim_model_time(world->model.link_ps_per_byte, world->model.posted_bytes);
         next_ns = sent_ns > read_ns + posted_ns ? sent_ns - posted_ns : read_ns;
+        uint64_t page = dma->piece_at / PAGE_BYTES;
         dma->piece_at += part;
+        if (world->config.has_page_dma && dma->piece_at < descriptor->bytes && dma->piece_at / PAGE_BYTES != page)
+            next_ns += world->model.dma_descriptor_ns;
     }
     if (dma->piece_at < descriptor->bytes && !is_lost) {
         sim_schedule(world, event, next_ns);
@@ -540,6 +544,8 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
     dma->submit_count++;
     if (was_idle)
         engine_next(dma, end->world->now_ns + model_of(end)->dma_start_ns);
+    if (end->world->config.has_page_dma && bytes > PAGE_BYTES) /* the others, while the engine is at the first */
+        sim_spend(end->world, (bytes - 1) / PAGE_BYTES * model_of(end)->dma_submit_ns);
     return QUOIT_OK;
 }
 

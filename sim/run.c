@@ -120,6 +120,7 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->model = plan->model;
     config_out->canary = plan->canary;
     config_out->trace = plan->trace;
+    config_out->has_page_dma = plan->has_page_dma;
     config_out->shape.data_bytes = HEAP_PAGE;
     config_out->shape.protocol = plan->protocol;
     config_out->shape.barrier = plan->barrier;

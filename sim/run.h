@@ -33,6 +33,7 @@ struct sim_plan {
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
     uint64_t dma_bytes;  /* as the node's configuration */
     bool has_own_dma;    /* it was set, so it is not chosen */
+    bool has_page_dma;   /* as the world's configuration */
     FILE *trace;
 };
 

@@ -4,7 +4,6 @@
 #include "base/assert.h"
 #include "sim/workload.h"
 
-#define PAGE_BYTES    4096u
 #define DELAY_MAX_NS  4000 /* hosts are not in step with each other */
 #define PUTS_IN_A_ROW 16
 
@@ -28,33 +27,17 @@ static double mb_per_s(uint64_t bytes, double us)
     return us > 0 ? (double)bytes / us : 0;
 }
 
-/* One link alone, and all: RING-19 moved user memory, which lies in scattered pages, so a descriptor is a page. */
+/* One link alone, and all. */
 
-static uint32_t reap(const struct sim_pe *pe, struct quoit_port *port)
-{
-    struct quoit_dma_done done[QUOIT_DMA_DEPTH];
-    uint32_t count = quoit_port_dma_poll(port, 0, done, QUOIT_DMA_DEPTH);
-    if (count == 0)
-        sim_spend(pe->world, pe->world->model.poll_ns);
-    return count;
-}
-
-static void send_pages(struct sim_pe *pe)
+static void send(struct sim_pe *pe)
 {
     struct quoit_port *port = pe->fabric->ports[QUOIT_RIGHT];
-    uint64_t bytes = pe->world->config.bytes;
-    uint32_t open_count = 0;
-    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES) {
-        uint64_t part = bytes - at < PAGE_BYTES ? bytes - at : PAGE_BYTES;
-        while (open_count == QUOIT_DMA_DEPTH)
-            open_count -= reap(pe, port);
-        if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, buffer_offset(pe) + at, own_buffer(pe) + at, part,
-                                  at) != QUOIT_OK)
-            sim_fail(pe->world, "a descriptor was refused");
-        open_count++;
-    }
-    while (open_count > 0)
-        open_count -= reap(pe, port);
+    struct quoit_dma_done done;
+    if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, buffer_offset(pe), own_buffer(pe), pe->world->config.bytes,
+                              0) != QUOIT_OK)
+        sim_fail(pe->world, "a descriptor was refused");
+    while (quoit_port_dma_poll(port, 0, &done, 1) == 0)
+        sim_spend(pe->world, pe->world->model.poll_ns);
 }
 
 static void run_links(struct sim_pe *pe)
@@ -63,7 +46,7 @@ static void run_links(struct sim_pe *pe)
     for (uint32_t i = 0; i < world->config.step_count; i++) {
         sim_spend(world, 1 + quoit_prng_choose(&pe->prng, DELAY_MAX_NS));
         uint64_t start_ns = world->now_ns;
-        send_pages(pe);
+        send(pe);
         sim_metric_add(world, "link", "MB/s", mb_per_s(world->config.bytes, us_since(world, start_ns)));
     }
 }
@@ -76,14 +59,14 @@ static void run_link(struct sim_pe *pe)
 
 const struct sim_workload sim_workload_link = {
     .name = "link",
-    .sentence = "host 0 sends --bytes to the right by DMA, page by page",
+    .sentence = "host 0 sends --bytes to the right by DMA",
     .measures = true,
     .run = run_link,
 };
 
 const struct sim_workload sim_workload_links = {
     .name = "links",
-    .sentence = "all hosts send --bytes to the right by DMA, page by page",
+    .sentence = "all hosts send --bytes to the right by DMA",
     .measures = true,
     .run = run_links,
 };

@@ -48,6 +48,7 @@ struct sim_config {
     uint64_t check_all_every; /* events between checks of all lanes; 0: none */
     bool permutes_ties;       /* events of one instant in an order chosen by chance */
     bool has_direct_puts;     /* writes have arrived when they return, so PEs put to neighbours directly */
+    bool has_page_dma;        /* a descriptor of DMA is a page, else all that is asked for at once */
     FILE *trace;              /* NULL: no listing */
 };
 

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
 #include "node/node.h"
@@ -26,12 +27,27 @@
 #define NODE_FIRST_FD    3
 #define CUT_OFF_GRACE_NS 200000000u /* for the last output of the PEs */
 
+/* How often a PE or node maps the memory of a host: its own, and on a ring those of both neighbours. */
+static uint64_t map_count(const struct job *job)
+{
+    return job->plan->host_count > 1 ? 3 : 1;
+}
+
+/* Bytes of areas on a host that the limits of this process (ulimit -v, -f) allow; a half of the addresses is left to
+ * the program, and to the heap of its own that each PE maps once more. */
+static uint64_t allowed_areas_bytes(const struct job *job)
+{
+    uint64_t addresses = quoit_limits_address_bytes(), file = quoit_limits_file_bytes(), bytes = AREAS_BYTES_MAX;
+    if (addresses != UINT64_MAX && addresses / 2 / (map_count(job) + 1) < bytes)
+        bytes = addresses / 2 / (map_count(job) + 1);
+    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* the memory of a host is more than its areas */
+}
+
 /* Three quarters of the machine's memory for all PEs together, and no more than a neighbour can reach. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t heap = memory / 4 * 3 / job->plan->pe_count;
-    uint64_t stride = AREAS_BYTES_MAX / quoit_shape_pes_of_host(&job->shape, 0) / AREA_ALIGN * AREA_ALIGN;
+    uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 / job->plan->pe_count;
+    uint64_t stride = allowed_areas_bytes(job) / quoit_shape_pes_of_host(&job->shape, 0) / AREA_ALIGN * AREA_ALIGN;
     uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
     if (stride < before_heap + HEAP_BYTES_MIN)
         stride = before_heap + HEAP_BYTES_MIN;
@@ -70,6 +86,39 @@ static int make_memory(const char *name, uint64_t bytes)
     return fd;
 }
 
+/* Says which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
+static bool is_refused(const struct job *job, const struct host *host)
+{
+    uint64_t bytes = host->layout.total_bytes, addresses = quoit_limits_address_bytes();
+    uint64_t mapped = bytes * map_count(job) + job->shape.heap_bytes;
+    if (mapped > addresses)
+        quoit_say("each PE of host%u needs %llu MiB of address space, but ulimit -v leaves %llu MiB; a smaller "
+                  "SHMEM_SYMMETRIC_SIZE (%llu MiB a PE now) needs less [Q0215]",
+                  host->index, (unsigned long long)(mapped >> 20), (unsigned long long)(addresses >> 20),
+                  (unsigned long long)(job->shape.heap_bytes >> 20));
+    else if (bytes > quoit_limits_file_bytes())
+        quoit_say("the memory of host%u is a file of %llu MiB, but ulimit -f allows %llu MiB; a smaller "
+                  "SHMEM_SYMMETRIC_SIZE (%llu MiB a PE now) needs less [Q0215]",
+                  host->index, (unsigned long long)(bytes >> 20), (unsigned long long)(quoit_limits_file_bytes() >> 20),
+                  (unsigned long long)(job->shape.heap_bytes >> 20));
+    else
+        return false;
+    return true;
+}
+
+static void say_no_memory(const struct host *host, int error)
+{
+    if (error == EPERM || error == ENOSYS)
+        quoit_say(
+            "the kernel refuses memfd_create, which makes the memory of a job: %s; a container's filter of system "
+            "calls (seccomp) must allow it [Q0215]",
+            strerror(error));
+    else
+        quoit_say("cannot make the %llu MiB of memory of host%u: %s%s [Q0215]",
+                  (unsigned long long)(host->layout.total_bytes >> 20), host->index, strerror(error),
+                  error == EMFILE ? " (ulimit -n)" : "; a smaller SHMEM_SYMMETRIC_SIZE needs less");
+}
+
 static void leave_card(const struct job *job, const struct host *host)
 {
     const char *path = plan_program_of(job->plan, 0)->path, *slash = strrchr(path, '/');
@@ -83,6 +132,8 @@ static bool open_host(struct job *job, struct host *host)
 {
     if (quoit_layout_make(&job->shape, host->index, &host->layout) != QUOIT_OK)
         return false;
+    if (is_refused(job, host))
+        return false;
     host->memory_fd = make_memory("quoit-host", host->layout.total_bytes);
     if (job->plan->host_count > 1)
         host->link_fd = make_memory("quoit-link", QUOIT_EMULATED_LINK_BYTES);
@@ -90,9 +141,7 @@ static bool open_host(struct job *job, struct host *host)
     if (host->memory_fd >= 0)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     if (front == MAP_FAILED || (job->plan->host_count > 1 && host->link_fd < 0)) {
-        quoit_say("cannot make the %llu MiB of memory of host%u: %s; a smaller SHMEM_SYMMETRIC_SIZE needs less "
-                  "[Q0215]",
-                  (unsigned long long)(host->layout.total_bytes >> 20), host->index, strerror(errno));
+        say_no_memory(host, errno);
         return false;
     }
     host->front = front;
@@ -126,10 +175,15 @@ static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 
 /* Moves the descriptors that a node needs to NODE_FIRST_FD.. and closes all others: a node must not hold pipes and
  * sockets of the PEs open. */
-static void keep_only(int *fds, int count)
+static bool keep_only(int *fds, int count)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         fds[i] = fcntl(fds[i], F_DUPFD, NODE_FIRST_FD + count);
+        if (fds[i] < 0) {
+            quoit_say("no descriptor for a node: %s (ulimit -n) [Q0213]", strerror(errno));
+            return false;
+        }
+    }
     for (int i = 0; i < count; i++)
         fds[i] = dup2(fds[i], NODE_FIRST_FD + i);
     close_range((unsigned)(NODE_FIRST_FD + count), ~0u, 0);
@@ -137,6 +191,7 @@ static void keep_only(int *fds, int count)
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     close(nothing);
+    return true;
 }
 
 static enum quoit_log_level debug_level(const struct job *job)
@@ -173,7 +228,8 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         hosts_link_fd(job, host->index, QUOIT_RIGHT),
         job->hosts[hosts_neighbour(job, host->index, QUOIT_RIGHT)].memory_fd,
     };
-    keep_only(fds, FD_COUNT);
+    if (!keep_only(fds, FD_COUNT))
+        return 1;
     uint64_t bytes = host->layout.total_bytes;
     void *memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
     if (!memory) {
@@ -223,8 +279,10 @@ static void node_speaks(struct watch *watch, uint32_t events)
 static bool start_node(struct job *job, struct host *host)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        quoit_say("cannot start the node of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
         return false;
+    }
     pid_t parent = getpid();
     host->node_pid = fork();
     if (host->node_pid == 0)

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/limits.h"
 #include "trace.h"
 
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
@@ -83,6 +84,7 @@ static bool open_signals(struct job *job)
     }
     signal(SIGCHLD, SIG_DFL); /* ignored, it would reap for us */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f is an errno, which can be told */
     signal(SIGTTIN, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -148,7 +150,7 @@ static void make_shape(struct job *job)
         .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
     };
     uint32_t node_threads = plan->host_count > 1 ? job->shape.lane_count * plan->host_count : 0;
-    job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_wait_core_count());
+    job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_limits_core_count());
 }
 
 static bool open_job(struct job *job, const struct plan *plan, char **environment)

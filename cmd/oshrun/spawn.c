@@ -104,6 +104,7 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     }
     setrlimit(RLIMIT_NOFILE, &job->old_files);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     signal(SIGTTIN, SIG_DFL);
     signal(SIGTTOU, SIG_DFL);
     sigemptyset(&none);

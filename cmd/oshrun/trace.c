@@ -22,6 +22,7 @@ enum track {
     TRACK_LANDING,
     TRACK_NODE,
     TRACK_LANE,
+    TRACK_DMA,
     TRACK_BYTES,
     TRACK_SLOTS,
 };
@@ -47,6 +48,7 @@ struct traced_writer {
     pid_t pid;
     bool is_lane;
     uint64_t lost_told;
+    uint64_t dma_tracks; /* of a lane: bit per DMA under way at once, whether its track is declared */
     struct traced_thread *threads;
     uint32_t thread_count;
     uint64_t sent[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* frames in slots, all that ever were, and those given back */
@@ -302,12 +304,30 @@ static void put_slots(const struct trace *trace, const struct traced_writer *wri
     perfetto_put_event(trace->out, &event);
 }
 
+/* A lane has many under way, and slices of one track must not overlap: each has a track. Perfetto shows tracks of one
+ * name and parent as one. */
+static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *writer, uint32_t index)
+{
+    char name[64];
+    uint64_t track = track_of(TRACK_DMA, writer->host, writer->lane * QUOIT_TRACE_DMAS_MAX + index);
+    if ((writer->dma_tracks >> index & 1) == 0) {
+        snprintf(name, sizeof name, "lane %u DMA", writer->lane);
+        perfetto_put_track(trace->out, track, track_of(TRACK_NODE, writer->host, 0), name);
+    }
+    writer->dma_tracks |= (uint64_t)1 << index;
+    return track;
+}
+
 static void put_frame(const struct trace *trace, struct traced_writer *writer, const struct quoit_trace_event *from)
 {
-    static const char *const deeds[] = {
-        [QUOIT_TRACE_SEND] = "send", [QUOIT_TRACE_RELAY] = "relay", [QUOIT_TRACE_DELIVER] = "deliver"};
+    static const char *const deeds[] = {[QUOIT_TRACE_SEND] = "send",
+                                        [QUOIT_TRACE_RELAY] = "relay",
+                                        [QUOIT_TRACE_DELIVER] = "deliver",
+                                        [QUOIT_TRACE_DMA] = "DMA"};
     char name[64];
-    struct perfetto_event event = {.track = track_of(TRACK_LANE, writer->host, writer->lane),
+    struct perfetto_event event = {.track = from->kind == QUOIT_TRACE_DMA
+                                                ? dma_track_of(trace, writer, (uint32_t)from->value)
+                                                : track_of(TRACK_LANE, writer->host, writer->lane),
                                    .time_ns = from->begin_ns,
                                    .name = name,
                                    .category = deeds[from->kind],
@@ -317,7 +337,7 @@ static void put_frame(const struct trace *trace, struct traced_writer *writer, c
     event.notes[0].value = 1;
     note_pe(&event, 1, from);
     put_slice(trace, &event, from->end_ns);
-    if (from->kind != QUOIT_TRACE_DELIVER && trace->has_slots) {
+    if (from->kind != QUOIT_TRACE_DELIVER && from->kind != QUOIT_TRACE_DMA && trace->has_slots) {
         writer->sent[from->side][from->class] = from->value;
         put_slots(trace, writer, from->side, from->end_ns);
     }
@@ -347,7 +367,8 @@ static void put_lane_event(const struct job *job, struct traced_writer *writer, 
         from->side < QUOIT_SIDE_COUNT && from->class < QUOIT_CLASS_COUNT && from->frame < QUOIT_FRAME_KIND_COUNT;
     if (!is_sound || !thread_of(job, writer, from->tid))
         return;
-    if (from->kind == QUOIT_TRACE_SEND || from->kind == QUOIT_TRACE_RELAY || from->kind == QUOIT_TRACE_DELIVER) {
+    if (from->kind == QUOIT_TRACE_SEND || from->kind == QUOIT_TRACE_RELAY || from->kind == QUOIT_TRACE_DELIVER ||
+        (from->kind == QUOIT_TRACE_DMA && from->value < QUOIT_TRACE_DMAS_MAX)) {
         put_frame(trace, writer, from);
     } else if (from->kind == QUOIT_TRACE_SLEEP) {
         struct perfetto_event event = {.track = track_of(TRACK_LANE, writer->host, writer->lane),

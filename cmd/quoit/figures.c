@@ -128,10 +128,7 @@ static void write_marked(struct quoit_json *json, const struct figures_relation 
 {
     bool is_good = figures_is_in_range(relation);
     quoit_json_open_object(json, NULL);
-    if (!is_good && relation->reason)
-        quoit_json_format(json, "value", "out of range: %s", relation->reason);
-    else
-        quoit_json_text(json, "value", is_good ? "in range" : "out of range");
+    quoit_json_text(json, "value", is_good ? "in range" : "out of range");
     quoit_json_text(json, "mark", is_good ? "good" : "bad");
     quoit_json_close(json);
 }
@@ -245,7 +242,6 @@ static void print_json(const struct figures_book *book)
         quoit_json_number(&json, "ours", relation->other);
         quoit_json_text(&json, "unit", relation->unit);
         quoit_json_bool(&json, "in_range", figures_is_in_range(relation));
-        quoit_json_text(&json, "reason", figures_is_in_range(relation) || !relation->reason ? "" : relation->reason);
         quoit_json_text(&json, "source", relation->source);
         quoit_json_close(&json);
     }

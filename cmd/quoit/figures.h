@@ -16,11 +16,12 @@
 
 enum figures_protocol { FIGURES_PAPERS, FIGURES_OURS, FIGURES_PROTOCOL_COUNT };
 
-/* One run. All zero but workload, hosts, lanes and bytes: the papers' protocol with DMA. */
+/* One run. All zero but workload, hosts, lanes and bytes: the papers' protocol with RING-22's DMA. */
 struct figures_key {
     const char *workload;
     enum figures_protocol protocol;
-    bool is_copied; /* payload by programmed copy */
+    bool is_copied;    /* payload by programmed copy */
+    bool has_page_dma; /* RING-19's: a descriptor a page; RING-22's has one for all of a request */
     uint32_t host_count;
     uint32_t lane_count;
     uint64_t bytes;
@@ -36,7 +37,6 @@ struct figures_run {
 struct figures_relation {
     const char *figure;
     const char *source; /* the paper's sentence, or what of ours is asked */
-    const char *reason; /* why the simulation is known not to reach the range, or NULL; told where it does not */
     char name[96];
     const char *unit;
     double low;

@@ -13,7 +13,7 @@
 
 #include "base/assert.h"
 #include "env/clock.h"
-#include "env/wait.h"
+#include "env/limits.h"
 
 #define WORKERS_MAX 16
 #define STEPS       5 /* the papers' five experiments */
@@ -38,7 +38,8 @@ void figures_book_close(struct figures_book *book)
 static bool is_same(const struct figures_key *a, const struct figures_key *b)
 {
     return strcmp(a->workload, b->workload) == 0 && a->protocol == b->protocol && a->is_copied == b->is_copied &&
-           a->host_count == b->host_count && a->lane_count == b->lane_count && a->bytes == b->bytes;
+           a->has_page_dma == b->has_page_dma && a->host_count == b->host_count && a->lane_count == b->lane_count &&
+           a->bytes == b->bytes;
 }
 
 double figures_value(struct figures_book *book, const struct figures_key *key, const char *metric)
@@ -94,6 +95,7 @@ static void make_run(const struct figures_book *book, struct figures_run *run)
     plan.protocol = is_papers ? QUOIT_PROTOCOL_SCRATCHPAD : QUOIT_PROTOCOL_QUEUE;
     plan.barrier = is_papers ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO;
     plan.payload = key->is_copied ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA;
+    plan.has_page_dma = key->has_page_dma;
     sim_config_choose(&plan, SEED, &config);
     config.check_all_every = 0;
     sim_run(&config, &run->result);
@@ -151,7 +153,7 @@ static void report_failure(const struct figures_run *run)
 
 bool figures_book_make(struct figures_book *book)
 {
-    uint32_t worker_count = quoit_wait_core_count();
+    uint32_t worker_count = quoit_limits_core_count();
     worker_count = worker_count < WORKERS_MAX ? worker_count : WORKERS_MAX;
     _Atomic uint32_t *next = mmap(NULL, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     quoit_assert(next != MAP_FAILED);

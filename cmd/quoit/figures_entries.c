@@ -17,7 +17,7 @@ static const char *const protocol_names[] = {"the papers' protocol", "our protoc
 static const uint32_t host_counts[] = {3, 4, 5};
 static const uint32_t thread_counts[] = {1, 2, 4, 8};
 
-/* Sizes double; a quick book takes every fourth doubling, from the largest down. */
+/* Sizes double; a quick book takes every second doubling, from the largest down. */
 struct sizes {
     uint64_t values[16];
     uint32_t count;
@@ -26,7 +26,7 @@ struct sizes {
 static struct sizes sizes_of(const struct figures_book *book, uint64_t least, uint64_t largest)
 {
     struct sizes sizes = {.count = 0};
-    uint32_t step = book->is_quick ? 4 : 1, doublings = 0;
+    uint32_t step = book->is_quick ? 2 : 1, doublings = 0;
     while (least << (doublings + 1) <= largest)
         doublings++;
     for (uint32_t i = doublings % step; i <= doublings; i += step)
@@ -128,8 +128,10 @@ static double at(struct figures_book *book, struct figures_key key, uint64_t byt
 
 /* 19/8 */
 
-static const struct figures_key link_alone = {.workload = "link", .host_count = HOSTS_19, .lane_count = 1};
-static const struct figures_key links_all = {.workload = "links", .host_count = HOSTS_19, .lane_count = 1};
+static const struct figures_key link_alone = {
+    .workload = "link", .has_page_dma = true, .host_count = HOSTS_19, .lane_count = 1};
+static const struct figures_key links_all = {
+    .workload = "links", .has_page_dma = true, .host_count = HOSTS_19, .lane_count = 1};
 
 static void draw_19_8(struct figures_book *book, struct quoit_json *json)
 {
@@ -174,6 +176,7 @@ static struct figures_key put_get(enum figures_protocol protocol, bool is_copied
     return (struct figures_key){.workload = "put-get",
                                 .protocol = protocol,
                                 .is_copied = is_copied,
+                                .has_page_dma = protocol == FIGURES_PAPERS,
                                 .host_count = protocol == FIGURES_PAPERS ? HOSTS_19 : HOSTS_22,
                                 .lane_count = 1};
 }
@@ -236,9 +239,6 @@ static void relate_19_9(struct figures_book *book, const char *name)
     relation->value = mean_ratio(book, dma, "get, 2 hops", dma, "get, 1 hop");
     relation->other = mean_ratio(book, ours, "get, 2 hops", ours, "get, 1 hop");
     relation->source = "19, 4: 'latencies are more differentiated according to the hop count for Get'";
-    relation->reason =
-        "a get of either kind goes three hops on a ring of three that runs one way round, request and data "
-        "together; only the payload tells them apart, and the registers of the hops outweigh it";
     double put_gap = at(book, copy, 512 * KIB, "put, 1 hop") / at(book, dma, 512 * KIB, "put, 1 hop");
     double get_gap = at(book, copy, 512 * KIB, "get, 1 hop") / at(book, dma, 512 * KIB, "get, 1 hop");
     relation = figures_relate(book, name, "put by memcpy against DMA, latency, 512 KB");
@@ -256,7 +256,11 @@ static void relate_19_9(struct figures_book *book, const char *name)
 
 static struct figures_key barrier(enum figures_protocol protocol)
 {
-    return (struct figures_key){.workload = "barrier", .protocol = protocol, .host_count = HOSTS_19, .lane_count = 1};
+    return (struct figures_key){.workload = "barrier",
+                                .protocol = protocol,
+                                .has_page_dma = protocol == FIGURES_PAPERS,
+                                .host_count = HOSTS_19,
+                                .lane_count = 1};
 }
 
 static void draw_19_10(struct figures_book *book, struct quoit_json *json)
@@ -292,6 +296,7 @@ static void relate_19_10(struct figures_book *book, const char *name)
 /* 22/4a and 22/4b */
 
 static const struct figures_key raw = {.workload = "raw", .host_count = HOSTS_22, .lane_count = 1};
+static const struct figures_key put_22 = {.workload = "put-get", .host_count = HOSTS_22, .lane_count = 1};
 
 static struct figures_key stream(enum figures_protocol protocol)
 {
@@ -306,7 +311,7 @@ static void draw_22_4a(struct figures_book *book, struct quoit_json *json)
         quoit_json_open_array(json, "series");
         put_by_size(book, json, "raw link (DMA)", raw, "raw DMA", &sizes, false);
         if (protocol == FIGURES_PAPERS)
-            put_by_size(book, json, "put, by its own time", put_get(protocol, false), "put, 1 hop", &sizes, true);
+            put_by_size(book, json, "put, by its own time", put_22, "put, 1 hop", &sizes, true);
         put_by_size(book, json, "puts in a row, until all are there", stream(protocol), "put", &sizes, false);
         quoit_json_close(json);
         quoit_json_open_array(json, "bands");
@@ -327,7 +332,7 @@ static void draw_22_4a(struct figures_book *book, struct quoit_json *json)
 /* What RING-22 times is the put itself, step by step (22/4b): its bytes by the time of one put. */
 static double own_rate(struct figures_book *book, uint64_t bytes)
 {
-    double us = at(book, put_get(FIGURES_PAPERS, false), bytes, "put, 1 hop");
+    double us = at(book, put_22, bytes, "put, 1 hop");
     return us > 0 ? (double)bytes / us : 0;
 }
 
@@ -512,6 +517,22 @@ static void relate_worst_of_8(struct figures_book *book, const char *name)
     relation->source = "22, 5.2: 'from 4 to 8, in some cases the latency increased'";
 }
 
+/* How much 4 threads gain over 1 shrinks as hosts are added. */
+static void relate_shrinking_gain(struct figures_book *book, const char *name)
+{
+    for (uint32_t h = 1; h < COUNT(host_counts); h++) {
+        uint32_t fewer = host_counts[h - 1], more = host_counts[h];
+        struct figures_relation *relation =
+            figures_relate(book, name, "fall from 1 to 4 threads, %u hosts against %u", more, fewer);
+        relation->low = 0, relation->high = 0.999, relation->unit = "ratio";
+        relation->value = mean_change(book, FIGURES_PAPERS, (uint32_t[]){more, 1}, (uint32_t[]){more, 4}) /
+                          mean_change(book, FIGURES_PAPERS, (uint32_t[]){fewer, 1}, (uint32_t[]){fewer, 4});
+        relation->source = "22, 5.2: 'if the number of hosts is 5, the rate of latency reduction according to the "
+                           "number of threads is lower than that of 4, and when the number of hosts is 4, ... lower "
+                           "than 3'";
+    }
+}
+
 static void relate_22_5(struct figures_book *book, const char *name)
 {
     for (uint32_t t = 0; t < COUNT(thread_counts); t++)
@@ -528,6 +549,7 @@ static void relate_22_5(struct figures_book *book, const char *name)
                       "22, 5.2: 'from 2 to 4, the latency decreased by approximately 12% to 25%'");
     }
     relate_worst_of_8(book, name);
+    relate_shrinking_gain(book, name);
     double best = INFINITY, ours = INFINITY;
     for (uint32_t t = 0; t < COUNT(thread_counts); t++) {
         best = least_of(best, mean_us(book, FIGURES_PAPERS, HOSTS_22, thread_counts[t]));
@@ -551,34 +573,41 @@ static double mean_rate(struct figures_book *book, enum figures_protocol protoco
     return mean(sum, sizes.count);
 }
 
+typedef double mean_of_sizes(struct figures_book *book, enum figures_protocol protocol, uint32_t host_count,
+                             uint32_t thread_count);
+
+/* Opens a plot of a mean against threads, a line for each ring. */
+static void open_by_threads(struct figures_book *book, struct quoit_json *json, enum figures_protocol protocol,
+                            mean_of_sizes *mean_of, const char *y_label, const char *title)
+{
+    open_lines(json, "threads", false, y_label, title, protocol);
+    quoit_json_open_array(json, "series");
+    for (uint32_t h = 0; h < COUNT(host_counts); h++) {
+        char series[32];
+        snprintf(series, sizeof series, "%u hosts", host_counts[h]);
+        open_points(json, series);
+        for (uint32_t t = 0; t < COUNT(thread_counts); t++)
+            put_point(json, thread_counts[t], mean_of(book, protocol, host_counts[h], thread_counts[t]));
+        close_points(json);
+    }
+    quoit_json_close(json);
+}
+
 static void draw_22_6(struct figures_book *book, struct quoit_json *json)
 {
     for (enum figures_protocol protocol = 0; protocol < FIGURES_PROTOCOL_COUNT; protocol++) {
-        open_lines(json, "threads", false, "MB/s of a host", "Throughput, mean of 4 KB to 1 MB", protocol);
-        quoit_json_open_array(json, "series");
-        for (uint32_t h = 0; h < COUNT(host_counts); h++) {
-            char series[32];
-            snprintf(series, sizeof series, "%u hosts", host_counts[h]);
-            open_points(json, series);
-            for (uint32_t t = 0; t < COUNT(thread_counts); t++)
-                put_point(json, thread_counts[t], mean_rate(book, protocol, host_counts[h], thread_counts[t]));
-            close_points(json);
-        }
-        quoit_json_close(json);
+        open_by_threads(book, json, protocol, mean_rate, "MB/s of a host", "Throughput, mean of 4 KB to 1 MB");
         quoit_json_close(json);
     }
 }
 
 static void relate_22_6(struct figures_book *book, const char *name)
 {
-    double gains[3] = {0}, worst = INFINITY;
-    for (uint32_t h = 0; h < COUNT(host_counts); h++) {
+    double gains[3] = {0};
+    for (uint32_t h = 0; h < COUNT(host_counts); h++)
         for (uint32_t t = 0; t < COUNT(gains); t++)
             gains[t] += mean_rate(book, FIGURES_PAPERS, host_counts[h], thread_counts[t + 1]) /
                         mean_rate(book, FIGURES_PAPERS, host_counts[h], thread_counts[t]) / COUNT(host_counts);
-        worst = least_of(worst, mean_rate(book, FIGURES_PAPERS, host_counts[h], 8) /
-                                    mean_rate(book, FIGURES_PAPERS, host_counts[h], 4));
-    }
     struct figures_relation *relation = figures_relate(book, name, "throughput, 1 -> 2 threads");
     relation->low = 1.2, relation->unit = "ratio", relation->value = gains[0];
     relation->source = "22, 5.2: 'greatly increases when the number of threads is increased from 1 to 2'";
@@ -588,24 +617,12 @@ static void relate_22_6(struct figures_book *book, const char *name)
     relation = figures_relate(book, name, "throughput, 4 -> 8 threads");
     relation->low = 0.9, relation->high = 1.02, relation->unit = "ratio", relation->value = gains[2];
     relation->source = "22, 5.2: 'similar to or slightly lower than that of 4 threads'";
-    relation->reason =
-        "with few sizes; beside turns on the cores, and waking, nothing is simulated that threads cost each other";
 }
 
 static void draw_22_7(struct figures_book *book, struct quoit_json *json)
 {
     for (enum figures_protocol protocol = 0; protocol < FIGURES_PROTOCOL_COUNT; protocol++) {
-        open_lines(json, "threads", false, "us", "Turnaround against threads, mean of 4 KB to 1 MB", protocol);
-        quoit_json_open_array(json, "series");
-        for (uint32_t h = 0; h < COUNT(host_counts); h++) {
-            char series[32];
-            snprintf(series, sizeof series, "%u hosts", host_counts[h]);
-            open_points(json, series);
-            for (uint32_t t = 0; t < COUNT(thread_counts); t++)
-                put_point(json, thread_counts[t], mean_us(book, protocol, host_counts[h], thread_counts[t]));
-            close_points(json);
-        }
-        quoit_json_close(json);
+        open_by_threads(book, json, protocol, mean_us, "us", "Turnaround against threads, mean of 4 KB to 1 MB");
         quoit_json_open_array(json, "bands");
         for (uint32_t h = 0; h < COUNT(host_counts) && protocol == FIGURES_PAPERS; h++) {
             char band[64];
@@ -631,6 +648,17 @@ static void relate_22_7(struct figures_book *book, const char *name)
         figures_relate(book, name, "us from 3 to 5 hosts, most of 2, 4, 8 threads against 1");
     relation->low = 0, relation->high = 0.999, relation->unit = "ratio", relation->value = one > 0 ? most / one : 0;
     relation->source = "22, 5.2: 'the most pronounced increase is observed when the number of threads is one'";
+    double growths[2] = {0};
+    for (uint32_t t = 1; t < COUNT(thread_counts); t++)
+        for (uint32_t h = 0; h < COUNT(growths); h++)
+            growths[h] += mean_change(book, FIGURES_PAPERS, (uint32_t[]){host_counts[h], thread_counts[t]},
+                                      (uint32_t[]){host_counts[h + 1], thread_counts[t]});
+    relation = figures_relate(book, name, "growth 4 -> 5 hosts against 3 -> 4, mean of 2, 4, 8 threads");
+    relation->low = 0, relation->high = 0.999, relation->unit = "ratio";
+    relation->value = growths[0] > 0 ? growths[1] / growths[0] : 0;
+    relation->source =
+        "22, 5.2: 'the increase rate of turn-around latency decreases as the number of hosts in the ring "
+        "network increases, when there is more than one thread'";
 }
 
 const struct figures_entry figures_entries[] = {

@@ -165,6 +165,14 @@ static bool set_barrier(struct session *session, const char *text)
     return set_kind(session, text, "auto", "papers", &session->plan.barrier);
 }
 
+static bool set_descriptors(struct session *session, const char *text)
+{
+    uint8_t kind = 0;
+    bool is_good = set_kind(session, text, "request", "page", &kind);
+    session->plan.has_page_dma = kind != 0;
+    return is_good;
+}
+
 static bool set_canary(struct session *session, const char *text)
 {
     session->plan.canary = sim_canary_find(text);
@@ -244,6 +252,7 @@ static const struct option options[] = {
     {"--payload", "NAME", "dma or copy: of the protocol scratchpad", set_payload},
     {"--barrier", "NAME", "auto or papers", set_barrier},
     {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
+    {"--descriptors", "NAME", "of DMA: request, one for all of it, or page, one a page", set_descriptors},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},

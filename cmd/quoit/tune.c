@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "command.h"
 #include "env/clock.h"
-#include "env/wait.h"
+#include "env/limits.h"
 #include "tune_measure.h"
 
 #define DEFAULT_NS        12000000000ull
@@ -20,9 +20,15 @@
 #define GAIN_WANTED 1.05
 /* ... and must not be worse than this anywhere. */
 #define LOSS_ALLOWED 0.97
+/* Beyond these what was measured is the load of the machine: the share of time that others took, and how many times as
+ * long as in its quickest pass memcpy took in its slowest, for the middle one of all cells. */
+#define LOST_ALLOWED   0.05
+#define SPREAD_ALLOWED 1.20
 
 struct tune {
     bool is_dry;
+    bool is_forced;
+    uint64_t cache_bytes; /* of the last cache; 0: not known */
     uint64_t time_ns;
     uint64_t memory_bytes; /* of both buffers; 0: as large as the last cache each */
     struct tune_place places[TUNE_PLACES_MAX];
@@ -40,6 +46,7 @@ static void print_help(void)
            "which one a size is to take in $XDG_CONFIG_HOME/quoit or ~/.config/quoit, where every job looks at start\n"
            "(quoit info paths). Best on a machine that does nothing else.\n\n"
            "  --dry-run                measure and print, but store nothing\n"
+           "  --force                  store also what was measured while others computed\n"
            "  --time TIME              measure about so long (default 12s)\n"
            "  --memory SIZE            of the buffers, at least 128M; default: twice the last cache, at most an\n"
            "                           eighth of the free memory\n"
@@ -79,8 +86,8 @@ static void step(void *arg)
 static uint64_t buffer_bytes(const struct tune *tune)
 {
     uint64_t least = quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1);
-    uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = tune_cache_bytes(tune->places[0].own_core);
+    uint64_t free_bytes = quoit_limits_free_bytes();
+    uint64_t bytes = tune->cache_bytes;
     if (bytes > free_bytes / 16)
         bytes = free_bytes / 16;
     if (tune->memory_bytes)
@@ -91,12 +98,13 @@ static uint64_t buffer_bytes(const struct tune *tune)
 
 static bool measure(struct tune *tune)
 {
-    tune->step_count = tune->place_count * QUOIT_BUFFER_KIND_COUNT * TUNE_USE_COUNT * QUOIT_PATHS_SIZE_COUNT;
+    tune->step_count =
+        tune->place_count * QUOIT_BUFFER_KIND_COUNT * TUNE_PASS_COUNT * TUNE_USE_COUNT * QUOIT_PATHS_SIZE_COUNT;
     tune->begin_ns = quoit_clock_now_ns();
-    uint64_t bytes = buffer_bytes(tune), cache_bytes = tune_cache_bytes(tune->places[0].own_core);
-    if (2 * bytes < cache_bytes)
+    uint64_t bytes = buffer_bytes(tune);
+    if (2 * bytes < tune->cache_bytes)
         printf("two buffers of %llu MiB fit the last cache of %llu MiB: \"cold\" is not quite cold\n",
-               (unsigned long long)(bytes >> 20), (unsigned long long)(cache_bytes >> 20));
+               (unsigned long long)(bytes >> 20), (unsigned long long)(tune->cache_bytes >> 20));
     for (uint32_t place = 0; place < tune->place_count; place++)
         for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++) {
             struct tune_config config = {.place = &tune->places[place],
@@ -109,20 +117,21 @@ static bool measure(struct tune *tune)
     return true;
 }
 
-/* How many times as fast as memcpy a way is: over all places and uses in *mean_out, and where it is worst. */
+/* How many times as fast as memcpy a way is: over all places, passes and uses in *mean_out, and where it is worst. */
 static double worst_ratio(const struct tune *tune, enum quoit_buffer_kind kind, uint32_t size, enum quoit_copy_way way,
                           double *mean_out)
 {
     double worst = INFINITY, product = 1;
     uint32_t count = 0;
     for (uint32_t place = 0; place < tune->place_count; place++)
-        for (enum tune_use use = 0; use < TUNE_USE_COUNT; use++) {
-            const double *ns = tune->results[place][kind].ns[use][size];
-            double ratio = ns[way] > 0 ? ns[QUOIT_COPY_MEMCPY] / ns[way] : 0;
-            worst = ratio < worst ? ratio : worst;
-            product *= ratio;
-            count++;
-        }
+        for (uint32_t pass = 0; pass < TUNE_PASS_COUNT; pass++)
+            for (enum tune_use use = 0; use < TUNE_USE_COUNT; use++) {
+                const double *ns = tune->results[place][kind].ns[pass][use][size];
+                double ratio = ns[way] > 0 ? ns[QUOIT_COPY_MEMCPY] / ns[way] : 0;
+                worst = ratio < worst ? ratio : worst;
+                product *= ratio;
+                count++;
+            }
     *mean_out = pow(product, 1.0 / count);
     return worst;
 }
@@ -154,25 +163,67 @@ static void fill(const struct tune *tune, struct quoit_paths *paths)
     }
 }
 
-static void warn_of_load(void)
+static int compare(const void *a, const void *b)
 {
-    double load = 0;
-    if (getloadavg(&load, 1) == 1 && load > 0.5 * quoit_wait_core_count())
-        printf("other programs compute here (load %.1f on %u processors): the large sizes are unsteady\n", load,
-               quoit_wait_core_count());
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The slowest pass of a copy over its quickest. */
+static double spread_of(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_way way)
+{
+    double least = INFINITY, most = 0;
+    for (uint32_t pass = 0; pass < TUNE_PASS_COUNT; pass++) {
+        double ns = result->ns[pass][use][size][way];
+        least = ns < least ? ns : least;
+        most = ns > most ? ns : most;
+    }
+    return most / least;
+}
+
+/* Tells how steady the machine was. False: not enough to believe the table. */
+static bool was_steady(const struct tune *tune)
+{
+    double spreads[TUNE_PLACES_MAX * QUOIT_BUFFER_KIND_COUNT * TUNE_USE_COUNT * QUOIT_PATHS_SIZE_COUNT], lost = 0;
+    uint32_t count = 0;
+    for (uint32_t place = 0; place < tune->place_count; place++)
+        for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++) {
+            const struct tune_result *result = &tune->results[place][kind];
+            lost = result->lost > lost ? result->lost : lost;
+            for (enum tune_use use = 0; use < TUNE_USE_COUNT; use++)
+                for (uint32_t size = 0; size < QUOIT_PATHS_SIZE_COUNT; size++)
+                    spreads[count++] = spread_of(result, use, size, QUOIT_COPY_MEMCPY);
+        }
+    qsort(spreads, count, sizeof spreads[0], compare);
+    double spread = spreads[count / 2];
+    printf(
+        "\nother programs took %.0f %% of the time; memcpy took %.2f times as long in its slowest of %d passes as in "
+        "its quickest (the middle one of all rows)\n",
+        100 * lost, spread, TUNE_PASS_COUNT);
+    return lost <= LOST_ALLOWED && spread <= SPREAD_ALLOWED;
+}
+
+/* The quickest of all passes. */
+static double quickest(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_way way)
+{
+    double least = INFINITY;
+    for (uint32_t pass = 0; pass < TUNE_PASS_COUNT; pass++)
+        least = result->ns[pass][use][size][way] < least ? result->ns[pass][use][size][way] : least;
+    return least;
 }
 
 static void print_row(const struct tune *tune, const struct quoit_paths *paths, enum quoit_buffer_kind kind,
                       uint32_t place, enum tune_use use, uint32_t size)
 {
-    const double *ns = tune->results[place][kind].ns[use][size];
+    const struct tune_result *result = &tune->results[place][kind];
+    double memcpy_ns = quickest(result, use, size, QUOIT_COPY_MEMCPY);
     char text[32];
     quoit_paths_format_size(quoit_paths_size(size), text);
     printf("%-8s %-13s %-5s %5s %8.1f", quoit_buffer_kind_name(kind), tune->places[place].name,
-           use == TUNE_HOT ? "hot" : "cold", text, (double)quoit_paths_size(size) / ns[QUOIT_COPY_MEMCPY]);
+           use == TUNE_HOT ? "hot" : "cold", text, (double)quoit_paths_size(size) / memcpy_ns);
     for (enum quoit_copy_way way = 1; way < QUOIT_COPY_WAY_COUNT; way++)
-        if (ns[way] > 0)
-            printf(" %7.2f", ns[QUOIT_COPY_MEMCPY] / ns[way]);
+        if (quickest(result, use, size, way) > 0)
+            printf(" %7.2f", memcpy_ns / quickest(result, use, size, way));
         else
             printf(" %7s", "-");
     printf("  %s\n", quoit_copy_way_name((enum quoit_copy_way)paths->way[kind][size]));
@@ -247,35 +298,62 @@ static bool store_finish(struct store *store, const struct quoit_paths *paths)
     return true;
 }
 
-int command_tune(int argc, char **argv)
+static int take_options(struct tune *tune, int argc, char **argv)
 {
-    struct tune tune = {.time_ns = DEFAULT_NS};
     for (int i = 1; i < argc; i++) {
         const char *value;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help();
-            return 0;
-        }
         if (strcmp(argv[i], "--dry-run") == 0) {
-            tune.is_dry = true;
+            tune->is_dry = true;
+        } else if (strcmp(argv[i], "--force") == 0) {
+            tune->is_forced = true;
         } else if ((value = take_value("--time", argv, &i)) != NULL) {
-            if (!quoit_parse_duration(value, &tune.time_ns) || tune.time_ns == 0)
+            if (!quoit_parse_duration(value, &tune->time_ns) || tune->time_ns == 0)
                 return refuse("--time wants a time such as 12s, not ", value);
         } else if ((value = take_value("--memory", argv, &i)) != NULL) {
-            if (!quoit_parse_bytes(value, &tune.memory_bytes) ||
-                tune.memory_bytes < 2 * quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1))
+            if (!quoit_parse_bytes(value, &tune->memory_bytes) ||
+                tune->memory_bytes < 2 * quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1))
                 return refuse("--memory wants a size of at least 128M, not ", value);
         } else {
             return refuse("there is no option ", argv[i]);
         }
     }
+    return 0;
+}
+
+static void look_at_machine(struct tune *tune)
+{
+    const struct tune_topology *topology = &tune_topology_sys;
+    void *state = NULL;
+#ifdef QUOIT_HWLOC
+    state = tune_topology_hwloc.open();
+    if (state)
+        topology = &tune_topology_hwloc;
+#endif
+    if (!state)
+        state = topology->open();
+    tune->place_count = tune_find_places(topology, state, tune->places);
+    tune->cache_bytes = topology->cache_bytes(state, tune->places[0].own_core);
+    topology->close(state);
+    printf("processors as %s tells them\n", topology->name);
+}
+
+int command_tune(int argc, char **argv)
+{
+    struct tune tune = {.time_ns = DEFAULT_NS};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help();
+            return 0;
+        }
+    int status = take_options(&tune, argc, argv);
+    if (status != 0)
+        return status;
     struct store store;
     if (!tune.is_dry && !store_open(&store))
         return 1;
     struct quoit_paths paths;
     quoit_paths_default(&paths);
-    tune.place_count = tune_find_places(tune.places);
-    warn_of_load();
+    look_at_machine(&tune);
     if (!measure(&tune)) {
         if (!tune.is_dry)
             unlink(store.next);
@@ -283,5 +361,14 @@ int command_tune(int argc, char **argv)
     }
     fill(&tune, &paths);
     print_table(&tune, &paths);
-    return tune.is_dry || store_finish(&store, &paths) ? 0 : 1;
+    bool is_steady = was_steady(&tune);
+    if (tune.is_dry)
+        return 0;
+    if (is_steady || tune.is_forced)
+        return store_finish(&store, &paths) ? 0 : 1;
+    unlink(store.next);
+    fprintf(stderr,
+            "quoit tune: the machine was too busy to tell ways apart, so nothing is stored; run it when nothing "
+            "else computes, or with --force\n");
+    return 1;
 }

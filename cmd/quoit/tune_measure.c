@@ -11,17 +11,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/options.h"
 #include "env/clock.h"
 #include "env/map.h"
 #include "env/wait.h"
 
-#define ROUNDS_MIN 5u
+#define ROUNDS_MIN 2u
 #define SPIN_COUNT 2000u
-#define CACHES_MAX 10u
 #define WORD_VALUE 0x7175ull
 
 /* What the two processes share beside the buffers. */
@@ -48,61 +47,14 @@ static bool fail(const char *what)
     return false;
 }
 
-static bool read_text(int core, const char *what, char text_out[256])
+uint32_t tune_find_places(const struct tune_topology *topology, void *state,
+                          struct tune_place places_out[TUNE_PLACES_MAX])
 {
-    char name[128];
-    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%d/%s", core, what);
-    FILE *file = fopen(name, "re");
-    if (!file)
-        return false;
-    bool is_read = fgets(text_out, 256, file) != NULL;
-    fclose(file);
-    if (is_read)
-        text_out[strcspn(text_out, "\n")] = '\0';
-    return is_read;
-}
-
-/* A file of the last cache of a processor. */
-static bool read_last_cache(int core, const char *what, char text_out[256])
-{
-    long best = 0;
-    uint32_t best_index = 0;
-    for (uint32_t i = 0; i < CACHES_MAX; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "cache/index%u/level", i);
-        if (read_text(core, name, text_out) && atol(text_out) > best) {
-            best = atol(text_out);
-            best_index = i;
-        }
-    }
-    char name[64];
-    snprintf(name, sizeof name, "cache/index%u/%s", best_index, what);
-    return best > 0 && read_text(core, name, text_out);
-}
-
-uint64_t tune_cache_bytes(int core)
-{
-    char text[256];
-    uint64_t bytes = 0;
-    return read_last_cache(core, "size", text) && quoit_parse_bytes(text, &bytes) ? bytes : 0;
-}
-
-/* 0: share the last cache, or the machine does not tell; 1: only the socket; 2: not even that. */
-static int distance(int a, int b)
-{
-    char text_a[256], text_b[256];
-    if (read_text(a, "topology/physical_package_id", text_a) && read_text(b, "topology/physical_package_id", text_b) &&
-        strcmp(text_a, text_b) != 0)
-        return 2;
-    return read_last_cache(a, "shared_cpu_list", text_a) && read_last_cache(b, "shared_cpu_list", text_b) &&
-                   strcmp(text_a, text_b) != 0
-               ? 1
-               : 0;
-}
-
-uint32_t tune_find_places(struct tune_place places_out[TUNE_PLACES_MAX])
-{
-    static const char *const names[TUNE_PLACES_MAX] = {"same cache", "other cache", "other socket"};
+    static const char *const names[TUNE_PLACES_MAX] = {
+        [TUNE_SAME_CACHE] = "same cache",
+        [TUNE_OTHER_CACHE] = "other cache",
+        [TUNE_OTHER_SOCKET] = "other socket",
+    };
     cpu_set_t allowed;
     int own = -1;
     struct tune_place found[TUNE_PLACES_MAX] = {{.name = NULL}};
@@ -115,7 +67,7 @@ uint32_t tune_find_places(struct tune_place places_out[TUNE_PLACES_MAX])
             own = core;
             continue;
         }
-        int where = distance(own, core);
+        enum tune_distance where = topology->distance(state, own, core);
         if (!found[where].name)
             found[where] = (struct tune_place){.own_core = own, .other_core = core, .name = names[where]};
     }
@@ -216,7 +168,7 @@ static double time_copy(struct rig *rig, enum quoit_copy_way way, enum tune_use 
     return (double)(quoit_clock_now_ns() - begin_ns);
 }
 
-/* All ways in turn. The first round only warms up. */
+/* All ways in turn, the quickest time of each. The first round only warms up. */
 static void measure_size(struct rig *rig, const bool *works, enum tune_use use, size_t bytes, double *ns_out)
 {
     uint64_t end_ns = quoit_clock_now_ns() + rig->config->cell_ns;
@@ -228,33 +180,60 @@ static void measure_size(struct rig *rig, const bool *works, enum tune_use use, 
         }
 }
 
+static bool start_other(struct rig *rig)
+{
+    pid_t self = getpid();
+    rig->other = fork();
+    if (rig->other == 0)
+        be_other(rig, self);
+    if (rig->other < 0)
+        return fail("fork");
+    time_copy(rig, QUOIT_COPY_MEMCPY, TUNE_HOT, rig->config->buffer_bytes); /* it is there, and has it all mapped */
+    return true;
+}
+
+static uint64_t used_ns(const struct rusage *usage)
+{
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000u;
+}
+
+/* Ends the other process. Both processes never sleep, so what they lack of all the time went to somebody else. */
+static double stop_other(struct rig *rig, uint64_t begin_ns, const struct rusage *begin)
+{
+    struct rusage end, other = {.ru_utime.tv_sec = 0};
+    uint64_t wall_ns = quoit_clock_now_ns() - begin_ns;
+    getrusage(RUSAGE_SELF, &end);
+    kill(rig->other, SIGKILL);
+    wait4(rig->other, NULL, 0, &other);
+    bool is_shared = rig->config->place->own_core == rig->config->place->other_core;
+    double had = (double)(used_ns(&end) - used_ns(begin) + used_ns(&other)) / (double)wall_ns / (is_shared ? 1 : 2);
+    return had < 1 ? 1 - had : 0;
+}
+
 bool tune_measure(const struct tune_config *config, struct tune_result *result_out, void (*step)(void *arg), void *arg)
 {
     struct rig rig = {.config = config};
+    struct rusage begin;
     bool works[QUOIT_COPY_WAY_COUNT];
-    pid_t self = getpid();
     stay_on(config->place->own_core);
     if (!make_memory(&rig))
         return false;
-    rig.other = fork();
-    if (rig.other < 0) {
-        munmap(rig.from, 2 * config->buffer_bytes + QUOIT_HUGE_PAGE_BYTES);
-        return fail("fork");
-    }
-    if (rig.other == 0)
-        be_other(&rig, self);
-    time_copy(&rig, QUOIT_COPY_MEMCPY, TUNE_HOT, config->buffer_bytes); /* the other is there, and has it all mapped */
+    getrusage(RUSAGE_SELF, &begin);
+    uint64_t begin_ns = quoit_clock_now_ns();
+    bool is_started = start_other(&rig);
     struct quoit_copy_place word = {.there = (uintptr_t)&rig.meeting->word, .pid = (uint32_t)rig.other};
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++)
+    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT && is_started; way++)
         works[way] =
             quoit_copy_is_built(way) && (way != QUOIT_COPY_CMA || quoit_copy_probe_cma(&word, WORD_VALUE) == 0);
-    for (enum tune_use use = 0; use < TUNE_USE_COUNT; use++)
-        for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
-            measure_size(&rig, works, use, quoit_paths_size(i), result_out->ns[use][i]);
-            step(arg);
-        }
-    kill(rig.other, SIGKILL);
-    waitpid(rig.other, NULL, 0);
+    for (uint32_t pass = 0; pass < TUNE_PASS_COUNT && is_started; pass++)
+        for (enum tune_use use = 0; use < TUNE_USE_COUNT; use++)
+            for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
+                measure_size(&rig, works, use, quoit_paths_size(i), result_out->ns[pass][use][i]);
+                step(arg);
+            }
+    if (is_started)
+        result_out->lost = stop_other(&rig, begin_ns, &begin);
     munmap(rig.from, 2 * config->buffer_bytes + QUOIT_HUGE_PAGE_BYTES);
-    return true;
+    return is_started;
 }

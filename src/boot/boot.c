@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/boot.h"
 #include "base/log.h"
+#include "env/limits.h"
 #include "env/map.h"
 
 #include <errno.h>
@@ -37,12 +38,39 @@ static enum quoit_status map_memory(struct quoit_boot *boot)
 {
     boot->memory = quoit_map_file(boot->memory_fd, boot->layout.total_bytes, PROT_READ | PROT_WRITE);
     if (!boot->memory) {
-        quoit_say("cannot map %llu MiB of address space for the symmetric areas: %s (a smaller "
+        quoit_say("cannot map %llu MiB of address space for the symmetric areas: %s (ulimit -v; a smaller "
                   "SHMEM_SYMMETRIC_SIZE needs less) [Q0302]",
                   (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));
         return QUOIT_NO_MEMORY;
     }
     return QUOIT_OK;
+}
+
+/* A quarter of the addresses that a limit leaves, as the heap is mapped twice, and what a file may have; the rest is
+ * for the program. */
+static uint64_t default_heap_alone(uint64_t data_bytes)
+{
+    uint64_t addresses = quoit_limits_address_bytes() / 4, file = quoit_limits_file_bytes(), bytes = ALONE_HEAP_BYTES;
+    uint64_t others = QUOIT_RUNTIME_BYTES + data_bytes + 3ull * QUOIT_HUGE_PAGE_BYTES;
+    bytes = addresses < bytes ? addresses : bytes;
+    if (file < bytes + others)
+        bytes = file > others ? file - others : 0;
+    bytes = bytes / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
+    return bytes ? bytes : QUOIT_HUGE_PAGE_BYTES;
+}
+
+static enum quoit_status say_no_memory(const struct quoit_boot *boot, int error)
+{
+    if (error == EFBIG)
+        quoit_say("shared memory is a file of %llu MiB, but ulimit -f allows %llu MiB; a smaller SHMEM_SYMMETRIC_SIZE "
+                  "needs less [Q0302]",
+                  (unsigned long long)(boot->layout.total_bytes >> 20),
+                  (unsigned long long)(quoit_limits_file_bytes() >> 20));
+    else
+        quoit_say("cannot create %llu MiB of shared memory: %s%s [Q0302]",
+                  (unsigned long long)(boot->layout.total_bytes >> 20), strerror(error),
+                  error == EPERM || error == ENOSYS ? " (a filter of system calls must allow memfd_create)" : "");
+    return QUOIT_SYSTEM;
 }
 
 /* A job of one PE whose memory is its own. */
@@ -58,18 +86,17 @@ static enum quoit_status start_alone(uint64_t data_bytes, struct quoit_boot *boo
         .slot_count = QUOIT_RING_SLOTS_MIN,
         .chunk_bytes = ALONE_CHUNK_BYTES,
         .data_bytes = data_bytes,
-        .heap_bytes = boot->heap_bytes_alone ? boot->heap_bytes_alone : ALONE_HEAP_BYTES,
+        .heap_bytes = boot->heap_bytes_alone ? boot->heap_bytes_alone : default_heap_alone(data_bytes),
     };
     status = quoit_layout_make(&shape, 0, &boot->layout);
     if (status != QUOIT_OK)
         return status;
-    boot->policy = quoit_wait_policy_for(1, quoit_wait_core_count());
+    boot->policy = quoit_wait_policy_for(1, quoit_limits_core_count());
+    if (boot->layout.total_bytes > quoit_limits_file_bytes())
+        return say_no_memory(boot, EFBIG); /* to try it would be a signal */
     boot->memory_fd = memfd_create("quoit-host", MFD_CLOEXEC);
-    if (boot->memory_fd < 0 || ftruncate(boot->memory_fd, (off_t)boot->layout.total_bytes) != 0) {
-        quoit_say("cannot create %llu MiB of shared memory: %s [Q0302]",
-                  (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));
-        return QUOIT_SYSTEM;
-    }
+    if (boot->memory_fd < 0 || ftruncate(boot->memory_fd, (off_t)boot->layout.total_bytes) != 0)
+        return say_no_memory(boot, errno);
     return map_memory(boot);
 }
 

@@ -2,7 +2,7 @@
 #include "boot/info.h"
 #include "base/json.h"
 #include "coll/coll.h"
-#include "env/wait.h"
+#include "env/limits.h"
 #include "ring/ring.h"
 
 #include <stdarg.h>
@@ -105,9 +105,9 @@ static void put_machine(struct writer *writer)
     if (uname(&names) == 0)
         put_row(writer, "system", "%s %s %s", names.sysname, names.release, names.machine);
     put_number(writer, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    put_number(writer, "processors allowed", quoit_wait_core_count());
+    put_number(writer, "processors allowed", quoit_limits_core_count());
     put_number(writer, "page bytes", (uint64_t)sysconf(_SC_PAGESIZE));
-    put_number(writer, "memory bytes", (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    put_number(writer, "memory bytes", quoit_limits_memory_bytes());
     for (uint32_t i = 0; i < CACHES_MAX; i++) {
         char level[64], type[64], size[64], shared[64], name[160];
         if (!read_cache(i, "level", level) || !read_cache(i, "type", type) || !read_cache(i, "size", size))

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
 /* Called once by each process that will wake or sleep: registers it for membarrier. Safe to repeat. */
 void quoit_park_setup(void);
 
-/* What the next sleep is about: [from, to). */
+/* What the next sleep is about: [from, to), from <= to <= INT64_MAX. */
 void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to);
 /* Announces a sleeper; the caller must look at its condition once more and then either cancel or sleep. */
 uint32_t quoit_park_prepare(struct quoit_park *park);

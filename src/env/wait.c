@@ -31,14 +31,6 @@ struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t c
                                       .awake_ns = AWAKE_NS};
 }
 
-uint32_t quoit_wait_core_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    return (uint32_t)CPU_COUNT(&set);
-}
-
 void quoit_wait_yield(void)
 {
     sched_yield();

@@ -19,10 +19,8 @@ struct quoit_wait_policy {
     uint32_t awake_ns;
 };
 
-/* The policy for `thread_count` threads that may all want to run on `core_count` processors. */
+/* The policy for `thread_count` threads that may all want to run on `core_count` processors: see limits.h. */
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count);
-/* Processors that this process may run on. */
-uint32_t quoit_wait_core_count(void);
 
 #define QUOIT_WAIT_HURRIED_NS 200000
 

@@ -189,7 +189,7 @@ void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t
 {
     struct quoit_waiter waiter = fabric->waiter;
     waiter.watch_from = fabric->has_threads ? 0 : offset;
-    waiter.watch_to = fabric->has_threads ? UINT64_MAX : offset + bytes;
+    waiter.watch_to = fabric->has_threads ? INT64_MAX : offset + bytes;
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     uint64_t begin_ns = 0;

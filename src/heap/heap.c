@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A two-level segregated fit. Free blocks hang in lists by size class: a power of two, divided into SPLIT_COUNT steps;
- * bitmaps tell which lists have blocks, so a fitting class is found by two bit scans. Records of blocks lie in a
- * growing table and name one another by index; 0 is nobody. Blocks of all kinds form one list in order of offset, which
- * gives merging, and blocks in use are found by a hash of their offset. */
+ * bitmaps tell which lists have blocks, so a fitting class is found by two bit scans. Records of blocks name one
+ * another by index; 0 is nobody. Blocks of all kinds form one list in order of offset, which gives merging, and blocks
+ * in use are found by a hash of their offset. No call pays for the growth of these tables: they consist of segments,
+ * each as large as all before it, so what is there never moves, and the hash is a linear one, which splits one bucket
+ * for each block that comes (Litwin, VLDB 1980). */
 #include "heap/heap.h"
 #include "base/assert.h"
 
@@ -14,10 +16,11 @@
 #define SPLIT_LOG2        4
 #define SPLIT_COUNT       (1u << SPLIT_LOG2)
 #define POWER_COUNT       60 /* of two, of sizes counted in units: all that 64 bits hold */
-#define RECORDS_AT_START  64
-#define BUCKETS_AT_START  64
-#define RECORDS_A_CALL    2 /* the most that one call adds: before and behind a new block */
-#define NEAR_MISSES_TRIED 4 /* blocks of the request's own class looked at before a larger class is split */
+#define SEGMENT_LOG2      6  /* entries of the first segment of a table */
+#define SEGMENT_COUNT     (32 - SEGMENT_LOG2)
+#define TABLE_LIMIT       (1u << 31) /* entries */
+#define RECORDS_A_CALL    2          /* the most that one call adds: before and behind a new block */
+#define NEAR_MISSES_TRIED 4          /* blocks of the request's own class looked at before a larger class is split */
 
 struct record {
     uint64_t offset;
@@ -29,16 +32,20 @@ struct record {
     uint32_t next;     /* free: likewise. In use: in its hash bucket. Spare record: the next spare one */
 };
 
+struct table {
+    void *segments[SEGMENT_COUNT];
+    uint32_t limit; /* entries of the segments that are there */
+    uint32_t count; /* entries in use; those behind were never touched */
+};
+
 struct quoit_heap {
     uint64_t limit_bytes;
-    struct record *records; /* [record_limit]; 0 is nobody */
-    uint32_t record_limit;
-    uint32_t spare; /* first spare record */
+    struct table records; /* entry 0 is nobody */
+    uint32_t spare;       /* first record that is used no more */
     uint32_t spare_count;
     uint32_t first; /* block at offset 0 */
     uint32_t last;
-    uint32_t *buckets; /* [bucket_count], a power of two */
-    uint32_t bucket_count;
+    struct table buckets; /* indices of records */
     uint32_t used_count;
     uint64_t powers;              /* bit: some class of this power has blocks */
     uint32_t splits[POWER_COUNT]; /* bit: the class has blocks */
@@ -70,16 +77,36 @@ static struct class class_above(uint64_t extent)
     return class_of(units * UNIT);
 }
 
+/* Where an entry lies: the segment, and which one there it is. */
+static uint32_t segment_of(uint32_t index, uint32_t *place_out)
+{
+    uint32_t log2 = 31 - (uint32_t)__builtin_clz(index | ((1u << SEGMENT_LOG2) - 1));
+    *place_out = log2 < SEGMENT_LOG2 ? index : index - (1u << log2);
+    return log2 < SEGMENT_LOG2 ? 0 : log2 - SEGMENT_LOG2 + 1;
+}
+
+static struct record *record_at(const struct quoit_heap *heap, uint32_t index)
+{
+    uint32_t place, segment = segment_of(index, &place);
+    return (struct record *)heap->records.segments[segment] + place;
+}
+
+static uint32_t *bucket_at(const struct quoit_heap *heap, uint32_t index)
+{
+    uint32_t place, segment = segment_of(index, &place);
+    return (uint32_t *)heap->buckets.segments[segment] + place;
+}
+
 static void hang_free(struct quoit_heap *heap, uint32_t index)
 {
-    struct record *record = &heap->records[index];
+    struct record *record = record_at(heap, index);
     struct class class = class_of(record->extent);
     uint32_t *head = &heap->classes[class.power][class.split];
     record->asked_bytes = 0;
     record->previous = 0;
     record->next = *head;
     if (*head)
-        heap->records[*head].previous = index;
+        record_at(heap, *head)->previous = index;
     *head = index;
     heap->powers |= 1ull << class.power;
     heap->splits[class.power] |= 1u << class.split;
@@ -87,12 +114,12 @@ static void hang_free(struct quoit_heap *heap, uint32_t index)
 
 static void unhang_free(struct quoit_heap *heap, uint32_t index)
 {
-    struct record *record = &heap->records[index];
+    struct record *record = record_at(heap, index);
     struct class class = class_of(record->extent);
     if (record->next)
-        heap->records[record->next].previous = record->previous;
+        record_at(heap, record->next)->previous = record->previous;
     if (record->previous) {
-        heap->records[record->previous].next = record->next;
+        record_at(heap, record->previous)->next = record->next;
         return;
     }
     uint32_t *head = &heap->classes[class.power][class.split];
@@ -105,86 +132,104 @@ static void unhang_free(struct quoit_heap *heap, uint32_t index)
         heap->powers &= ~(1ull << class.power);
 }
 
+/* Linear hashing: of the buckets that a power of two would have, those past bucket_count are still one with the bucket
+ * half as far. */
 static uint32_t bucket_of(const struct quoit_heap *heap, uint64_t offset)
 {
-    return (uint32_t)((offset / UNIT * 0x9e3779b97f4a7c15u) >> 32) & (heap->bucket_count - 1);
+    uint32_t mix = (uint32_t)((offset / UNIT * 0x9e3779b97f4a7c15u) >> 32);
+    uint32_t power = 1u << (31 - (uint32_t)__builtin_clz(heap->buckets.count));
+    uint32_t bucket = mix & (2 * power - 1);
+    return bucket < heap->buckets.count ? bucket : bucket - power;
 }
 
 static void hash_in(struct quoit_heap *heap, uint32_t index)
 {
-    uint32_t *head = &heap->buckets[bucket_of(heap, heap->records[index].offset)];
-    heap->records[index].next = *head;
+    uint32_t *head = bucket_at(heap, bucket_of(heap, record_at(heap, index)->offset));
+    record_at(heap, index)->next = *head;
     *head = index;
 }
 
 static void hash_out(struct quoit_heap *heap, uint32_t index)
 {
-    uint32_t *at = &heap->buckets[bucket_of(heap, heap->records[index].offset)];
+    uint32_t *at = bucket_at(heap, bucket_of(heap, record_at(heap, index)->offset));
     while (*at != index)
-        at = &heap->records[*at].next;
-    *at = heap->records[index].next;
+        at = &record_at(heap, *at)->next;
+    *at = record_at(heap, index)->next;
 }
 
 static uint32_t hash_find(const struct quoit_heap *heap, uint64_t offset)
 {
-    uint32_t index = heap->buckets[bucket_of(heap, offset)];
-    while (index && heap->records[index].offset != offset)
-        index = heap->records[index].next;
+    uint32_t index = *bucket_at(heap, bucket_of(heap, offset));
+    while (index && record_at(heap, index)->offset != offset)
+        index = record_at(heap, index)->next;
     return index;
 }
 
-static void add_spares(struct quoit_heap *heap, uint32_t from)
+/* One bucket more: those of its blocks that the bucket half as far held until now move into it. */
+static void hash_split(struct quoit_heap *heap)
 {
-    for (uint32_t i = heap->record_limit; i-- > from;) {
-        heap->records[i].next = heap->spare;
-        heap->spare = i;
-        heap->spare_count++;
+    uint32_t power = 1u << (31 - (uint32_t)__builtin_clz(heap->buckets.count));
+    uint32_t *old = bucket_at(heap, heap->buckets.count - power);
+    uint32_t index = *old;
+    *old = 0;
+    *bucket_at(heap, heap->buckets.count++) = 0;
+    while (index) {
+        uint32_t next = record_at(heap, index)->next;
+        hash_in(heap, index);
+        index = next;
     }
 }
 
-/* Makes sure that the next call has records and a roomy hash. On false nothing changed. */
-static bool make_room(struct quoit_heap *heap)
+/* One segment more. On false nothing changed. */
+static bool extend(struct table *table, size_t entry_bytes)
 {
-    if (heap->spare_count < RECORDS_A_CALL) {
-        uint32_t old_limit = heap->record_limit;
-        if (old_limit > UINT32_MAX / 2)
-            return false;
-        struct record *records = realloc(heap->records, sizeof *records * 2 * old_limit);
-        if (!records)
-            return false;
-        heap->records = records;
-        heap->record_limit = 2 * old_limit;
-        memset(records + old_limit, 0, sizeof *records * old_limit);
-        add_spares(heap, old_limit);
-    }
-    if (heap->used_count >= heap->bucket_count && heap->bucket_count <= UINT32_MAX / 4) {
-        uint32_t *buckets = calloc(2 * (size_t)heap->bucket_count, sizeof *buckets);
-        if (!buckets)
-            return false;
-        free(heap->buckets);
-        heap->buckets = buckets;
-        heap->bucket_count *= 2;
-        for (uint32_t i = heap->first; i; i = heap->records[i].behind)
-            if (heap->records[i].asked_bytes)
-                hash_in(heap, i);
-    }
+    uint32_t place, segment = segment_of(table->limit, &place);
+    if (table->limit >= TABLE_LIMIT)
+        return false;
+    uint32_t count = segment == 0 ? 1u << SEGMENT_LOG2 : table->limit;
+    table->segments[segment] = malloc(count * entry_bytes);
+    if (!table->segments[segment])
+        return false;
+    table->limit += count;
     return true;
+}
+
+bool quoit_heap_prepare(struct quoit_heap *heap)
+{
+    if (heap->spare_count + heap->records.limit - heap->records.count < RECORDS_A_CALL &&
+        !extend(&heap->records, sizeof(struct record)))
+        return false;
+    if (heap->used_count < heap->buckets.count)
+        return true;
+    if (heap->buckets.count == heap->buckets.limit && !extend(&heap->buckets, sizeof(uint32_t)))
+        return false;
+    hash_split(heap);
+    return true;
+}
+
+static uint32_t take_record(struct quoit_heap *heap)
+{
+    uint32_t index = heap->spare;
+    if (index) {
+        heap->spare = record_at(heap, index)->next;
+        heap->spare_count--;
+        return index;
+    }
+    quoit_assert(heap->records.count < heap->records.limit);
+    return heap->records.count++;
 }
 
 /* Cuts a block after `extent` bytes; what is left becomes a free block of its own behind it. */
 static void cut(struct quoit_heap *heap, uint32_t index, uint64_t extent)
 {
-    struct record *record = &heap->records[index];
-    uint32_t rest = heap->spare;
-    quoit_assert(rest != 0);
-    heap->spare = heap->records[rest].next;
-    heap->spare_count--;
-    heap->records[rest] = (struct record){.offset = record->offset + extent,
-                                          .extent = record->extent - extent,
-                                          .before = index,
-                                          .behind = record->behind};
+    struct record *record = record_at(heap, index);
+    uint32_t rest = take_record(heap);
+    *record_at(heap, rest) = (struct record){.offset = record->offset + extent,
+                                             .extent = record->extent - extent,
+                                             .before = index,
+                                             .behind = record->behind};
     if (record->behind)
-        heap->records[record->behind].before = rest;
+        record_at(heap, record->behind)->before = rest;
     else
         heap->last = rest;
     record->behind = rest;
@@ -194,28 +239,28 @@ static void cut(struct quoit_heap *heap, uint32_t index, uint64_t extent)
 /* The block behind `index`, in no list any more, becomes a part of it. */
 static void swallow_behind(struct quoit_heap *heap, uint32_t index)
 {
-    struct record *record = &heap->records[index];
+    struct record *record = record_at(heap, index);
     uint32_t gone = record->behind;
-    record->extent += heap->records[gone].extent;
-    record->behind = heap->records[gone].behind;
+    record->extent += record_at(heap, gone)->extent;
+    record->behind = record_at(heap, gone)->behind;
     if (record->behind)
-        heap->records[record->behind].before = index;
+        record_at(heap, record->behind)->before = index;
     else
         heap->last = index;
-    heap->records[gone].next = heap->spare;
+    record_at(heap, gone)->next = heap->spare;
     heap->spare = gone;
     heap->spare_count++;
 }
 
 static bool is_free(const struct quoit_heap *heap, uint32_t index)
 {
-    return index != 0 && heap->records[index].asked_bytes == 0;
+    return index != 0 && record_at(heap, index)->asked_bytes == 0;
 }
 
 /* Makes a block free, as one with its free neighbours. */
 static void release(struct quoit_heap *heap, uint32_t index)
 {
-    uint32_t before = heap->records[index].before, behind = heap->records[index].behind;
+    uint32_t before = record_at(heap, index)->before, behind = record_at(heap, index)->behind;
     if (is_free(heap, behind)) {
         unhang_free(heap, behind);
         swallow_behind(heap, index);
@@ -244,8 +289,8 @@ static uint32_t find_in_class(const struct quoit_heap *heap, struct class class,
                               uint32_t try_count)
 {
     uint32_t index = heap->classes[class.power][class.split];
-    for (; index && try_count > 0; index = heap->records[index].next, try_count--)
-        if (fits(&heap->records[index], extent, align))
+    for (; index && try_count > 0; index = record_at(heap, index)->next, try_count--)
+        if (fits(record_at(heap, index), extent, align))
             return index;
     return 0;
 }
@@ -296,19 +341,16 @@ struct quoit_heap *quoit_heap_new(uint64_t limit_bytes)
     if (!heap)
         return NULL;
     heap->limit_bytes = limit_bytes;
-    heap->record_limit = RECORDS_AT_START;
-    heap->bucket_count = BUCKETS_AT_START;
-    heap->records = calloc(heap->record_limit, sizeof *heap->records);
-    heap->buckets = calloc(heap->bucket_count, sizeof *heap->buckets);
-    if (!heap->records || !heap->buckets) {
+    if (!extend(&heap->records, sizeof(struct record)) || !extend(&heap->buckets, sizeof(uint32_t))) {
         quoit_heap_delete(heap);
         return NULL;
     }
-    add_spares(heap, 2);
+    heap->records.count = 1; /* nobody */
+    *bucket_at(heap, heap->buckets.count++) = 0;
     if (limit_bytes > 0) {
-        heap->first = heap->last = 1;
-        heap->records[1] = (struct record){.extent = limit_bytes};
-        hang_free(heap, 1);
+        heap->first = heap->last = take_record(heap);
+        *record_at(heap, heap->first) = (struct record){.extent = limit_bytes};
+        hang_free(heap, heap->first);
     }
     return heap;
 }
@@ -317,8 +359,10 @@ void quoit_heap_delete(struct quoit_heap *heap)
 {
     if (!heap)
         return;
-    free(heap->records);
-    free(heap->buckets);
+    for (uint32_t i = 0; i < SEGMENT_COUNT; i++) {
+        free(heap->records.segments[i]);
+        free(heap->buckets.segments[i]);
+    }
     free(heap);
 }
 
@@ -328,27 +372,27 @@ uint64_t quoit_heap_take(struct quoit_heap *heap, uint64_t bytes, uint64_t align
         align = UNIT;
     quoit_assert(bytes > 0);
     quoit_assert((align & (align - 1)) == 0);
-    if (bytes > heap->limit_bytes || !make_room(heap))
+    if (bytes > heap->limit_bytes)
         return QUOIT_HEAP_NONE;
     uint64_t extent = round_up(bytes, UNIT);
     uint32_t index = find_fit(heap, extent, align);
     if (!index)
         return QUOIT_HEAP_NONE;
     unhang_free(heap, index);
-    uint64_t gap = round_up(heap->records[index].offset, align) - heap->records[index].offset;
+    uint64_t gap = round_up(record_at(heap, index)->offset, align) - record_at(heap, index)->offset;
     if (gap > 0) {
         cut(heap, index, gap);
         hang_free(heap, index);
-        index = heap->records[index].behind;
+        index = record_at(heap, index)->behind;
     }
-    if (heap->records[index].extent > extent) {
+    if (record_at(heap, index)->extent > extent) {
         cut(heap, index, extent);
-        hang_free(heap, heap->records[index].behind);
+        hang_free(heap, record_at(heap, index)->behind);
     }
-    heap->records[index].asked_bytes = bytes;
+    record_at(heap, index)->asked_bytes = bytes;
     hash_in(heap, index);
     heap->used_count++;
-    return heap->records[index].offset;
+    return record_at(heap, index)->offset;
 }
 
 enum quoit_status quoit_heap_give(struct quoit_heap *heap, uint64_t offset)
@@ -368,34 +412,34 @@ enum quoit_status quoit_heap_resize(struct quoit_heap *heap, uint64_t offset, ui
     quoit_assert(bytes > 0);
     if (!index)
         return QUOIT_INVALID;
-    if (bytes > heap->limit_bytes || !make_room(heap))
+    if (bytes > heap->limit_bytes)
         return QUOIT_FULL;
     uint64_t extent = round_up(bytes, UNIT);
-    uint32_t behind = heap->records[index].behind;
-    if (extent > heap->records[index].extent) {
-        if (!is_free(heap, behind) || heap->records[index].extent + heap->records[behind].extent < extent)
+    uint32_t behind = record_at(heap, index)->behind;
+    if (extent > record_at(heap, index)->extent) {
+        if (!is_free(heap, behind) || record_at(heap, index)->extent + record_at(heap, behind)->extent < extent)
             return QUOIT_FULL;
         unhang_free(heap, behind);
         swallow_behind(heap, index);
     }
-    if (extent < heap->records[index].extent) {
+    if (extent < record_at(heap, index)->extent) {
         cut(heap, index, extent);
-        release(heap, heap->records[index].behind);
+        release(heap, record_at(heap, index)->behind);
     }
-    heap->records[index].asked_bytes = bytes;
+    record_at(heap, index)->asked_bytes = bytes;
     return QUOIT_OK;
 }
 
 uint64_t quoit_heap_block_bytes(const struct quoit_heap *heap, uint64_t offset)
 {
     uint32_t index = hash_find(heap, offset);
-    return index ? heap->records[index].asked_bytes : 0;
+    return index ? record_at(heap, index)->asked_bytes : 0;
 }
 
 int quoit_heap_find(const struct quoit_heap *heap, uint64_t offset, uint64_t *start_out, uint64_t *bytes_out)
 {
-    for (uint32_t i = heap->first; i; i = heap->records[i].behind) {
-        const struct record *record = &heap->records[i];
+    for (uint32_t i = heap->first; i; i = record_at(heap, i)->behind) {
+        const struct record *record = record_at(heap, i);
         if (record->asked_bytes && offset >= record->offset && offset - record->offset < record->asked_bytes) {
             *start_out = record->offset;
             *bytes_out = record->asked_bytes;
@@ -409,6 +453,6 @@ uint64_t quoit_heap_used_bytes(const struct quoit_heap *heap)
 {
     if (!heap->last)
         return 0;
-    const struct record *last = &heap->records[heap->last];
+    const struct record *last = record_at(heap, heap->last);
     return last->asked_bytes ? last->offset + last->extent : last->offset;
 }

@@ -8,13 +8,16 @@
  * Growth: used_bytes() tells how far from the start blocks reach; the caller makes that much of the region usable
  * before it hands out a block. Freed space is merged with its neighbours at once.
  *
- * Cost: take, give, resize and block_bytes take constant expected time, whatever the number of blocks; find walks all.
+ * Cost: prepare, take, give, resize and block_bytes take constant expected time each, not only on average, whatever the
+ * number of blocks. Two walk: find walks all blocks, and a take that no larger block can serve walks the free ones of
+ * its own size class and of those that alignment adds, before it refuses.
  *
  * Threads: one at a time. Errors: no room is QUOIT_HEAP_NONE. A free of what is no block is INVALID.
  */
 #ifndef QUOIT_HEAP_HEAP_H
 #define QUOIT_HEAP_HEAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +33,10 @@ struct quoit_heap *quoit_heap_new(uint64_t limit_bytes);
 /* NULL is allowed. */
 void quoit_heap_delete(struct quoit_heap *heap);
 
+/* Takes private memory for the records of the next take or resize; to be called before each. False: there is none, and
+ * nothing changed. Apart from them, so that a caller can tell this PE's lack of memory from a full heap, which is the
+ * same on all PEs. */
+QUOIT_MUST_USE bool quoit_heap_prepare(struct quoit_heap *heap);
 /* The offset of a new block of at least `bytes` (>0), aligned to `align` (a power of two; less than QUOIT_HEAP_ALIGN
  * means that), or QUOIT_HEAP_NONE. */
 uint64_t quoit_heap_take(struct quoit_heap *heap, uint64_t bytes, uint64_t align);

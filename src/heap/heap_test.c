@@ -39,6 +39,18 @@ static uint64_t first_seed(void)
     return text ? strtoull(text, NULL, 10) : 1;
 }
 
+static uint64_t take(struct quoit_heap *heap, uint64_t bytes, uint64_t align)
+{
+    assert_true(quoit_heap_prepare(heap));
+    return quoit_heap_take(heap, bytes, align);
+}
+
+static enum quoit_status resize(struct quoit_heap *heap, uint64_t offset, uint64_t bytes)
+{
+    assert_true(quoit_heap_prepare(heap));
+    return quoit_heap_resize(heap, offset, bytes);
+}
+
 static uint32_t units_of(uint64_t bytes)
 {
     return (uint32_t)((bytes + UNIT - 1) / UNIT);
@@ -75,7 +87,7 @@ static void step_take(struct model *model, struct quoit_prng *prng, uint32_t ind
     uint64_t bytes = 1 + quoit_prng_choose(prng, most);
     uint64_t align = quoit_prng_choose(prng, 2) ? 8 : 1ull << quoit_prng_choose(prng, 16);
     bool has_room = model_has_room(model, bytes, align);
-    uint64_t offset = quoit_heap_take(model->heap, bytes, align);
+    uint64_t offset = take(model->heap, bytes, align);
     assert_int_equal(offset != QUOIT_HEAP_NONE, has_room);
     if (!has_room)
         return;
@@ -101,7 +113,7 @@ static void step_resize(struct model *model, struct quoit_prng *prng, uint32_t i
     uint64_t bytes = 1 + quoit_prng_choose(prng, 2 * block->bytes + 64);
     mark(model, block->offset, block->bytes, 0);
     bool has_room = run_is_free(model, (uint32_t)(block->offset / UNIT), units_of(bytes));
-    assert_int_equal(quoit_heap_resize(model->heap, block->offset, bytes), has_room ? QUOIT_OK : QUOIT_FULL);
+    assert_int_equal(resize(model->heap, block->offset, bytes), has_room ? QUOIT_OK : QUOIT_FULL);
     if (has_room)
         block->bytes = bytes;
     mark(model, block->offset, block->bytes, (uint16_t)(index + 1));
@@ -126,7 +138,7 @@ static void check_queries(const struct model *model, struct quoit_prng *prng)
     }
     assert_int_equal(quoit_heap_block_bytes(model->heap, at), block && at == block->offset ? block->bytes : 0);
     if (!block || at != block->offset)
-        assert_int_equal(quoit_heap_resize(model->heap, at, 64), QUOIT_INVALID);
+        assert_int_equal(resize(model->heap, at, 64), QUOIT_INVALID);
 }
 
 /* After all is freed the region is one block again. */
@@ -137,9 +149,9 @@ static void drain(struct model *model)
         if (model->blocks[i].bytes)
             step_give(model, i);
     assert_int_equal(quoit_heap_used_bytes(model->heap), 0);
-    assert_int_equal(quoit_heap_take(model->heap, limit_bytes + 1, 8), QUOIT_HEAP_NONE);
-    assert_int_equal(quoit_heap_take(model->heap, limit_bytes, 8), 0);
-    assert_int_equal(quoit_heap_take(model->heap, 1, 8), QUOIT_HEAP_NONE);
+    assert_int_equal(take(model->heap, limit_bytes + 1, 8), QUOIT_HEAP_NONE);
+    assert_int_equal(take(model->heap, limit_bytes, 8), 0);
+    assert_int_equal(take(model->heap, 1, 8), QUOIT_HEAP_NONE);
     assert_int_equal(quoit_heap_used_bytes(model->heap), limit_bytes);
 }
 
@@ -193,8 +205,8 @@ static void test_same_calls_give_same_offsets(void **state)
             block->bytes = 0;
             continue;
         }
-        block->offset = quoit_heap_take(one, bytes, 8);
-        assert_int_equal(quoit_heap_take(two, bytes, 8), block->offset);
+        block->offset = take(one, bytes, 8);
+        assert_int_equal(take(two, bytes, 8), block->offset);
         block->bytes = block->offset == QUOIT_HEAP_NONE ? 0 : bytes;
     }
     quoit_heap_delete(one);
@@ -206,7 +218,7 @@ static void test_empty_region(void **state)
     (void)state;
     struct quoit_heap *heap = quoit_heap_new(0);
     uint64_t start, bytes;
-    assert_int_equal(quoit_heap_take(heap, 1, 1), QUOIT_HEAP_NONE);
+    assert_int_equal(take(heap, 1, 1), QUOIT_HEAP_NONE);
     assert_int_equal(quoit_heap_give(heap, 0), QUOIT_INVALID);
     assert_int_equal(quoit_heap_find(heap, 0, &start, &bytes), 0);
     assert_int_equal(quoit_heap_used_bytes(heap), 0);
@@ -222,7 +234,7 @@ static void test_many_blocks_in_a_vast_region(void **state)
     struct quoit_heap *heap = quoit_heap_new(1ull << 62);
     uint64_t *offsets = malloc(COUNT * sizeof *offsets);
     for (int i = 0; i < COUNT; i++) {
-        offsets[i] = quoit_heap_take(heap, (uint64_t)i * 1000 + 1, 8);
+        offsets[i] = take(heap, (uint64_t)i * 1000 + 1, 8);
         assert_int_not_equal(offsets[i], QUOIT_HEAP_NONE);
         assert_int_equal(quoit_heap_block_bytes(heap, offsets[i]), (uint64_t)i * 1000 + 1);
     }
@@ -231,7 +243,7 @@ static void test_many_blocks_in_a_vast_region(void **state)
     for (int i = 1; i < COUNT; i += 2)
         assert_int_equal(quoit_heap_give(heap, offsets[i]), QUOIT_OK);
     assert_int_equal(quoit_heap_used_bytes(heap), 0);
-    assert_int_equal(quoit_heap_take(heap, 1ull << 62, 8), 0);
+    assert_int_equal(take(heap, 1ull << 62, 8), 0);
     free(offsets);
     quoit_heap_delete(heap);
 }
@@ -254,7 +266,7 @@ static uint64_t run_waste(uint64_t seed, int low_log2, int high_log2, uint32_t s
         }
         uint64_t power = 1ull << (low_log2 + (int)quoit_prng_choose(&prng, (uint64_t)(high_log2 - low_log2)));
         block->bytes = power + quoit_prng_choose(&prng, power);
-        block->offset = quoit_heap_take(heap, block->bytes, 8);
+        block->offset = take(heap, block->bytes, 8);
         live += block->bytes;
         most_live = live > most_live ? live : most_live;
         most_used = quoit_heap_used_bytes(heap) > most_used ? quoit_heap_used_bytes(heap) : most_used;

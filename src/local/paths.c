@@ -209,6 +209,17 @@ static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES 
     return bytes;
 }
 
+/* Whether a file could not be opened since there is none, as far as this user can know: the folder of its home may be
+ * that of another one. */
+static bool is_missing(const char *name, int error)
+{
+    char folder[QUOIT_PATHS_NAME_BYTES];
+    if (error != EACCES)
+        return error == ENOENT || error == ENOTDIR;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(name, '/') - name), name);
+    return access(folder, X_OK) != 0;
+}
+
 bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
 {
     struct quoit_paths_machine machine;
@@ -223,7 +234,7 @@ bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char proble
     if (!quoit_paths_file(&machine, name))
         return true;
     ssize_t bytes = read_file(name, text);
-    if (bytes < 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (bytes < 0 && is_missing(name, errno))
         return true;
     if (bytes < 0)
         snprintf(problem, sizeof problem, "cannot be read: %s", strerror(errno));

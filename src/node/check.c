@@ -47,18 +47,17 @@ void quoit_lane_check_invariants(const struct quoit_lane *lane)
         return;
     }
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        const struct quoit_reply_queue *replies = &lane->scratchpad->replies[side];
         check_transfer(lane, side);
         check_arrivals(&lane->scratchpad->arrivals[side]);
-        quoit_assert(replies->tail - replies->head <= QUOIT_REPLIES_MAX);
     }
+    const struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    quoit_assert(replies->tail - replies->head <= QUOIT_REPLIES_MAX);
 }
 
 static bool side_rests(const struct quoit_lane *lane, enum quoit_side side)
 {
     const struct quoit_scratchpad_lane *own = lane->scratchpad;
-    bool rests = own->transfers[side].state == QUOIT_TRANSFER_FREE && !own->arrivals[side].owes_bit &&
-                 own->replies[side].head == own->replies[side].tail;
+    bool rests = own->transfers[side].state == QUOIT_TRANSFER_FREE && !own->arrivals[side].owes_bit;
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
         rests = rests && own->arrivals[side].filled_count[i] == own->arrivals[side].emptied_count[i] &&
                 quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) == own->transfers[side].placed_count[i];
@@ -76,5 +75,6 @@ bool quoit_lane_is_quiescent(const struct quoit_lane *lane)
     for (uint32_t i = 0; i < lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL; i++)
         if (lane->scratchpad->open[i].is_open)
             return false;
-    return side_rests(lane, QUOIT_LEFT) && side_rests(lane, QUOIT_RIGHT);
+    return lane->scratchpad->replies.head == lane->scratchpad->replies.tail && side_rests(lane, QUOIT_LEFT) &&
+           side_rests(lane, QUOIT_RIGHT);
 }

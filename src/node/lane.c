@@ -75,8 +75,10 @@ static void publish(struct quoit_lane *lane, enum quoit_side side, uint64_t slot
 static bool place(struct quoit_lane *lane, const struct quoit_move *move, const struct quoit_departure *departure)
 {
     uint32_t index;
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     if (move->source != lane->gather && quoit_mover_start(lane->mover, move, &index)) {
         lane->departures[index] = *departure;
+        lane->departures[index].begin_ns = begin_ns;
         quoit_lane_count_up(&lane->shared->out[move->side].dma_count, move->bytes);
         return false;
     }
@@ -160,6 +162,7 @@ static uint32_t announce_departures(struct quoit_lane *lane)
     enum quoit_status status;
     while (lane->status == QUOIT_OK && quoit_mover_next(lane->mover, &index, &status)) {
         const struct quoit_departure *departure = &lane->departures[index];
+        quoit_lane_trace_dma(lane, &departure->frame, departure->side, index, departure->begin_ns);
         if (status == QUOIT_OK)
             publish(lane, departure->side, departure->slot_at, &departure->frame, no_payload, 0);
         note_write(lane, status);

@@ -38,6 +38,7 @@ struct quoit_departure {
     enum quoit_side from_side;
     enum quoit_class from_class;
     uint64_t from_sequence;
+    uint64_t begin_ns; /* when its DMA began; 0: nothing is traced */
 };
 struct quoit_scratchpad_lane;
 struct quoit_scratchpad_node;
@@ -134,12 +135,18 @@ static inline uint64_t quoit_lane_trace_now(const struct quoit_lane *lane)
     return __builtin_expect(lane->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
 }
 void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind, const struct quoit_frame *frame,
-                            enum quoit_side side, uint64_t begin_ns);
+                            enum quoit_side side, uint64_t begin_ns, uint64_t value);
 static inline void quoit_lane_trace_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
                                           const struct quoit_frame *frame, enum quoit_side side, uint64_t begin_ns)
 {
     if (__builtin_expect(lane->trace != NULL, 0))
-        quoit_lane_write_frame(lane, kind, frame, side, begin_ns);
+        quoit_lane_write_frame(lane, kind, frame, side, begin_ns, frame->sequence);
+}
+static inline void quoit_lane_trace_dma(struct quoit_lane *lane, const struct quoit_frame *frame, enum quoit_side side,
+                                        uint32_t index, uint64_t begin_ns)
+{
+    if (__builtin_expect(lane->trace != NULL, 0))
+        quoit_lane_write_frame(lane, QUOIT_TRACE_DMA, frame, side, begin_ns, index);
 }
 /* The neighbour has given back so many slots in all. */
 void quoit_lane_write_credit(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class,

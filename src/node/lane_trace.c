@@ -2,6 +2,8 @@
 /* What a lane tells of itself to --trace. */
 #include "node/lane.h"
 
+_Static_assert(QUOIT_MOVES_MAX <= QUOIT_TRACE_DMAS_MAX, "each DMA under way has a track");
+
 /* The PE that asked, from whose number the flow has its name: an answer travels back to it. */
 static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame *frame)
 {
@@ -12,9 +14,10 @@ static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame
 }
 
 void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind, const struct quoit_frame *frame,
-                            enum quoit_side side, uint64_t begin_ns)
+                            enum quoit_side side, uint64_t begin_ns, uint64_t value)
 {
-    bool is_for_pe = frame->kind != QUOIT_FRAME_ACK && frame->kind != QUOIT_FRAME_TOPOLOGY;
+    /* An acknowledgement of ours is for many requests; one of the papers names its request. */
+    bool is_for_pe = frame->kind != QUOIT_FRAME_TOPOLOGY && (frame->kind != QUOIT_FRAME_ACK || frame->trace != 0);
     struct quoit_trace_event event = {
         .kind = (uint8_t)kind,
         .frame = frame->kind,
@@ -22,7 +25,7 @@ void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
         .class = (uint8_t)quoit_frame_class(frame->kind),
         .begin_ns = begin_ns,
         .end_ns = quoit_clock_now_ns(),
-        .value = frame->sequence,
+        .value = value,
         .bytes = frame->bytes,
         .pe = QUOIT_TRACE_NO_PE,
     };

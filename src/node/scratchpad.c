@@ -49,9 +49,14 @@ void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t l
     quoit_assert(owner == lane + 1);
 }
 
+enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame)
+{
+    return frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED ? QUOIT_LEFT : QUOIT_RIGHT;
+}
+
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host)
 {
-    enum transit transit = host < frame->source_host ? TRANSIT_BEYOND : TRANSIT_BEFORE;
+    enum transit transit = host < frame->source_host ? TRANSIT_BEYOND : TRANSIT_BEFORE; /* to the left: swapped */
     if (frame->dest_host == host)
         transit = TRANSIT_NONE;
     return quoit_frame_class(frame->kind) * TRANSIT_COUNT + transit;
@@ -59,6 +64,8 @@ uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host)
 
 bool quoit_scratchpad_has_head(const struct quoit_frame *frame)
 {
+    if (frame->trace != 0)
+        return true;
     return frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_GET && frame->kind != QUOIT_FRAME_ACK &&
            !(frame->kind == QUOIT_FRAME_DATA && frame->size == 0);
 }
@@ -147,6 +154,7 @@ struct quoit_frame quoit_scratchpad_reply(const struct quoit_frame *request, uin
         .source_pe = request->dest_pe,
         .dest_pe = request->source_pe,
         .token = request->token,
+        .trace = request->trace,
     };
     if (request->kind == QUOIT_FRAME_AMO_FETCH) {
         reply.kind = QUOIT_FRAME_VALUE;

@@ -60,11 +60,12 @@ bool quoit_scratchpads_take(struct quoit_scratchpads *scratchpads, uint32_t lane
 /* The lane must own them. */
 void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t lane);
 
-/* The side that every transfer leaves each host by: the papers' ring goes one way round, like their barrier. */
-#define QUOIT_TRANSFER_HEADING QUOIT_RIGHT
+/* The side that a transfer leaves each host by. Payload and replies go one way round, like the papers' barrier, so
+ * requests do too; only that of a get goes to meet its data, over the hosts by which they come. */
+enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
 
-/* The buffer at `host` for a transfer that arrives there. Transit changes to the second buffer where it passes from the
- * host with the highest number to host 0, so that no circle of full buffers can form. */
+/* The buffer at `host` for a transfer that arrives there. Transit changes to the second buffer where it passes between
+ * the host with the highest number and host 0, so that no circle of full buffers can form. */
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host);
 static inline bool quoit_bypass_is_local(uint32_t buffer)
 {
@@ -73,7 +74,8 @@ static inline bool quoit_bypass_is_local(uint32_t buffer)
 
 /* operand, operand2, trace, and op and size in the place of the generation, which is not used. */
 #define QUOIT_SCRATCHPAD_HEAD_BYTES (sizeof(struct quoit_frame) - offsetof(struct quoit_frame, operand))
-/* Whether the operands travel in the head of the payload buffer, since the scratchpads do not hold them. */
+/* Whether the operands, and the number of the flow, travel in the head of the payload buffer, since the scratchpads do
+ * not hold them. */
 bool quoit_scratchpad_has_head(const struct quoit_frame *frame);
 
 /* The metadata of a transfer; count: of its bit, from 1, times QUOIT_LANES_MAX, plus the lane. sequence, flow_sequence,

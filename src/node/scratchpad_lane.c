@@ -66,7 +66,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
     if (has_head)
         take_head(&frame, payload_of(lane, side, buffer, filled_count) - QUOIT_FRAME_BYTES);
     if (quoit_frame_check(&frame, quoit_frame_class(frame.kind), &limits) != QUOIT_OK ||
-        side != quoit_ring_opposite(QUOIT_TRANSFER_HEADING) ||
+        side != quoit_ring_opposite(quoit_transfer_heading(&frame)) ||
         !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
         filled_count - arrivals->emptied_count[buffer] == QUOIT_BYPASS_DEPTH)
         return refuse(lane, side, &frame);
@@ -116,7 +116,7 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
 /* The reply goes on round the ring. */
 static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
-    struct quoit_reply_queue *replies = &lane->scratchpad->replies[QUOIT_TRANSFER_HEADING];
+    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
     quoit_assert(replies->tail - replies->head < QUOIT_REPLIES_MAX);
     replies->frames[replies->tail++ % QUOIT_REPLIES_MAX] = quoit_scratchpad_reply(request, value);
 }
@@ -130,12 +130,13 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
     if (!bypass)
         return 0;
     const char *payload = payload_of(lane, side, buffer, arrivals->emptied_count[buffer]);
+    quoit_scratchpad_ring_answers(lane, side); /* nobody waits for the scratchpads while it is copied */
     if (class == QUOIT_CLASS_REPLY) {
         enum quoit_status status = finish_request(lane, side, &bypass->frame, payload);
         if (status != QUOIT_OK)
             quoit_lane_fail(lane, status);
     } else {
-        const struct quoit_reply_queue *replies = &lane->scratchpad->replies[QUOIT_TRANSFER_HEADING];
+        const struct quoit_reply_queue *replies = &lane->scratchpad->replies;
         if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
             return 0;
         struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
@@ -169,13 +170,15 @@ static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
 
 static bool begin_reply(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_reply_queue *replies = &lane->scratchpad->replies[side];
+    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
     if (replies->head == replies->tail)
         return false;
     struct quoit_outgoing out = {.frame = replies->frames[replies->head % QUOIT_REPLIES_MAX]};
+    if (quoit_transfer_heading(&out.frame) != side)
+        return false;
     if (out.frame.kind == QUOIT_FRAME_DATA) {
         out.payload = quoit_lane_reply_payload(lane, &out.frame);
-        out.must_copy = out.payload == lane->gather; /* which the other side's reply may want next */
+        out.must_copy = out.payload == lane->gather;
     }
     if (!quoit_scratchpad_begin(lane, side, &out))
         return false;
@@ -202,8 +205,10 @@ static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint
         quoit_lane_fail(lane, status);
         return false;
     }
+    if (quoit_transfer_heading(&out.frame) != side)
+        return false;
     uint64_t cookie = quoit_lane_cookie(local, index);
-    out.frame.flags |= QUOIT_FRAME_RIGHT;
+    out.frame.flags |= side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
     out.frame.token = (uint32_t)cookie;
     out.payload = lane->memory + lane->issued[cookie].data_offset;
     out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
@@ -239,7 +244,7 @@ static void note_requests(struct quoit_lane *lane)
 
 static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 {
-    uint32_t local_count = side == QUOIT_TRANSFER_HEADING ? lane->layout->local_count : 0;
+    uint32_t local_count = lane->layout->local_count;
     for (uint32_t i = 0; i < local_count; i++) {
         uint32_t local = (lane->first_pe_turn + i) % local_count;
         if (lane->scratchpad->wanted_ns[local] == 0)
@@ -295,10 +300,12 @@ static bool step(void *arg)
         done_count += deliver(lane, side, QUOIT_CLASS_REPLY);
         done_count += deliver(lane, side, QUOIT_CLASS_REQUEST);
         done_count += free_bit(lane, side);
+        quoit_scratchpad_ring_answers(lane, side);
     }
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         done_count += quoit_scratchpad_advance(lane, side);
         done_count += begin_next(lane, side);
+        quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* of what was sent on */
     }
     done_count += quoit_lane_barrier(lane);
     return done_count > 0 || lane->hold_until_ns != 0 || lane->status != QUOIT_OK;

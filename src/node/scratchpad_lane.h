@@ -13,7 +13,7 @@
 #include "node/lane.h"
 #include "node/scratchpad.h"
 
-#define QUOIT_REPLIES_MAX 64 /* waiting for one side; a request that would cause one more waits in its buffer */
+#define QUOIT_REPLIES_MAX 64 /* waiting; a request that would cause one more waits in its buffer */
 
 /* All zero is a valid start. */
 struct quoit_scratchpad_node {
@@ -35,7 +35,7 @@ struct quoit_outgoing {
     uint32_t relay_buffer;      /* is_relay: of ours, which it leaves */
     enum quoit_side relay_side; /* is_relay: where it came in */
     bool is_put;                /* a put of an own PE, whose time is taken */
-    bool must_copy;             /* the payload does not stay unchanged for a DMA */
+    bool must_copy;             /* the payload does not lie in memory that the DMA reads */
     uint64_t wanted_ns;         /* is_put: since when it waits for the bit */
 };
 
@@ -45,6 +45,7 @@ struct quoit_transfer {
     uint64_t count;                            /* transfers of this bit since the start, with this one */
     uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
     uint64_t since_ns;                         /* is_put: when the state began */
+    uint64_t dma_begin_ns;                     /* when its DMA began; 0: it is copied, or nothing is traced */
     uint32_t turn;                             /* which source is asked first for the next transfer */
 };
 
@@ -54,6 +55,7 @@ struct quoit_arrivals {
     uint64_t emptied_count[QUOIT_BYPASS_COUNT];
     uint64_t count; /* transfers taken from this side */
     bool owes_bit;  /* the last one's bit is not freed yet */
+    bool owes_ring; /* the neighbour was not told of the latest answers */
 };
 
 struct quoit_reply_queue {
@@ -74,9 +76,9 @@ struct quoit_scratchpad_lane {
     struct quoit_scratchpad_node *node;
     struct quoit_transfer transfers[QUOIT_SIDE_COUNT];
     struct quoit_arrivals arrivals[QUOIT_SIDE_COUNT];
-    struct quoit_reply_queue replies[QUOIT_SIDE_COUNT]; /* by the side they go out of */
-    struct quoit_open *open;                            /* [local PE][request] */
-    uint64_t *wanted_ns; /* [local PE]: since when the PE's next request is known, 0: there is none */
+    struct quoit_reply_queue replies;
+    struct quoit_open *open; /* [local PE][request] */
+    uint64_t *wanted_ns;     /* [local PE]: since when the PE's next request is known, 0: there is none */
 };
 
 QUOIT_MUST_USE enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane,
@@ -91,8 +93,10 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);
 /* What the neighbour last told in one of our words. */
 uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
-/* Tells the neighbour one of its words. */
+/* Writes one of the neighbour's words; it looks when the doorbell rings. */
 void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
+/* One doorbell for all answers since the last. */
+void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side);
 /* The first place of a buffer of ours may be used again. */
 void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer);
 

@@ -22,6 +22,14 @@ void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint
                                                   quoit_layout_answer(lane->layout, lane->index, word), count);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
+    lane->scratchpad->arrivals[side].owes_ring = true;
+}
+
+void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side)
+{
+    if (!lane->scratchpad->arrivals[side].owes_ring)
+        return;
+    lane->scratchpad->arrivals[side].owes_ring = false;
     quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }
@@ -54,11 +62,14 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t
     bool is_dma = lane->layout->shape.payload == QUOIT_PAYLOAD_DMA && !out->must_copy &&
                   out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
     enum quoit_status status = QUOIT_FULL;
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
     if (is_dma)
         status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS, at,
                                        out->payload, out->frame.bytes, lane->index);
-    if (is_dma && status == QUOIT_OK)
+    if (is_dma && status == QUOIT_OK) {
+        transfer->dma_begin_ns = begin_ns;
         return;
+    }
     if (status == QUOIT_FULL) /* or no DMA was wanted */
         status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at, out->payload, out->frame.bytes);
     if (status != QUOIT_OK)
@@ -98,6 +109,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     quoit_lane_count_up(&count->message_count, 1);
     quoit_lane_count_up(&count->relay_count, out->is_relay);
     end_step(lane, transfer, QUOIT_PUT_SETUP);
+    transfer->dma_begin_ns = 0;
     if (bytes > 0)
         move_payload(lane, side, at);
     else
@@ -178,6 +190,8 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
         if (!await_payload(lane, side))
             return 0;
         end_step(lane, transfer, QUOIT_PUT_PAYLOAD);
+        if (transfer->dma_begin_ns != 0)
+            quoit_lane_trace_dma(lane, &transfer->out.frame, side, side, transfer->dma_begin_ns);
         if (transfer->out.is_relay)
             quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay_buffer);
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);

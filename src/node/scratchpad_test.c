@@ -84,7 +84,7 @@ static void test_operands_travel_where_they_are_used(void **state)
     (void)state;
     static const struct {
         uint8_t kind, size;
-        bool has_head;
+        bool has_head; /* of one that is not traced */
     } cases[] = {
         {QUOIT_FRAME_PUT, 0, false},      {QUOIT_FRAME_PUT_STRIDED, 4, true}, {QUOIT_FRAME_PUT_SIGNAL, 8, true},
         {QUOIT_FRAME_GET, 0, false},      {QUOIT_FRAME_GET_STRIDED, 4, true}, {QUOIT_FRAME_AMO, 8, true},
@@ -94,6 +94,8 @@ static void test_operands_travel_where_they_are_used(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct quoit_frame frame = {.kind = cases[i].kind, .size = cases[i].size};
         assert_int_equal(quoit_scratchpad_has_head(&frame), cases[i].has_head);
+        frame.trace = 1;
+        assert_true(quoit_scratchpad_has_head(&frame));
     }
 }
 
@@ -110,6 +112,7 @@ static void test_replies(void **state)
                                   .bytes = 40,
                                   .offset = 4096,
                                   .token = 99,
+                                  .trace = 77,
                                   .operand = 12};
     struct quoit_frame reply = quoit_scratchpad_reply(&request, 0);
     struct quoit_frame wanted = {.kind = QUOIT_FRAME_DATA,
@@ -122,6 +125,7 @@ static void test_replies(void **state)
                                  .bytes = 40,
                                  .offset = 4096,
                                  .token = 99,
+                                 .trace = 77,
                                  .operand = 12};
     assert_memory_equal(&reply, &wanted, sizeof reply);
     request.kind = QUOIT_FRAME_GET;
@@ -168,7 +172,7 @@ static bool has_cycle_from(struct graph *graph, uint32_t node)
 /* Walks the frame's way; what it holds waits for what it wants next. Returns where it is delivered. */
 static uint32_t walk(struct graph *graph, const struct quoit_frame *frame, uint32_t host_count)
 {
-    enum quoit_side heading = QUOIT_TRANSFER_HEADING;
+    enum quoit_side heading = quoit_transfer_heading(frame);
     uint32_t before = NODES_MAX;
     for (uint32_t host = frame->source_host; host != frame->dest_host;) {
         host = quoit_ring_neighbour(host_count, heading, host);
@@ -182,6 +186,30 @@ static uint32_t walk(struct graph *graph, const struct quoit_frame *frame, uint3
     return before;
 }
 
+static void add_ways(struct graph *graph, uint32_t host_count, uint8_t kind, uint32_t from, uint32_t to)
+{
+    struct quoit_frame request = {.kind = kind, .source_host = (uint16_t)from, .dest_host = (uint16_t)to};
+    struct quoit_frame reply = quoit_scratchpad_reply(&request, 0);
+    enum quoit_side heading = quoit_transfer_heading(&reply);
+    uint32_t delivered = walk(graph, &request, host_count);
+    walk(graph, &reply, host_count);
+    /* A request waits for room for its reply, so for the first buffer of the reply's way. */
+    uint32_t next = quoit_ring_neighbour(host_count, heading, to);
+    graph->has_edge[delivered][node_of(next, heading, quoit_bypass_of(&reply, next))] = true;
+}
+
+/* Payload and replies go one way; the request of a get goes the way on which its data come. */
+static void test_headings(void **state)
+{
+    (void)state;
+    static const uint8_t to_the_left[] = {QUOIT_FRAME_GET, QUOIT_FRAME_GET_STRIDED};
+    for (uint8_t kind = QUOIT_FRAME_PUT; kind < QUOIT_FRAME_KIND_COUNT; kind++) {
+        struct quoit_frame frame = {.kind = kind};
+        bool is_left = memchr(to_the_left, kind, sizeof to_the_left) != NULL;
+        assert_int_equal(quoit_transfer_heading(&frame), is_left ? QUOIT_LEFT : QUOIT_RIGHT);
+    }
+}
+
 static void test_no_circle_of_buffers(void **state)
 {
     (void)state;
@@ -190,17 +218,8 @@ static void test_no_circle_of_buffers(void **state)
         memset(graph, 0, sizeof *graph);
         for (uint32_t from = 0; from < host_count; from++)
             for (uint32_t to = 0; to < host_count; to++)
-                if (from != to) {
-                    struct quoit_frame request = {
-                        .kind = QUOIT_FRAME_GET, .source_host = (uint16_t)from, .dest_host = (uint16_t)to};
-                    struct quoit_frame reply = quoit_scratchpad_reply(&request, 0);
-                    uint32_t delivered = walk(graph, &request, host_count);
-                    walk(graph, &reply, host_count);
-                    /* A request waits for room for its reply, so for the first buffer of the reply's way. */
-                    uint32_t next = quoit_ring_neighbour(host_count, QUOIT_TRANSFER_HEADING, to);
-                    uint32_t first = node_of(next, QUOIT_TRANSFER_HEADING, quoit_bypass_of(&reply, next));
-                    graph->has_edge[delivered][first] = true;
-                }
+                for (uint8_t kind = QUOIT_FRAME_PUT; kind < QUOIT_FRAME_DATA && from != to; kind++)
+                    add_ways(graph, host_count, kind, from, to);
         for (uint32_t node = 0; node < NODES_MAX; node++)
             assert_false(graph->mark[node] == 0 && has_cycle_from(graph, node));
     }
@@ -215,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_metadata_there_and_back),
         cmocka_unit_test(test_operands_travel_where_they_are_used),
         cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_headings),
         cmocka_unit_test(test_no_circle_of_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

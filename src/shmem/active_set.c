@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of active sets, deprecated: arguments checked; the work is coll's, on the team behind the set. pSync is
- * used only while that team is made, and pWrk not at all. */
+ * used only while that team is made, and pWrk not at all: --check alone looks at it. */
 #include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
@@ -100,6 +100,8 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->shape.size)
         quoit_wrong_pe(set->call, "PE_root", root, set->shape.size, "the active set");
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        quoit_audit_disjoint(dest, bytes, source, bytes, true, set->call);
     BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
           {"dest", offset_dest, QUOIT_AUDIT_OFFSET});
     quoit_coll_broadcast(set->team, offset_dest, offset_source, bytes, (uint32_t)root, false, set->call);
@@ -152,10 +154,12 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
         size_t steps = quoit_check_bytes(nelems, set->shape.size, set->call) - 1;
         size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
         size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
-        blocks.offset_dest =
-            quoit_check_symmetric(dest, quoit_check_bytes(dest_count, element_bytes, set->call), "dest", set->call);
-        blocks.offset_source = quoit_check_symmetric(source, quoit_check_bytes(source_count, element_bytes, set->call),
-                                                     "source", set->call);
+        size_t dest_bytes = quoit_check_bytes(dest_count, element_bytes, set->call);
+        size_t source_bytes = quoit_check_bytes(source_count, element_bytes, set->call);
+        blocks.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", set->call);
+        blocks.offset_source = quoit_check_symmetric(source, source_bytes, "source", set->call);
+        if (__builtin_expect(quoit_job.audit != NULL, 0))
+            quoit_audit_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, set->call);
     }
     BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER},
           {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER}, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET});
@@ -166,8 +170,18 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     end(set);
 }
 
+/* Under --check: also what nobody looks at here but others may. */
+static void check_reduce(const struct quoit_set *set, const void *dest, const void *source, size_t nreduce,
+                         size_t element_bytes, const void *work)
+{
+    size_t bytes = nreduce * element_bytes, most = nreduce / 2 + 1;
+    size_t work_count = most < SHMEM_REDUCE_MIN_WRKDATA_SIZE ? SHMEM_REDUCE_MIN_WRKDATA_SIZE : most;
+    quoit_check_symmetric(work, work_count * element_bytes, "pWrk", set->call);
+    quoit_audit_disjoint(dest, bytes, source, bytes, true, set->call);
+}
+
 static void reduce(struct quoit_set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
-                   quoit_combine *combine)
+                   const void *work, quoit_combine *combine)
 {
     QUOIT_SPAN(set->call);
     if (nreduce < 0)
@@ -175,6 +189,8 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        check_reduce(set, dest, source, (size_t)nreduce, element_bytes, work);
     BEGIN(set, {"nreduce", (uint64_t)nreduce, QUOIT_AUDIT_NUMBER}, {"dest", offset_dest, QUOIT_AUDIT_OFFSET},
           {"source", offset_source, QUOIT_AUDIT_OFFSET});
     quoit_coll_reduce(set->team, offset_dest, offset_source, (size_t)nreduce, element_bytes, combine, set->call);
@@ -233,8 +249,7 @@ X(64, 8)
     {                                                                                                                  \
         QUOIT_JOB_ENTER("shmem_" #N "_" #OP "_to_all");                                                                \
         struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_" #N "_" #OP "_to_all");       \
-        (void)pWrk;                                                                                                    \
-        reduce(&set, dest, source, nreduce, sizeof(T), quoit_##OP##_##N);                                              \
+        reduce(&set, dest, source, nreduce, sizeof(T), pWrk, quoit_##OP##_##N);                                        \
     }
 #define X(N, T) TO_ALL(N, T, and) TO_ALL(N, T, or) TO_ALL(N, T, xor)
 QUOIT_TO_ALL_BITWISE_TYPES(X)

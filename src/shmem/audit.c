@@ -204,6 +204,54 @@ static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const 
     return sum;
 }
 
+static bool is_member(const struct quoit_team_shape *shape, uint32_t pe)
+{
+    for (uint32_t rank = 0; rank < shape->size; rank++)
+        if (shape->start + rank * shape->stride == pe)
+            return true;
+    return false;
+}
+
+/* A PE that has not come to this collective is inside one of another team, to which this PE has not come: neither goes
+ * on. Certain where a PE is in one collective at a time. */
+static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, const char *call)
+{
+    const size_t at = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, turns);
+    const struct quoit_audit_shared *self = quoit_job.audit->shared_self;
+    struct quoit_audit_turns theirs;
+    struct quoit_audit_note note;
+    char here[QUOIT_AUDIT_PLACE_BYTES], there[QUOIT_AUDIT_PLACE_BYTES];
+    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &theirs, at, sizeof theirs, pe);
+    if (theirs.counts[team->piece] >= team->call_count || theirs.piece == team->piece ||
+        theirs.counts[theirs.piece] <= self->turns.counts[theirs.piece] || !is_member(&theirs.shape, quoit_job.pe))
+        return;
+    quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &note,
+                     QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes) + theirs.piece * sizeof note,
+                     sizeof note, pe);
+    quoit_wrong(QUOIT_WRONG_COLLECTIVE, call,
+                "PE %u is in it%s, but PE %u is in %.47s%s of another team, and each waits for the other; all call the "
+                "collectives of their teams in the same order",
+                quoit_job.pe, quoit_audit_place(self->notes[team->piece].from + quoit_job.audit->load_base, here), pe,
+                note.call, quoit_audit_place(note.from + quoit_job.audit->load_base, there));
+}
+
+/* Says that this PE has come, then looks at the PEs that wait for it: of two that cross one comes second and sees it.
+ * What others wait for the first member sees when it comes. */
+static void come(struct quoit_team_slot *team, const char *call)
+{
+    struct quoit_audit_turns *turns = &quoit_job.audit->shared_self->turns;
+    uint32_t count = team->rank == 0 ? team->shape.size : 1;
+    if (quoit_job.thread_level > SHMEM_THREAD_SERIALIZED)
+        return;
+    turns->piece = team->piece;
+    turns->shape = team->shape;
+    __atomic_store_n(&turns->counts[team->piece], ++team->call_count, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (rank != team->rank)
+            check_crossing(team, quoit_team_pe(team, rank), call);
+}
+
 uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
                                 const struct quoit_audit_argument *arguments)
 {
@@ -211,6 +259,7 @@ uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
     struct quoit_audit_note *mine = &quoit_job.audit->shared_self->notes[team->piece], first;
     uint32_t pe = quoit_team_pe(team, 0);
     write_note(mine, call, arguments);
+    come(team, call);
     quoit_coll_sync(team->state, call);
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, pe);
     compare_notes(mine, &first, pe, call, arguments);

@@ -58,6 +58,9 @@ static inline uint64_t quoit_audit_offset(const void *address)
 /* dest and source, both in this PE's memory, do not overlap; the same address is allowed where may_be_same. */
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
                           bool may_be_same, const char *call);
+/* The same of arrays with strides, in elements; arrays of one stride may lie between each other. */
+void quoit_audit_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
+                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call);
 /* A block was made, or has another size; the guard behind it is the allocator's too. */
 void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call);
 void quoit_audit_resized(uint64_t offset, uint64_t bytes);

@@ -365,6 +365,15 @@ void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *sourc
                 source_bytes, may_be_same ? "the same or lie apart" : "different objects");
 }
 
+void quoit_audit_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
+                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call)
+{
+    ptrdiff_t element = (ptrdiff_t)element_bytes, step = dst * element;
+    ptrdiff_t shift = ((const char *)dest - (const char *)source) % step;
+    if (dst != sst || (shift < 0 ? shift + step : shift) < element || (shift < 0 ? -shift : step - shift) < element)
+        quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, false, call);
+}
+
 void quoit_audit_end_objects(void)
 {
     struct quoit_audit *audit = quoit_job.audit;

@@ -38,6 +38,13 @@ struct quoit_audit_note {
     uint64_t values[QUOIT_AUDIT_WORDS];
 };
 
+/* Likewise how far it is in the collectives of its teams. */
+struct quoit_audit_turns {
+    uint64_t counts[QUOIT_TEAM_PIECES]; /* of each piece: struct quoit_team_slot, call_count, of the team that has it */
+    uint32_t piece;                     /* the team of the last, which it may be inside of */
+    struct quoit_team_shape shape;
+};
+
 /* Likewise of a pSync. */
 struct quoit_audit_set_note {
     struct quoit_audit_note note;
@@ -56,6 +63,7 @@ struct quoit_audit_set_count {
 /* At the end of the runtime region of each area. */
 struct quoit_audit_shared {
     struct quoit_audit_note notes[QUOIT_TEAM_PIECES];
+    struct quoit_audit_turns turns;
     struct quoit_audit_set_note sets[QUOIT_AUDIT_SETS];
     char leaks[QUOIT_AUDIT_LEAK_BYTES]; /* lines; read by PE 0 */
 };

@@ -4,6 +4,8 @@
 #include "shmem/span.h"
 #include "shmem/handle.h"
 
+#include <string.h>
+
 void quoit_check_state(const char *call)
 {
     if (quoit_job.pe_count == 0)
@@ -34,7 +36,7 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
 void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call)
 {
     if (!address && bytes != 0)
-        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are to be copied", argument, bytes);
+        quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are needed there", argument, bytes);
 }
 
 void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call)
@@ -136,11 +138,18 @@ void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
     quoit_fabric_get_nbi(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
 }
 
-/* The argument's name in messages: atomics read `source` and change `dest`. */
+/* The argument's name in messages: atomics read `source` and change `dest`, or a signal. */
+static const char *amo_argument(enum quoit_amo op, const char *call)
+{
+    if (strncmp(call, "shmem_signal", 12) == 0 || strncmp(call, "shmem_ctx_signal", 16) == 0)
+        return "sig_addr";
+    return op == QUOIT_AMO_FETCH ? "source" : "dest";
+}
+
 static struct quoit_target check_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, int pe,
                                      const char *call)
 {
-    const char *argument = op == QUOIT_AMO_FETCH ? "source" : "dest";
+    const char *argument = amo_argument(op, call);
     struct quoit_target target = quoit_check_target(ctx, address, argument, 1, size, pe, call);
     quoit_check_word(address, size, argument, call);
     return target;

@@ -159,6 +159,8 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
                                      .element_bytes = (uint32_t)element_bytes};
     QUOIT_AUDIT_COLLECTIVE(slot, call, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET},
                            {"source", blocks.offset_source, QUOIT_AUDIT_OFFSET});
+    if (__builtin_expect(quoit_job.audit != NULL, 0))
+        quoit_audit_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, call);
     quoit_coll_alltoalls(slot->state, &blocks, call);
     return 0;
 }

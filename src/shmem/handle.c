@@ -35,10 +35,12 @@ static void fill_predefined(struct quoit_team_slot *teams)
     teams[0] = (struct quoit_team_slot){.state = quoit_job.world,
                                         .shape = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
                                         .piece = WORLD_PIECE,
-                                        .rank = quoit_job.pe};
+                                        .rank = quoit_job.pe,
+                                        .call_count = (uint64_t)quoit_job.life << 32};
     teams[1] = (struct quoit_team_slot){.shape = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
                                         .piece = SHARED_PIECE,
-                                        .rank = quoit_job.pe - layout->first_pe};
+                                        .rank = quoit_job.pe - layout->first_pe,
+                                        .call_count = (uint64_t)quoit_job.life << 32};
 }
 
 static struct quoit_team_slot *team_table(const char *call)
@@ -126,50 +128,101 @@ QUOIT_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team
     return (int)(distance / stride);
 }
 
-/* Pieces of the workspace that this PE's teams hold, as bits. */
-static uint64_t used_pieces(const struct quoit_team_slot *teams)
+uint64_t quoit_team_epoch(void)
 {
+    pthread_mutex_lock(&table_lock);
+    uint64_t epoch = quoit_job.team_epoch;
+    pthread_mutex_unlock(&table_lock);
+    return epoch;
+}
+
+void quoit_team_epoch_is(uint64_t epoch)
+{
+    pthread_mutex_lock(&table_lock);
+    if (quoit_job.team_epoch < epoch)
+        quoit_job.team_epoch = epoch;
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* Pieces of the workspace that this PE's teams hold, and those that its splits are about to take, as bits. */
+static uint64_t used_pieces_locked(void)
+{
+    const struct quoit_team_slot *teams = quoit_job.teams;
     uint64_t used = (1u << FIRST_PIECE) - 1;
     _Static_assert(QUOIT_TEAM_PIECES < 64, "the pieces are bits of a word");
-    used |= ~0ull << QUOIT_TEAM_PIECES;
+    used |= ~0ull << QUOIT_TEAM_PIECES | quoit_job.team_pieces;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++)
         if (teams[i].shape.size != 0)
             used |= 1ull << teams[i].piece;
     return used;
 }
 
-static shmem_team_t new_team(const struct quoit_team_shape *shape, uint32_t piece, uint32_t rank,
-                             const shmem_team_config_t *config, const char *call)
+static uint64_t used_pieces(void)
+{
+    pthread_mutex_lock(&table_lock);
+    uint64_t used = used_pieces_locked();
+    pthread_mutex_unlock(&table_lock);
+    return used;
+}
+
+/* Keeps a piece from the splits of other threads; false: one of them has it. */
+static bool reserve_piece(uint32_t piece)
+{
+    pthread_mutex_lock(&table_lock);
+    bool is_free = (used_pieces_locked() & 1ull << piece) == 0;
+    if (is_free)
+        quoit_job.team_pieces |= 1ull << piece;
+    pthread_mutex_unlock(&table_lock);
+    return is_free;
+}
+
+static void release_piece(uint32_t piece)
+{
+    pthread_mutex_lock(&table_lock);
+    quoit_job.team_pieces &= ~(1ull << piece);
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* A slot with the team in it, or NULL. */
+static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *filled, uint64_t epoch)
 {
     struct quoit_team_slot *teams = quoit_job.teams;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++) {
         if (teams[i].shape.size != 0)
             continue;
-        struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, shape, piece, (uint32_t)quoit_job.team_epoch);
+        struct quoit_team_state *state =
+            quoit_team_new(quoit_job.fabric, &filled->shape, filled->piece, (uint32_t)epoch);
         if (!state)
-            break;
+            return NULL;
         uint32_t generation = teams[i].generation;
-        teams[i] = (struct quoit_team_slot){.state = state,
-                                            .shape = *shape,
-                                            .piece = piece,
-                                            .rank = rank,
-                                            .generation = generation,
-                                            .config = *config,
-                                            .made_by = call,
-                                            .made_from = quoit_audit_from()};
-        return (shmem_team_t)handle_of(i, generation);
+        teams[i] = *filled;
+        teams[i].state = state;
+        teams[i].generation = generation;
+        return &teams[i];
     }
-    return SHMEM_TEAM_INVALID;
+    return NULL;
+}
+
+/* On a piece that was reserved, and is the team's then. */
+static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t epoch)
+{
+    pthread_mutex_lock(&table_lock);
+    const struct quoit_team_slot *slot = fill_slot_locked(filled, epoch);
+    quoit_job.team_pieces &= ~(1ull << filled->piece);
+    pthread_mutex_unlock(&table_lock);
+    return slot ? (shmem_team_t)handle_of((size_t)(slot - quoit_job.teams), slot->generation) : SHMEM_TEAM_INVALID;
 }
 
 static void release_team(struct quoit_team_slot *slot)
 {
+    pthread_mutex_lock(&table_lock);
     quoit_team_delete(slot->state);
     slot->state = NULL;
     slot->shape.size = 0;
     slot->made_by = NULL;
     slot->ended_from = quoit_audit_from();
     slot->generation++;
+    pthread_mutex_unlock(&table_lock);
 }
 
 struct split {
@@ -178,23 +231,61 @@ struct split {
     int size;
 };
 
+/* The first free piece from one on that differs between parents, so that splits of several threads seldom want the
+ * same. */
+static uint32_t choose_piece(uint64_t used, uint32_t parent_piece, uint32_t turn)
+{
+    uint32_t piece = (parent_piece * 5 + turn * (parent_piece + 1)) % QUOIT_TEAM_PIECES;
+    while (used & 1ull << piece)
+        piece = (piece + 1) % QUOIT_TEAM_PIECES;
+    return piece;
+}
+
+/* A piece that is free on all members of the part, reserved on each, and the epoch of the new team. False: there is
+ * none. Threads of a PE may split different teams at once: where another has taken the piece on some member meanwhile,
+ * all try again. */
+static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint32_t *piece_out, uint64_t *epoch_out,
+                           const char *call)
+{
+    for (uint32_t turn = 0;; turn++) {
+        uint64_t used = quoit_coll_agree(parent->state, is_member ? used_pieces() : 0, call);
+        if (used == ~0ull)
+            return false;
+        *piece_out = choose_piece(used, parent->piece, turn);
+        bool is_mine = !is_member || reserve_piece(*piece_out);
+        uint64_t epoch = quoit_coll_largest(parent->state, is_mine ? quoit_team_epoch() : UINT64_MAX, call);
+        *epoch_out = epoch + 1;
+        if (epoch != UINT64_MAX)
+            return true;
+        if (is_member && is_mine)
+            release_piece(*piece_out);
+    }
+}
+
 /* Collective over the parent, whose PEs give the part they are in, disjoint from the parts of others, or none (size 0).
  * They agree on a piece that is free on all that are in a part, on an epoch, then on success, which is also the sync
  * after which the new teams may be used. */
 static int split_parent(struct quoit_team_slot *parent, struct split part, uint32_t rank,
                         const shmem_team_config_t *config, shmem_team_t *team_out, const char *call)
 {
-    uint64_t used = quoit_coll_agree(parent->state, part.size == 0 ? 0 : used_pieces(quoit_job.teams), call);
+    uint32_t piece;
+    uint64_t epoch;
+    bool is_member = part.size != 0;
     *team_out = SHMEM_TEAM_INVALID;
-    if (used == ~0ull)
+    if (!agree_on_piece(parent, is_member, &piece, &epoch, call))
         return -1;
-    uint32_t piece = (uint32_t)__builtin_ctzll(~used);
-    quoit_job.team_epoch = quoit_coll_largest(parent->state, quoit_job.team_epoch, call) + 1;
-    struct quoit_team_shape shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
-                                     .stride = (uint32_t)part.stride * parent->shape.stride,
-                                     .size = (uint32_t)part.size};
-    shmem_team_t made = part.size == 0 ? SHMEM_TEAM_INVALID : new_team(&shape, piece, rank, config, call);
-    uint64_t is_failed = quoit_coll_agree(parent->state, part.size != 0 && made == SHMEM_TEAM_INVALID, call);
+    quoit_team_epoch_is(epoch);
+    const struct quoit_team_slot filled = {.shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
+                                                     .stride = (uint32_t)part.stride * parent->shape.stride,
+                                                     .size = (uint32_t)part.size},
+                                           .piece = piece,
+                                           .rank = rank,
+                                           .config = *config,
+                                           .call_count = epoch << 32,
+                                           .made_by = call,
+                                           .made_from = quoit_audit_from()};
+    shmem_team_t made = is_member ? new_team(&filled, epoch) : SHMEM_TEAM_INVALID;
+    uint64_t is_failed = quoit_coll_agree(parent->state, is_member && made == SHMEM_TEAM_INVALID, call);
     if (is_failed && made != SHMEM_TEAM_INVALID) {
         release_team(quoit_team_of(made, call));
         made = SHMEM_TEAM_INVALID;
@@ -297,18 +388,21 @@ static void end_ctx(struct quoit_ctx_slot *slot)
 {
     quoit_fabric_quiet(quoit_job.fabric, &slot->context);
     pthread_mutex_lock(&table_lock);
-    slot->team = NULL;
+    __atomic_store_n(&slot->team, NULL, __ATOMIC_RELAXED);
     slot->generation++;
     slot->ended_from = quoit_audit_from();
     pthread_mutex_unlock(&table_lock);
 }
 
-/* A team takes its contexts with it. */
+/* A team takes its contexts with it. Those of other teams may be made and destroyed meanwhile. */
 static void end_contexts_of(const struct quoit_team_slot *team)
 {
-    for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
-        if (quoit_job.contexts[i].team == team)
-            end_ctx(&quoit_job.contexts[i]);
+    pthread_mutex_lock(&table_lock);
+    struct quoit_ctx_slot *contexts = quoit_job.contexts;
+    pthread_mutex_unlock(&table_lock);
+    for (size_t i = 1; contexts && i < QUOIT_CONTEXTS_MAX; i++)
+        if (__atomic_load_n(&contexts[i].team, __ATOMIC_RELAXED) == team)
+            end_ctx(&contexts[i]);
 }
 
 QUOIT_API(void, team_destroy, (shmem_team_t team))
@@ -382,6 +476,11 @@ struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char
     return &slot->context;
 }
 
+uint32_t quoit_ctx_pe_count(shmem_ctx_t ctx, const char *call)
+{
+    return ctx == SHMEM_CTX_DEFAULT ? quoit_job.pe_count : find_ctx(ctx, call)->team->shape.size;
+}
+
 /* The first free slot; slot 0 stands for the default context. */
 static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, shmem_team_t handle)
 {
@@ -394,7 +493,7 @@ static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, 
         if (slot->team)
             continue;
         quoit_context_init(&slot->context, (uint32_t)i);
-        slot->team = team;
+        __atomic_store_n(&slot->team, team, __ATOMIC_RELAXED);
         slot->team_handle = handle;
         taken = slot;
     }

@@ -27,6 +27,7 @@ struct quoit_team_slot {
     const char *made_by; /* the routine that made it and where; NULL: predefined or free. For --check */
     uintptr_t made_from;
     uintptr_t ended_from; /* of the last that had this slot */
+    uint64_t call_count;  /* collectives, counted alike by all members, above those of earlier teams. For --check */
 };
 
 struct quoit_ctx_slot {
@@ -46,11 +47,17 @@ struct quoit_ctx_slot {
 /* The context of a handle and, in *pe_inout, the PE of the world that its team's PE is. */
 struct quoit_context *quoit_ctx_of(shmem_ctx_t ctx, const char *call);
 struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char *call);
+/* How many PEs the team of the context has. */
+uint32_t quoit_ctx_pe_count(shmem_ctx_t ctx, const char *call);
 
 /* The team of a handle. SHMEM_TEAM_INVALID is a mistake here. */
 struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call);
 /* The same with the machinery for collectives there. */
 struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char *call);
+
+/* The epoch of the youngest team that this PE knows of; and that there is one of `epoch`. */
+uint64_t quoit_team_epoch(void);
+void quoit_team_epoch_is(uint64_t epoch);
 
 /* The PE of the world that is `rank` in the team. */
 static inline uint32_t quoit_team_pe(const struct quoit_team_slot *team, uint32_t rank)

@@ -2,6 +2,7 @@
 /* Set-up and finalize: the process becomes a PE and stops being one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
+#include "shmem/check.h"
 #include "shmem/set.h"
 #include "shmem/span.h"
 #include "base/assert.h"
@@ -390,6 +391,7 @@ int pshmem_init_thread(int requested, int *provided)
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
         return -1;
     join(requested);
+    quoit_check_private(provided, sizeof *provided, "provided", "shmem_init_thread");
     *provided = quoit_job.thread_level;
     return 0;
 }

@@ -71,7 +71,8 @@ struct quoit_job {
     struct quoit_ctx_slot *contexts;     /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;       /* likewise */
     struct quoit_set_team *sets;         /* see set.h; NULL until the first active set */
-    uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h */
+    uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h. By quoit_team_epoch() */
+    uint64_t team_pieces;                /* taken by splits that are under way, as bits; see handle.c */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
     uint32_t library_count;

@@ -22,6 +22,15 @@ struct lock {
     uint32_t home;
 };
 
+/* `name` is a PE + 1, or 0. Memory of shmem_malloc that was not cleared is no lock. */
+static void check_name(const long *address, uint32_t name, const char *call)
+{
+    if (__builtin_expect(name > quoit_job.pe_count, 0))
+        quoit_wrong(QUOIT_WRONG_LOCK, call,
+                    "lock %p was not 0 before its first use: it names PE %u, but the job has %u PEs (0..%u)",
+                    (const void *)address, name - 1, quoit_job.pe_count, quoit_job.pe_count - 1);
+}
+
 static struct lock find_lock(long *address, const char *call)
 {
     struct lock lock;
@@ -31,6 +40,7 @@ static struct lock find_lock(long *address, const char *call)
     lock.link = lock.tail + sizeof(uint32_t);
     lock.own = (_Atomic uint32_t *)address + 1;
     lock.home = (uint32_t)(lock.tail / sizeof(long) % quoit_job.pe_count);
+    check_name(address, atomic_load_explicit(lock.own, memory_order_relaxed) & NEXT_MASK, call);
     return lock;
 }
 
@@ -71,6 +81,7 @@ QUOIT_API(void, set_lock, (long *address))
     struct lock lock = find_lock(address, call);
     refuse_twice(&lock, call);
     uint32_t before = change_tail(&lock, QUOIT_AMO_SWAP, quoit_job.pe + 1, 0);
+    check_name(address, before, call);
     if (before != 0) {
         /* Before the one ahead can learn of us, so that its grant finds the mark to clear. */
         atomic_fetch_or_explicit(lock.own, WAITING, memory_order_release);
@@ -88,7 +99,9 @@ QUOIT_API(int, test_lock, (long *address))
     QUOIT_SPAN(call);
     struct lock lock = find_lock(address, call);
     refuse_twice(&lock, call);
-    if (change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, quoit_job.pe + 1, 0) != 0)
+    uint32_t before = change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, quoit_job.pe + 1, 0);
+    check_name(address, before, call);
+    if (before != 0)
         return 1;
     atomic_fetch_or_explicit(lock.own, HELD, memory_order_acquire);
     return 0;

@@ -2,12 +2,12 @@
 /* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
  * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
 #include "base/assert.h"
+#include "env/limits.h"
 #include "env/map.h"
 #include "shmem/audit.h"
 #include "shmem/span.h"
 #include "shmem/check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define GROW_BYTES  (1u << 20)  /* the heap grows by multiples of this */
@@ -50,38 +50,12 @@ static void barrier(struct same same)
     any_failed(same, false);
 }
 
-/* A number from a file of one line or "name: number kB" lines; UINT64_MAX if it is not there. */
-static uint64_t read_number(const char *path, const char *format)
-{
-    FILE *file = fopen(path, "re");
-    char line[128];
-    uint64_t value = UINT64_MAX;
-    unsigned long long number;
-    while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
-        if (sscanf(line, format, &number) == 1)
-            value = number;
-    if (file)
-        fclose(file);
-    return value;
-}
-
-/* What this process could still take: of the machine, and of its control group where that has a limit. */
-static uint64_t available_bytes(void)
-{
-    uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %llu kB");
-    uint64_t machine = kib == UINT64_MAX ? UINT64_MAX : kib << 10;
-    uint64_t most = read_number("/sys/fs/cgroup/memory.max", "%llu");
-    uint64_t used = read_number("/sys/fs/cgroup/memory.current", "%llu");
-    uint64_t group = most == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : most - (used < most ? used : most);
-    return machine < group ? machine : group;
-}
-
 /* All PEs grow at once, and emulated hosts share one machine. */
 static bool is_room(uint64_t more_bytes)
 {
     uint64_t all;
     return !__builtin_mul_overflow(more_bytes, (uint64_t)quoit_job.pe_count, &all) &&
-           !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= available_bytes();
+           !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= quoit_limits_free_bytes();
 }
 
 static bool take_pages(uint64_t from, uint64_t to)
@@ -132,6 +106,15 @@ static uint64_t guard_bytes(void)
     return quoit_job.audit ? QUOIT_AUDIT_GUARD_BYTES : 0;
 }
 
+/* Of one PE alone, so it cannot be an answer of a collective call: the others would go on with other offsets. */
+static void prepare(const char *call)
+{
+    if (!quoit_heap_prepare(quoit_job.allocator))
+        quoit_wrong(QUOIT_WRONG_MEMORY, call,
+                    "this process is out of private memory for the records of symmetric blocks; is ulimit -v or -d "
+                    "small?");
+}
+
 /* A new block, or NULL on all PEs. Ends before the barrier. */
 static void *take(size_t bytes, size_t align, struct same same)
 {
@@ -139,6 +122,7 @@ static void *take(size_t bytes, size_t align, struct same same)
         return NULL;
     if (bytes > quoit_job.boot.layout.shape.heap_bytes)
         return NULL;
+    prepare(same.call);
     uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
     if (offset == QUOIT_HEAP_NONE && quoit_job.audit && quoit_audit_reclaim(same.call))
         offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
@@ -215,6 +199,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     struct same same = same_of(call, offset, bytes);
     barrier(same);
     void *block = NULL;
+    prepare(call);
     if (quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
         if (grow(same)) {
             block = ptr;

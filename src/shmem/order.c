@@ -5,6 +5,8 @@
 #include "shmem/check.h"
 #include "shmem/handle.h"
 
+#include <stdio.h>
+
 QUOIT_API(void, fence, (void))
 {
     quoit_check_running("shmem_fence");
@@ -45,10 +47,15 @@ QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
 static void pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes, const char *call)
 {
     struct quoit_context *context = quoit_ctx_of(ctx, call);
-    quoit_check_private(target_pes, npes, "target_pes", call);
+    uint32_t pe_count = quoit_ctx_pe_count(ctx, call);
+    quoit_check_private(target_pes, npes * sizeof *target_pes, "target_pes", call);
     for (size_t i = 0; i < npes; i++) {
-        int pe = target_pes[i];
-        quoit_ctx_reach(ctx, &pe, call);
+        char argument[40];
+        if ((uint32_t)target_pes[i] < pe_count)
+            continue;
+        snprintf(argument, sizeof argument, "target_pes[%zu]", i);
+        quoit_wrong_pe(call, argument, target_pes[i], pe_count,
+                       ctx == SHMEM_CTX_DEFAULT ? "the job" : "the team of ctx");
     }
     if (npes != 0)
         quoit_fabric_quiet(quoit_job.fabric, context);

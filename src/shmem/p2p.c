@@ -107,7 +107,7 @@ static void check(struct wait_set *set, const char *call)
     const char *argument = set->count == 1 ? "ivar" : "ivars";
     set->offset = quoit_check_symmetric(set->ivars, quoit_check_bytes(set->count, set->bytes, call), argument, call);
     quoit_check_word(set->ivars, set->bytes, argument, call);
-    quoit_check_private(set->cmp_values, set->bytes, "cmp_values", call);
+    quoit_check_private(set->cmp_values, (set->is_vector ? set->count : 1) * set->bytes, "cmp_values", call);
 }
 
 /* Sleeps through changes elsewhere. */
@@ -161,7 +161,7 @@ static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
     QUOIT_SPAN(call);
     size_t found_count = 0;
     check(set, call);
-    quoit_check_private(indices, set->count, "indices", call);
+    quoit_check_private(indices, set->count * sizeof *indices, "indices", call);
     for (size_t i = 0; i < set->count; i++)
         if (!is_excluded(set, i) && holds(set, i))
             indices[found_count++] = i;
@@ -172,6 +172,7 @@ static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
 {
     QUOIT_SPAN(call);
     begin_any(set, call);
+    quoit_check_private(indices, set->count * sizeof *indices, "indices", call);
     if (!any_holds(set))
         wait_for(set, any_holds, set, call);
     size_t found_count = test_some(set, indices, call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/set.h"
 #include "shmem/check.h"
+#include "shmem/handle.h"
 
 #include <stdlib.h>
 
@@ -120,11 +121,11 @@ static void make(struct quoit_set *set)
         quoit_job.sets = calloc(KEPT_COUNT, sizeof *quoit_job.sets);
     if (!quoit_job.sets)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of active sets");
-    struct proposal all = agree(set, (struct proposal){.epoch = (uint32_t)quoit_job.team_epoch, .used = used_pieces()});
+    struct proposal all = agree(set, (struct proposal){.epoch = (uint32_t)quoit_team_epoch(), .used = used_pieces()});
     uint32_t index = (uint32_t)__builtin_ctz(~all.used);
     if (all.epoch == EPOCH_MOST)
         quoit_boot_abort(&quoit_job.boot, 1, "more teams were made than can be told apart");
-    quoit_job.team_epoch = all.epoch + 1;
+    quoit_team_epoch_is(all.epoch + 1);
     set->is_passing = index >= KEPT_COUNT;
     if (set->is_passing)
         index = KEPT_COUNT;

@@ -31,6 +31,8 @@ enum quoit_wrong {
     QUOIT_WRONG_THREAD = 118,
     QUOIT_WRONG_OVERLAP = 119,
     QUOIT_WRONG_PSYNC = 120,
+    /* no mistake of the program: */
+    QUOIT_WRONG_MEMORY = 122,
 };
 
 __attribute__((noreturn, cold, format(printf, 3, 4))) void quoit_wrong(enum quoit_wrong code, const char *call,

@@ -24,6 +24,7 @@
 #define QUOIT_TRACE_EVENTS_MIN 64
 #define QUOIT_TRACE_EVENTS_MAX (1u << 22)
 #define QUOIT_TRACE_NO_PE      UINT32_MAX
+#define QUOIT_TRACE_DMAS_MAX   64
 
 enum quoit_trace_kind {
     QUOIT_TRACE_NONE,
@@ -36,6 +37,8 @@ enum quoit_trace_kind {
     QUOIT_TRACE_SEND,    /* a frame of this host was written into a slot of the neighbour. `value`: its sequence */
     QUOIT_TRACE_RELAY,   /* the same of a frame between two other hosts */
     QUOIT_TRACE_DELIVER, /* a frame was executed here */
+    QUOIT_TRACE_DMA, /* a payload went by DMA, from its descriptor on until it was seen to be there. `value`: which of
+                        those that the lane has under way, less than QUOIT_TRACE_DMAS_MAX */
     QUOIT_TRACE_SLEEP,
     QUOIT_TRACE_CREDIT, /* `value` slots were given back by the neighbour in all, on this side and of this class */
     QUOIT_TRACE_LINK,   /* the lane follows a link that goes down (value 0) or comes up (1) */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every atomic of every type, plain, with a context, non-blocking, and by its old name (9.7). Method: first each
- * operation once on a word of the next PE that nobody else touches, compared with C's operators; then all PEs add to,
- * and swap on, the same word of PE 0 and of the last PE, where nothing may be lost. */
+ * operation once on a word of the next PE that nobody else touches, compared with C's operators; then all PEs, near and
+ * far, add to, compare and swap on, and set bits of, the same word of PE 0 and of the last PE, where nothing may be
+ * lost. */
 #include "check.h"
 
 static shmem_ctx_t ctx;
@@ -152,6 +153,74 @@ QUOIT_AMO_OLD_EXTENDED_TYPES(X)
 QUOIT_AMO_OLD_TYPES(X)
 #undef X
 
+/* Every PE adds 4 to the word, in three ways, again and again. */
+enum { CONTENDED = 25 };
+#define X(N, T)                                                                                                        \
+    static T contended_##N;                                                                                            \
+    static void run_contended_##N(int owner)                                                                           \
+    {                                                                                                                  \
+        T *word = &contended_##N, seen, wanted;                                                                        \
+        for (int i = 0; i < CONTENDED; i++) {                                                                          \
+            shmem_##N##_atomic_inc(word, owner);                                                                       \
+            seen = shmem_##N##_atomic_fetch_add(word, (T)2, owner);                                                    \
+            do {                                                                                                       \
+                wanted = seen;                                                                                         \
+                seen = shmem_##N##_atomic_compare_swap(word, wanted, (T)(wanted + 1), owner);                          \
+            } while (seen != wanted);                                                                                  \
+        }                                                                                                              \
+        shmem_barrier_all();                                                                                           \
+        if (me == owner)                                                                                               \
+            EXPECT(N, contended sum, *word, (T)(4 * CONTENDED * npes));                                                \
+        *word = 0;                                                                                                     \
+        shmem_barrier_all();                                                                                           \
+    }
+QUOIT_AMO_TYPES(X)
+#undef X
+
+/* Every PE puts its own numbers in and keeps what it takes out: each number is somewhere once. */
+static double taken_sum, all_taken, given_sum, all_given;
+#define X(N, T)                                                                                                        \
+    static T swapped_##N;                                                                                              \
+    static void run_swapped_##N(int owner)                                                                             \
+    {                                                                                                                  \
+        taken_sum = given_sum = 0;                                                                                     \
+        for (int i = 1; i <= CONTENDED; i++) {                                                                         \
+            T number = (T)(me * CONTENDED + i);                                                                        \
+            given_sum += (double)number;                                                                               \
+            taken_sum += (double)shmem_##N##_atomic_swap(&swapped_##N, number, owner);                                 \
+        }                                                                                                              \
+        shmem_barrier_all();                                                                                           \
+        taken_sum += me == owner ? (double)swapped_##N : 0;                                                            \
+        shmem_double_sum_reduce(SHMEM_TEAM_WORLD, &all_taken, &taken_sum, 1);                                          \
+        shmem_double_sum_reduce(SHMEM_TEAM_WORLD, &all_given, &given_sum, 1);                                          \
+        EXPECT(N, contended swap, all_taken, all_given);                                                               \
+        swapped_##N = 0;                                                                                               \
+        shmem_barrier_all();                                                                                           \
+    }
+QUOIT_AMO_EXTENDED_TYPES(X)
+#undef X
+
+/* Up to 31 PEs own a bit each, and find it as they left it. */
+#define X(N, T)                                                                                                        \
+    static T bits_##N;                                                                                                 \
+    static void run_bits_##N(int owner)                                                                                \
+    {                                                                                                                  \
+        T *word = &bits_##N, bit = (T)((T)1 << (me < 31 ? me : 0)), old;                                               \
+        for (int i = 0; i < CONTENDED && me < 31; i++) {                                                               \
+            old = shmem_##N##_atomic_fetch_or(word, bit, owner);                                                       \
+            EXPECT(N, contended or, old & bit, (T)0);                                                                  \
+            old = shmem_##N##_atomic_fetch_and(word, (T)~bit, owner);                                                  \
+            EXPECT(N, contended and, old &bit, bit);                                                                   \
+            shmem_##N##_atomic_xor(word, bit, owner);                                                                  \
+            old = shmem_##N##_atomic_fetch_xor(word, bit, owner);                                                      \
+            EXPECT(N, contended xor, old & bit, bit);                                                                  \
+        }                                                                                                              \
+        shmem_barrier_all();                                                                                           \
+        EXPECT(N, contended bits, bits_##N, (T)0);                                                                     \
+    }
+QUOIT_AMO_BITWISE_TYPES(X)
+#undef X
+
 /* Tickets: all PEs draw from one counter of each PE; every number is drawn once. */
 static long counter;
 static void run_tickets(void)
@@ -190,6 +259,17 @@ int main(void)
 #define X(N, T) run_old_##N();
     QUOIT_AMO_OLD_TYPES(X)
 #undef X
+    for (int owner = 0; owner<npes; owner += npes> 1 ? npes - 1 : 1) {
+#define X(N, T) run_contended_##N(owner);
+        QUOIT_AMO_TYPES(X)
+#undef X
+#define X(N, T) run_swapped_##N(owner);
+        QUOIT_AMO_EXTENDED_TYPES(X)
+#undef X
+#define X(N, T) run_bits_##N(owner);
+        QUOIT_AMO_BITWISE_TYPES(X)
+#undef X
+    }
     run_tickets();
     shmem_ctx_destroy(ctx);
     return check_end("amo");

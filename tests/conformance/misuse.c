@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static long global, globals[8];
+static long global, globals[8], many_globals[64];
 static uint64_t sig;
 static long *heap, *block;
 static shmem_ctx_t dead_ctx;
@@ -154,6 +154,18 @@ static void lock_twice(void)
     shmem_set_lock(&global);
     shmem_set_lock(&global);
 }
+static void lock_not_zero(void)
+{
+    global = 0x77;
+    shmem_barrier_all();
+    shmem_set_lock(&global);
+}
+static void lock_junk(void)
+{
+    global = 0x7777777777777777;
+    shmem_barrier_all();
+    shmem_test_lock(&global);
+}
 static void active_set(void)
 {
     shmem_barrier(0, 3, shmem_n_pes() + 1, globals);
@@ -161,6 +173,74 @@ static void active_set(void)
 static void different_sizes(void)
 {
     shmem_malloc(100 + (size_t)shmem_my_pe());
+}
+static void team_ctx_bad_pe(void)
+{
+    shmem_team_t team;
+    shmem_ctx_t ctx;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team);
+    if (team == SHMEM_TEAM_INVALID)
+        sleep(20);
+    shmem_team_create_ctx(team, 0, &ctx);
+    shmem_ctx_long_p(ctx, heap, 1, 1);
+}
+static void pe_quiet_bad_pe(void)
+{
+    const int pes[2] = {0, shmem_n_pes()};
+    shmem_pe_quiet(pes, 2);
+}
+static void pe_quiet_null(void)
+{
+    shmem_pe_quiet(NULL, 3);
+}
+static void signal_unaligned(void)
+{
+    shmem_signal_add((uint64_t *)(void *)((char *)heap + 4), 1, 0);
+}
+static void some_null(void)
+{
+    shmem_long_wait_until_some(globals, 4, NULL, NULL, SHMEM_CMP_EQ, 1);
+}
+static void vector_null(void)
+{
+    shmem_long_test_all_vector(globals, 4, NULL, SHMEM_CMP_EQ, NULL);
+}
+static void destroy_world(void)
+{
+    shmem_team_destroy(SHMEM_TEAM_WORLD);
+}
+static void destroy_default_ctx(void)
+{
+    shmem_ctx_destroy(SHMEM_CTX_DEFAULT);
+}
+static void ctx_options(void)
+{
+    shmem_ctx_t ctx;
+    shmem_ctx_create(64, &ctx);
+}
+static void new_team_null(void)
+{
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, NULL);
+}
+static void outside_set(void)
+{
+    shmem_barrier(shmem_n_pes() - 1 - shmem_my_pe(), 0, 1, globals);
+}
+static void set_negative_count(void)
+{
+    shmem_long_sum_to_all(heap, globals, -1, 0, 0, shmem_n_pes(), NULL, globals);
+}
+static void realloc_inside(void)
+{
+    shmem_realloc(block + 1, 200);
+}
+static void clear_lock_of_other(void)
+{
+    if (shmem_my_pe() == 0)
+        shmem_set_lock(&global);
+    shmem_barrier_all();
+    if (shmem_my_pe() == 1)
+        shmem_clear_lock(&global);
 }
 static void after_finalize(void)
 {
@@ -298,6 +378,40 @@ static void check_team_dead(void)
     shmem_team_destroy(team);
     shmem_team_sync(team);
 }
+static void check_alltoalls_overlap(void)
+{
+    shmem_long_alltoalls(SHMEM_TEAM_WORLD, &many_globals[2], many_globals, 2, 2, 2);
+}
+static void check_set_sum_overlap(void)
+{
+    shmem_long_sum_to_all(&many_globals[2], many_globals, 4, 0, 0, shmem_n_pes(), &many_globals[16], psync);
+}
+static void check_short_work(void)
+{
+    shmem_long_sum_to_all(heap, many_globals, 4, 0, 0, shmem_n_pes(), globals + 4, psync);
+}
+static void check_set_alltoall_overlap(void)
+{
+    shmem_alltoall64(many_globals + 1, many_globals, 1, 0, 0, shmem_n_pes(), psync);
+}
+/* Two teams of the same members; the PEs do not agree which is meant. */
+static void check_wrong_team(void)
+{
+    shmem_team_t teams[2];
+    for (int i = 0; i < 2; i++)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &teams[i]);
+    for (int i = 0; i < 3; i++) {
+        shmem_team_sync(teams[0]);
+        shmem_team_sync(teams[1]);
+    }
+    shmem_team_sync(teams[shmem_my_pe() == 1]);
+}
+static void check_world_for_team(void)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, shmem_n_pes() - 1, -1, shmem_n_pes(), NULL, 0, &team);
+    shmem_long_sum_reduce(shmem_my_pe() == 2 ? SHMEM_TEAM_WORLD : team, heap, globals, 2);
+}
 static void check_nelems(void)
 {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, globals, shmem_my_pe() == 1 ? 3 : 4);
@@ -390,8 +504,24 @@ static const struct {
     CASE(clear_free_lock),
     CASE(lock_twice),
     CASE(collect_null),
+    CASE(lock_not_zero),
+    CASE(lock_junk),
     CASE(active_set),
     CASE(different_sizes),
+    CASE(team_ctx_bad_pe),
+    CASE(pe_quiet_bad_pe),
+    CASE(pe_quiet_null),
+    CASE(signal_unaligned),
+    CASE(some_null),
+    CASE(vector_null),
+    CASE(destroy_world),
+    CASE(destroy_default_ctx),
+    CASE(ctx_options),
+    CASE(new_team_null),
+    CASE(outside_set),
+    CASE(set_negative_count),
+    CASE(realloc_inside),
+    CASE(clear_lock_of_other),
     CASE(after_finalize),
 
     CASE(check_put_past_block),
@@ -414,6 +544,12 @@ static const struct {
     CASE(check_serialized_ctx),
     CASE(check_funneled),
     CASE(check_team_dead),
+    CASE(check_alltoalls_overlap),
+    CASE(check_set_sum_overlap),
+    CASE(check_short_work),
+    CASE(check_set_alltoall_overlap),
+    CASE(check_wrong_team),
+    CASE(check_world_for_team),
     CASE(check_nelems),
     CASE(check_root),
     CASE(check_dest),
@@ -439,6 +575,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "before_init") == 0)
         shmem_long_put(globals, &global, 1, 0);
+    if (argc > 1 && strcmp(argv[1], "provided_null") == 0)
+        shmem_init_thread(SHMEM_THREAD_SINGLE, NULL);
     int provided;
     shmem_init_thread(level_of(argc > 1 ? argv[1] : ""), &provided);
     heap = shmem_malloc(64);

@@ -2,10 +2,12 @@
 /* Aim: the promises about order (9.8, 9.12): a fence orders the deliveries to each PE, a quiet completes all of its
  * context, a signal comes after its data, and atomics of near and far PEs on one word never lose one. Method: each PE
  * writes numbered rounds into its part of every PE, in the order that is promised, while the receiver looks at the part
- * without any help of the writer; a round must never be seen before its data. */
+ * without any help of the writer; a round must never be seen before its data. Plain stores by shmem_ptr stand among the
+ * puts where there is a pointer. */
 #include "check.h"
 
 #include <sched.h>
+#include <string.h>
 
 #define PES    64
 #define ROUNDS 60
@@ -31,8 +33,35 @@ static void fill(long *source, long round)
         source[i] = round * 1000 + i;
 }
 
-enum way { FENCE, CTX_FENCE, QUIET_OF_OTHER, PE_QUIET, SIGNAL, SIGNAL_NBI, SIGNAL_LATER, WAYS };
-static const char *const ways[] = {"fence", "ctx_fence", "quiet", "pe_quiet", "put_signal", "put_signal_nbi", "signal"};
+enum way { FENCE, CTX_FENCE, QUIET_OF_OTHER, PE_QUIET, STORE, STORE_LATER, SIGNAL, SIGNAL_NBI, SIGNAL_LATER, WAYS };
+static const char *const ways[] = {"fence",       "ctx_fence",  "quiet",          "pe_quiet", "store",
+                                   "later store", "put_signal", "put_signal_nbi", "signal"};
+
+/* Half of the data by plain stores where that can be, half by a put; a fence orders both before the flag. */
+static void store_round(const long *source, long round, int to)
+{
+    long *stored = shmem_ptr(data[me], to);
+    size_t half = WORDS / 2;
+    shmem_long_put_nbi(data[me] + half, source + half, half, to);
+    if (stored)
+        memcpy(stored, source, half * sizeof *stored);
+    else
+        shmem_long_put(data[me], source, half, to);
+    shmem_fence();
+    shmem_long_p(&flags[me], round, to);
+}
+
+/* The flag by a plain store, behind puts that a fence orders before it; it wakes who waits. */
+static void store_flag(const long *source, long round, int to)
+{
+    long *stored = shmem_ptr(&flags[me], to);
+    shmem_long_put_nbi(data[me], source, WORDS, to);
+    shmem_fence();
+    if (stored)
+        *(volatile long *)stored = round;
+    else
+        shmem_long_p(&flags[me], round, to);
+}
 
 /* Two halves of the data, then the number of the round. */
 static void send_round(enum way way, const long *source, long round, int to)
@@ -65,6 +94,12 @@ static void send_round(enum way way, const long *source, long round, int to)
         shmem_pe_quiet(&to, 1);
         shmem_ctx_pe_quiet(ctxs[0], &to, 1);
         shmem_ctx_long_p(ctxs[1], &flags[me], round, to);
+        break;
+    case STORE:
+        store_round(source, round, to);
+        break;
+    case STORE_LATER:
+        store_flag(source, round, to);
         break;
     case SIGNAL:
         shmem_long_put(dest, source, half, to);

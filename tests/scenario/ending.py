@@ -195,6 +195,14 @@ class Pes(scenario.Case):
             self.assertEqual(result.status, 137, result)
             self.assertIn("was killed by SIGKILL", result.err)
 
+    def test_kill_of_a_lock_holder(self):
+        """Those who wait for the lock do not wait for ever, and the message says who had died."""
+        for result in self.misbehave(-1, "lock", 1):
+            self.assertEqual(result.status, 128 + signal.SIGKILL, result)
+            self.assertIn("PE 1 on host", result.err)
+            self.assertIn("was killed by SIGKILL", result.err)
+            self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_(set_lock|barrier_all){LINE}|running)")
+
     def test_global_exit(self):
         for status in (0, 5):
             for result in self.misbehave(1, "global-exit", status):

@@ -27,6 +27,21 @@ static void __attribute__((noinline)) wait_for_flag(void)
     shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
 }
 
+/* PE `holder` is killed while it has the lock and another PE has asked for it. */
+static void die_with_lock(int holder)
+{
+    static long lock;
+    if (shmem_my_pe() == holder) {
+        shmem_set_lock(&lock);
+        for (int pe = 0; pe < shmem_n_pes(); pe++)
+            shmem_long_p(&flag, 1, pe);
+        sleep(1);
+        raise(SIGKILL);
+    }
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_set_lock(&lock);
+}
+
 static void misbehave(const char *deed, int argument)
 {
     int next = (shmem_my_pe() + 1) % shmem_n_pes();
@@ -48,6 +63,8 @@ static void misbehave(const char *deed, int argument)
         shmem_long_p(&flag, 1, 1000);
     else if (strcmp(deed, "flag") == 0)
         wait_for_flag();
+    else if (strcmp(deed, "lock") == 0)
+        die_with_lock(argument);
     else if (strcmp(deed, "sleep") == 0)
         sleep((unsigned)argument);
 }

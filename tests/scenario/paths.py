@@ -6,12 +6,13 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
 import scenario
 
 QUOIT = os.path.join(os.path.dirname(scenario.OSHRUN), "quoit")
-FORBID = scenario.program("scenario_forbid")
+FORBID = [scenario.program("scenario_forbid"), "process_vm_readv,process_vm_writev"]
 PATHS = scenario.program("scenario_paths")
 SIZES = ["128K", "256K", "512K", "1M", "2M", "4M", "8M", "16M", "32M", "64M"]
 
@@ -32,7 +33,8 @@ class Paths(scenario.Case):
                               timeout=3 * scenario.LIMIT_S)
 
     def job(self, *arguments, forbid=False):
-        return self.run_in(*([FORBID] if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS)
+        expected = [] if forbid or "--path" not in arguments else ["cma" if "cma" in arguments else "mapped"]
+        return self.run_in(*(FORBID if forbid else []), scenario.OSHRUN, *arguments, "-n", 2, PATHS, *expected)
 
     def told(self, *arguments, **more):
         result = self.run_in(QUOIT, "info", "paths", "--json", *arguments, **more)
@@ -88,7 +90,7 @@ class Paths(scenario.Case):
         self.ok(self.job(forbid=True))
         self.write(self.table("cma"))  # tuned where it was allowed: quietly absent
         self.ok(self.job(forbid=True))
-        result = self.run_in(FORBID, QUOIT, "info", "paths", "--json")
+        result = self.run_in(*FORBID, QUOIT, "info", "paths", "--json")
         told = json.loads(result.stdout)["paths"]
         self.assertEqual(told["cma"], "forbidden: Operation not permitted")
         self.assertEqual(told["heap all sizes"], "memcpy")
@@ -107,7 +109,7 @@ class Paths(scenario.Case):
             self.assertIn(reason, err)
 
     def test_tune(self):
-        few = ("--time", "200ms", "--memory", "128M")
+        few = ("--time", "200ms", "--memory", "128M", "--force")
         result = self.run_in(QUOIT, "tune", *few)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("stored in " + self.file, result.stdout)
@@ -124,11 +126,30 @@ class Paths(scenario.Case):
         self.assertEqual(os.listdir(os.path.dirname(self.file)), [os.path.basename(self.file)])
 
     def test_tune_forbidden_and_dry(self):
-        result = self.run_in(FORBID, QUOIT, "tune", "--dry-run", "--time", "100ms", "--memory=128M")
+        result = self.run_in(*FORBID, QUOIT, "tune", "--dry-run", "--time", "100ms", "--memory=128M")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertFalse(os.path.exists(self.file))
         rows = re.findall(r"^(?:heap|globals) .* (\S+)  (\w+)$", result.stdout, re.M)
         self.assertTrue(len(rows) >= 40 and all(row[0] == "-" and row[1] != "cma" for row in rows), result.stdout)
+
+    def test_tune_under_load(self):
+        """With two programs that compute on each processor nothing is stored, and what was stored before stays."""
+        self.write(self.table("stream"))
+        spin = "while True: pass"
+        busy = [subprocess.Popen([sys.executable, "-c", spin], env=scenario.environment(self.mark))
+                for _ in range(2 * len(os.sched_getaffinity(0)))]
+        try:
+            result = self.run_in(QUOIT, "tune", "--time", "1s", "--memory", "128M")
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("too busy to tell ways apart, so nothing is stored", result.stderr)
+        self.assertIn("--force", result.stderr)
+        with open(self.file) as file:
+            self.assertEqual(file.read(), self.table("stream"))
+        self.assertEqual(os.listdir(os.path.dirname(self.file)), [os.path.basename(self.file)])
 
     def test_tune_wrong(self):
         for arguments in (["--time", "soon"], ["--time", "0"], ["--memory", "1M"], ["--memory"], ["--frobnicate"], ["x"]):

@@ -2,10 +2,13 @@
 /* Aim: what a fence, a put with signal and a flag promise, while large puts are split over lanes and small ones are
  * not. Method: each PE writes the same places at another PE again and again, small over large and large over small,
  * with a fence between; what lies there in the end, and what is there when a flag is seen, must be what was written
- * last.
+ * last. Then many letters of all sizes at once, each with a signal of its own, in each form that promises the data
+ * before the signal: every byte of the letter's place is compared when its signal is seen.
  *
  * Use: order [ROUNDS]
  */
+#include "base/prng.h"
+
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@
 #define LARGE       (96u << 10)
 #define SMALL       900
 #define SMALL_COUNT 24
+#define LETTERS     8
 
 static int me, npes;
 static uint64_t flag_count; /* symmetric: how many messages came */
@@ -89,6 +93,95 @@ static void data_then_flag(const struct buffers *b, int pe, int round)
     shmem_quiet();
 }
 
+/* What PE `from` sends as letter `number` of a round; ring sizes and the edges of chunks are among the lengths. */
+struct letter {
+    size_t at, bytes;
+    struct quoit_prng prng; /* of the contents */
+};
+
+static struct letter letter_of(int from, int number, int round)
+{
+    struct quoit_prng prng = {.state = (uint64_t)round * 1000003u + (uint64_t)(from * LETTERS + number) * 97};
+    size_t limit = (size_t)1 << quoit_prng_choose(&prng, 18);
+    size_t bytes =
+        quoit_prng_choose(&prng, 3) == 0 ? limit + quoit_prng_choose(&prng, 3) : quoit_prng_choose(&prng, limit + 1);
+    bytes = bytes < LARGE ? bytes : LARGE;
+    return (struct letter){quoit_prng_choose(&prng, LARGE - bytes + 1), bytes, prng};
+}
+
+static void write_letter(struct letter *letter, unsigned char *to)
+{
+    uint64_t key = quoit_prng_next(&letter->prng);
+    for (size_t i = 0; i < letter->bytes; i++)
+        to[i] = (unsigned char)((key >> (i % 8 * 8)) ^ (i * 131 + i / 256));
+}
+
+static uint64_t signals[LETTERS]; /* symmetric */
+
+struct places {
+    unsigned char *to;     /* symmetric: [LETTERS][LARGE] */
+    unsigned char *shared; /* likewise, sources */
+    unsigned char *own;    /* private sources */
+    unsigned char *model;  /* private: what lies at `to` */
+};
+
+static void send_letter(const struct places *p, int number, int pe, int round)
+{
+    struct letter letter = letter_of(me, number, round);
+    size_t place = (size_t)number * LARGE;
+    unsigned char *source = (round + number) % 2 ? p->shared + place : p->own + place, *to = p->to + place + letter.at;
+    write_letter(&letter, source);
+    switch ((round / 2 + number) % 3) {
+    case 0:
+        shmem_putmem_signal(to, source, letter.bytes, &signals[number], (uint64_t)round, SHMEM_SIGNAL_SET, pe);
+        break;
+    case 1:
+        shmem_putmem_signal_nbi(to, source, letter.bytes, &signals[number], (uint64_t)round, SHMEM_SIGNAL_SET, pe);
+        break;
+    default:
+        shmem_putmem_nbi(to, source, letter.bytes, pe);
+        shmem_fence();
+        shmem_signal_set(&signals[number], (uint64_t)round, pe);
+    }
+}
+
+static void letters(const struct places *p, int distance, int round)
+{
+    int from = (me + npes - distance) % npes;
+    for (int number = 0; number < LETTERS; number++)
+        send_letter(p, number, (me + distance) % npes, round);
+    for (int i = 0; i < LETTERS; i++) {
+        int number = (i * 3 + round) % LETTERS;
+        struct letter letter = letter_of(from, number, round);
+        unsigned char *model = p->model + (size_t)number * LARGE, *there = p->to + (size_t)number * LARGE;
+        write_letter(&letter, model + letter.at);
+        shmem_signal_wait_until(&signals[number], SHMEM_CMP_EQ, (uint64_t)round);
+        for (size_t at = 0; at < LARGE; at++)
+            if (there[at] != model[at]) {
+                fprintf(stderr,
+                        "order: PE %d, round %d: letter %d from PE %d, %zu bytes at %zu: byte %zu is %u, not %u\n", me,
+                        round, number, from, letter.bytes, letter.at, at, there[at], model[at]);
+                shmem_global_exit(1);
+            }
+    }
+    shmem_barrier_all();
+}
+
+static void many_letters(int round_count)
+{
+    struct places p = {.to = shmem_calloc(LETTERS, LARGE), .shared = shmem_malloc(LETTERS * LARGE)};
+    p.own = malloc(LETTERS * LARGE);
+    p.model = calloc(LETTERS, LARGE);
+    if (!p.to || !p.shared || !p.own || !p.model)
+        shmem_global_exit(1);
+    for (int round = 1; round <= round_count; round++)
+        letters(&p, 1 + round / 6 % (npes - 1), round);
+    free(p.model);
+    free(p.own);
+    shmem_free(p.shared);
+    shmem_free(p.to);
+}
+
 int main(int argc, char **argv)
 {
     int round_count = argc > 1 ? atoi(argv[1]) : 30;
@@ -109,6 +202,7 @@ int main(int argc, char **argv)
         data_then_flag(&b, pe, round);
         shmem_barrier_all();
     }
+    many_letters(round_count);
     if (me == 0)
         printf("order: %d PEs, %d rounds: verified\n", npes, round_count);
     free(b.own);

@@ -4,12 +4,17 @@
  * Use: threads [--seconds S] [--seed N]     (2 seconds, seed 1)
  * Aim: no byte, count or order is lost when threads share a PE. Method: thread t of PE p owns a cell at each PE, which
  * no other writes, and a mailbox at the thread of its number on each PE; sums and the lock's counter are shared by all.
- * Threads use, by their number, the default context, a private one, or one of two serialized ones that several share
- * under a mutex. After each round the own cell is read back; after the run sums are compared with what was added.
+ * Threads use, by their number, the default context, contexts of their own that they destroy and make anew meanwhile
+ * (private ones, and some of a team that counts the PEs backwards), or one of two serialized ones that several share
+ * under a mutex. Those that share no context also split a team of their own, add up over the part, and destroy it, all
+ * at the same time; one of them takes and frees blocks of the heap. The own cell is read back at once; every byte of a
+ * mailbox is compared when its signal is seen; after the run sums are compared with what was added.
  */
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +26,7 @@
 
 #define THREADS    8
 #define CELL_BYTES 4096
+#define SUM_WORDS  200
 
 /* Symmetric, one for each thread of each PE. */
 struct cell {
@@ -30,7 +36,7 @@ struct cell {
 struct mailbox {
     uint64_t signal;   /* written by the sender: rounds */
     uint64_t accepted; /* at the sender: by the receiver */
-    uint64_t bytes[32];
+    unsigned char bytes[CELL_BYTES];
 };
 
 struct thread {
@@ -38,8 +44,14 @@ struct thread {
     int number;
     struct quoit_prng prng;
     shmem_ctx_t ctx;
-    pthread_mutex_t *ctx_lock; /* NULL: nobody else uses ctx */
-    uint64_t *added;           /* [pe_count] to the sums */
+    bool is_ctx_own;                /* made and destroyed by this thread */
+    bool is_ctx_backward;           /* of the team that counts the PEs backwards */
+    pthread_mutex_t *ctx_lock;      /* NULL: nobody else uses ctx */
+    uint64_t *added;                /* [pe_count] to the sums */
+    unsigned char mail[CELL_BYTES]; /* what must lie in the mailbox */
+    uint64_t ctx_count;
+    shmem_team_t team; /* of all PEs; nobody else splits it */
+    uint64_t team_count;
     uint64_t locked_count;
     uint64_t round_count;
 };
@@ -54,12 +66,13 @@ static struct {
     uint64_t *sums;            /* [THREADS + 1]: each thread's, and one for all */
     pthread_mutex_t shared[2];
     pthread_mutex_t lock_turn; /* a lock belongs to a PE: its threads take turns */
+    shmem_team_t backward;     /* all PEs, the last first */
 } test;
 
 static long lock;                   /* symmetric */
 static uint64_t locked;             /* symmetric: counter under the lock, at PE 0 */
 static uint64_t flag[THREADS];      /* symmetric: of plain waits */
-static uint64_t tally[2], total[2]; /* symmetric */
+static uint64_t tally[4], total[4]; /* symmetric */
 
 static void fail(const struct thread *thread, const char *format, ...)
 {
@@ -95,23 +108,30 @@ static void fill(struct thread *thread, unsigned char *bytes, size_t count)
     }
 }
 
+/* The number of a PE in the thread's context. */
+static int in_ctx(const struct thread *thread, int pe)
+{
+    return thread->is_ctx_backward ? test.pe_count - 1 - pe : pe;
+}
+
 /* Puts of all forms into the own cell at a PE; after quiet of this context alone, gets of all forms see them. */
 static void step_cell(struct thread *thread, int pe)
 {
+    int to = in_ctx(thread, pe);
     unsigned char sent[CELL_BYTES], got[CELL_BYTES];
     struct cell *cell = own_cell(thread);
     size_t bytes = 1 + quoit_prng_choose(&thread->prng, CELL_BYTES);
     size_t at = quoit_prng_choose(&thread->prng, CELL_BYTES - bytes + 1);
     size_t half = bytes / 2;
     fill(thread, sent, bytes);
-    shmem_ctx_putmem_nbi(thread->ctx, cell->bytes + at, sent, half, pe);
-    shmem_ctx_putmem(thread->ctx, cell->bytes + at + half, sent + half, bytes - half, pe);
+    shmem_ctx_putmem_nbi(thread->ctx, cell->bytes + at, sent, half, to);
+    shmem_ctx_putmem(thread->ctx, cell->bytes + at + half, sent + half, bytes - half, to);
     shmem_ctx_quiet(thread->ctx);
     memset(got, 0, bytes);
     if (quoit_prng_choose(&thread->prng, 2) == 0) {
-        shmem_ctx_getmem(thread->ctx, got, cell->bytes + at, bytes, pe);
+        shmem_ctx_getmem(thread->ctx, got, cell->bytes + at, bytes, to);
     } else {
-        shmem_ctx_getmem_nbi(thread->ctx, got, cell->bytes + at, bytes, pe);
+        shmem_ctx_getmem_nbi(thread->ctx, got, cell->bytes + at, bytes, to);
         shmem_ctx_quiet(thread->ctx);
     }
     if (memcmp(sent, got, bytes) != 0)
@@ -123,25 +143,43 @@ static void step_words(struct thread *thread, int pe)
 {
     struct cell *cell = own_cell(thread);
     uint64_t value = quoit_prng_next(&thread->prng), old;
-    shmem_ctx_uint64_p(thread->ctx, &cell->words[0], value, pe);
+    int to = in_ctx(thread, pe);
+    shmem_ctx_uint64_p(thread->ctx, &cell->words[0], value, to);
     shmem_ctx_fence(thread->ctx);
-    shmem_ctx_uint64_atomic_set(thread->ctx, &cell->words[0], value + 1, pe);
+    shmem_ctx_uint64_atomic_set(thread->ctx, &cell->words[0], value + 1, to);
     shmem_ctx_fence(thread->ctx);
-    old = shmem_ctx_uint64_atomic_swap(thread->ctx, &cell->words[0], 7, pe);
+    old = shmem_ctx_uint64_atomic_swap(thread->ctx, &cell->words[0], 7, to);
     if (old != value + 1)
         fail(thread, "a word at PE %d was %llx after a fence, but %llx was set", pe, (unsigned long long)old,
              (unsigned long long)value + 1);
-    shmem_ctx_uint64_atomic_fetch_add_nbi(thread->ctx, &old, &cell->words[0], 1, pe);
+    shmem_ctx_uint64_atomic_fetch_add_nbi(thread->ctx, &old, &cell->words[0], 1, to);
     shmem_ctx_quiet(thread->ctx);
     if (old != 7)
         fail(thread, "a non-blocking fetch at PE %d gave %llu, not 7", pe, (unsigned long long)old);
 }
 
+/* Elements with gaps, there and back. */
+static void step_strided(struct thread *thread, int pe)
+{
+    struct cell *cell = own_cell(thread);
+    uint64_t sent[8], got[8] = {0};
+    int to = in_ctx(thread, pe);
+    ptrdiff_t stride = 1 + (ptrdiff_t)quoit_prng_choose(&thread->prng, 2);
+    size_t count = 1 + quoit_prng_choose(&thread->prng, 4);
+    fill(thread, (unsigned char *)sent, sizeof sent);
+    shmem_ctx_uint64_iput(thread->ctx, cell->words, sent, stride, stride, count, to);
+    shmem_ctx_quiet(thread->ctx);
+    shmem_ctx_uint64_iget(thread->ctx, got, cell->words, stride, stride, count, to);
+    for (size_t i = 0; i < count * (size_t)stride; i++)
+        if (got[i] != (i % (size_t)stride ? 0 : sent[i]))
+            fail(thread, "word %zu of %zu with stride %td at PE %d came back different", i, count, stride, pe);
+}
+
 static void step_sums(struct thread *thread, int pe)
 {
     uint64_t value = quoit_prng_next(&thread->prng);
-    shmem_ctx_uint64_atomic_add(thread->ctx, &test.sums[THREADS], value, pe);
-    shmem_ctx_uint64_atomic_fetch_add(thread->ctx, &test.sums[thread->number], value, pe);
+    shmem_ctx_uint64_atomic_add(thread->ctx, &test.sums[THREADS], value, in_ctx(thread, pe));
+    shmem_ctx_uint64_atomic_fetch_add(thread->ctx, &test.sums[thread->number], value, in_ctx(thread, pe));
     thread->added[pe] += value;
 }
 
@@ -156,27 +194,137 @@ static void step_lock(struct thread *thread)
     thread->locked_count++;
 }
 
+/* What thread `number` of a PE sends in a round: how much, and where in the mailbox. */
+struct letter {
+    size_t at, bytes;
+    struct quoit_prng prng; /* of the contents */
+};
+
+static struct letter letter_of(int pe, int number, uint64_t round)
+{
+    struct quoit_prng prng = {.state = test.seed + round * 1000003u + (uint64_t)(pe * THREADS + number) * 97};
+    uint64_t limit = (uint64_t)1 << quoit_prng_choose(&prng, 13);
+    size_t bytes = quoit_prng_choose(&prng, limit + 1);
+    return (struct letter){quoit_prng_choose(&prng, CELL_BYTES - bytes + 1), bytes, prng};
+}
+
+static void write_letter(struct letter *letter, unsigned char *to)
+{
+    for (size_t i = 0; i < letter->bytes; i++)
+        to[i] = (unsigned char)quoit_prng_next(&letter->prng);
+}
+
+/* Data before its signal, in each way that promises it. */
+static void send_letter(struct thread *thread, struct letter *letter, uint64_t round, int pe)
+{
+    static unsigned char letters[THREADS][CELL_BYTES]; /* symmetric */
+    struct mailbox *box = &test.mailboxes[thread->number];
+    unsigned char private[CELL_BYTES];
+    unsigned char *sent = round % 2 ? letters[thread->number] : private;
+    int to = in_ctx(thread, pe);
+    write_letter(letter, sent);
+    switch (quoit_prng_choose(&thread->prng, 3)) {
+    case 0:
+        shmem_ctx_putmem_signal(thread->ctx, box->bytes + letter->at, sent, letter->bytes, &box->signal, round,
+                                SHMEM_SIGNAL_SET, to);
+        break;
+    case 1:
+        shmem_ctx_putmem_signal_nbi(thread->ctx, box->bytes + letter->at, sent, letter->bytes, &box->signal, 1,
+                                    SHMEM_SIGNAL_ADD, to);
+        break;
+    default:
+        shmem_ctx_putmem_nbi(thread->ctx, box->bytes + letter->at, sent, letter->bytes, to);
+        shmem_ctx_fence(thread->ctx);
+        shmem_ctx_signal_set(thread->ctx, &box->signal, round, to);
+    }
+    shmem_ctx_quiet(thread->ctx);
+}
+
+static void await(struct thread *thread, uint64_t *word, uint64_t value)
+{
+    switch (quoit_prng_choose(&thread->prng, 4)) {
+    case 0:
+        shmem_uint64_wait_until(word, SHMEM_CMP_GE, value);
+        break;
+    case 1:
+        shmem_signal_wait_until(word, SHMEM_CMP_GE, value);
+        break;
+    case 2:
+        shmem_uint64_wait_until_any(word, 1, NULL, SHMEM_CMP_EQ, value);
+        break;
+    default:
+        while (!shmem_uint64_test(word, SHMEM_CMP_EQ, value))
+            sched_yield();
+    }
+}
+
 /* All threads of one number send round their ring of PEs and wait for their own mail, then for a plain flag. */
 static void step_mail(struct thread *thread)
 {
-    uint64_t sent[32];
     struct mailbox *box = &test.mailboxes[thread->number];
     uint64_t round = ++thread->round_count;
     int next = (test.me + 1) % test.pe_count, before = (test.me + test.pe_count - 1) % test.pe_count;
-    for (int i = 0; i < 32; i++)
-        sent[i] = round * 1000003u + (uint64_t)(test.me * THREADS + thread->number) * 97 + (uint64_t)i;
-    shmem_ctx_uint64_put_signal(thread->ctx, box->bytes, sent, 32, &box->signal, round, SHMEM_SIGNAL_SET, next);
-    shmem_signal_wait_until(&box->signal, SHMEM_CMP_GE, round);
-    for (int i = 0; i < 32; i++) {
-        uint64_t expected = round * 1000003u + (uint64_t)(before * THREADS + thread->number) * 97 + (uint64_t)i;
-        if (box->bytes[i] != expected)
-            fail(thread, "word %d of the mail from PE %d is %llu, not %llu", i, before,
-                 (unsigned long long)box->bytes[i], (unsigned long long)expected);
+    struct letter mine = letter_of(test.me, thread->number, round), theirs = letter_of(before, thread->number, round);
+    send_letter(thread, &mine, round, next);
+    await(thread, &box->signal, round);
+    write_letter(&theirs, thread->mail + theirs.at);
+    for (int i = 0; i < CELL_BYTES; i++)
+        if (box->bytes[i] != thread->mail[i])
+            fail(thread, "byte %d of the mailbox is %d, not %d; PE %d sent %zu bytes to %zu", i, box->bytes[i],
+                 thread->mail[i], before, theirs.bytes, theirs.at);
+    shmem_ctx_uint64_atomic_inc(thread->ctx, &box->accepted, in_ctx(thread, before)); /* it may be written again */
+    await(thread, &box->accepted, round);
+    shmem_ctx_uint64_atomic_set(thread->ctx, &flag[thread->number], round, in_ctx(thread, next));
+    await(thread, &flag[thread->number], round);
+}
+
+/* Thread 0 takes blocks of the heap, which may have to grow, while the others go on: what is put into one is there. */
+static void step_heap(struct thread *thread)
+{
+    struct quoit_prng prng = {.state = test.seed * 104729 + thread->round_count};
+    size_t count = 1 + quoit_prng_choose(&prng, (uint64_t)1 << quoit_prng_choose(&prng, 15));
+    int next = (test.me + 1) % test.pe_count, before = (test.me + test.pe_count - 1) % test.pe_count;
+    uint64_t *block = shmem_malloc(count * sizeof *block), *sent = malloc(count * sizeof *sent);
+    if (!block || !sent)
+        fail(thread, "no memory");
+    for (size_t i = 0; i < count; i++)
+        sent[i] = thread->round_count * 1000003u + (uint64_t)test.me * 97 + i;
+    shmem_uint64_put(block, sent, count, next);
+    shmem_barrier_all();
+    for (size_t i = 0; i < count; i++)
+        if (block[i] != thread->round_count * 1000003u + (uint64_t)before * 97 + i)
+            fail(thread, "word %d of a block of %d from PE %d is wrong", (int)i, (int)count, before);
+    free(sent);
+    shmem_free(block);
+}
+
+/* The PEs fall apart by turns into one or two parts, and each adds up over its part. */
+static void step_team(struct thread *thread)
+{
+    static uint64_t given[THREADS][SUM_WORDS], got[THREADS][SUM_WORDS]; /* symmetric */
+    struct quoit_prng prng = {.state = test.seed * 7919 + thread->round_count * 16 + (uint64_t)thread->number};
+    int stride = 1 + (int)quoit_prng_choose(&prng, test.pe_count > 1 ? 2 : 1);
+    uint64_t key = quoit_prng_next(&prng), count = 1 + quoit_prng_choose(&prng, SUM_WORDS);
+    shmem_team_t part = SHMEM_TEAM_INVALID;
+    for (int first = 0; first < stride; first++) {
+        shmem_team_t other;
+        if (shmem_team_split_strided(thread->team, first, stride, (test.pe_count - first + stride - 1) / stride, NULL,
+                                     0, &other) != 0)
+            fail(thread, "a split failed");
+        part = other == SHMEM_TEAM_INVALID ? part : other;
     }
-    shmem_ctx_uint64_atomic_inc(thread->ctx, &box->accepted, before); /* its mailbox here may be written again */
-    shmem_uint64_wait_until(&box->accepted, SHMEM_CMP_GE, round);
-    shmem_ctx_uint64_atomic_set(thread->ctx, &flag[thread->number], round, next);
-    shmem_uint64_wait_until(&flag[thread->number], SHMEM_CMP_GE, round);
+    uint64_t size = (uint64_t)shmem_team_n_pes(part), rank = (uint64_t)shmem_team_my_pe(part);
+    if (rank != (uint64_t)(test.me / stride))
+        fail(thread, "PE %d of the part is PE %d of all", (int)rank, test.me);
+    for (uint64_t i = 0; i < count; i++)
+        given[thread->number][i] = key * (rank + 1) + i;
+    if (shmem_uint64_sum_reduce(part, got[thread->number], given[thread->number], count) != 0)
+        fail(thread, "a sum failed");
+    for (uint64_t i = 0; i < count; i++)
+        if (got[thread->number][i] != key * (size * (size + 1) / 2) + size * i)
+            fail(thread, "word %d of a sum over %d PEs is wrong", (int)i, (int)size);
+    shmem_team_destroy(part);
+    thread->team_count++;
 }
 
 static void step(struct thread *thread)
@@ -184,12 +332,15 @@ static void step(struct thread *thread)
     int pe = (int)quoit_prng_choose(&thread->prng, (size_t)test.pe_count);
     if (thread->ctx_lock)
         pthread_mutex_lock(thread->ctx_lock);
-    switch (quoit_prng_choose(&thread->prng, 3)) {
+    switch (quoit_prng_choose(&thread->prng, 4)) {
     case 0:
         step_cell(thread, pe);
         break;
     case 1:
         step_words(thread, pe);
+        break;
+    case 2:
+        step_strided(thread, pe);
         break;
     default:
         step_sums(thread, pe);
@@ -200,13 +351,34 @@ static void step(struct thread *thread)
         step_lock(thread);
 }
 
+/* Another context for the own one, while the other threads go on. What was under way on the old one is completed. */
+static void renew_ctx(struct thread *thread)
+{
+    long options = quoit_prng_choose(&thread->prng, 2) ? SHMEM_CTX_PRIVATE : 0;
+    bool is_backward = quoit_prng_choose(&thread->prng, 2) == 0;
+    if (thread->ctx != SHMEM_CTX_INVALID)
+        shmem_ctx_destroy(thread->ctx);
+    if ((is_backward ? shmem_team_create_ctx(test.backward, options, &thread->ctx)
+                     : shmem_ctx_create(options, &thread->ctx)) != 0)
+        fail(thread, "no context");
+    thread->is_ctx_backward = is_backward;
+    thread->ctx_count++;
+}
+
 static void run_rounds(struct thread *thread, int round_count)
 {
     for (int round = 0; round < round_count; round++) {
+        if (thread->is_ctx_own && quoit_prng_choose(&thread->prng, 4) == 0)
+            renew_ctx(thread);
         for (int i = 0; i < 8; i++)
             step(thread);
-        if (!thread->ctx_lock) /* who waits for mail must not keep others from sending theirs */
-            step_mail(thread);
+        if (thread->ctx_lock) /* who waits for mail or for a team must not keep others from sending theirs */
+            continue;
+        step_mail(thread);
+        if (thread->round_count % 4 == 0)
+            step_team(thread);
+        if (thread->number == 0 && thread->round_count % 8 == 0)
+            step_heap(thread);
     }
 }
 
@@ -219,12 +391,8 @@ static void *run(void *arg)
 {
     struct thread *thread = arg;
     double end = seconds_now() + test.seconds;
-    shmem_ctx_t own = SHMEM_CTX_INVALID;
-    if (thread->number >= 2 && thread->number < 5) {
-        if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &own) != 0)
-            fail(thread, "no context");
-        thread->ctx = own;
-    }
+    if (thread->is_ctx_own)
+        renew_ctx(thread);
     for (;;) {
         pthread_barrier_wait(&all_threads);
         if (thread->number == 0) {
@@ -237,8 +405,8 @@ static void *run(void *arg)
         run_rounds(thread, rounds_of_all);
     }
     shmem_ctx_quiet(thread->ctx);
-    if (own != SHMEM_CTX_INVALID)
-        shmem_ctx_destroy(own);
+    if (thread->is_ctx_own)
+        shmem_ctx_destroy(thread->ctx);
     return NULL;
 }
 
@@ -276,13 +444,15 @@ static void check_sums(struct thread *threads)
     for (int t = 0; t < THREADS; t++) {
         tally[0] += threads[t].locked_count;
         tally[1] += threads[t].round_count;
+        tally[2] += threads[t].ctx_count;
+        tally[3] += threads[t].team_count;
         for (size_t pe = 0; pe < pe_count; pe++) {
             mine[pe * (THREADS + 1) + (size_t)t] = threads[t].added[pe];
             mine[pe * (THREADS + 1) + THREADS] += threads[t].added[pe];
         }
     }
     shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, all, mine, pe_count * (THREADS + 1));
-    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, total, tally, 2);
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, total, tally, 4);
     for (size_t t = 0; t <= THREADS; t++)
         if (test.sums[t] != all[(size_t)test.me * (THREADS + 1) + t])
             fail(NULL, "sum %zu is %llu, but %llu was added", t, (unsigned long long)test.sums[t],
@@ -309,16 +479,23 @@ int main(int argc, char **argv)
     test.sums = symmetric(THREADS + 1, sizeof *test.sums);
     pthread_mutex_init(&test.lock_turn, NULL);
     pthread_barrier_init(&all_threads, NULL, THREADS);
+    if (shmem_team_split_strided(SHMEM_TEAM_WORLD, test.pe_count - 1, -1, test.pe_count, NULL, 0, &test.backward) != 0)
+        fail(NULL, "no team");
     for (int i = 0; i < 2; i++) {
         pthread_mutex_init(&test.shared[i], NULL);
-        if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &serialized[i]) != 0)
+        if ((i == 0 ? shmem_ctx_create(SHMEM_CTX_SERIALIZED, &serialized[i])
+                    : shmem_team_create_ctx(test.backward, SHMEM_CTX_SERIALIZED, &serialized[i])) != 0)
             fail(NULL, "no context");
     }
     for (int t = 0; t < THREADS; t++) {
         threads[t].number = t;
         threads[t].prng.state = test.seed * 1000003u + (uint64_t)(test.me * THREADS + t);
+        if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, test.pe_count, NULL, 0, &threads[t].team) != 0)
+            fail(NULL, "no team");
         threads[t].added = calloc((size_t)test.pe_count, sizeof *threads[t].added);
-        threads[t].ctx = t < 5 ? SHMEM_CTX_DEFAULT : serialized[t % 2];
+        threads[t].is_ctx_own = t >= 2 && t < 5;
+        threads[t].is_ctx_backward = t >= 5 && t % 2;
+        threads[t].ctx = t < 2 ? SHMEM_CTX_DEFAULT : t < 5 ? SHMEM_CTX_INVALID : serialized[t % 2];
         threads[t].ctx_lock = t < 5 ? NULL : &test.shared[t % 2];
     }
     shmem_barrier_all();
@@ -330,12 +507,16 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     check_sums(threads);
     if (test.me == 0)
-        printf("threads: %d PEs of %d threads, %llu rounds, seed %llu: verified\n", test.pe_count, THREADS,
-               (unsigned long long)total[1], (unsigned long long)test.seed);
-    for (int t = 0; t < THREADS; t++)
+        printf("threads: %d PEs of %d threads, %llu rounds, %llu contexts, %llu teams, seed %llu: verified\n",
+               test.pe_count, THREADS, (unsigned long long)total[1], (unsigned long long)total[2],
+               (unsigned long long)total[3], (unsigned long long)test.seed);
+    for (int t = 0; t < THREADS; t++) {
         free(threads[t].added);
+        shmem_team_destroy(threads[t].team);
+    }
     for (int i = 0; i < 2; i++)
         shmem_ctx_destroy(serialized[i]);
+    shmem_team_destroy(test.backward);
     shmem_free(test.sums);
     shmem_free(test.mailboxes);
     shmem_free(test.cells);

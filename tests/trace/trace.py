@@ -76,8 +76,9 @@ class Known(Tracing):
             self.assertEqual(len(chain), 1 + len(way))
 
     def check_job(self, hosts, rounds, size):
-        """One PE a host; PE 0 works."""
-        trace = self.trace("--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
+        """One PE a host; PE 0 works. Without DMA, of which a node decides what is faster."""
+        trace = self.trace("--dma-bytes", "never", "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
+        self.assertEqual([part for part in trace.slices if part.category == "DMA"], [])
         flows = trace.flows()
         mine = [part for part in trace.slices if part.track == self.named(trace, "PE 0 host0")]
         calls = [part for part in mine if part.category == "call"]
@@ -157,6 +158,68 @@ class Known(Tracing):
             self.assertEqual(len(sent) + len(direct), row["messages"])
             self.assertEqual(len([part for part in sent if part.category == "relay"]), row["relays"])
 
+    def take_dma(self, trace, chain):
+        """The chain without its DMA, which is returned as (host, name)."""
+        dma = [part for part in chain if part.category == "DMA"]
+        self.assertTrue(all(trace.name(part.track) == "lane 0 DMA" for part in dma), dma)
+        hosts = [int(trace.name(trace.tracks[part.track]["parent_uuid"]).removeprefix("node host")) for part in dma]
+        return [part for part in chain if part not in dma], list(zip(hosts, (part.name for part in dma)))
+
+    def test_dma(self):
+        """Every payload that does not fit beside its header goes by DMA, hop by hop, and its hop begins it."""
+        hosts, rounds, size, deed = 6, 4, 40000, ("send", "relay")
+        trace = self.trace("--dma-bytes", 1, "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
+        seen = collections.Counter()
+        for chain in trace.flows().values():
+            rest, dma = self.take_dma(trace, chain)
+            hops = [part for part in rest if part.category in deed and part.name.split()[1] in ("PUT", "DATA") and
+                    part.notes["bytes"] > 1024]
+            hosts_of = [int(trace.name(part.track).removeprefix("lane 0 host")) for part in hops]
+            self.assertEqual(dma, [(host, "DMA " + part.name.split()[1]) for host, part in zip(hosts_of, hops)])
+            moved = [part for part in chain if part.category == "DMA"]
+            for hop, part in zip(hops, moved):
+                self.assertTrue(hop.begin <= part.begin <= hop.end, (hop, part))
+                self.assertEqual(part.notes["bytes"], hop.notes["bytes"])
+            for part, after in zip(moved, hops[1:]):  # the next host has the frame when all of it is there
+                self.assertLessEqual(part.begin, after.begin)
+            seen.update(name for _, name in dma)
+        # Two chunks each. Puts to neighbours are direct up to a size; data to all five, over 1, 2, 3, 2 and 1 hops.
+        self.assertEqual(seen["DMA DATA"], rounds * 2 * 9)
+        self.assertGreaterEqual(seen["DMA PUT"], rounds * 2 * 7)
+
+    def check_papers_way(self, trace, chain, kind, answer, way, way_back):
+        self.check_way(trace, chain[:len(way)], way, kind)
+        self.check_way(trace, chain[len(way):], way_back, answer)
+
+    def test_arrows_of_the_papers_protocol(self):
+        """From the request through each hop to where it is executed, and on with the answer: all to the right, but for
+        the requests of gets, which come over the hosts by which the data go."""
+        hosts, rounds, size = 4, 3, 40000
+        trace = self.trace("--protocol", "scratchpad", "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
+        ways = collections.Counter()
+        for chain in trace.flows().values():
+            rest, dma = self.take_dma(trace, chain)
+            kind = rest[0].name.removeprefix("request ")
+            if not rest[0].name.startswith("request ") or trace.name(rest[0].track) != "PE 0 host0":
+                continue  # of the barrier, by others
+            to = rest[0].notes["pe"]
+            right, left = list(range(to + 1)), [0, *range(hosts - 1, to - 1, -1)]
+            back = [*range(to, hosts), 0]
+            if kind == "PUT":
+                self.check_papers_way(trace, rest[1:], "PUT", "ACK", right, back)
+                self.assertEqual(dma, [(host, "DMA PUT") for host in right[:-1]] if rest[0].notes["bytes"] > 1024 else [])
+            elif kind == "GET":
+                self.check_papers_way(trace, rest[1:], "GET", "DATA", left, left[::-1])
+                self.assertEqual(dma, [(host, "DMA DATA") for host in back[:-1]])
+            elif kind == "AMO_FETCH":
+                self.check_papers_way(trace, rest[1:], "AMO_FETCH", "VALUE", right, back)
+            else:
+                continue
+            ways[kind, to] += 1
+        for to in range(1, hosts):
+            self.assertGreaterEqual(ways["PUT", to], rounds * 2)
+            self.assertEqual((ways["GET", to], ways["AMO_FETCH", to]), (rounds * 2, rounds))
+
     def test_scratchpad_protocol(self):
         trace = self.trace("--protocol", "scratchpad", "--hosts", 4, "-n", 4, KNOWN, 3, 40000)
         deeds = collections.Counter((trace.name(part.track), part.name) for part in trace.slices)
@@ -166,10 +229,6 @@ class Known(Tracing):
         self.assertEqual(deeds["lane 0 host2", "relay PUT"], 3 * 2)
         for host in (1, 2, 3):
             self.assertEqual(deeds[f"lane 0 host{host}", "deliver PUT"], 3 * 2)
-        flows = trace.flows()
-        for part in trace.slices:
-            if part.name == "request PUT" and trace.name(part.track) == "PE 0 host0":
-                self.assertEqual([step.name for step in flows[part.flows[0]]][:2], ["request PUT", "send PUT"])
 
     def test_link_that_fails(self):
         result = self.run_job("--trace", self.path, "--hosts", 3, "-n", 3, "--fault",

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "env/limits.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PATH_BYTES 512
+#define LINE_BYTES 512
+
+/* One kind of group that this process is in: where it is mounted, and which it is. */
+struct group {
+    char mount[64];
+    char path[PATH_BYTES - 128]; /* "/a/b"; cut at the end while going up, "" at the top */
+};
+
+/* The first value in a file that `format` finds; UINT64_MAX if there is none, or a word such as "max". */
+static uint64_t read_number(const char *name, const char *format)
+{
+    FILE *file = fopen(name, "re");
+    char line[LINE_BYTES];
+    unsigned long long number;
+    uint64_t value = UINT64_MAX;
+    while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
+        if (sscanf(line, format, &number) == 1)
+            value = number;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+static uint64_t read_group(const struct group *group, const char *what, const char *format)
+{
+    char name[PATH_BYTES];
+    snprintf(name, sizeof name, "%s%s/%s", group->mount, group->path, what);
+    return read_number(name, format);
+}
+
+/* False at the top. In a container the path may be that of the machine outside, and only the top be there. */
+static bool go_up(struct group *group)
+{
+    char *slash = strrchr(group->path, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    while (strncmp(list, word, length) != 0 || (list[length] != ',' && list[length] != '\0')) {
+        list = strchr(list, ',');
+        if (!list++)
+            return false;
+    }
+    return true;
+}
+
+/* A line of /proc/self/cgroup: "4:memory:/a/b", or "0::/a/b" of version 2. */
+static bool find_group(const char *controller, struct group *group_out)
+{
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[LINE_BYTES];
+    bool is_found = false;
+    while (file && !is_found && fgets(line, sizeof line, file)) {
+        char *name = strchr(line, ':'), *path = name ? strchr(name + 1, ':') : NULL;
+        if (!path || strlen(path + 1) >= sizeof group_out->path)
+            continue;
+        *path = '\0';
+        path[1 + strcspn(path + 1, "\n")] = '\0';
+        is_found = controller ? has_word(name + 1, controller) : name[1] == '\0';
+        snprintf(group_out->path, sizeof group_out->path, "%s", path + 1);
+    }
+    if (file)
+        fclose(file);
+    snprintf(group_out->mount, sizeof group_out->mount, "/sys/fs/cgroup%s%s", controller ? "/" : "",
+             controller ? controller : "");
+    if (strcmp(group_out->path, "/") == 0)
+        group_out->path[0] = '\0';
+    return is_found;
+}
+
+/* What a kind of group calls its files. */
+struct memory_names {
+    const char *controller, *most, *used, *cached;
+};
+static const struct memory_names memory_names[] = {
+    {NULL, "memory.max", "memory.current", "inactive_file %llu"},
+    {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file %llu"},
+};
+
+/* Of this level: all that it may have, or, with is_free, what it has not; files that were read count as free. */
+static uint64_t memory_of_level(const struct group *group, const struct memory_names *names, bool is_free)
+{
+    uint64_t most = read_group(group, names->most, "%llu");
+    if (!is_free || most == UINT64_MAX)
+        return most;
+    uint64_t used = read_group(group, names->used, "%llu"), cached = read_group(group, "memory.stat", names->cached);
+    if (used == UINT64_MAX)
+        return most;
+    used -= cached < used ? cached : 0;
+    return most - (used < most ? used : most);
+}
+
+static uint64_t memory_of_groups(bool is_free)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof memory_names / sizeof memory_names[0]; i++) {
+        struct group group;
+        if (!find_group(memory_names[i].controller, &group))
+            continue;
+        do {
+            uint64_t bytes = memory_of_level(&group, &memory_names[i], is_free);
+            least = bytes < least ? bytes : least;
+        } while (go_up(&group));
+    }
+    return least;
+}
+
+uint64_t quoit_limits_memory_bytes(void)
+{
+    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t groups = memory_of_groups(false);
+    return groups < machine ? groups : machine;
+}
+
+uint64_t quoit_limits_free_bytes(void)
+{
+    uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %llu kB");
+    uint64_t machine = kib == UINT64_MAX ? UINT64_MAX : kib << 10, groups = memory_of_groups(true);
+    return groups < machine ? groups : machine;
+}
+
+static uint64_t resource_limit(__rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+uint64_t quoit_limits_address_bytes(void)
+{
+    uint64_t most = resource_limit(RLIMIT_AS);
+    if (most == UINT64_MAX)
+        return most;
+    uint64_t pages = read_number("/proc/self/statm", "%llu");
+    uint64_t used = pages == UINT64_MAX ? 0 : pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return most - (used < most ? used : most);
+}
+
+uint64_t quoit_limits_file_bytes(void)
+{
+    return resource_limit(RLIMIT_FSIZE);
+}
+
+/* Whole processors that a level's share of time keeps busy; 0 counts as 1. */
+static uint64_t cores_of_level(const struct group *group, bool is_second)
+{
+    uint64_t quota = read_group(group, is_second ? "cpu.max" : "cpu.cfs_quota_us", "%llu");
+    uint64_t period =
+        is_second ? read_group(group, "cpu.max", "%*s %llu") : read_group(group, "cpu.cfs_period_us", "%llu");
+    if (quota >= UINT64_MAX / 2 || period == UINT64_MAX || period == 0) /* -1 is read as a large number */
+        return UINT64_MAX;
+    return quota < period ? 1 : quota / period;
+}
+
+uint32_t quoit_limits_core_count(void)
+{
+    cpu_set_t set;
+    uint64_t least = 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        least = (uint64_t)CPU_COUNT(&set);
+    for (int is_second = 0; is_second < 2; is_second++) {
+        struct group group;
+        if (!find_group(is_second ? NULL : "cpu", &group))
+            continue;
+        do {
+            uint64_t cores = cores_of_level(&group, is_second);
+            least = cores < least ? cores : least;
+        } while (go_up(&group));
+    }
+    return (uint32_t)least;
+}
