@@ -5,11 +5,12 @@
  * 1. Each PE makes its keys (bell-shaped, so that equal ranges would be unfair) and counts them by bucket.
  * 2. A sum over all PEs gives the size of every bucket; neighbouring buckets are dealt out so that PEs get equal
  * shares.
- * 3. Each PE reserves room at every other by one fetch-and-add and sends all keys for it by one put.
+ * 3. Each PE reserves room at every other by one fetch-and-add, and puts its keys there, a batch at a time.
  * 4. Each PE sorts what it got by counting.
- * Checked: each PE's keys are in order and follow those of the PE before; none was lost or changed (number, sum and sum
- * of squares of all keys).
+ * The routines of OpenSHMEM 1.4 are enough, so that the same source runs on any library. Checked: each PE's keys are in
+ * order and follow those of the PE before; none was lost or changed (number, sum and sum of squares of all keys).
  */
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,14 @@
 #define BUCKET_COUNT   (1u << BUCKET_BITS)
 #define BUCKET_OF(key) ((key) >> (KEY_BITS - BUCKET_BITS))
 
-static int64_t bucket_size_here[BUCKET_COUNT], bucket_size[BUCKET_COUNT]; /* symmetric */
-static uint64_t filled;                                                   /* symmetric: keys that came, or will */
+#define RUN   8   /* keys written at once while sorting */
+#define BATCH 256 /* keys of a put: few enough that the batches of all PEs stay in the nearest cache */
+
+/* Symmetric. */
+static long long bucket_size_here[BUCKET_COUNT], bucket_size[BUCKET_COUNT];
+static unsigned long filled; /* keys that came, or will */
+static long reduce_sync[2][SHMEM_REDUCE_SYNC_SIZE];
+static long long reduce_work[2][BUCKET_COUNT / 2 + 1 + SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 
 struct digest {
     uint64_t count, sum, squares;
@@ -74,68 +81,90 @@ static size_t deal_buckets(int *owner, int pe_count, uint64_t total)
     return largest;
 }
 
-/* Groups the keys by the PE that gets them and sends each group by one put. */
-static void send_keys(const uint32_t *keys, size_t count, const int *owner, uint32_t *inbox, int pe_count)
+/* What goes to one PE. */
+struct share {
+    uint64_t at; /* in its inbox: where the next batch goes */
+    uint32_t fill, batch[BATCH];
+};
+
+static void send_batch(struct share *share, uint32_t *inbox, int pe)
 {
-    size_t *first = calloc((size_t)pe_count + 1, sizeof(*first)), *next = calloc((size_t)pe_count, sizeof(*next));
-    uint32_t *grouped = malloc((count + 1) * sizeof(*grouped));
-    for (size_t i = 0; i < count; i++)
-        first[owner[BUCKET_OF(keys[i])] + 1]++;
-    for (int pe = 0; pe < pe_count; pe++) {
-        first[pe + 1] += first[pe];
-        next[pe] = first[pe];
-    }
-    for (size_t i = 0; i < count; i++)
-        grouped[next[owner[BUCKET_OF(keys[i])]]++] = keys[i];
-    for (int i = 1; i <= pe_count; i++) {
-        int pe = (shmem_my_pe() + i) % pe_count; /* each starts with another PE */
-        size_t amount = first[pe + 1] - first[pe];
-        if (amount > 0) {
-            uint64_t at = shmem_uint64_atomic_fetch_add(&filled, amount, pe);
-            shmem_uint32_put_nbi(inbox + at, grouped + first[pe], amount, pe);
-        }
-    }
-    shmem_barrier_all(); /* also completes the puts, so that the buffers may go */
-    free(grouped);
-    free(next);
-    free(first);
+    shmem_uint32_put(inbox + share->at, share->batch, share->fill, pe); /* the batch can be filled again */
+    share->at += share->fill;
+    share->fill = 0;
 }
 
-static void sort_by_counting(uint32_t *keys, size_t count)
+static void send_keys(const uint32_t *keys, size_t count, const int *owner, uint32_t *inbox, int pe_count)
 {
-    uint32_t *how_many = calloc(1u << KEY_BITS, sizeof(*how_many));
+    struct share *shares = calloc((size_t)pe_count, sizeof(*shares));
+    for (unsigned b = 0; b < BUCKET_COUNT; b++)
+        shares[owner[b]].at += (uint64_t)bucket_size_here[b];
+    for (int i = 1; i <= pe_count; i++) {
+        int pe = (shmem_my_pe() + i) % pe_count; /* each starts with another PE */
+        shares[pe].at = shmem_ulong_atomic_fetch_add(&filled, shares[pe].at, pe);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int pe = owner[BUCKET_OF(keys[i])];
+        struct share *share = &shares[pe];
+        share->batch[share->fill++] = keys[i];
+        if (share->fill == BATCH)
+            send_batch(share, inbox, pe);
+    }
+    for (int pe = 0; pe < pe_count; pe++)
+        send_batch(&shares[pe], inbox, pe);
+    shmem_barrier_all(); /* all have come */
+    free(shares);
+}
+
+/* Of the buckets that this PE got. There is room for RUN keys more. */
+static void sort_by_counting(uint32_t *keys, size_t count, const int *owner, int me)
+{
+    uint32_t first = 0, end = BUCKET_COUNT;
+    while (first < end && owner[first] != me)
+        first++;
+    while (end > first && owner[end - 1] != me)
+        end--;
+    uint32_t least = first << (KEY_BITS - BUCKET_BITS), range = (end - first) << (KEY_BITS - BUCKET_BITS);
+    uint32_t *how_many = calloc(range + 1, sizeof(*how_many));
     for (size_t i = 0; i < count; i++)
-        how_many[keys[i]]++;
-    for (uint32_t key = 0, i = 0; key < 1u << KEY_BITS; key++)
-        for (uint32_t n = how_many[key]; n > 0; n--)
-            keys[i++] = key;
+        how_many[keys[i] - least]++;
+    size_t at = 0;
+    for (uint32_t key = 0; key < range; key++) {
+        for (int n = 0; n < RUN;
+             n++) /* always as many, which is quicker than to guess how many: the next go over them */
+            keys[at + (size_t)n] = least + key;
+        for (uint32_t n = RUN; n < how_many[key]; n++)
+            keys[at + n] = least + key;
+        at += how_many[key];
+    }
     free(how_many);
 }
 
 /* All PEs call it: the number of things that are wrong on all of them. */
 static uint64_t count_wrong(const uint32_t *keys, size_t count, struct digest before, int me, int pe_count)
 {
-    static uint64_t here[7], all[7]; /* symmetric: wrong pairs, digest before, digest after */
-    int64_t *largest = shmem_malloc((size_t)pe_count * sizeof(*largest)); /* of each PE, -1 if it has no key */
+    static long long here[7], all[7]; /* symmetric: wrong pairs, digest before, digest after */
+    long long *largest = shmem_malloc((size_t)pe_count * sizeof(*largest)); /* of each PE, -1 if it has no key */
     if (largest == NULL)
         shmem_global_exit(2);
     struct digest after = digest_of(keys, count);
-    int64_t mine = count > 0 ? (int64_t)keys[count - 1] : -1;
+    long long mine = count > 0 ? (long long)keys[count - 1] : -1;
     for (int pe = me + 1; pe < pe_count; pe++)
-        shmem_int64_p(&largest[me], mine, pe);
+        shmem_longlong_p(&largest[me], mine, pe);
     shmem_barrier_all();
     uint64_t wrong = 0;
     for (size_t i = 1; i < count; i++)
         wrong += keys[i - 1] > keys[i];
     for (int pe = 0; pe < me && count > 0; pe++)
-        wrong += largest[pe] > (int64_t)keys[0];
+        wrong += largest[pe] > (long long)keys[0];
     uint64_t parts[7] = {wrong, before.count, before.sum, before.squares, after.count, after.sum, after.squares};
+    static_assert(sizeof(parts) == sizeof(here), "sums without sign wrap as those with sign do");
     memcpy(here, parts, sizeof(here));
-    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, all, here, 7);
+    shmem_longlong_sum_to_all(all, here, 7, 0, 0, pe_count, reduce_work[1], reduce_sync[1]);
     for (int i = 1; i <= 3; i++)
         all[0] += all[i] != all[i + 3];
     shmem_free(largest);
-    return all[0];
+    return (uint64_t)all[0];
 }
 
 int main(int argc, char **argv)
@@ -146,6 +175,8 @@ int main(int argc, char **argv)
     shmem_init();
     int me = shmem_my_pe();
     int pe_count = shmem_n_pes();
+    for (int i = 0; i < 2 * SHMEM_REDUCE_SYNC_SIZE; i++)
+        (&reduce_sync[0][0])[i] = SHMEM_SYNC_VALUE;
     uint32_t *keys = malloc((count + 1) * sizeof(*keys));
     make_keys(keys, count, seed * 1000003 + (uint64_t)me);
     struct digest before = digest_of(keys, count);
@@ -155,16 +186,17 @@ int main(int argc, char **argv)
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (size_t i = 0; i < count; i++)
         bucket_size_here[BUCKET_OF(keys[i])]++;
-    shmem_int64_sum_reduce(SHMEM_TEAM_WORLD, bucket_size, bucket_size_here, BUCKET_COUNT);
+    shmem_longlong_sum_to_all(bucket_size, bucket_size_here, BUCKET_COUNT, 0, 0, pe_count, reduce_work[0],
+                              reduce_sync[0]);
     int owner[BUCKET_COUNT];
     size_t room = deal_buckets(owner, pe_count, (uint64_t)count * (uint64_t)pe_count);
-    uint32_t *inbox = shmem_malloc((room + 1) * sizeof(*inbox));
+    uint32_t *inbox = shmem_malloc((room + RUN) * sizeof(*inbox));
     if (inbox == NULL) {
         fprintf(stderr, "isort: no room for %zu keys; give SHMEM_SYMMETRIC_SIZE\n", room);
         shmem_global_exit(2);
     }
     send_keys(keys, count, owner, inbox, pe_count);
-    sort_by_counting(inbox, filled);
+    sort_by_counting(inbox, filled, owner, me);
     shmem_barrier_all();
     clock_gettime(CLOCK_MONOTONIC, &end);
 

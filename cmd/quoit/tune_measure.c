@@ -128,15 +128,15 @@ static bool make_memory(struct rig *rig)
     int fd = memfd_create("quoit-tune", MFD_CLOEXEC);
     if (fd < 0)
         return fail("memory");
-    int problem = posix_fallocate(fd, 0, (off_t)total);
-    char *base = problem ? NULL : quoit_map_file(fd, total, PROT_READ | PROT_WRITE);
+    char *base = ftruncate(fd, (off_t)total) ? NULL : quoit_map_file(fd, total, PROT_READ | PROT_WRITE);
+    int problem = !base                                    ? errno
+                  : rig->config->kind == QUOIT_BUFFER_HEAP ? quoit_map_take(fd, 0, base, 0, total)
+                                                           : posix_fallocate(fd, 0, (off_t)total);
     close(fd);
-    if (!base) {
-        errno = problem ? problem : errno;
+    if (problem) {
+        errno = problem;
         return fail("memory (--memory takes less)");
     }
-    if (rig->config->kind == QUOIT_BUFFER_HEAP)
-        quoit_map_huge(base, 0, 2 * bytes);
     rig->from = base;
     rig->to = base + bytes;
     rig->meeting = (struct meeting *)(void *)(base + 2 * bytes);

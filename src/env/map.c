@@ -2,6 +2,8 @@
 #include "env/map.h"
 #include "base/assert.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -31,14 +33,30 @@ void *quoit_map_file(int fd, uint64_t bytes, int protection)
     return base;
 }
 
-void quoit_map_huge(void *base, uint64_t from, uint64_t to)
+static int take(int fd, uint64_t offset, uint64_t bytes)
+{
+    int error;
+    do
+        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    while (error == EINTR);
+    return error;
+}
+
+/* One small page is enough for the kernel to make a huge one of it, and quicker than many: those would be cleared one
+ * by one and then copied. All by one call, since each waits for every processor. What the kernel does not make huge,
+ * all of it if it is old, is taken as small pages. */
+int quoit_map_take(int fd, uint64_t file_offset, void *base, uint64_t from, uint64_t to)
 {
     quoit_assert((uintptr_t)base % QUOIT_HUGE_PAGE_BYTES == 0);
     quoit_assert(from <= to);
     uint64_t first = from / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
     uint64_t end = to / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
-    /* Page by page: an old kernel refuses the first, and where memory is fragmented the rest is not worth the time. */
-    for (uint64_t at = first; at < end; at += QUOIT_HUGE_PAGE_BYTES)
-        if (madvise((char *)base + at, QUOIT_HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0)
-            return;
+    for (uint64_t at = first; at < end; at += QUOIT_HUGE_PAGE_BYTES) {
+        int error = take(fd, file_offset + at, 1);
+        if (error)
+            return error;
+    }
+    if (first < end)
+        madvise((char *)base + first, end - first, MADV_COLLAPSE);
+    return from < to ? take(fd, file_offset + from, to - from) : 0;
 }

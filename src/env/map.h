@@ -5,16 +5,18 @@
 
 #include <stdint.h>
 
+#include "base/status.h"
+
 #define QUOIT_HUGE_PAGE_BYTES (2u << 20)
 
 /* The first `bytes` of a file, at an address that is a multiple of QUOIT_HUGE_PAGE_BYTES, shared; no memory is taken.
  * `protection` is that of mmap. NULL, with errno set, if the kernel refuses. The caller unmaps it. */
 void *quoit_map_file(int fd, uint64_t bytes, int protection);
 
-/* Backs [base + from, base + to) of a shared mapping by huge pages where that can be done: every whole huge page that
- * ends in the range, also when it starts before it, so that a region which grows in small steps gets them too. What is
- * there stays. base is a multiple of QUOIT_HUGE_PAGE_BYTES and mapped from such an offset; memory of the range was
- * taken. A kernel that cannot do it leaves all as it was. */
-void quoit_map_huge(void *base, uint64_t from, uint64_t to);
+/* Takes the memory of [from, to) of a region of a file: `fd` from file_offset on, mapped shared at base, both multiples
+ * of QUOIT_HUGE_PAGE_BYTES. As huge pages where that can be done: every whole one that ends in the range, also when it
+ * starts before it, so that a region which grows in small steps gets them too. What is there stays. 0, or the errno
+ * with which the kernel refuses; some of it may be taken then. */
+QUOIT_MUST_USE int quoit_map_take(int fd, uint64_t file_offset, void *base, uint64_t from, uint64_t to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a mapped file stands at an address that huge pages need, and asking for huge pages changes no byte.
+/* Aim: a mapped file stands at an address that huge pages need, and taking memory as huge pages changes no byte.
  * Method: a memfd filled with a pattern through one mapping, looked at through another and with pread. */
 #include "env/map.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,10 +77,10 @@ static void test_huge_pages_keep_every_byte(void **state)
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         writer[i] = pattern(i);
     unsigned long before = huge_kib();
-    quoit_map_huge(writer, 0, 3 * 4096);                       /* no whole huge page */
-    quoit_map_huge(writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES);   /* ends the first */
-    quoit_map_huge(writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES); /* three more, and a rest */
-    quoit_map_huge(writer, 0, FILE_BYTES);                     /* again */
+    assert_int_equal(quoit_map_take(fd, 0, writer, 0, 3 * 4096), 0);                       /* no whole huge page */
+    assert_int_equal(quoit_map_take(fd, 0, writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES), 0);   /* ends the first */
+    assert_int_equal(quoit_map_take(fd, 0, writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES), 0); /* three more, and a rest */
+    assert_int_equal(quoit_map_take(fd, 0, writer, 0, FILE_BYTES), 0);                     /* again */
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         if (writer[i] != pattern(i) || reader[i] != pattern(i))
             fail_msg("byte %llu has changed", (unsigned long long)i);
@@ -95,12 +96,34 @@ static void test_huge_pages_keep_every_byte(void **state)
     close(fd);
 }
 
+/* Aim: what was taken is there, huge pages or not, and nothing else. Method: the file's blocks. */
+static void test_taken_is_there(void **state)
+{
+    (void)state;
+    struct stat stat;
+    int fd = new_file();
+    unsigned char *base = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+    assert_non_null(base);
+    const uint64_t ends[] = {0, 4096, QUOIT_HUGE_PAGE_BYTES + 8192, 2 * QUOIT_HUGE_PAGE_BYTES, FILE_BYTES};
+    for (size_t i = 0; i + 1 < sizeof ends / sizeof ends[0]; i++) {
+        assert_int_equal(quoit_map_take(fd, 0, base, ends[i], ends[i + 1]), 0);
+        assert_int_equal(fstat(fd, &stat), 0);
+        assert_int_equal(stat.st_blocks * 512, ends[i + 1]);
+    }
+    for (uint64_t i = 0; i < FILE_BYTES; i++)
+        assert_int_equal(base[i], 0);
+    assert_int_not_equal(quoit_map_take(-1, 0, base, 0, FILE_BYTES), 0);
+    munmap(base, FILE_BYTES);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_map_is_aligned_and_whole),
         cmocka_unit_test(test_refused_file_is_said),
         cmocka_unit_test(test_huge_pages_keep_every_byte),
+        cmocka_unit_test(test_taken_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
 /* Called once by each process that will wake or sleep: registers it for membarrier. Safe to repeat. */
 void quoit_park_setup(void);
 
-/* What the next sleep is about: [from, to). */
+/* What the next sleep is about: [from, to), from <= to <= INT64_MAX. */
 void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to);
 /* Announces a sleeper; the caller must look at its condition once more and then either cancel or sleep. */
 uint32_t quoit_park_prepare(struct quoit_park *park);
@@ -57,8 +57,10 @@ void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t byt
 static inline bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
     atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
-    return at < atomic_load_explicit(&park->watch_to, memory_order_relaxed) &&
-           at + bytes > atomic_load_explicit(&park->watch_from, memory_order_relaxed);
+    uint64_t from = atomic_load_explicit(&park->watch_from, memory_order_relaxed);
+    uint64_t to = atomic_load_explicit(&park->watch_to, memory_order_relaxed);
+    /* Do the two ranges meet? One comparison, so that a change before the watch costs as little as one behind it. */
+    return at + bytes - 1 - from < to - from + bytes - 1;
 }
 
 static inline void quoit_park_wake(struct quoit_park *park)

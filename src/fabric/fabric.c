@@ -196,7 +196,7 @@ static void wait_for(struct quoit_fabric *fabric, struct watched watched, bool (
     struct quoit_waiter waiter = fabric->waiter;
     waiter.busy_ns = busy_ns;
     waiter.watch_from = fabric->has_threads ? 0 : watched.offset;
-    waiter.watch_to = fabric->has_threads ? UINT64_MAX : watched.offset + watched.bytes;
+    waiter.watch_to = fabric->has_threads ? INT64_MAX : watched.offset + watched.bytes;
     if (call)
         __atomic_store_n(&fabric->call, call, __ATOMIC_RELAXED);
     uint64_t begin_ns = 0;

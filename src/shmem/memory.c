@@ -8,8 +8,6 @@
 #include "shmem/span.h"
 #include "shmem/check.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 #define GROW_BYTES  (1u << 20)  /* the heap grows by multiples of this */
@@ -64,14 +62,7 @@ static bool take_pages(uint64_t from, uint64_t to)
 {
     const struct quoit_boot *boot = &quoit_job.boot;
     uint64_t heap = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
-    int error;
-    do
-        error = posix_fallocate(boot->memory_fd, (off_t)(heap + from), (off_t)(to - from));
-    while (error == EINTR);
-    if (error != 0)
-        return false;
-    quoit_map_huge((void *)quoit_job.heap.base, from, to);
-    return true;
+    return quoit_map_take(boot->memory_fd, heap, (void *)quoit_job.heap.base, from, to) == 0;
 }
 
 /* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */
