@@ -131,6 +131,8 @@ void end_reap(struct job *job)
         pid_t pid = waitpid(-1, &wait_status, WNOHANG);
         if (pid <= 0)
             return;
+        if (pid == job->guard.pid) /* somebody ended it: the job is guarded further on */
+            guard_start(&job->guard);
         for (uint32_t i = 0; i < job->plan->pe_count; i++)
             if (job->pes[i].pid == pid)
                 pe_ended(job, &job->pes[i], wait_status);

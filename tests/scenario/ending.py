@@ -130,6 +130,21 @@ class Plain(scenario.Case):
             job.communicate(timeout=scenario.LIMIT_S)
             self.assert_nothing_left()
 
+    def guards_of(self, job):
+        with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
+            return {int(pid) for pid in file.read().split() if scenario.name_of(int(pid)) == "quoit-guard"}
+
+    def test_kill_of_the_guard_and_the_launcher(self):
+        job = self.start("-n", 3, "sh", "-c", "sleep 100 & sleep 101; true")
+        self.wait_for(lambda: self.guards_of(job), "the guard")
+        first = self.guards_of(job)
+        for pid in first:
+            os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: self.guards_of(job) - first, "another guard")
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+
 
 @unittest.skipUnless(HAS_LIBRARY, "the library was not built")
 class Pes(scenario.Case):
