@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct quoit_node {
     struct quoit_node_config config;
@@ -130,12 +131,14 @@ static enum quoit_status serve_all(struct quoit_node *node)
     enum quoit_status status = QUOIT_OK;
     for (uint32_t i = 0; i < node->lane_count; i++)
         services[i] = (struct service){.node = node, .lane_index = i};
-    bool has_manager = pthread_create(&manager.thread, NULL, manage, &manager) == 0;
-    while (has_manager && started_count < node->lane_count &&
-           pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]) == 0)
-        started_count++;
-    if (!has_manager || started_count < node->lane_count) {
-        quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u", started_count);
+    int error = pthread_create(&manager.thread, NULL, manage, &manager);
+    bool has_manager = error == 0;
+    while (error == 0 && started_count < node->lane_count) {
+        error = pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]);
+        started_count += error == 0;
+    }
+    if (error != 0) {
+        quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u: %s", started_count, strerror(error));
         quoit_node_stop(node->config.layout, node->config.memory);
         status = QUOIT_SYSTEM;
     }

@@ -36,7 +36,9 @@ class Tracing(scenario.Case):
         super().tearDown()
 
     def trace(self, *arguments):
-        result = self.run_job("--trace", self.path, *arguments)
+        """With one lane, unless the test says else: which of several carries a request is not known before."""
+        lanes = () if "--lanes" in arguments else ("--lanes", 1)
+        result = self.run_job("--trace", self.path, *lanes, *arguments)
         self.assertEqual((result.status, result.err), (0, ""), result)
         trace = perfetto.Trace(self.path)
         self.assertEqual(trace.open, [])
