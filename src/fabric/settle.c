@@ -43,6 +43,19 @@ static bool move_to(int processor, const cpu_set_t *allowed)
     return true;
 }
 
+void quoit_fabric_spread(struct quoit_fabric *fabric)
+{
+    cpu_set_t allowed;
+    if (fabric->pe_count == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    uint32_t before = fabric->pe_self % (uint32_t)CPU_COUNT(&allowed);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &allowed) || before-- != 0)
+        processor++;
+    if (move_to(processor, &allowed))
+        atomic_store_explicit(&fabric->shared_self->processor, (uint32_t)processor + 1, memory_order_relaxed);
+}
+
 void quoit_fabric_settle(struct quoit_fabric *fabric)
 {
     _Atomic uint32_t *place = &fabric->shared_self->processor;

@@ -15,6 +15,9 @@
 
 #define QUOIT_FABRIC_SETTLE_YIELDS 256 /* between two calls */
 
+/* To be called once at start: goes to a processor by the number of the PE, since all were started by one process and
+ * may be on its processor still, where those that compute and never wait would stay for tens of milliseconds. */
+void quoit_fabric_spread(struct quoit_fabric *fabric);
 /* To be called by a thread that waits, at yields. May take tens of microseconds if it moves. */
 void quoit_fabric_settle(struct quoit_fabric *fabric);
 

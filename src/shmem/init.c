@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "boot/crash.h"
 #include "boot/info.h"
+#include "fabric/settle.h"
 #include "local/data_segment.h"
 
 #include <shmem.h>
@@ -275,6 +276,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_fabric_expect_threads(quoit_job.fabric);
     quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
+    quoit_fabric_spread(quoit_job.fabric);
 }
 
 static void log_start(void)
