@@ -184,26 +184,23 @@ static void put_ways(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
+/* A row for each run of sizes that go the same way; the last goes on for ever. */
 static void put_paths_of(struct writer *writer, const struct quoit_paths *paths, enum quoit_buffer_kind kind)
 {
     char name[64], size[32];
-    enum quoit_copy_way last = quoit_paths_choose(paths, kind, SIZE_MAX);
-    for (size_t bytes = QUOIT_PATHS_PLAIN_BYTES; bytes <= quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1); bytes *= 2) {
+    const char *last = " all sizes";
+    const size_t most = quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1);
+    for (size_t bytes = QUOIT_PATHS_PLAIN_BYTES; bytes <= most; bytes *= 2) {
         enum quoit_copy_way way = quoit_paths_choose(paths, kind, bytes);
-        bool is_last = true;
-        for (size_t larger = bytes; larger <= quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1); larger *= 2)
-            is_last = is_last && quoit_paths_choose(paths, kind, larger) == way;
-        if (is_last) {
-            snprintf(name, sizeof name, bytes == QUOIT_PATHS_PLAIN_BYTES ? "%s all sizes" : "%s all larger",
-                     quoit_buffer_kind_name(kind));
-            put_row(writer, name, "%s", quoit_copy_way_name(last));
-            return;
-        }
-        if (quoit_paths_choose(paths, kind, 2 * bytes) == way)
+        if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == way)
             continue;
         quoit_paths_format_size(bytes, size);
-        snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
+        if (bytes < most)
+            snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
+        else
+            snprintf(name, sizeof name, "%s%s", quoit_buffer_kind_name(kind), last);
         put_row(writer, name, "%s", quoit_copy_way_name(way));
+        last = " all larger";
     }
 }
 

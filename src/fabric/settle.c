@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/settle.h"
 #include "env/clock.h"
-
-#include <sched.h>
+#include "env/processor.h"
 
 /* If the kernel moves the thread back, others need the place: so each move makes the next one wait twice as long. */
 #define PAUSE_FIRST_NS 1000000u
@@ -32,27 +31,13 @@ static int least_used(const cpu_set_t *allowed, const uint16_t counts[CPU_SETSIZ
     return least;
 }
 
-static bool move_to(int processor, const cpu_set_t *allowed)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(processor, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0)
-        return false;
-    sched_setaffinity(0, sizeof *allowed, allowed);
-    return true;
-}
-
 void quoit_fabric_spread(struct quoit_fabric *fabric)
 {
     cpu_set_t allowed;
     if (fabric->pe_count == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
-    uint32_t before = fabric->pe_self % (uint32_t)CPU_COUNT(&allowed);
-    int processor = 0;
-    while (!CPU_ISSET(processor, &allowed) || before-- != 0)
-        processor++;
-    if (move_to(processor, &allowed))
+    int processor = quoit_processor_nth(&allowed, fabric->pe_self % (uint32_t)CPU_COUNT(&allowed));
+    if (quoit_processor_go(processor, &allowed))
         atomic_store_explicit(&fabric->shared_self->processor, (uint32_t)processor + 1, memory_order_relaxed);
 }
 
@@ -72,7 +57,7 @@ void quoit_fabric_settle(struct quoit_fabric *fabric)
         sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
     int least = least_used(&allowed, counts, own);
-    if (counts[least] + 1 >= counts[own] || !move_to(least, &allowed))
+    if (counts[least] + 1 >= counts[own] || !quoit_processor_go(least, &allowed))
         return;
     atomic_store_explicit(place, (uint32_t)least + 1, memory_order_relaxed);
     uint64_t pause_ns = atomic_load_explicit(&fabric->settle_pause_ns, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/settle.h"
 #include "env/clock.h"
+#include "env/processor.h"
 
 /* So much payload between two looks is a large transfer, and for so long others are thought to follow. */
 #define TOGETHER_BYTES (1u << 20)
@@ -9,14 +10,6 @@
 #define PAUSE_FIRST_NS 1000000u
 #define PAUSE_MOST_NS  16000000u
 #define PAUSES_A_CALM  16 /* a move so many pauses after the last one is the first again */
-
-static int allowed_processor(const cpu_set_t *allowed, uint32_t index)
-{
-    for (int processor = 0; processor < CPU_SETSIZE; processor++)
-        if (CPU_ISSET(processor, allowed) && index-- == 0)
-            return processor;
-    return -1;
-}
 
 void quoit_settling_start(struct quoit_settling *settling, const struct quoit_layout *layout, uint32_t lane_index,
                           struct quoit_wait_policy policy)
@@ -31,17 +24,8 @@ void quoit_settling_start(struct quoit_settling *settling, const struct quoit_la
     /* Hosts that follow each other on the ring share the processors of a group, one for each lane. */
     uint32_t group_count = count > shape->lane_count ? count / shape->lane_count : 1;
     uint32_t group = layout->host * group_count / shape->host_count;
-    settling->together = allowed_processor(&settling->allowed, (group * shape->lane_count + lane_index) % count);
-    settling->apart = allowed_processor(&settling->allowed, (layout->host + lane_index) % count);
-}
-
-static void move_to(struct quoit_settling *settling, int processor)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(processor, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0)
-        sched_setaffinity(0, sizeof settling->allowed, &settling->allowed);
+    settling->together = quoit_processor_nth(&settling->allowed, (group * shape->lane_count + lane_index) % count);
+    settling->apart = quoit_processor_nth(&settling->allowed, (layout->host + lane_index) % count);
 }
 
 void quoit_settling_look(struct quoit_settling *settling)
@@ -63,5 +47,5 @@ void quoit_settling_look(struct quoit_settling *settling)
     else if (settling->pause_ns < PAUSE_MOST_NS)
         settling->pause_ns *= 2;
     settling->settled_ns = now_ns;
-    move_to(settling, processor);
+    quoit_processor_go(processor, &settling->allowed);
 }

@@ -19,11 +19,11 @@ QUOIT_INLINE void amo_nbi(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, voi
 #define CHANGE(T, NAME, OP, P, DEST, OPERAND)                                                                          \
     QUOIT_API(void, NAME, (LIST P, int pe))                                                                            \
     {                                                                                                                  \
-        quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_##OP, sizeof(T), DEST, OPERAND, pe, "shmem_" #NAME);                    \
+        quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_##OP, sizeof(T), DEST, "dest", OPERAND, pe, "shmem_" #NAME);            \
     }                                                                                                                  \
     QUOIT_API(void, ctx_##NAME, (shmem_ctx_t ctx, LIST P, int pe))                                                     \
     {                                                                                                                  \
-        quoit_amo(ctx, QUOIT_AMO_##OP, sizeof(T), DEST, OPERAND, pe, "shmem_ctx_" #NAME);                              \
+        quoit_amo(ctx, QUOIT_AMO_##OP, sizeof(T), DEST, "dest", OPERAND, pe, "shmem_ctx_" #NAME);                      \
     }
 #define FETCH(T, NAME, OP, P, DEST, OPERAND, COMPARE)                                                                  \
     QUOIT_API(T, NAME, (LIST P, int pe))                                                                               \
@@ -86,7 +86,7 @@ QUOIT_AMO_BITWISE_TYPES(X)
 #define OLD_CHANGE(T, NAME, OP, P, DEST, OPERAND)                                                                      \
     QUOIT_API(void, NAME, (LIST P, int pe))                                                                            \
     {                                                                                                                  \
-        quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_##OP, sizeof(T), DEST, OPERAND, pe, "shmem_" #NAME);                    \
+        quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_##OP, sizeof(T), DEST, "dest", OPERAND, pe, "shmem_" #NAME);            \
     }
 #define OLD_FETCH(T, NAME, OP, P, DEST, OPERAND, COMPARE)                                                              \
     QUOIT_API(T, NAME, (LIST P, int pe))                                                                               \

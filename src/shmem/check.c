@@ -138,28 +138,25 @@ void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
     quoit_fabric_get_nbi(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
 }
 
-/* The argument's name in messages: atomics read `source` and change `dest`, or a signal. */
-static const char *amo_argument(enum quoit_amo op, const char *call)
+static struct quoit_target check_word_at(shmem_ctx_t ctx, uint32_t size, const void *address, const char *argument,
+                                         int pe, const char *call)
 {
-    if (strncmp(call, "shmem_signal", 12) == 0 || strncmp(call, "shmem_ctx_signal", 16) == 0)
-        return "sig_addr";
-    return op == QUOIT_AMO_FETCH ? "source" : "dest";
-}
-
-static struct quoit_target check_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, int pe,
-                                     const char *call)
-{
-    const char *argument = amo_argument(op, call);
     struct quoit_target target = quoit_check_target(ctx, address, argument, 1, size, pe, call);
     quoit_check_word(address, size, argument, call);
     return target;
 }
 
-void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand, int pe,
-                    const char *call)
+/* What atomics that fetch call their word. */
+static const char *fetched_argument(enum quoit_amo op)
+{
+    return op == QUOIT_AMO_FETCH ? "source" : "dest";
+}
+
+void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, const char *argument,
+                    uint64_t operand, int pe, const char *call)
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
-    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    struct quoit_target target = check_word_at(ctx, size, address, argument, pe, call);
     quoit_fabric_amo(quoit_job.fabric, target.context, op, size, target.offset, operand, target.pe);
 }
 
@@ -167,7 +164,7 @@ uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size,
                               uint64_t compare, int pe, const char *call)
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
-    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
     return quoit_fabric_amo_fetch(quoit_job.fabric, target.context, op, size, target.offset, operand, compare,
                                   target.pe);
 }
@@ -176,7 +173,7 @@ void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void 
                         uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
-    struct quoit_target target = check_amo(ctx, op, size, address, pe, call);
+    struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
     quoit_check_private(fetch, size, "fetch", call);
     quoit_fabric_amo_fetch_nbi(quoit_job.fabric, target.context, op, size, target.offset, operand, compare, fetch,
                                target.pe);

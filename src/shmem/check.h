@@ -47,8 +47,9 @@ void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
                    const char *call);
 void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                    const char *call);
-void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand, int pe,
-                    const char *call);
+/* `argument`: what the routine calls the word at `address`. */
+void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, const char *argument,
+                    uint64_t operand, int pe, const char *call);
 uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand,
                               uint64_t compare, int pe, const char *call);
 void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void *fetch, const void *address,

@@ -166,14 +166,14 @@ QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t si
     return true;
 }
 
-QUOIT_INLINE void quoit_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand,
-                            int pe, const char *call)
+QUOIT_INLINE void quoit_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,
+                            const char *argument, uint64_t operand, int pe, const char *call)
 {
     uint64_t old;
     if (__builtin_expect(quoit_fast_amo(ctx, op, size, address, operand, 0, pe, &old), 1))
         return;
     QUOIT_JOB_ENTER(call);
-    quoit_amo_slow(ctx, op, size, address, operand, pe, call);
+    quoit_amo_slow(ctx, op, size, address, argument, operand, pe, call);
 }
 
 QUOIT_INLINE uint64_t quoit_amo_fetch(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,

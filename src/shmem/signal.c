@@ -105,19 +105,19 @@ PUT_SIGNAL(putmem_signal_nbi, void, 1, true)
 
 QUOIT_API(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe))
 {
-    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, signal, pe, "shmem_signal_add");
+    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, "sig_addr", signal, pe, "shmem_signal_add");
 }
 QUOIT_API(void, ctx_signal_add, (shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe))
 {
-    quoit_amo(ctx, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, signal, pe, "shmem_ctx_signal_add");
+    quoit_amo(ctx, QUOIT_AMO_ADD, sizeof *sig_addr, sig_addr, "sig_addr", signal, pe, "shmem_ctx_signal_add");
 }
 QUOIT_API(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe))
 {
-    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, signal, pe, "shmem_signal_set");
+    quoit_amo(SHMEM_CTX_DEFAULT, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, "sig_addr", signal, pe, "shmem_signal_set");
 }
 QUOIT_API(void, ctx_signal_set, (shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe))
 {
-    quoit_amo(ctx, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, signal, pe, "shmem_ctx_signal_set");
+    quoit_amo(ctx, QUOIT_AMO_SET, sizeof *sig_addr, sig_addr, "sig_addr", signal, pe, "shmem_ctx_signal_set");
 }
 
 QUOIT_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))

@@ -52,52 +52,43 @@ static uint64_t apply_bits(uint64_t a, uint64_t b, enum operator_ operator_)
     }
 }
 
-#define IS_FLOATING(T) ((T)0.5 != 0)
-#define X(N, T)                                                                                                        \
+/* Both for one type: VALUE is what a member gives, of `word`, and AFTER what becomes of `a` and `b`. */
+#define FUNCTIONS(N, T, VALUE, AFTER)                                                                                  \
     static void make_##N(void *to, size_t count, uint64_t key, int rank, enum operator_ operator_)                     \
     {                                                                                                                  \
         T *values = to;                                                                                                \
         for (size_t i = 0; i < count; i++) {                                                                           \
             uint64_t word = word_of(key, rank, i);                                                                     \
-            values[i] = !IS_FLOATING(T) ? (T)word : operator_ == PROD ? (T)factor(word) : (T)small(word);              \
+            values[i] = (T)(VALUE);                                                                                    \
         }                                                                                                              \
     }                                                                                                                  \
     static void apply_##N(void *into, const void *from, size_t count, enum operator_ operator_)                        \
     {                                                                                                                  \
-        T *a = into;                                                                                                   \
-        const T *b = from;                                                                                             \
+        T *values = into;                                                                                              \
         for (size_t i = 0; i < count; i++) {                                                                           \
-            if (operator_ == MIN)                                                                                      \
-                a[i] = a[i] < b[i] ? a[i] : b[i];                                                                      \
-            else if (operator_ == MAX)                                                                                 \
-                a[i] = a[i] < b[i] ? b[i] : a[i];                                                                      \
-            else if (!IS_FLOATING(T))                                                                                  \
-                a[i] = (T)apply_bits((uint64_t)a[i], (uint64_t)b[i], operator_);                                       \
-            else                                                                                                       \
-                a[i] = operator_ == SUM ? (T)(a[i] + b[i]) : (T)(a[i] * b[i]);                                         \
+            T a = values[i], b = ((const T *)from)[i];                                                                 \
+            values[i] = (T)(AFTER);                                                                                    \
         }                                                                                                              \
     }
+
+#define FLOATING_VALUE   operator_ == PROD ? factor(word) : small(word)
+#define INTEGER_AFTER(T) (T) apply_bits((uint64_t)a, (uint64_t)b, operator_)
+#define FLOATING_AFTER   operator_ == SUM ? a + b : a *b
+#define IS_FLOATING(T)   ((T)0.5 != 0)
+#define X(N, T)                                                                                                        \
+    FUNCTIONS(N, T, !IS_FLOATING(T) ? (T)word : (T)(FLOATING_VALUE),                                                   \
+              operator_ == MIN   ? (a < b ? a : b)                                                                     \
+              : operator_ == MAX ? (a < b ? b : a)                                                                     \
+              : !IS_FLOATING(T)  ? INTEGER_AFTER(T)                                                                    \
+                                 : (T)(FLOATING_AFTER))
 QUOIT_RMA_TYPES(X)
 #undef X
 #define X(N, T)                                                                                                        \
-    static void make_##N(void *to, size_t count, uint64_t key, int rank, enum operator_ operator_)                     \
-    {                                                                                                                  \
-        T *values = to;                                                                                                \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            uint64_t word = word_of(key, rank, i);                                                                     \
-            if (operator_ == SUM)                                                                                      \
-                values[i] = (T)(small(word) + small(word >> 32) * I);                                                  \
-            else                                                                                                       \
-                values[i] = (T)(rank < COMPLEX_FACTORS && word & 1 ? 2 + I : 1);                                       \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void apply_##N(void *into, const void *from, size_t count, enum operator_ operator_)                        \
-    {                                                                                                                  \
-        T *a = into;                                                                                                   \
-        const T *b = from;                                                                                             \
-        for (size_t i = 0; i < count; i++)                                                                             \
-            a[i] = operator_ == SUM ? a[i] + b[i] : a[i] * b[i];                                                       \
-    }
+    FUNCTIONS(N, T,                                                                                                    \
+              operator_ == SUM                            ? small(word) + small(word >> 32) * I                        \
+              : rank < COMPLEX_FACTORS && (word & 1) != 0 ? 2 + I                                                      \
+                                                          : 1,                                                         \
+              FLOATING_AFTER)
 QUOIT_REDUCE_COMPLEX_TYPES(X)
 #undef X
 

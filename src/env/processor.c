@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "env/processor.h"
+
+int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index)
+{
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, allowed) && index-- == 0)
+            return processor;
+    return -1;
+}
+
+bool quoit_processor_go(int processor, const cpu_set_t *allowed)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0)
+        return false;
+    sched_setaffinity(0, sizeof *allowed, allowed);
+    return true;
+}
