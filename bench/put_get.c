@@ -19,7 +19,7 @@
 
 struct run {
     unsigned char *heap;   /* symmetric: what is put into, and got from, at the target */
-    unsigned char *source; /* symmetric: a node reads it in place */
+    unsigned char *source; /* symmetric: a proxy reads it in place */
     unsigned char *got;    /* private */
     unsigned char *copied; /* the heap of the target; private where that is not mapped */
     int target;

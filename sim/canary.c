@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/canary.h"
 #include "base/assert.h"
-#include "node/scratchpad.h"
+#include "proxy/scratchpad.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static enum target target_of(const struct sim_way *way, const struct sim_packet 
     uint64_t first_slot = quoit_layout_slot(layout, 0, 0, 0);
     if (packet->offset < first_slot)
         return TARGET_CREDIT;
-    uint64_t in_slot = (packet->offset - first_slot) % quoit_slot_bytes(layout->shape.chunk_bytes);
+    uint64_t in_slot = (packet->offset - first_slot) % quoit_slot_bytes(layout->job.chunk_bytes);
     if (in_slot == 0 && packet->bytes == sizeof(uint64_t))
         return TARGET_SEQUENCE;
     return in_slot == sizeof(uint64_t) && packet->bytes >= HEADER_BYTES ? TARGET_HEADER : TARGET_OTHER;

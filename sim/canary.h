@@ -7,7 +7,7 @@
 #ifndef SIM_CANARY_H
 #define SIM_CANARY_H
 
-#include "node/memory.h"
+#include "proxy/memory.h"
 #include "sim/port.h"
 
 struct sim_canary {

@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "fabric/channel.h"
 #include "fabric/fabric.h"
-#include "node/lane.h"
+#include "proxy/lane.h"
 #include "sim/canary.h"
 #include "sim/ledger.h"
 #include "sim/world.h"
@@ -112,7 +112,7 @@ void __wrap_quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *
                              const void *source, size_t bytes, uint32_t pe)
 {
     struct sim_world *world = sim_world_current();
-    if (world && fabric->peers[pe].area)
+    if (world && fabric->peers[pe].segment)
         copy_in_memory(world, bytes);
     __real_quoit_fabric_put(fabric, context, offset, source, bytes, pe);
 }
@@ -131,7 +131,7 @@ void __wrap_quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_conte
                                  const void *source, size_t bytes, uint32_t pe)
 {
     struct sim_world *world = sim_world_current();
-    if (world && fabric->peers[pe].area)
+    if (world && fabric->peers[pe].segment)
         copy_in_memory(world, bytes);
     __real_quoit_fabric_put_nbi(fabric, context, offset, source, bytes, pe);
 }

@@ -32,7 +32,7 @@ static void freeze(struct sim_task *task, uint64_t until_ns)
 
 static void delay_host(struct sim_world *world)
 {
-    struct sim_host *host = &world->hosts[sim_choose(world, world->config.shape.host_count)];
+    struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
     uint64_t until_ns = world->now_ns + sim_choose(world, HOST_PAUSE_NS);
     for (uint32_t i = 0; i < host->task_count; i++)
         freeze(host->tasks[i], until_ns);
@@ -40,15 +40,15 @@ static void delay_host(struct sim_world *world)
 
 static void stall_lane(struct sim_world *world)
 {
-    struct sim_host *host = &world->hosts[sim_choose(world, world->config.shape.host_count)];
-    struct sim_task *task = host->services[sim_choose(world, world->config.shape.lane_count)].task;
+    struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
+    struct sim_task *task = host->services[sim_choose(world, world->config.job.lane_count)].task;
     freeze(task, world->now_ns + sim_choose(world, LANE_PAUSE_NS));
 }
 
 /* One direction of a link takes longer, or is mended. */
 static void slow_link(struct sim_world *world)
 {
-    struct sim_host *host = &world->hosts[sim_choose(world, world->config.shape.host_count)];
+    struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
     struct sim_end *end = host->ends[sim_choose(world, QUOIT_SIDE_COUNT)];
     end->slowness = 1 + sim_choose(world, 2) * sim_choose(world, SLOWNESS_MAX);
     end->extra_latency_ns = sim_choose(world, 2) * sim_choose(world, EXTRA_LATENCY_NS);
@@ -101,7 +101,7 @@ static uint64_t choose_outage(struct sim_world *world)
 
 static struct sim_end *choose_link(struct sim_world *world)
 {
-    return sim_link(world, (uint32_t)sim_choose(world, world->config.shape.host_count));
+    return sim_link(world, (uint32_t)sim_choose(world, world->config.job.host_count));
 }
 
 static void cut_for_a_while(struct sim_world *world, struct sim_end *end)
@@ -177,13 +177,13 @@ static void kill_link(struct sim_world *world)
 static void kill_two_links(struct sim_world *world)
 {
     uint32_t before = world->dead_count;
-    while (world->dead_count == before && before < world->config.shape.host_count)
+    while (world->dead_count == before && before < world->config.job.host_count)
         kill_link(world);
 }
 
 static void kill_host(struct sim_world *world)
 {
-    struct sim_host *host = &world->hosts[sim_choose(world, world->config.shape.host_count)];
+    struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
     host->is_dead = true;
     kill_end(world, host->ends[QUOIT_RIGHT]);
     kill_end(world, host->ends[QUOIT_LEFT]);
@@ -200,7 +200,7 @@ const struct sim_fault sim_faults[] = {
     {"late-dma", "DMA is known to be done up to 100 us late", 0, 0, 4, SIM_FAULT_DELAY, delay_dma},
     {"link", "a link is cut for up to 3 ms, one at a time", 300000, 12, 3, SIM_FAULT_OUTAGE, cut_one_link},
     {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
-    {"blink", "a link is cut or mended between two calls of a port, while the nodes start too", 0, 0, 4,
+    {"blink", "a link is cut or mended between two calls of a port, while the proxies start too", 0, 0, 4,
      SIM_FAULT_OUTAGE, start_blinks},
     {"dead-link", "one link is cut and stays so", 400000, 1, 8, SIM_FAULT_OUTAGE, kill_link},
     {"dead-links", "two links are cut and stay so: every host has to say so, in time", 400000, 2, 24, SIM_FAULT_FINAL,

@@ -32,7 +32,7 @@ extern const struct sim_fault sim_faults[];
 extern const uint32_t sim_fault_count;
 
 const struct sim_fault *sim_fault_find(const char *name);
-/* Before the nodes start: what may strike them on the way. */
+/* Before the proxies start: what may strike them on the way. */
 void sim_faults_prepare(struct sim_world *world);
 /* When the PEs start. */
 void sim_faults_start(struct sim_world *world);

@@ -28,12 +28,12 @@ struct sim_ledger {
 
 struct sim_ledger *sim_ledger_new(struct sim_world *world)
 {
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     struct sim_ledger *ledger = calloc(1, sizeof *ledger);
     quoit_assert(ledger != NULL);
     ledger->world = world;
     ledger->last_executed =
-        calloc((size_t)shape->lane_count * shape->pe_count * shape->pe_count, sizeof *ledger->last_executed);
+        calloc((size_t)job->lane_count * job->pe_count * job->pe_count, sizeof *ledger->last_executed);
     quoit_assert(ledger->last_executed != NULL);
     return ledger;
 }
@@ -82,7 +82,7 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
                           const struct quoit_frame *frame)
 {
     const struct sim_world *world = ledger->world;
-    if (world->config.shape.protocol != QUOIT_PROTOCOL_SCRATCHPAD)
+    if (world->config.job.protocol != QUOIT_PROTOCOL_SCRATCHPAD)
         return frame->trace;
     bool is_request = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
     const struct sim_host *owner = &world->hosts[is_request ? frame->source_host : host];
@@ -94,7 +94,7 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
 static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
 {
     struct sim_world *world = ledger->world;
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     unsigned long long number = number_of(ledger, host, lane, frame);
     struct entry *entry = find(ledger, number);
     if (entry->is_executed)
@@ -102,9 +102,9 @@ static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, con
     if (entry->kind != frame->kind || entry->bytes != frame->bytes || entry->offset != frame->offset ||
         entry->dest_host != host || entry->dest_pe != frame->dest_pe)
         sim_fail(world, "request %llu of PE %u was changed on the way", number, entry->source_pe);
-    uint32_t dest_pe = quoit_shape_first_pe(shape, host) + frame->dest_pe;
+    uint32_t dest_pe = quoit_job_config_first_pe(job, host) + frame->dest_pe;
     uint64_t *last =
-        &ledger->last_executed[((size_t)lane * shape->pe_count + entry->source_pe) * shape->pe_count + dest_pe];
+        &ledger->last_executed[((size_t)lane * job->pe_count + entry->source_pe) * job->pe_count + dest_pe];
     if (*last >= number)
         sim_fail(world, "request %llu of PE %u is executed after %llu, which it stands before", number,
                  entry->source_pe, (unsigned long long)*last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ledger.h - every request that a PE handed to its node, and what became of it.
+/* ledger.h - every request that a PE handed to its proxy, and what became of it.
  *
  * Each request gets a number, which travels in its frame where there is room. Whoever executes, answers or completes
  * one tells the ledger, and the run fails at once when something is executed twice, out of order (of one source PE,

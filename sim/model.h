@@ -79,7 +79,7 @@
     X(frame_ns, 100, "a lane takes a frame or request, checks and executes it", "as request_ns")                       \
     X(piece_bytes, 4096, "large writes travel in pieces of so much; also the grain of the simulation",                 \
       "no hardware's: smaller is finer and slower")                                                                    \
-    X(window_memory_mib, 65536, "window into the neighbour's areas, MiB, a power of two", "as the emulated port")
+    X(window_memory_mib, 65536, "window into the neighbour's segments, MiB, a power of two", "as the emulated port")
 
 struct sim_model {
 #define X(name, ...) uint64_t name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the simulated port promises what port.h promises, and takes the time that the model says. Method: a world of two
- * hosts without nodes; tasks drive both ends of one link and look at the other host's memory as time passes. */
+ * hosts without proxies; tasks drive both ends of one link and look at the other host's memory as time passes. */
 #include "sim/run.h"
 
 #include <setjmp.h>
@@ -24,8 +24,8 @@ struct rig {
 static void connect_ends(struct rig *rig)
 {
     struct sim_host *hosts = rig->world->hosts;
-    assert_int_equal(quoit_port_open(&hosts[0].node_config.ports[QUOIT_RIGHT], &rig->left), QUOIT_OK);
-    assert_int_equal(quoit_port_open(&hosts[1].node_config.ports[QUOIT_LEFT], &rig->right), QUOIT_OK);
+    assert_int_equal(quoit_port_open(&hosts[0].proxy_config.ports[QUOIT_RIGHT], &rig->left), QUOIT_OK);
+    assert_int_equal(quoit_port_open(&hosts[1].proxy_config.ports[QUOIT_LEFT], &rig->right), QUOIT_OK);
     assert_false(quoit_port_link_is_up(rig->left));
     quoit_port_link_enable(rig->left);
     assert_false(quoit_port_link_is_up(rig->left));

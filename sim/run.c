@@ -39,7 +39,7 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
 static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
 {
     const struct sim_canary *canary = config->canary;
-    if (fault->kind == SIM_FAULT_DELAY || !quoit_shape_survives_loss(&config->shape))
+    if (fault->kind == SIM_FAULT_DELAY || !quoit_job_config_survives_loss(&config->job))
         return fault->kind == SIM_FAULT_DELAY;
     return canary ? canary->needs_outage && fault == sim_fault_find("link") : !final || fault == final;
 }
@@ -66,16 +66,16 @@ static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
 /* Every choice is drawn whether it is needed or not, so that what was asked for does not change the others. */
 static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
-    struct quoit_shape *shape = &config->shape;
+    struct quoit_job_config *job = &config->job;
     config->checks_each_step = true;
     config->check_all_every = CHECK_ALL_EVERY;
     static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
     static const uint64_t dma_bytes[] = {QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER, 1, 1};
-    shape->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
-    shape->pe_count = or_else(plan->pe_count, shape->host_count + quoit_prng_choose(prng, 4));
-    shape->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
-    shape->slot_count = or_else(plan->slot_count, 2 + quoit_prng_choose(prng, 3));
-    shape->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 6));
+    job->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
+    job->pe_count = or_else(plan->pe_count, job->host_count + quoit_prng_choose(prng, 4));
+    job->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
+    job->slot_count = or_else(plan->slot_count, 2 + quoit_prng_choose(prng, 3));
+    job->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 6));
     config->step_count = or_else(plan->step_count, 1 + quoit_prng_choose(prng, STEPS_MOST));
     const struct sim_workload *workload = choose_workload(prng);
     config->workload = plan->workload ? plan->workload : workload;
@@ -92,24 +92,24 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
         choose_faults(prng, config);
     uint64_t from_bytes = dma_bytes[quoit_prng_choose(prng, sizeof dma_bytes / sizeof dma_bytes[0])];
     config->dma_bytes = plan->has_own_dma ? plan->dma_bytes : from_bytes;
-    uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)shape->pe_count * SIM_PIECE_BYTES;
-    shape->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+    uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)job->pe_count * SIM_PIECE_BYTES;
+    job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
 static void take_measured(const struct sim_plan *plan, struct sim_config *config)
 {
-    struct quoit_shape *shape = &config->shape;
+    struct quoit_job_config *job = &config->job;
     config->workload = plan->workload;
-    shape->host_count = or_else(plan->host_count, 5);
-    shape->pe_count = or_else(plan->pe_count, shape->host_count);
-    shape->lane_count = or_else(plan->lane_count, 1);
-    shape->slot_count = or_else(plan->slot_count, 16);
-    shape->chunk_bytes = or_else(plan->chunk_bytes, 32768);
+    job->host_count = or_else(plan->host_count, 5);
+    job->pe_count = or_else(plan->pe_count, job->host_count);
+    job->lane_count = or_else(plan->lane_count, 1);
+    job->slot_count = or_else(plan->slot_count, 16);
+    job->chunk_bytes = or_else(plan->chunk_bytes, 32768);
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
     config->has_direct_puts = plan->has_direct_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
-    shape->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+    job->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
 void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out)
@@ -121,10 +121,10 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->canary = plan->canary;
     config_out->trace = plan->trace;
     config_out->has_page_dma = plan->has_page_dma;
-    config_out->shape.data_bytes = HEAP_PAGE;
-    config_out->shape.protocol = plan->protocol;
-    config_out->shape.barrier = plan->barrier;
-    config_out->shape.payload = plan->payload;
+    config_out->job.data_bytes = HEAP_PAGE;
+    config_out->job.protocol = plan->protocol;
+    config_out->job.barrier = plan->barrier;
+    config_out->job.payload = plan->payload;
     memcpy(config_out->faults, plan->faults, sizeof config_out->faults);
     config_out->fault_count = plan->fault_count;
     if (plan->workload && plan->workload->measures)
@@ -138,7 +138,7 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     struct sim_world *world = sim_world_new(config);
     memset(result_out, 0, sizeof *result_out);
     result_out->is_ok = sim_world_run(world);
-    if (config->workload->measures && config->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+    if (config->workload->measures && config->job.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
         sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_has_sung(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);

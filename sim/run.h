@@ -24,14 +24,14 @@ struct sim_plan {
     uint32_t fault_count;
     bool has_no_faults; /* none, whatever the seed says */
     const struct sim_canary *canary;
-    uint8_t protocol; /* these three of the shape; 0 is the default there */
+    uint8_t protocol; /* these three of the job; 0 is the default there */
     uint8_t barrier;
     uint8_t payload;
     struct sim_model model;
     bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
     bool has_direct_puts;
     bool has_own_window; /* window_memory_mib was set, so it is not chosen */
-    uint64_t dma_bytes;  /* as the node's configuration */
+    uint64_t dma_bytes;  /* as the proxy's configuration */
     bool has_own_dma;    /* it was set, so it is not chosen */
     bool has_page_dma;   /* as the world's configuration */
     FILE *trace;

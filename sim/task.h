@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* task.h - a thread of the simulated world: a lane of a node, or a PE. A coroutine with a stack of its own.
+/* task.h - a thread of the simulated world: a lane of a proxy, or a PE. A coroutine with a stack of its own.
  *
  * A task runs without a break until it spends time, idles or blocks; so what it does in between happens at one instant.
  * It occupies a core of its host while it runs, spends and idles, and gives it up while it blocks. When there are more
@@ -52,7 +52,7 @@ struct sim_task {
     uint64_t idle_since_ns;
     uint64_t idle_step_ns;
     uint64_t leave_count;          /* how often it stopped running */
-    bool is_service;               /* a thread of a node */
+    bool is_service;               /* a thread of a proxy */
     const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
     bool is_fruitless;             /* what it just did was a look in vain, so nobody else need look */
 };

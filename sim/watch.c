@@ -18,7 +18,7 @@ enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_
 void __wrap_quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
 void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What a node complains of is wrong: nobody damages its memory here, and links that go down are no reason. */
+/* What a proxy complains of is wrong: nobody damages its memory here, and links that go down are no reason. */
 void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...)
 {
     struct sim_world *world = sim_world_current();
@@ -28,7 +28,7 @@ void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (world && level == QUOIT_LOG_ERROR)
-        sim_fail(world, "a node says: %s", text);
+        sim_fail(world, "a proxy says: %s", text);
     __real_quoit_log_line(level, "%s", text);
 }
 
@@ -50,8 +50,8 @@ static void check_is_landed(struct sim_world *world, const struct quoit_lane *la
 static void check_is_settled(struct sim_world *world, const struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t neighbour = quoit_node_neighbour(lane->layout, side);
-        const struct quoit_lane *there = quoit_node_lane(world->hosts[neighbour].node, lane->index);
+        uint32_t neighbour = quoit_proxy_neighbour(lane->layout, side);
+        const struct quoit_lane *there = quoit_proxy_lane(world->hosts[neighbour].proxy, lane->index);
         enum quoit_side facing = side == QUOIT_LEFT ? QUOIT_RIGHT : QUOIT_LEFT;
         if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&there->ring->links, facing))
             continue;
@@ -65,8 +65,8 @@ static void check_is_settled(struct sim_world *world, const struct quoit_lane *l
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply)
 {
     const struct quoit_lane *lane = world->current->lane;
-    const struct quoit_ring *there = quoit_node_lane(world->hosts[reply->source_host].node, lane->index)->ring;
-    uint32_t index = quoit_ring_flow_side(reply) * lane->layout->shape.host_count + reply->dest_host;
+    const struct quoit_ring *there = quoit_proxy_lane(world->hosts[reply->source_host].proxy, lane->index)->ring;
+    uint32_t index = quoit_ring_flow_side(reply) * lane->layout->job.host_count + reply->dest_host;
     return there->flows_in[index].executed;
 }
 
@@ -92,7 +92,7 @@ enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_
     sim_canary_receive(world, &shown, generation);
     enum quoit_status status = __real_quoit_ring_receive(ring, side, class, &shown, now_ns, verdict_out);
     sim_canary_received(world, status == QUOIT_OK ? verdict_out : NULL);
-    if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict_out->kind == QUOIT_VERDICT_HOLD)
+    if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict_out->kind == QUOIT_VERDICT_NO_RESOURCE)
         return status;
     if (frame->generation != generation && verdict_out->kind != QUOIT_VERDICT_CONSUMED)
         sim_fail(world, "host %u takes a frame of generation %u in generation %u", lane->layout->host,

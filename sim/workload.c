@@ -29,14 +29,14 @@ static void run_pe(void *arg)
     struct quoit_fabric_config config = {.layout = &host->layout,
                                          .memory = host->memory,
                                          .pe_self = pe->index,
-                                         .ports = {host->node_config.ports[0], host->node_config.ports[1]},
-                                         .policy = host->node_config.policy};
+                                         .ports = {host->proxy_config.ports[0], host->proxy_config.ports[1]},
+                                         .policy = host->proxy_config.policy};
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         sim_fail(world, "PE %u cannot open its fabric", pe->index);
     pe->context = &pe->fabric->default_context;
-    pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->area_self + host->layout.area_heap,
-                                     .bytes = host->layout.shape.heap_bytes,
-                                     .area_offset = host->layout.area_heap};
+    pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->segment_self + host->layout.segment_heap,
+                                     .bytes = host->layout.job.heap_bytes,
+                                     .segment_offset = host->layout.segment_heap};
     pe->fabric->regions[0] = &pe->heap;
     world->config.workload->run(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);
@@ -48,14 +48,14 @@ static void run_pe(void *arg)
 
 void sim_pes_start(struct sim_world *world)
 {
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     char name[24];
-    world->pes = calloc(shape->pe_count, sizeof *world->pes);
+    world->pes = calloc(job->pe_count, sizeof *world->pes);
     quoit_assert(world->pes != NULL);
-    for (uint32_t i = 0; i < shape->pe_count; i++) {
+    for (uint32_t i = 0; i < job->pe_count; i++) {
         struct sim_pe *pe = &world->pes[i];
         pe->world = world;
-        pe->host = &world->hosts[quoit_shape_host_of_pe(shape, i)];
+        pe->host = &world->hosts[quoit_job_config_host_of_pe(job, i)];
         pe->index = i;
         pe->prng.state = quoit_prng_next(&world->chance);
         snprintf(name, sizeof name, "PE %u", i);
@@ -66,15 +66,15 @@ void sim_pes_start(struct sim_world *world)
 
 void sim_pes_free(struct sim_world *world)
 {
-    for (uint32_t i = 0; world->pes && i < world->config.shape.pe_count; i++)
+    for (uint32_t i = 0; world->pes && i < world->config.job.pe_count; i++)
         quoit_fabric_close(world->pes[i].fabric);
     free(world->pes);
 }
 
-char *sim_pe_area(struct sim_world *world, uint32_t pe)
+char *sim_pe_segment(struct sim_world *world, uint32_t pe)
 {
-    struct sim_host *host = &world->hosts[quoit_shape_host_of_pe(&world->config.shape, pe)];
-    return host->memory + quoit_layout_area(&host->layout, pe - host->layout.first_pe);
+    struct sim_host *host = &world->hosts[quoit_job_config_host_of_pe(&world->config.job, pe)];
+    return host->memory + quoit_layout_segment(&host->layout, pe - host->layout.first_pe);
 }
 
 void sim_fill(struct quoit_prng *prng, void *bytes, size_t count)
@@ -90,13 +90,13 @@ struct sim_pieces *sim_pieces_new(struct sim_world *world, uint32_t piece_bytes)
 {
     struct sim_pieces *pieces = calloc(1, sizeof *pieces);
     quoit_assert(pieces != NULL);
-    pieces->pe_count = world->config.shape.pe_count;
+    pieces->pe_count = world->config.job.pe_count;
     pieces->piece_bytes = piece_bytes;
     pieces->models = calloc((size_t)pieces->pe_count * pieces->pe_count, piece_bytes);
     quoit_assert(pieces->models != NULL);
-    if (SIM_PIECES_START + (uint64_t)pieces->pe_count * piece_bytes > world->config.shape.heap_bytes)
+    if (SIM_PIECES_START + (uint64_t)pieces->pe_count * piece_bytes > world->config.job.heap_bytes)
         sim_fail(world, "the heap of %llu bytes is too small for pieces of %u PEs",
-                 (unsigned long long)world->config.shape.heap_bytes, pieces->pe_count);
+                 (unsigned long long)world->config.job.heap_bytes, pieces->pe_count);
     return pieces;
 }
 
@@ -115,15 +115,15 @@ unsigned char *sim_pieces_model(struct sim_pieces *pieces, uint32_t source, uint
 
 uint64_t sim_pieces_offset(const struct sim_pieces *pieces, const struct quoit_layout *layout, uint32_t source)
 {
-    return layout->area_heap + SIM_PIECES_START + (uint64_t)source * pieces->piece_bytes;
+    return layout->segment_heap + SIM_PIECES_START + (uint64_t)source * pieces->piece_bytes;
 }
 
 void sim_pieces_check(struct sim_world *world, struct sim_pieces *pieces)
 {
     for (uint32_t to = 0; to < pieces->pe_count; to++) {
-        const char *area = sim_pe_area(world, to);
+        const char *segment = sim_pe_segment(world, to);
         for (uint32_t from = 0; from < pieces->pe_count; from++) {
-            const char *piece = area + sim_pieces_offset(pieces, &world->hosts[0].layout, from);
+            const char *piece = segment + sim_pieces_offset(pieces, &world->hosts[0].layout, from);
             const unsigned char *model = sim_pieces_model(pieces, from, to);
             for (uint32_t i = 0; i < pieces->piece_bytes && memcmp(piece, model, pieces->piece_bytes) != 0; i++)
                 if ((unsigned char)piece[i] != model[i])

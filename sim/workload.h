@@ -62,8 +62,8 @@ void sim_pes_start(struct sim_world *world);
 /* Closes what those that did not end have open. A team of theirs is lost: it can only be deleted by a live PE. */
 void sim_pes_free(struct sim_world *world);
 
-/* Memory of a PE by area offset, from outside, for check(). */
-char *sim_pe_area(struct sim_world *world, uint32_t pe);
+/* Memory of a PE by segment offset, from outside, for check(). */
+char *sim_pe_segment(struct sim_world *world, uint32_t pe);
 
 /* The reference for puts: each (source, destination) pair owns a piece of the destination's heap which only the source
  * writes, and each piece has its model here. Kept in workload_state. */

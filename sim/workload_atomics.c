@@ -25,7 +25,7 @@ struct atomics {
 
 static uint64_t word_offset(const struct sim_pe *pe, enum word word)
 {
-    return pe->fabric->layout.area_heap + 64ull * word;
+    return pe->fabric->layout.segment_heap + 64ull * word;
 }
 
 static void draw(struct sim_pe *pe, struct atomics *atomics, uint32_t to)
@@ -115,8 +115,8 @@ static void setup_atomics(struct sim_world *world)
 {
     struct atomics *atomics = calloc(1, sizeof *atomics);
     quoit_assert(atomics != NULL);
-    atomics->ticket_max = 4 * world->config.step_count * world->config.shape.pe_count;
-    atomics->is_drawn = calloc(world->config.shape.pe_count, atomics->ticket_max);
+    atomics->ticket_max = 4 * world->config.step_count * world->config.job.pe_count;
+    atomics->is_drawn = calloc(world->config.job.pe_count, atomics->ticket_max);
     quoit_assert(atomics->is_drawn != NULL);
     world->workload_state = atomics;
 }
@@ -125,8 +125,8 @@ static void check_atomics(struct sim_world *world)
 {
     const struct atomics *atomics = world->workload_state;
     uint64_t tickets = 0, guarded = 0, chain = 0, bits = 0;
-    for (uint32_t pe = 0; pe < world->config.shape.pe_count; pe++) {
-        const char *heap = sim_pe_area(world, pe) + world->hosts[0].layout.area_heap;
+    for (uint32_t pe = 0; pe < world->config.job.pe_count; pe++) {
+        const char *heap = sim_pe_segment(world, pe) + world->hosts[0].layout.segment_heap;
         const uint64_t *words[WORD_TICKET32 + 1];
         for (int i = 0; i <= WORD_TICKET32; i++)
             words[i] = (const uint64_t *)(heap + 64ull * (unsigned)i);

@@ -16,7 +16,7 @@ static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
 
 static uint64_t source_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.area_heap + SIM_PIECES_START;
+    return pe->fabric->layout.segment_heap + SIM_PIECES_START;
 }
 
 static uint64_t dest_offset(const struct sim_pe *pe)
@@ -165,7 +165,7 @@ static void run_collectives(struct sim_pe *pe)
 
 static void setup_collectives(struct sim_world *world)
 {
-    world->workload_state = calloc(world->config.shape.pe_count, sizeof(uint64_t));
+    world->workload_state = calloc(world->config.job.pe_count, sizeof(uint64_t));
     if (!world->workload_state)
         sim_fail(world, "out of memory");
 }

@@ -9,12 +9,12 @@
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.area_heap;
+    return pe->fabric->layout.segment_heap;
 }
 
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->area_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static double us_since(const struct sim_world *world, uint64_t start_ns)
@@ -71,12 +71,12 @@ const struct sim_workload sim_workload_links = {
     .run = run_links,
 };
 
-/* Steps of puts, as the node counts them in the papers' protocol. */
+/* Steps of puts, as the proxy counts them in the papers' protocol. */
 
 static uint64_t step_ns(const struct sim_pe *pe, enum quoit_put_step step)
 {
     uint64_t sum = 0;
-    for (uint32_t lane = 0; lane < pe->fabric->layout.shape.lane_count; lane++)
+    for (uint32_t lane = 0; lane < pe->fabric->layout.job.lane_count; lane++)
         sum += atomic_load(&quoit_memory_lane(&pe->fabric->layout, pe->fabric->memory, lane)->put_ns[step]);
     return sum;
 }
@@ -93,7 +93,7 @@ static uint64_t put_ns(const struct sim_pe *pe)
 static void await_steps(struct sim_pe *pe, uint64_t before_ns)
 {
     struct sim_world *world = pe->world;
-    while (world->config.shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD && step_ns(pe, QUOIT_PUT_DOORBELL) == before_ns)
+    while (world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD && step_ns(pe, QUOIT_PUT_DOORBELL) == before_ns)
         sim_spend(world, world->model.poll_ns);
 }
 
@@ -102,9 +102,9 @@ static void await_steps(struct sim_pe *pe, uint64_t before_ns)
 static void measure_put(struct sim_pe *pe, uint32_t hop_count, const char *name)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
-    bool is_papers = shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
-    uint32_t to = quoit_shape_first_pe(shape, (pe->host->index + hop_count) % shape->host_count);
+    const struct quoit_job_config *job = &world->config.job;
+    bool is_papers = job->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + hop_count) % job->host_count);
     for (uint32_t i = 0; i < world->config.step_count; i++) {
         uint64_t start_ns = is_papers ? put_ns(pe) : world->now_ns;
         if (is_papers)
@@ -121,12 +121,12 @@ static void measure_put(struct sim_pe *pe, uint32_t hop_count, const char *name)
 static void measure_get(struct sim_pe *pe, uint32_t hop_count, const char *name)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
-    uint32_t from = (pe->host->index + shape->host_count - hop_count) % shape->host_count;
+    const struct quoit_job_config *job = &world->config.job;
+    uint32_t from = (pe->host->index + job->host_count - hop_count) % job->host_count;
     for (uint32_t i = 0; i < world->config.step_count; i++) {
         uint64_t start_ns = world->now_ns;
         quoit_fabric_get(pe->fabric, pe->context, own_buffer(pe), buffer_offset(pe), world->config.bytes,
-                         quoit_shape_first_pe(shape, from));
+                         quoit_job_config_first_pe(job, from));
         sim_metric_add(world, name, "us", us_since(world, start_ns));
     }
 }
@@ -152,9 +152,9 @@ const struct sim_workload sim_workload_put_get = {
 static void run_stream(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     uint64_t bytes = world->config.bytes;
-    uint32_t to = quoit_shape_first_pe(shape, (pe->host->index + 1) % shape->host_count);
+    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + 1) % job->host_count);
     if (pe->index != 0)
         return;
     uint64_t start_ns = world->now_ns;
@@ -173,7 +173,7 @@ const struct sim_workload sim_workload_stream = {
 
 static void open_team(struct sim_pe *pe)
 {
-    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = pe->world->config.shape.pe_count};
+    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = pe->world->config.job.pe_count};
     pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
     quoit_assert(pe->team != NULL);
     quoit_coll_sync(pe->team, "start");
@@ -190,8 +190,8 @@ static void close_team(struct sim_pe *pe)
 static void run_barrier(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
-    uint32_t to = quoit_shape_first_pe(shape, (pe->host->index + 1) % shape->host_count);
+    const struct quoit_job_config *job = &world->config.job;
+    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + 1) % job->host_count);
     open_team(pe);
     for (uint32_t i = 0; i < world->config.step_count; i++) {
         uint64_t before_ns = step_ns(pe, QUOIT_PUT_DOORBELL);
@@ -217,9 +217,9 @@ const struct sim_workload sim_workload_barrier = {
 static void run_turnaround(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_shape *shape = &world->config.shape;
-    uint32_t right = (pe->host->index + 1) % shape->host_count;
-    uint32_t left = (pe->host->index + shape->host_count - 1) % shape->host_count;
+    const struct quoit_job_config *job = &world->config.job;
+    uint32_t right = (pe->host->index + 1) % job->host_count;
+    uint32_t left = (pe->host->index + job->host_count - 1) % job->host_count;
     /* Two and four lanes get as many puts to the left as to the right, as where threads take what comes first. */
     static const bool is_to_left[SIM_TURNAROUND_PUTS] = {false, true, true, false, true, false, false, true};
     struct quoit_context contexts[SIM_TURNAROUND_PUTS];
@@ -232,7 +232,7 @@ static void run_turnaround(struct sim_pe *pe)
         uint64_t start_ns = world->now_ns;
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_put_nbi(pe->fabric, &contexts[i], buffer_offset(pe), own_buffer(pe), world->config.bytes,
-                                 quoit_shape_first_pe(shape, is_to_left[i] ? left : right));
+                                 quoit_job_config_first_pe(job, is_to_left[i] ? left : right));
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_quiet(pe->fabric, &contexts[i]);
         sim_metric_add(world, "turnaround", "us", us_since(world, start_ns));

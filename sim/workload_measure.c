@@ -7,13 +7,13 @@
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.area_heap;
+    return pe->fabric->layout.segment_heap;
 }
 
 /* A source in the own symmetric memory, behind where others put. */
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->area_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static double mb_per_s(uint64_t bytes, uint64_t ns)
@@ -56,10 +56,10 @@ const struct sim_workload sim_workload_raw = {
 /* The first PE so many hosts to the right; the own one if the ring is too small for that to be the shortest way. */
 static uint32_t pe_at(const struct sim_pe *pe, uint32_t hop_count)
 {
-    const struct quoit_shape *shape = &pe->world->config.shape;
-    if (hop_count > shape->host_count / 2)
+    const struct quoit_job_config *job = &pe->world->config.job;
+    if (hop_count > job->host_count / 2)
         return pe->index;
-    return quoit_shape_first_pe(shape, (pe->host->index + hop_count) % shape->host_count);
+    return quoit_job_config_first_pe(job, (pe->host->index + hop_count) % job->host_count);
 }
 
 /* Puts in a row, then quiet: the rate at which data arrives. */
@@ -101,10 +101,10 @@ const struct sim_workload sim_workload_bandwidth = {
 
 void sim_measure_put_steps(struct sim_world *world)
 {
-    for (uint32_t i = 0; i < world->config.shape.host_count * world->config.shape.lane_count; i++) {
-        struct sim_host *host = &world->hosts[i / world->config.shape.lane_count];
+    for (uint32_t i = 0; i < world->config.job.host_count * world->config.job.lane_count; i++) {
+        struct sim_host *host = &world->hosts[i / world->config.job.lane_count];
         const struct quoit_lane_shared *lane =
-            quoit_memory_lane(&host->layout, host->memory, i % world->config.shape.lane_count);
+            quoit_memory_lane(&host->layout, host->memory, i % world->config.job.lane_count);
         double put_count = (double)atomic_load(&lane->put_count);
         for (enum quoit_put_step step = 0; step < QUOIT_PUT_STEP_COUNT && put_count > 0; step++)
             sim_metric_add(world, quoit_put_step_name(step), "us",

@@ -36,7 +36,7 @@ static void put_strided(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t t
 
 static void add(struct sim_pe *pe, uint32_t to)
 {
-    uint64_t offset = pe->fabric->layout.area_heap + COUNTERS_AT + 8 * quoit_prng_choose(&pe->prng, COUNTERS);
+    uint64_t offset = pe->fabric->layout.segment_heap + COUNTERS_AT + 8 * quoit_prng_choose(&pe->prng, COUNTERS);
     if (quoit_prng_choose(&pe->prng, 2))
         quoit_fabric_amo(pe->fabric, pe->context, QUOIT_AMO_ADD, 8, offset, 1, to);
     else
@@ -50,7 +50,7 @@ static void put_signal(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to
     size_t bytes = 1 + quoit_prng_choose(&pe->prng, SIM_PIECE_BYTES);
     uint64_t piece = sim_pieces_offset(pieces, &pe->host->layout, pe->index);
     struct quoit_signal signal = {
-        .offset = pe->fabric->layout.area_heap + SIGNALS_AT + 8 * pe->index, .value = 1, .op = QUOIT_AMO_ADD};
+        .offset = pe->fabric->layout.segment_heap + SIGNALS_AT + 8 * pe->index, .value = 1, .op = QUOIT_AMO_ADD};
     sim_fill(&pe->prng, buffer, bytes);
     quoit_fabric_fence(pe->fabric, pe->context);
     memcpy(sim_pieces_model(pieces, pe->index, to), buffer, bytes);
@@ -94,9 +94,10 @@ static void check_mix(struct sim_world *world)
 {
     uint64_t sum = 0;
     sim_pieces_check(world, world->workload_state);
-    for (uint32_t pe = 0; pe < world->config.shape.pe_count; pe++) {
+    for (uint32_t pe = 0; pe < world->config.job.pe_count; pe++) {
         uint64_t counters[COUNTERS];
-        memcpy(counters, sim_pe_area(world, pe) + world->hosts[0].layout.area_heap + COUNTERS_AT, sizeof counters);
+        memcpy(counters, sim_pe_segment(world, pe) + world->hosts[0].layout.segment_heap + COUNTERS_AT,
+               sizeof counters);
         for (int i = 0; i < COUNTERS; i++)
             sum += counters[i];
     }
@@ -116,31 +117,31 @@ const struct sim_workload sim_workload_mix = {
 
 /* Order: a PE puts n into a block of words at another, adds 1 to the block's first word by an atomic, fences, and puts
  * n into a word; whoever sees n in the word must see at least n in all of the block, and, since the next step begins
- * with a fence too, at most n + 1. Puts to neighbours go directly and atomics through the node, so the fence must order
- * both ways; a quarter of the flags goes by atomics too. */
+ * with a fence too, at most n + 1. Puts to neighbours go directly and atomics through the proxy, so the fence must
+ * order both ways; a quarter of the flags goes by atomics too. */
 #define BLOCK_WORDS 96u
 
 static uint64_t word_offset(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.area_heap + 8ull * source;
+    return fabric->layout.segment_heap + 8ull * source;
 }
 
 static uint64_t block_offset(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.area_heap + SIM_PIECES_START + (uint64_t)source * BLOCK_WORDS * 8;
+    return fabric->layout.segment_heap + SIM_PIECES_START + (uint64_t)source * BLOCK_WORDS * 8;
 }
 
 static void look_at(struct sim_pe *pe, uint32_t source, uint64_t *seen)
 {
-    const char *area = pe->fabric->area_self;
-    uint64_t word = __atomic_load_n((const uint64_t *)(area + word_offset(pe->fabric, source)), __ATOMIC_ACQUIRE);
+    const char *segment = pe->fabric->segment_self;
+    uint64_t word = __atomic_load_n((const uint64_t *)(segment + word_offset(pe->fabric, source)), __ATOMIC_ACQUIRE);
     if (word < *seen)
         sim_fail(pe->world, "PE %u saw the word of PE %u go back from %llu to %llu", pe->index, source,
                  (unsigned long long)*seen, (unsigned long long)word);
     *seen = word;
     for (uint32_t i = 0; i < BLOCK_WORDS; i++) {
         uint64_t value;
-        memcpy(&value, area + block_offset(pe->fabric, source) + 8ull * i, sizeof value);
+        memcpy(&value, segment + block_offset(pe->fabric, source) + 8ull * i, sizeof value);
         if (value < word || value > word + 1)
             sim_fail(pe->world, "PE %u saw a fence of PE %u broken: the flag is %llu, word %u of the block %llu",
                      pe->index, source, (unsigned long long)word, i, (unsigned long long)value);
@@ -175,16 +176,16 @@ static void run_order(struct sim_pe *pe)
 
 static void setup_order(struct sim_world *world)
 {
-    size_t pe_count = world->config.shape.pe_count;
+    size_t pe_count = world->config.job.pe_count;
     world->workload_state = calloc(pe_count * pe_count, sizeof(uint64_t));
     quoit_assert(world->workload_state != NULL);
 }
 
 static void check_order(struct sim_world *world)
 {
-    uint32_t pe_count = world->config.shape.pe_count;
+    uint32_t pe_count = world->config.job.pe_count;
     for (uint32_t pe = 0; pe < pe_count; pe++) {
-        const char *heap = sim_pe_area(world, pe) + world->hosts[0].layout.area_heap;
+        const char *heap = sim_pe_segment(world, pe) + world->hosts[0].layout.segment_heap;
         for (uint32_t source = 0; source < pe_count; source++) {
             uint64_t word;
             memcpy(&word, heap + 8ull * source, sizeof word);

@@ -23,12 +23,12 @@ struct span {
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.area_heap;
+    return pe->fabric->layout.segment_heap;
 }
 
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->area_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static void put_to(struct sim_pe *pe, uint32_t shift, uint64_t bytes)
@@ -140,8 +140,8 @@ static void run_predict(struct sim_pe *pe)
     uint64_t bytes = world->config.bytes;
     uint32_t farthest = pe->fabric->pe_count / 2;
     uint64_t all_bytes = shift_count(pe) * share_bytes(pe);
-    struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = pe->fabric->pe_count};
-    pe->team = quoit_team_new(pe->fabric, &shape, 0, 0);
+    struct quoit_team_shape job = {.start = 0, .stride = 1, .size = pe->fabric->pe_count};
+    pe->team = quoit_team_new(pe->fabric, &job, 0, 0);
     if (!pe->team)
         sim_fail(world, "PE %u cannot make its team", pe->index);
     measure_put(pe, "put 8 B, neighbour", 1, 8, false);

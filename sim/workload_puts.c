@@ -52,12 +52,12 @@ const struct sim_workload sim_workload_hotspot = {
 
 static uint64_t row_offset(const struct quoit_fabric *fabric, uint32_t from_side, uint32_t step)
 {
-    return fabric->layout.area_heap + SIM_PIECES_START + (2ull * from_side + step % 2) * ROW_BYTES;
+    return fabric->layout.segment_heap + SIM_PIECES_START + (2ull * from_side + step % 2) * ROW_BYTES;
 }
 
 static uint64_t signal_offset(const struct quoit_fabric *fabric, uint32_t from_side)
 {
-    return fabric->layout.area_heap + 64ull * from_side;
+    return fabric->layout.segment_heap + 64ull * from_side;
 }
 
 static uint32_t make_row(uint64_t seed, uint32_t pe, uint32_t step, uint32_t side, unsigned char *row_out)
@@ -96,10 +96,10 @@ static void run_halo(struct sim_pe *pe)
         }
         for (uint32_t side = 0; side < 2; side++) {
             uint64_t offset = signal_offset(fabric, side);
-            struct signal_wait wait = {(uint64_t *)(fabric->area_self + offset), step + 1};
+            struct signal_wait wait = {(uint64_t *)(fabric->segment_self + offset), step + 1};
             quoit_fabric_wait_at(fabric, offset, sizeof(uint64_t), has_signal, &wait, "halo");
             uint32_t bytes = make_row(seed, others[side], step, 1 - side, row);
-            if (memcmp(fabric->area_self + row_offset(fabric, side, step), row, bytes) != 0)
+            if (memcmp(fabric->segment_self + row_offset(fabric, side, step), row, bytes) != 0)
                 sim_fail(pe->world, "PE %u saw the signal of step %u from PE %u before its row", pe->index, step,
                          others[side]);
         }
@@ -108,10 +108,11 @@ static void run_halo(struct sim_pe *pe)
 
 static void check_halo(struct sim_world *world)
 {
-    for (uint32_t pe = 0; pe < world->config.shape.pe_count; pe++) {
+    for (uint32_t pe = 0; pe < world->config.job.pe_count; pe++) {
         for (uint32_t side = 0; side < 2; side++) {
             uint64_t count;
-            memcpy(&count, sim_pe_area(world, pe) + world->hosts[0].layout.area_heap + 64ull * side, sizeof count);
+            memcpy(&count, sim_pe_segment(world, pe) + world->hosts[0].layout.segment_heap + 64ull * side,
+                   sizeof count);
             if (count != 2ull * world->config.step_count)
                 sim_fail(world, "PE %u was signalled %llu times instead of %u", pe, (unsigned long long)count,
                          2 * world->config.step_count);

@@ -70,14 +70,14 @@ void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b
                 world->event_count, world->now_ns, kind, a, b, c);
 }
 
-/* Nodes: the first lane's task brings the links up, as quoit_node_run() does. */
+/* Proxies: the first lane's task brings the links up, as quoit_proxy_run() does. */
 
 static void serve(void *arg)
 {
     struct sim_service *service = arg;
     struct sim_host *host = service->host;
-    host->world->current->lane = quoit_node_lane(host->node, service->lane);
-    enum quoit_status status = quoit_node_serve(host->node, service->lane);
+    host->world->current->lane = quoit_proxy_lane(host->proxy, service->lane);
+    enum quoit_status status = quoit_proxy_serve(host->proxy, service->lane);
     if (status != QUOIT_OK)
         sim_fail(host->world, "lane %u of host %u ended: %s", service->lane, host->index, quoit_status_text(status));
 }
@@ -85,7 +85,7 @@ static void serve(void *arg)
 static void manage(void *arg)
 {
     struct sim_host *host = arg;
-    enum quoit_status status = quoit_node_manage(host->node);
+    enum quoit_status status = quoit_proxy_manage(host->proxy);
     if (status != QUOIT_OK)
         sim_fail(host->world, "the manager of host %u ended: %s", host->index, quoit_status_text(status));
 }
@@ -97,22 +97,22 @@ static struct sim_task *start_service(struct sim_host *host, const char *name, v
     return task;
 }
 
-static void run_node(void *arg)
+static void run_proxy(void *arg)
 {
     struct sim_host *host = arg;
     struct sim_world *world = host->world;
     char name[24];
     if (world->blinks_left > 0) /* links may come up at one end long before the other link of that host does */
         sim_block(world, world->now_ns + sim_choose(world, START_SPREAD_NS));
-    if (quoit_node_open(&host->node_config, &host->node) != QUOIT_OK)
-        sim_fail(world, "the node of host %u cannot start", host->index);
-    for (uint32_t lane = 1; lane < world->config.shape.lane_count; lane++) {
+    if (quoit_proxy_open(&host->proxy_config, &host->proxy) != QUOIT_OK)
+        sim_fail(world, "the proxy of host %u cannot start", host->index);
+    for (uint32_t lane = 1; lane < world->config.job.lane_count; lane++) {
         snprintf(name, sizeof name, "host %u lane %u", host->index, lane);
         host->services[lane].task = start_service(host, name, serve, &host->services[lane]);
     }
     snprintf(name, sizeof name, "host %u links", host->index);
     start_service(host, name, manage, host);
-    if (++world->ready_host_count == world->config.shape.host_count) {
+    if (++world->ready_host_count == world->config.job.host_count) {
         sim_pes_start(world);
         sim_faults_start(world);
         sim_canary_start(world);
@@ -120,35 +120,35 @@ static void run_node(void *arg)
     serve(&host->services[0]);
 }
 
-/* A node says that two links are dead. The first word would end the job; here all have to come. */
+/* A proxy says that two links are dead. The first word would end the job; here all have to come. */
 static void hear_cut_off(void *arg, uint32_t first, uint32_t second)
 {
     struct sim_host *host = arg;
     struct sim_world *world = host->world;
     sim_trace(world, "cut off", host->index, first, second);
-    if (first >= second || second >= world->config.shape.host_count || !sim_link(world, first)->is_dead ||
+    if (first >= second || second >= world->config.job.host_count || !sim_link(world, first)->is_dead ||
         !sim_link(world, second)->is_dead)
         sim_fail(world, "host %u says that links %u and %u are dead, which they are not", host->index, first, second);
     if (world->now_ns < world->cut_off_ns + LINK_LIMIT_NS)
         sim_fail(world, "host %u says too early that two links are dead", host->index);
     host->has_told = true;
     world->is_cut_off = true;
-    for (uint32_t i = 0; i < world->config.shape.host_count; i++)
+    for (uint32_t i = 0; i < world->config.job.host_count; i++)
         world->is_cut_off &= world->hosts[i].has_told || world->hosts[i].is_dead;
 }
 
 static void init_host(struct sim_world *world, uint32_t index)
 {
     struct sim_host *host = &world->hosts[index];
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     host->world = world;
     host->index = index;
     host->free_core_count = (uint32_t)world->model.core_count;
-    quoit_assert(quoit_layout_make(shape, index, &host->layout) == QUOIT_OK);
+    quoit_assert(quoit_layout_make(job, index, &host->layout) == QUOIT_OK);
     quoit_assert(host->layout.total_bytes <= world->memory_bytes);
     host->memory = world->memory + index * world->memory_bytes;
-    uint32_t thread_count = host->layout.local_count + shape->lane_count;
-    host->node_config = (struct quoit_node_config){
+    uint32_t thread_count = host->layout.local_count + job->lane_count;
+    host->proxy_config = (struct quoit_proxy_config){
         .layout = &host->layout,
         .memory = host->memory,
         .policy = quoit_wait_policy_for(thread_count, host->free_core_count),
@@ -158,13 +158,13 @@ static void init_host(struct sim_world *world, uint32_t index)
         .on_ready_arg = host,
         .dma_bytes = world->config.dma_bytes,
     };
-    for (uint32_t lane = 0; lane < shape->lane_count; lane++)
+    for (uint32_t lane = 0; lane < job->lane_count; lane++)
         host->services[lane] = (struct sim_service){.host = host, .lane = lane};
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         host->ends[side] = calloc(1, sizeof *host->ends[side]);
         quoit_assert(host->ends[side] != NULL);
         host->port_configs[side].end = host->ends[side];
-        host->node_config.ports[side] =
+        host->proxy_config.ports[side] =
             (struct quoit_port_config){.driver = &sim_port_driver,
                                        .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
                                        .driver_config = &host->port_configs[side]};
@@ -174,18 +174,18 @@ static void init_host(struct sim_world *world, uint32_t index)
 /* The first host has the most PEs. One mapping, so that an address tells its host. */
 static void map_memory(struct sim_world *world)
 {
-    const struct quoit_shape *shape = &world->config.shape;
+    const struct quoit_job_config *job = &world->config.job;
     struct quoit_layout layout;
-    quoit_assert(quoit_layout_make(shape, 0, &layout) == QUOIT_OK);
+    quoit_assert(quoit_layout_make(job, 0, &layout) == QUOIT_OK);
     world->memory_bytes = layout.total_bytes;
-    world->memory = mmap(NULL, shape->host_count * world->memory_bytes, PROT_READ | PROT_WRITE,
+    world->memory = mmap(NULL, job->host_count * world->memory_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     quoit_assert(world->memory != MAP_FAILED);
 }
 
 struct sim_world *sim_world_new(const struct sim_config *config)
 {
-    uint32_t host_count = config->shape.host_count;
+    uint32_t host_count = config->job.host_count;
     struct sim_world *world = calloc(1, sizeof *world);
     quoit_assert(world != NULL);
     quoit_assert(current_world == NULL);
@@ -210,13 +210,13 @@ struct sim_world *sim_world_new(const struct sim_config *config)
     return world;
 }
 
-static void start_nodes(struct sim_world *world)
+static void start_proxies(struct sim_world *world)
 {
     char name[24];
-    for (uint32_t i = 0; i < world->config.shape.host_count; i++) {
+    for (uint32_t i = 0; i < world->config.job.host_count; i++) {
         struct sim_host *host = &world->hosts[i];
         snprintf(name, sizeof name, "host %u lane 0", i);
-        host->services[0].task = start_service(host, name, run_node, host);
+        host->services[0].task = start_service(host, name, run_proxy, host);
     }
 }
 
@@ -228,16 +228,16 @@ void sim_world_free(struct sim_world *world)
     sim_canary_end(world);
     sim_faults_end(world);
     sim_ledger_free(world->ledger);
-    for (uint32_t i = 0; i < world->config.shape.host_count; i++) {
+    for (uint32_t i = 0; i < world->config.job.host_count; i++) {
         struct sim_host *host = &world->hosts[i];
-        quoit_node_close(host->node);
+        quoit_proxy_close(host->proxy);
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             sim_end_free(host->ends[side]);
             free(host->ends[side]);
         }
         free(host->tasks);
     }
-    munmap(world->memory, world->config.shape.host_count * world->memory_bytes);
+    munmap(world->memory, world->config.job.host_count * world->memory_bytes);
     for (uint32_t i = 0; i < world->task_count; i++)
         sim_task_free(world->tasks[i]);
     free(world->tasks);
@@ -250,9 +250,9 @@ void sim_world_free(struct sim_world *world)
 
 static void check_all_lanes(struct sim_world *world)
 {
-    for (uint32_t host = 0; host < world->config.shape.host_count; host++)
-        for (uint32_t lane = 0; world->hosts[host].node && lane < world->config.shape.lane_count; lane++)
-            quoit_lane_check_invariants(quoit_node_lane(world->hosts[host].node, lane));
+    for (uint32_t host = 0; host < world->config.job.host_count; host++)
+        for (uint32_t lane = 0; world->hosts[host].proxy && lane < world->config.job.lane_count; lane++)
+            quoit_lane_check_invariants(quoit_proxy_lane(world->hosts[host].proxy, lane));
 }
 
 static const char *state_text(const struct sim_task *task)
@@ -261,7 +261,7 @@ static const char *state_text(const struct sim_task *task)
     return texts[task->state];
 }
 
-/* Who has not ended, and what they do; of threads of nodes only when with_services. Returns how many. */
+/* Who has not ended, and what they do; of threads of proxies only when with_services. Returns how many. */
 static uint32_t list_tasks(const struct sim_world *world, bool with_services, char *list, size_t bytes)
 {
     size_t at = 0;
@@ -317,7 +317,7 @@ static bool is_patient_manager(const struct sim_event *event)
 
 static bool links_are_up(const struct sim_world *world)
 {
-    for (uint32_t i = 0; i < world->config.shape.host_count; i++) {
+    for (uint32_t i = 0; i < world->config.job.host_count; i++) {
         const struct sim_host *host = &world->hosts[i];
         const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
@@ -364,7 +364,7 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
     char list[SIM_FAILURE_BYTES / 2] = "";
     if (list_tasks(world, is_end, list, sizeof list) > 0)
         sim_fail(world, "%s: %s", is_end ? "some tasks do not stop" : "nothing moves any more", list);
-    if (world->ready_host_count < world->config.shape.host_count)
+    if (world->ready_host_count < world->config.job.host_count)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);
 }
 
@@ -383,9 +383,9 @@ static void check_quiet(struct sim_world *world)
 {
     check_all_lanes(world);
     sim_ledger_check_end(world->ledger);
-    for (uint32_t host = 0; host < world->config.shape.host_count && world->dead_count < 2; host++)
-        for (uint32_t index = 0; index < world->config.shape.lane_count; index++) {
-            const struct quoit_lane *lane = quoit_node_lane(world->hosts[host].node, index);
+    for (uint32_t host = 0; host < world->config.job.host_count && world->dead_count < 2; host++)
+        for (uint32_t index = 0; index < world->config.job.lane_count; index++) {
+            const struct quoit_lane *lane = quoit_proxy_lane(world->hosts[host].proxy, index);
             if (!quoit_lane_is_quiescent(lane))
                 sim_fail(world, "lane %u of host %u does not come to rest: a credit, a request or a reply is missing",
                          index, host);
@@ -411,14 +411,14 @@ bool sim_world_run(struct sim_world *world)
     if (world->config.workload->setup)
         world->config.workload->setup(world);
     sim_faults_prepare(world);
-    start_nodes(world);
+    start_proxies(world);
     run_events(world, false);
     if (world->has_failed || world->is_cut_off)
         return !world->has_failed;
     check_nobody_waits(world, false);
     check_quiet(world);
-    for (uint32_t host = 0; host < world->config.shape.host_count; host++)
-        quoit_node_stop(&world->hosts[host].layout, world->hosts[host].memory);
+    for (uint32_t host = 0; host < world->config.job.host_count; host++)
+        quoit_proxy_stop(&world->hosts[host].layout, world->hosts[host].memory);
     run_events(world, true);
     if (world->has_failed)
         return false;

@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 #include "base/prng.h"
-#include "node/lane.h"
-#include "node/node.h"
+#include "proxy/lane.h"
+#include "proxy/proxy.h"
 #include "sim/event.h"
 #include "sim/model.h"
 #include "sim/port.h"
@@ -35,13 +35,13 @@ struct sim_ledger;
 /* All that a run depends on. */
 struct sim_config {
     uint64_t seed;
-    struct quoit_shape shape;
+    struct quoit_job_config job;
     const struct sim_workload *workload;
     const struct sim_fault *faults[SIM_FAULTS_MAX];
     uint32_t fault_count;
     const struct sim_canary *canary; /* NULL: none */
     struct sim_model model;
-    uint64_t dma_bytes;       /* as the node's configuration */
+    uint64_t dma_bytes;       /* as the proxy's configuration */
     uint32_t step_count;      /* of each PE */
     uint64_t bytes;           /* size of transfers of workloads that measure */
     bool checks_each_step;    /* of a lane: its invariants */
@@ -66,8 +66,8 @@ struct sim_host {
     char *memory;
     struct sim_end *ends[QUOIT_SIDE_COUNT];
     struct sim_port_config port_configs[QUOIT_SIDE_COUNT];
-    struct quoit_node_config node_config;
-    struct quoit_node *node;
+    struct quoit_proxy_config proxy_config;
+    struct quoit_proxy *proxy;
     uint32_t free_core_count;
     uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
     bool memory_is_written;  /* the last of it was a write */
@@ -128,11 +128,11 @@ struct sim_world {
 /* The world that runs now, or NULL. */
 struct sim_world *sim_world_current(void);
 
-/* Hosts, links and nodes; NULL when out of memory. The world becomes the current one. */
+/* Hosts, links and proxies; NULL when out of memory. The world becomes the current one. */
 struct sim_world *sim_world_new(const struct sim_config *config);
 void sim_world_free(struct sim_world *world);
-/* The whole job: nodes start, PEs run the workload, everything comes to rest and is checked, nodes stop. With two dead
- * links it may end before that: when every host that lives has told so, in time, naming them. False: the run has
+/* The whole job: proxies start, PEs run the workload, everything comes to rest and is checked, proxies stop. With two
+ * dead links it may end before that: when every host that lives has told so, in time, naming them. False: the run has
  * failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
 /* Only handles events until none is left; for tests that start tasks of their own. False: as above. */

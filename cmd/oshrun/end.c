@@ -52,8 +52,8 @@ static void kill_all(struct job *job, uint64_t now_ns)
         take_notes(job);
     end_signal_all(job, SIGKILL);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].node_pid)
-            kill(job->hosts[i].node_pid, SIGKILL);
+        if (job->hosts[i].proxy_pid)
+            kill(job->hosts[i].proxy_pid, SIGKILL);
     job->end.phase = ENDING_KILLED;
     job->end.deadline_ns = now_ns + DRAIN_NS;
 }
@@ -114,14 +114,14 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
         input_close(&job->input);
 }
 
-static void node_ended(struct job *job, struct host *host, int wait_status)
+static void proxy_ended(struct job *job, struct host *host, int wait_status)
 {
-    host->node_pid = 0;
-    host->node_wait_status = wait_status;
-    loop_close(&job->loop, &host->node_ready);
-    bool is_orderly = job->nodes_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+    host->proxy_pid = 0;
+    host->proxy_wait_status = wait_status;
+    loop_close(&job->loop, &host->proxy_ready);
+    bool is_orderly = job->proxies_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
     if (!is_orderly)
-        end_begin(job, END_NODE_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
+        end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
 }
 
 void end_reap(struct job *job)
@@ -137,8 +137,8 @@ void end_reap(struct job *job)
             if (job->pes[i].pid == pid)
                 pe_ended(job, &job->pes[i], wait_status);
         for (uint32_t i = 0; i < job->plan->host_count; i++)
-            if (job->hosts[i].node_pid == pid)
-                node_ended(job, &job->hosts[i], wait_status);
+            if (job->hosts[i].proxy_pid == pid)
+                proxy_ended(job, &job->hosts[i], wait_status);
     }
 }
 
@@ -171,9 +171,9 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
     if (end->phase == ENDING_NOT && error)
         end_begin(job, END_OUTPUT_GONE, error == EPIPE ? 128 + SIGPIPE : STATUS_CANNOT_START, (uint32_t)error, 0);
     if (end->phase == ENDING_NOT && job->alive_count == 0) {
-        if (!job->nodes_stop_ns)
+        if (!job->proxies_stop_ns)
             hosts_stop(job);
-        if (!hosts_are_gone(job) && now_ns >= job->nodes_stop_ns)
+        if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns)
             kill_all(job, now_ns);
         else if (hosts_are_gone(job) && job->output.open_count)
             /* Something that the PEs started holds their output open. */
@@ -185,8 +185,8 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
         return drain(job, now_ns);
     if (end->phase == ENDING_GRACE)
         return end->deadline_ns;
-    if (job->nodes_stop_ns)
-        return job->nodes_stop_ns;
+    if (job->proxies_stop_ns)
+        return job->proxies_stop_ns;
     return job->timeout_at_ns ? job->timeout_at_ns : UINT64_MAX;
 }
 

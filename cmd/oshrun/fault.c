@@ -205,8 +205,8 @@ static void change(struct job *job, struct fault_run *run)
     switch (fault->kind) {
     case FAULT_HOST:
         quoit_say("host%u dies (--fault)", fault->first);
-        if (job->hosts[fault->first].node_pid)
-            kill(job->hosts[fault->first].node_pid, SIGKILL);
+        if (job->hosts[fault->first].proxy_pid)
+            kill(job->hosts[fault->first].proxy_pid, SIGKILL);
         return;
     case FAULT_LINK:
         set_link(job, fault->first, run->is_down);
@@ -239,7 +239,7 @@ static bool start_runs(struct job *job, uint64_t now_ns)
 uint64_t fault_step(struct job *job, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
-    if (!job->plan->fault_count || !job->is_going || job->end.phase != ENDING_NOT || job->nodes_stop_ns)
+    if (!job->plan->fault_count || !job->is_going || job->end.phase != ENDING_NOT || job->proxies_stop_ns)
         return UINT64_MAX;
     if (!job->faults && !start_runs(job, now_ns))
         return UINT64_MAX;

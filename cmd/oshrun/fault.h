@@ -4,7 +4,7 @@
  * Forms, one a --fault:
  *   link A-B down at TIME              for good
  *   link A-B down at TIME for TIME
- *   host H dies at TIME                its node is killed
+ *   host H dies at TIME                its proxy is killed
  *   links random every TIME for TIME   one link at a time, for ever
  *   links random every TIME for TIME seed N
  * Times count from the moment at which every PE is through shmem_init. Each fault is told on standard error when it

@@ -17,38 +17,39 @@
 #include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
-#include "node/node.h"
+#include "proxy/proxy.h"
 
-#define PAGE_BYTES       4096u
-#define AREA_ALIGN       (2u << 20)
-#define AREAS_BYTES_MAX  (64ull << 30) /* of a host, by default: the emulated port's window */
-#define HEAP_BYTES_MIN   (1u << 20)
-#define NODE_STOP_NS     1000000000u
-#define NODE_FIRST_FD    3
-#define CUT_OFF_GRACE_NS 200000000u /* for the last output of the PEs */
+#define PAGE_BYTES         4096u
+#define SEGMENT_ALIGN      (2u << 20)
+#define SEGMENTS_BYTES_MAX (64ull << 30) /* of a host, by default: the emulated port's window */
+#define HEAP_BYTES_MIN     (1u << 20)
+#define PROXY_STOP_NS      1000000000u
+#define PROXY_FIRST_FD     3
+#define CUT_OFF_GRACE_NS   200000000u /* for the last output of the PEs */
 
-/* How often a PE or node maps the memory of a host: its own, and on a ring those of both neighbours. */
+/* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
 static uint64_t map_count(const struct job *job)
 {
     return job->plan->host_count > 1 ? 3 : 1;
 }
 
-/* Bytes of areas on a host that the limits of this process (ulimit -v, -f) allow; a half of the addresses is left to
+/* Bytes of segments on a host that the limits of this process (ulimit -v, -f) allow; a half of the addresses is left to
  * the program, and to the heap of its own that each PE maps once more. */
-static uint64_t allowed_areas_bytes(const struct job *job)
+static uint64_t allowed_segments_bytes(const struct job *job)
 {
-    uint64_t addresses = quoit_limits_address_bytes(), file = quoit_limits_file_bytes(), bytes = AREAS_BYTES_MAX;
+    uint64_t addresses = quoit_limits_address_bytes(), file = quoit_limits_file_bytes(), bytes = SEGMENTS_BYTES_MAX;
     if (addresses != UINT64_MAX && addresses / 2 / (map_count(job) + 1) < bytes)
         bytes = addresses / 2 / (map_count(job) + 1);
-    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* the memory of a host is more than its areas */
+    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* the memory of a host is more than its segments */
 }
 
 /* Three quarters of the machine's memory for all PEs together, and no more than a neighbour can reach. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 {
     uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 / job->plan->pe_count;
-    uint64_t stride = allowed_areas_bytes(job) / quoit_shape_pes_of_host(&job->shape, 0) / AREA_ALIGN * AREA_ALIGN;
-    uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+    uint64_t stride =
+        allowed_segments_bytes(job) / quoit_job_config_pes_of_host(&job->config, 0) / SEGMENT_ALIGN * SEGMENT_ALIGN;
+    uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
     if (stride < before_heap + HEAP_BYTES_MIN)
         stride = before_heap + HEAP_BYTES_MIN;
     if (heap > stride - before_heap)
@@ -90,17 +91,17 @@ static int make_memory(const char *name, uint64_t bytes)
 static bool is_refused(const struct job *job, const struct host *host)
 {
     uint64_t bytes = host->layout.total_bytes, addresses = quoit_limits_address_bytes();
-    uint64_t mapped = bytes * map_count(job) + job->shape.heap_bytes;
+    uint64_t mapped = bytes * map_count(job) + job->config.heap_bytes;
     if (mapped > addresses)
         quoit_say("each PE of host%u needs %llu MiB of address space, but ulimit -v leaves %llu MiB; a smaller "
                   "SHMEM_SYMMETRIC_SIZE (%llu MiB a PE now) needs less [Q0215]",
                   host->index, (unsigned long long)(mapped >> 20), (unsigned long long)(addresses >> 20),
-                  (unsigned long long)(job->shape.heap_bytes >> 20));
+                  (unsigned long long)(job->config.heap_bytes >> 20));
     else if (bytes > quoit_limits_file_bytes())
         quoit_say("the memory of host%u is a file of %llu MiB, but ulimit -f allows %llu MiB; a smaller "
                   "SHMEM_SYMMETRIC_SIZE (%llu MiB a PE now) needs less [Q0215]",
                   host->index, (unsigned long long)(bytes >> 20), (unsigned long long)(quoit_limits_file_bytes() >> 20),
-                  (unsigned long long)(job->shape.heap_bytes >> 20));
+                  (unsigned long long)(job->config.heap_bytes >> 20));
     else
         return false;
     return true;
@@ -119,18 +120,18 @@ static void say_no_memory(const struct host *host, int error)
                   error == EMFILE ? " (ulimit -n)" : "; a smaller SHMEM_SYMMETRIC_SIZE needs less");
 }
 
-static void leave_card(const struct job *job, const struct host *host)
+static void publish_descriptor(const struct job *job, const struct host *host)
 {
     const char *path = plan_program_of(job->plan, 0)->path, *slash = strrchr(path, '/');
-    struct quoit_job_card *card = &((struct quoit_host_header *)host->front)->card;
-    *card = (struct quoit_job_card){.host = host->index, .shape = job->shape, .start_ns = job->start_ns};
-    snprintf(card->program, sizeof card->program, "%s", slash ? slash + 1 : path);
-    __atomic_store_n(&card->magic, QUOIT_JOB_CARD_MAGIC, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
+    struct quoit_job_descriptor *descriptor = &((struct quoit_host_header *)host->front)->descriptor;
+    *descriptor = (struct quoit_job_descriptor){.host = host->index, .job = job->config, .start_ns = job->start_ns};
+    snprintf(descriptor->program, sizeof descriptor->program, "%s", slash ? slash + 1 : path);
+    __atomic_store_n(&descriptor->magic, QUOIT_JOB_DESCRIPTOR_MAGIC, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
 }
 
 static bool open_host(struct job *job, struct host *host)
 {
-    if (quoit_layout_make(&job->shape, host->index, &host->layout) != QUOIT_OK)
+    if (quoit_layout_make(&job->config, host->index, &host->layout) != QUOIT_OK)
         return false;
     if (is_refused(job, host))
         return false;
@@ -145,19 +146,19 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     }
     host->front = front;
-    for (uint32_t i = 0; i < host->layout.local_count + job->shape.lane_count && job->shape.trace_count; i++)
-        quoit_memory_trace(&host->layout, front, i)->event_count = job->shape.trace_count;
-    leave_card(job, host);
+    for (uint32_t i = 0; i < host->layout.local_count + job->config.lane_count && job->config.trace_count; i++)
+        quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
+    publish_descriptor(job, host);
     return true;
 }
 
-/* What a node says to the launcher. */
-struct node_word {
-    enum { NODE_READY = 1, NODE_CUT_OFF } kind;
+/* What a proxy says to the launcher. */
+struct proxy_word {
+    enum { PROXY_READY = 1, PROXY_CUT_OFF } kind;
     uint32_t dead_links[2];
 };
 
-static void tell(int fd, const struct node_word *word)
+static void tell(int fd, const struct proxy_word *word)
 {
     while (write(fd, word, sizeof *word) < 0 && errno == EINTR)
         ;
@@ -165,28 +166,28 @@ static void tell(int fd, const struct node_word *word)
 
 static void tell_ready(void *arg)
 {
-    tell(*(const int *)arg, &(struct node_word){.kind = NODE_READY});
+    tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_READY});
 }
 
 static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
-    tell(*(const int *)arg, &(struct node_word){.kind = NODE_CUT_OFF, .dead_links = {first_link, second_link}});
+    tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_CUT_OFF, .dead_links = {first_link, second_link}});
 }
 
-/* Moves the descriptors that a node needs to NODE_FIRST_FD.. and closes all others: a node must not hold pipes and
+/* Moves the descriptors that a proxy needs to PROXY_FIRST_FD.. and closes all others: a proxy must not hold pipes and
  * sockets of the PEs open. */
 static bool keep_only(int *fds, int count)
 {
     for (int i = 0; i < count; i++) {
-        fds[i] = fcntl(fds[i], F_DUPFD, NODE_FIRST_FD + count);
+        fds[i] = fcntl(fds[i], F_DUPFD, PROXY_FIRST_FD + count);
         if (fds[i] < 0) {
-            quoit_say("no descriptor for a node: %s (ulimit -n) [Q0213]", strerror(errno));
+            quoit_say("no descriptor for a proxy: %s (ulimit -n) [Q0213]", strerror(errno));
             return false;
         }
     }
     for (int i = 0; i < count; i++)
-        fds[i] = dup2(fds[i], NODE_FIRST_FD + i);
-    close_range((unsigned)(NODE_FIRST_FD + count), ~0u, 0);
+        fds[i] = dup2(fds[i], PROXY_FIRST_FD + i);
+    close_range((unsigned)(PROXY_FIRST_FD + count), ~0u, 0);
     int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
@@ -205,7 +206,7 @@ static enum quoit_log_level debug_level(const struct job *job)
     return QUOIT_LOG_WARN;
 }
 
-/* The node's process, from fork to its end. */
+/* The proxy's process, from fork to its end. */
 static int serve(const struct job *job, const struct host *host, int ready_fd, pid_t parent)
 {
     enum { MEMORY, READY, LEFT_LINK, LEFT_MEMORY, RIGHT_LINK, RIGHT_MEMORY, FD_COUNT };
@@ -215,7 +216,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         return 0;
-    prctl(PR_SET_NAME, "quoit-node");
+    prctl(PR_SET_NAME, "quoit-proxy");
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(who, sizeof who, "host%u", host->index);
@@ -240,7 +241,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         [QUOIT_LEFT] = {fds[LEFT_LINK], fds[LEFT_MEMORY], 1, job->knobs},
         [QUOIT_RIGHT] = {fds[RIGHT_LINK], fds[RIGHT_MEMORY], 0, job->knobs},
     };
-    struct quoit_node_config config = {
+    struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = memory,
         .policy = job->policy,
@@ -254,49 +255,49 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         config.ports[side] = (struct quoit_port_config){
             .driver = &quoit_port_emulated, .memory = {memory, bytes}, .driver_config = &ends[side]};
-    return quoit_node_run(&config) == QUOIT_OK ? 0 : 1;
+    return quoit_proxy_run(&config) == QUOIT_OK ? 0 : 1;
 }
 
 /* A word is smaller than what a pipe writes at once, so it comes whole. */
-static void node_speaks(struct watch *watch, uint32_t events)
+static void proxy_speaks(struct watch *watch, uint32_t events)
 {
     (void)events;
-    struct node_word word;
+    struct proxy_word word;
     struct host *host = watch->owner;
     struct job *job = host->job;
     if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word) {
         loop_close(&job->loop, watch); /* it ended, which SIGCHLD tells */
-    } else if (word.kind == NODE_READY) {
+    } else if (word.kind == PROXY_READY) {
         host->is_ready = true;
         service_step(job);
     } else if (job->end.phase == ENDING_NOT &&
-               !job->nodes_stop_ns) { /* a host that stops first looks like a dead one */
+               !job->proxies_stop_ns) { /* a host that stops first looks like a dead one */
         memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
         end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, host->index, CUT_OFF_GRACE_NS);
     }
 }
 
-static bool start_node(struct job *job, struct host *host)
+static bool start_proxy(struct job *job, struct host *host)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        quoit_say("cannot start the node of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
+        quoit_say("cannot start the proxy of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
         return false;
     }
     pid_t parent = getpid();
-    host->node_pid = fork();
-    if (host->node_pid == 0)
+    host->proxy_pid = fork();
+    if (host->proxy_pid == 0)
         _exit(serve(job, host, ends[1], parent));
     close(ends[1]);
-    if (host->node_pid < 0) {
-        host->node_pid = 0;
+    if (host->proxy_pid < 0) {
+        host->proxy_pid = 0;
         close(ends[0]);
-        quoit_say("cannot start the node of host%u: %s (ulimit -u, or a control group's pids) [Q0213]", host->index,
+        quoit_say("cannot start the proxy of host%u: %s (ulimit -u, or a control group's pids) [Q0213]", host->index,
                   strerror(errno));
         return false;
     }
-    host->node_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = node_speaks, .owner = host};
-    loop_add(&job->loop, &host->node_ready);
+    host->proxy_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = proxy_speaks, .owner = host};
+    loop_add(&job->loop, &host->proxy_ready);
     return true;
 }
 
@@ -305,13 +306,13 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
     uint64_t heap_bytes = plan_number(job->plan, QUOIT_OPT_SYMMETRIC_SIZE);
     if (heap_bytes == 0)
         heap_bytes = default_heap_bytes(job, data_bytes);
-    job->shape.data_bytes = data_bytes;
-    job->shape.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    job->config.data_bytes = data_bytes;
+    job->config.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (!open_host(job, &job->hosts[i]))
             return false;
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
-        if (!start_node(job, &job->hosts[i]))
+        if (!start_proxy(job, &job->hosts[i]))
             return false;
     return true;
 }
@@ -320,15 +321,15 @@ void hosts_stop(struct job *job)
 {
     quoit_park_setup();
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].node_pid && job->hosts[i].front)
-            quoit_node_stop(&job->hosts[i].layout, job->hosts[i].front);
-    job->nodes_stop_ns = quoit_clock_now_ns() + NODE_STOP_NS;
+        if (job->hosts[i].proxy_pid && job->hosts[i].front)
+            quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
+    job->proxies_stop_ns = quoit_clock_now_ns() + PROXY_STOP_NS;
 }
 
 bool hosts_are_gone(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].node_pid)
+        if (job->hosts[i].proxy_pid)
             return false;
     return true;
 }

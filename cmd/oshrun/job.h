@@ -2,7 +2,7 @@
 /* job.h - the running job: everything oshrun knows of it hangs from struct job.
  *
  * Life of a job: spawn.c starts the PEs; service.c answers them on their boot sockets; when all said HELLO, hosts.c
- * makes the hosts' memories and links and starts the nodes; end.c notices who ended and how, and ends the rest;
+ * makes the hosts' memories and links and starts the proxies; end.c notices who ended and how, and ends the rest;
  * report.c explains.
  */
 #ifndef OSHRUN_JOB_H
@@ -23,8 +23,8 @@
 enum pe_phase {
     PE_STARTED,   /* runs, and has not called shmem_init */
     PE_HELLO,     /* waits in shmem_init for the others */
-    PE_LAID_OUT,  /* was told the shape */
-    PE_READY,     /* waits for the others and the nodes; again in each shmem_init after a shmem_finalize */
+    PE_LAID_OUT,  /* was told the config */
+    PE_READY,     /* waits for the others and the proxies; again in each shmem_init after a shmem_finalize */
     PE_RUNNING,   /* shmem_init is through */
     PE_FINALIZED, /* shmem_finalize is through */
 };
@@ -49,11 +49,11 @@ struct host {
     uint32_t index;
     struct quoit_layout layout;
     int memory_fd;
-    int link_fd;             /* of the link to its right neighbour; -1 on a single host */
-    void *front;             /* the memory up to the channels, mapped; NULL before the layout */
-    pid_t node_pid;          /* 0: none, or ended */
-    int node_wait_status;    /* once it has ended */
-    struct watch node_ready; /* what the node says: first that it is ready */
+    int link_fd;              /* of the link to its right neighbour; -1 on a single host */
+    void *front;              /* the memory up to the channels, mapped; NULL before the layout */
+    pid_t proxy_pid;          /* 0: none, or ended */
+    int proxy_wait_status;    /* once it has ended */
+    struct watch proxy_ready; /* what the proxy says: first that it is ready */
     bool is_ready;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
 };
@@ -64,7 +64,7 @@ enum end_reason {
     END_NO_INIT,     /* some wait in shmem_init for one that ended without it */
     END_ABORTED,     /* a PE asked for it, with a text */
     END_GLOBAL_EXIT, /* a PE asked for it, without a word */
-    END_NODE_DIED,
+    END_PROXY_DIED,
     END_CUT_OFF,
     END_CANNOT_START,
     END_TIMEOUT,
@@ -82,7 +82,7 @@ struct end {
     enum end_phase phase;
     enum end_reason reason;
     int status;
-    uint32_t culprit;     /* PE; host for END_NODE_DIED, errno for END_OUTPUT_GONE */
+    uint32_t culprit;     /* PE; host for END_PROXY_DIED, errno for END_OUTPUT_GONE */
     uint64_t deadline_ns; /* of the phase */
     bool is_drained;      /* nothing more comes from the pipes that are open still */
     uint64_t told_by_ns;  /* the report: later, places are told by address */
@@ -105,7 +105,7 @@ struct job {
     struct guard guard;
     struct watch signals;
     struct rlimit old_files; /* given back to the PEs */
-    struct quoit_shape shape;
+    struct quoit_job_config config;
     struct quoit_wait_policy policy;
     struct quoit_emulated_knobs knobs;
     struct pe *pes;
@@ -123,7 +123,7 @@ struct job {
     uint64_t start_ns;
     struct trace *trace; /* see trace.h; NULL without --trace */
     uint64_t timeout_at_ns;
-    uint64_t nodes_stop_ns; /* nodes were asked to stop: when they are killed; 0 before */
+    uint64_t proxies_stop_ns; /* proxies were asked to stop: when they are killed; 0 before */
     struct end end;
     bool is_hurried; /* interrupted twice: nothing is waited for any more */
 };
@@ -137,8 +137,8 @@ void service_drain(struct pe *pe);  /* takes what the PE said before it ended */
 void service_step(struct job *job); /* LAYOUT and GO when it is time */
 
 /* hosts.c */
-bool hosts_start(struct job *job, uint64_t data_bytes); /* memories, links, nodes. False: told, the job must end */
-void hosts_stop(struct job *job);                       /* asks the nodes to stop */
+bool hosts_start(struct job *job, uint64_t data_bytes); /* memories, links, proxies. False: told, the job must end */
+void hosts_stop(struct job *job);                       /* asks the proxies to stop */
 bool hosts_are_gone(const struct job *job);
 int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side);
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);

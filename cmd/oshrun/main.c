@@ -128,7 +128,7 @@ static bool is_option(const struct plan *plan, enum quoit_option_id id, const ch
 static void make_shape(struct job *job)
 {
     const struct plan *plan = job->plan;
-    job->shape = (struct quoit_shape){
+    job->config = (struct quoit_job_config){
         .host_count = plan->host_count,
         .pe_count = plan->pe_count,
         .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
@@ -140,7 +140,7 @@ static void make_shape(struct job *job)
         .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
     };
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
-        job->shape.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
+        job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
     job->knobs = (struct quoit_emulated_knobs){
         .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),
         .rate_bytes_per_s = plan_number(plan, QUOIT_OPT_LINK_RATE),
@@ -149,8 +149,8 @@ static void make_shape(struct job *job)
         .doorbell_latency_ns = plan_number(plan, QUOIT_OPT_DOORBELL_LATENCY),
         .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
     };
-    uint32_t node_threads = plan->host_count > 1 ? job->shape.lane_count * plan->host_count : 0;
-    job->policy = quoit_wait_policy_for(plan->pe_count + node_threads, quoit_limits_core_count());
+    uint32_t proxy_threads = plan->host_count > 1 ? job->config.lane_count * plan->host_count : 0;
+    job->policy = quoit_wait_policy_for(plan->pe_count + proxy_threads, quoit_limits_core_count());
 }
 
 static bool open_job(struct job *job, const struct plan *plan, char **environment)
@@ -168,11 +168,11 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     for (uint32_t i = 0; i < plan->pe_count; i++) {
         job->pes[i].job = job;
         job->pes[i].index = i;
-        job->pes[i].host = quoit_shape_host_of_pe(&job->shape, i);
+        job->pes[i].host = quoit_job_config_host_of_pe(&job->config, i);
         job->pes[i].socket.fd = -1;
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
-        job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .node_ready.fd = -1};
+        job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_ready.fd = -1};
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->start_ns = quoit_clock_now_ns();
     job->timeout_at_ns = timeout_ns ? job->start_ns + timeout_ns : 0;

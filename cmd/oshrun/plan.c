@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "node/memory.h"
+#include "proxy/memory.h"
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 
@@ -327,11 +327,11 @@ int plan_core_of(const struct plan *plan, uint32_t pe)
 
 void plan_print(const struct plan *plan)
 {
-    const struct quoit_shape shape = {.host_count = plan->host_count, .pe_count = plan->pe_count};
+    const struct quoit_job_config config = {.host_count = plan->host_count, .pe_count = plan->pe_count};
     for (uint32_t pe = 0; pe < plan->pe_count; pe++) {
         const struct plan_program *program = plan_program_of(plan, pe);
         int core = plan_core_of(plan, pe);
-        printf("PE %u  host%u  ", pe, quoit_shape_host_of_pe(&shape, pe));
+        printf("PE %u  host%u  ", pe, quoit_job_config_host_of_pe(&config, pe));
         if (core >= 0)
             printf("core %d  ", core);
         for (uint32_t i = 0; i < program->export_count; i++)

@@ -219,15 +219,15 @@ static void tell_failed_pe(FILE *out, const struct job *job)
     tell_others(out, job, pe->index, false);
 }
 
-static void tell_dead_node(FILE *out, const struct host *host)
+static void tell_dead_proxy(FILE *out, const struct host *host)
 {
-    int status = host->node_wait_status;
+    int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     char how[64] = "";
     if (WIFSIGNALED(status))
         snprintf(how, sizeof how, " of SIG%s%s", name ? name : "?",
                  WTERMSIG(status) == SIGKILL ? " (kill -9, or memory ran out)" : "");
-    tell(out, "Q0205", "the node of host%u has died%s; its PEs are cut off", host->index, how);
+    tell(out, "Q0205", "the proxy of host%u has died%s; its PEs are cut off", host->index, how);
 }
 
 static bool said_text(const struct job *job, uint32_t pe, const void *arg)
@@ -285,7 +285,7 @@ static void tell_lost_link(FILE *out, const struct job *job)
 {
     uint32_t link = job->dead_links[0];
     const char *option =
-        job->shape.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? "--protocol scratchpad" : "--barrier papers";
+        job->config.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? "--protocol scratchpad" : "--barrier papers";
     tell(out, "Q0218", "link %u-%u went down, which no job with %s outlives", link, (link + 1) % job->plan->host_count,
          option);
 }
@@ -329,8 +329,8 @@ static void tell_reason(FILE *out, const struct job *job)
     case END_ABORTED:
         tell_aborts(out, job);
         break;
-    case END_NODE_DIED:
-        tell_dead_node(out, &job->hosts[end->culprit]);
+    case END_PROXY_DIED:
+        tell_dead_proxy(out, &job->hosts[end->culprit]);
         tell_others(out, job, NOT_A_PE, false);
         break;
     case END_CUT_OFF:

@@ -25,8 +25,8 @@ static void take_hello(struct pe *pe, const struct quoit_boot_message *message)
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length > 0)
         pe->executable = strndup(path, (size_t)length);
-    if (message->body.hello.data_bytes > job->shape.data_bytes)
-        job->shape.data_bytes = message->body.hello.data_bytes;
+    if (message->body.hello.data_bytes > job->config.data_bytes)
+        job->config.data_bytes = message->body.hello.data_bytes;
     job->hello_count++;
 }
 
@@ -125,7 +125,7 @@ static void say_layout(struct pe *pe)
 {
     struct job *job = pe->job;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
-    message.body.layout.shape = job->shape;
+    message.body.layout.job = job->config;
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;
     message.body.layout.policy = job->policy;
@@ -140,7 +140,7 @@ static void say_layout(struct pe *pe)
     pe->phase = PE_LAID_OUT;
 }
 
-static bool nodes_are_ready(const struct job *job)
+static bool proxies_are_ready(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
         if (!job->hosts[i].is_ready)
@@ -159,7 +159,7 @@ void service_step(struct job *job)
         return;
     }
     if (job->hello_count == pe_count && !job->has_layout) {
-        if (!hosts_start(job, job->shape.data_bytes)) {
+        if (!hosts_start(job, job->config.data_bytes)) {
             end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
             return;
         }
@@ -167,7 +167,7 @@ void service_step(struct job *job)
         for (uint32_t i = 0; i < pe_count; i++)
             say_layout(&job->pes[i]);
     }
-    if (job->ready_count == pe_count && nodes_are_ready(job)) {
+    if (job->ready_count == pe_count && proxies_are_ready(job)) {
         const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
         job->is_going = true;
         job->ready_count = 0;

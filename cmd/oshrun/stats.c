@@ -44,7 +44,7 @@ static void print_put_steps(const struct job *job)
     uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
-        for (uint32_t lane = 0; lane < job->shape.lane_count; lane++) {
+        for (uint32_t lane = 0; lane < job->config.lane_count; lane++) {
             const struct quoit_lane_shared *shared = quoit_memory_lane(&host->layout, host->front, lane);
             put_count += atomic_load(&shared->put_count);
             for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)

@@ -20,7 +20,7 @@ enum track {
     TRACK_PE = 1,
     TRACK_PE_THREAD,
     TRACK_LANDING,
-    TRACK_NODE,
+    TRACK_PROXY,
     TRACK_LANE,
     TRACK_DMA,
     TRACK_BYTES,
@@ -108,13 +108,13 @@ static void declare_direction(const struct job *job, uint32_t host, enum quoit_s
 {
     char name[64];
     uint32_t to = hosts_neighbour(job, host, side), direction = QUOIT_SIDE_COUNT * host + side;
-    uint64_t node = track_of(TRACK_NODE, host, 0);
+    uint64_t proxy = track_of(TRACK_PROXY, host, 0);
     const char *way = side == QUOIT_RIGHT ? "right" : "left";
     snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
-    perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), node, PERFETTO_UNIT_BYTES, name);
-    for (uint32_t lane = 0; lane < job->shape.lane_count && job->trace->has_slots; lane++) {
+    perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), proxy, PERFETTO_UNIT_BYTES, name);
+    for (uint32_t lane = 0; lane < job->config.lane_count && job->trace->has_slots; lane++) {
         snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
-        perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), node, PERFETTO_UNIT_COUNT, name);
+        perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), proxy, PERFETTO_UNIT_COUNT, name);
     }
 }
 
@@ -127,7 +127,7 @@ static void declare_pe(const struct job *job, const struct pe *pe, int32_t order
     perfetto_put_track(job->trace->out, track_of(TRACK_LANDING, pe->index, 0), track_of(TRACK_PE, pe->index, 0), name);
 }
 
-/* Hosts in order, each with its PEs and then its node. */
+/* Hosts in order, each with its PEs and then its proxy. */
 static void declare_host(struct job *job, struct host *host)
 {
     char name[64];
@@ -144,15 +144,15 @@ static void declare_host(struct job *job, struct host *host)
     }
     if (job->plan->host_count == 1)
         return;
-    snprintf(name, sizeof name, "node host%u", host->index);
-    perfetto_put_process(trace->out, track_of(TRACK_NODE, host->index, 0), host->node_pid, order, name);
+    snprintf(name, sizeof name, "proxy host%u", host->index);
+    perfetto_put_process(trace->out, track_of(TRACK_PROXY, host->index, 0), host->proxy_pid, order, name);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         declare_direction(job, host->index, side);
-    for (uint32_t lane = 0; lane < job->shape.lane_count; lane++)
+    for (uint32_t lane = 0; lane < job->config.lane_count; lane++)
         trace->writers[trace->writer_count++] =
             (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, layout->local_count + lane),
                                    .host = host->index,
-                                   .pid = host->node_pid,
+                                   .pid = host->proxy_pid,
                                    .lane = lane,
                                    .is_lane = true};
 }
@@ -160,8 +160,8 @@ static void declare_host(struct job *job, struct host *host)
 static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
-    trace->has_slots = job->shape.protocol == QUOIT_PROTOCOL_QUEUE;
-    size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->shape.lane_count;
+    trace->has_slots = job->config.protocol == QUOIT_PROTOCOL_QUEUE;
+    size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->config.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
     trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
     if (!trace->writers || !trace->bytes_told)
@@ -188,7 +188,7 @@ static struct traced_thread *thread_of(const struct job *job, struct traced_writ
     if (writer->is_lane) {
         snprintf(name, sizeof name, "lane %u host%u", writer->lane, writer->host);
         perfetto_put_thread(job->trace->out, track_of(TRACK_LANE, writer->host, writer->lane),
-                            track_of(TRACK_NODE, writer->host, 0), writer->pid, (int32_t)tid, name);
+                            track_of(TRACK_PROXY, writer->host, 0), writer->pid, (int32_t)tid, name);
         return thread;
     }
     if (tid == (uint32_t)writer->pid)
@@ -312,7 +312,7 @@ static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *wr
     uint64_t track = track_of(TRACK_DMA, writer->host, writer->lane * QUOIT_TRACE_DMAS_MAX + index);
     if ((writer->dma_tracks >> index & 1) == 0) {
         snprintf(name, sizeof name, "lane %u DMA", writer->lane);
-        perfetto_put_track(trace->out, track, track_of(TRACK_NODE, writer->host, 0), name);
+        perfetto_put_track(trace->out, track, track_of(TRACK_PROXY, writer->host, 0), name);
     }
     writer->dma_tracks |= (uint64_t)1 << index;
     return track;
@@ -395,7 +395,7 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
 {
     uint64_t lost = lost_of(writer);
     struct perfetto_event event = {.type = PERFETTO_INSTANT,
-                                   .track = writer->is_lane ? track_of(TRACK_NODE, writer->host, 0)
+                                   .track = writer->is_lane ? track_of(TRACK_PROXY, writer->host, 0)
                                                             : track_of(TRACK_PE, writer->pe, 0),
                                    .time_ns = now_ns,
                                    .name = "events lost",
@@ -412,7 +412,7 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
 static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t now_ns)
 {
     struct quoit_trace_event event;
-    for (uint32_t i = 0; i < job->shape.trace_count && quoit_trace_take(writer->ring, job->shape.trace_count, &event);
+    for (uint32_t i = 0; i < job->config.trace_count && quoit_trace_take(writer->ring, job->config.trace_count, &event);
          i++) {
         event.name[sizeof event.name - 1] = '\0';
         job->trace->event_count++;

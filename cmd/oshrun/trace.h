@@ -2,7 +2,7 @@
 /* trace.h - --trace: takes the events out of the memories of the hosts, all the time, and writes them to a file.
  *
  * Tracks: a process a PE, with a thread for each of its threads that called, and a track of what was put into it
- * directly; a process a node, with a thread a lane, and counters for each direction of each link that leaves its host.
+ * directly; a process a proxy, with a thread a lane, and counters for each direction of each link that leaves its host.
  * A call that a PE was killed in stays open.
  */
 #ifndef OSHRUN_TRACE_H

@@ -427,7 +427,7 @@ static struct sizes sizes_22(const struct figures_book *book)
     return sizes_of(book, 4 * KIB, MIB);
 }
 
-/* Mean over the sizes of the change from one shape to another, in percent. */
+/* Mean over the sizes of the change from one job config to another, in percent. */
 static double mean_change(struct figures_book *book, enum figures_protocol protocol, const uint32_t before[2],
                           const uint32_t after[2])
 {

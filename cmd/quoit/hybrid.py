@@ -18,7 +18,7 @@ PE_COUNTS = (2, 4, 8, 16)
 MEETINGS = ("broadcast", "collect", "reduce")
 MEETING_SIZES = (8, 65536)
 SECONDS = 30.0
-# Of the time: puts on one host, through the ring's node, the rate for each number of PEs, meetings for each.
+# Of the time: puts on one host, through the ring's proxy, the rate for each number of PEs, meetings for each.
 SHARES = {"one": 0.4, "loop": 0.15, "rate": 0.05, "meet": 0.075}
 
 

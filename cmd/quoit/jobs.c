@@ -24,37 +24,38 @@ static void *map_front(int fd, size_t bytes)
     return front == MAP_FAILED ? NULL : front;
 }
 
-/* Copies the card, so that nobody can change it between check and use. */
-static bool read_card(int fd, struct quoit_job_card *card_out)
+/* Copies the descriptor, so that nobody can change it between check and use. */
+static bool read_descriptor(int fd, struct quoit_job_descriptor *descriptor_out)
 {
     const struct quoit_host_header *header = map_front(fd, sizeof *header);
     if (!header)
         return false;
-    bool is_ours = __atomic_load_n(&header->card.magic, __ATOMIC_ACQUIRE) == QUOIT_JOB_CARD_MAGIC;
-    *card_out = header->card;
+    bool is_ours = __atomic_load_n(&header->descriptor.magic, __ATOMIC_ACQUIRE) == QUOIT_JOB_DESCRIPTOR_MAGIC;
+    *descriptor_out = header->descriptor;
     munmap((void *)(uintptr_t)header, sizeof *header);
-    card_out->program[sizeof card_out->program - 1] = '\0';
-    return is_ours && card_out->shape.host_count >= 1 && card_out->shape.host_count <= QUOIT_RING_HOSTS_MAX &&
-           card_out->host < card_out->shape.host_count;
+    descriptor_out->program[sizeof descriptor_out->program - 1] = '\0';
+    return is_ours && descriptor_out->job.host_count >= 1 && descriptor_out->job.host_count <= QUOIT_RING_HOSTS_MAX &&
+           descriptor_out->host < descriptor_out->job.host_count;
 }
 
-/* Takes one host's memory into the view; the first tells the shape of the job. */
+/* Takes one host's memory into the view; the first tells the job config. */
 static void take_memory(struct job_view *view, int fd)
 {
-    struct quoit_job_card card;
-    if (!read_card(fd, &card))
+    struct quoit_job_descriptor descriptor;
+    if (!read_descriptor(fd, &descriptor))
         return;
     if (!view->hosts) {
-        view->shape = card.shape;
-        view->start_ns = card.start_ns;
-        for (size_t i = 0; card.program[i]; i++) /* it will stand in a terminal */
-            view->program[i] = card.program[i] >= ' ' && card.program[i] <= '~' ? card.program[i] : '?';
-        view->hosts = calloc(card.shape.host_count, sizeof *view->hosts);
+        view->config = descriptor.job;
+        view->start_ns = descriptor.start_ns;
+        for (size_t i = 0; descriptor.program[i]; i++) /* it will stand in a terminal */
+            view->program[i] =
+                descriptor.program[i] >= ' ' && descriptor.program[i] <= '~' ? descriptor.program[i] : '?';
+        view->hosts = calloc(descriptor.job.host_count, sizeof *view->hosts);
     }
-    if (!view->hosts || memcmp(&view->shape, &card.shape, sizeof card.shape) != 0)
+    if (!view->hosts || memcmp(&view->config, &descriptor.job, sizeof descriptor.job) != 0)
         return;
-    struct job_host *host = &view->hosts[card.host];
-    if (!host->front && quoit_layout_make(&card.shape, card.host, &host->layout) == QUOIT_OK)
+    struct job_host *host = &view->hosts[descriptor.host];
+    if (!host->front && quoit_layout_make(&descriptor.job, descriptor.host, &host->layout) == QUOIT_OK)
         host->front = map_front(fd, host->layout.channels);
 }
 
@@ -101,7 +102,7 @@ bool job_open(struct job_view *view, pid_t pid)
     snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
     take_descriptors(view, folder);
     bool is_whole = view->pid_fd >= 0 && view->hosts;
-    for (uint32_t i = 0; is_whole && i < view->shape.host_count; i++)
+    for (uint32_t i = 0; is_whole && i < view->config.host_count; i++)
         is_whole = view->hosts[i].front != NULL;
     if (!is_whole)
         job_close(view);
@@ -110,7 +111,7 @@ bool job_open(struct job_view *view, pid_t pid)
 
 void job_close(struct job_view *view)
 {
-    for (uint32_t i = 0; view->hosts && i < view->shape.host_count; i++)
+    for (uint32_t i = 0; view->hosts && i < view->config.host_count; i++)
         if (view->hosts[i].front)
             munmap((void *)(uintptr_t)view->hosts[i].front, view->hosts[i].layout.channels);
     free(view->hosts);

@@ -2,8 +2,8 @@
 /* jobs.h - the running jobs of this user, as seen from outside.
  *
  * A job is found by what its launcher holds open: every oshrun has the memories of its hosts as descriptors, which
- * /proc shows to the same user, and each memory begins with a card that says what it is. So nothing is left behind by a
- * job that is killed, and the job does nothing for those who look.
+ * /proc shows to the same user, and each memory begins with a descriptor that says what it is. So nothing is left
+ * behind by a job that is killed, and the job does nothing for those who look.
  *
  * Threads: one. Errors: a job that ends while it is looked at, or is of another version, is left out.
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "node/memory.h"
+#include "proxy/memory.h"
 
 struct job_host {
     struct quoit_layout layout;
@@ -24,10 +24,10 @@ struct job_host {
 struct job_view {
     pid_t pid;  /* of oshrun */
     int pid_fd; /* readable when it has ended */
-    struct quoit_shape shape;
+    struct quoit_job_config config;
     uint64_t start_ns;
     char program[QUOIT_PROGRAM_NAME_BYTES];
-    struct job_host *hosts; /* [shape.host_count] */
+    struct job_host *hosts; /* [config.host_count] */
 };
 
 /* Opens the job of one launcher. False: it is none, not of this user, or not so far that its PEs have started. */

@@ -267,10 +267,11 @@ static const struct option options[] = {
 
 static void print_help(void)
 {
-    printf("usage: quoit sim [OPTION]...\n\n"
-           "Runs the production code of ring, nodes, fabric and collectives on simulated hosts and links, in virtual\n"
-           "time. What is not said is chosen by the seed. When a run fails, prints the command that replays it; status "
-           "1.\n\n");
+    printf(
+        "usage: quoit sim [OPTION]...\n\n"
+        "Runs the production code of ring, proxies, fabric and collectives on simulated hosts and links, in virtual\n"
+        "time. What is not said is chosen by the seed. When a run fails, prints the command that replays it; status "
+        "1.\n\n");
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", options[i].name, options[i].placeholder ? options[i].placeholder : "");
@@ -291,11 +292,11 @@ static void print_help(void)
 /* The papers' protocol and barrier end a job that loses a link. */
 static bool survives_faults(const struct sim_plan *plan)
 {
-    const struct quoit_shape shape = {.protocol = plan->protocol, .barrier = plan->barrier};
+    const struct quoit_job_config job = {.protocol = plan->protocol, .barrier = plan->barrier};
     bool has_outage = false;
     for (uint32_t i = 0; i < plan->fault_count; i++)
         has_outage |= plan->faults[i]->kind != SIM_FAULT_DELAY;
-    return !has_outage || quoit_shape_survives_loss(&shape);
+    return !has_outage || quoit_job_config_survives_loss(&job);
 }
 
 static bool read_options(struct session *session, int argc, char **argv)
@@ -349,13 +350,13 @@ static void add_metrics(struct tally *tally, const struct sim_result *result)
 
 static void describe(const struct sim_config *config, char *text, size_t bytes)
 {
-    const struct quoit_shape *shape = &config->shape;
+    const struct quoit_job_config *job = &config->job;
     size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
-                                 config->workload->name, shape->host_count, shape->pe_count, shape->lane_count,
-                                 shape->slot_count, shape->chunk_bytes, config->step_count);
+                                 config->workload->name, job->host_count, job->pe_count, job->lane_count,
+                                 job->slot_count, job->chunk_bytes, config->step_count);
     if (config->has_direct_puts && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", direct puts");
-    if (shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
+    if (job->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);

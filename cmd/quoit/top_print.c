@@ -35,7 +35,7 @@ static struct rate rate_of(const struct pair *pair, uint32_t from, enum quoit_si
     const struct quoit_direction *a = &pair->before->directions[QUOIT_SIDE_COUNT * from + side];
     const struct quoit_direction *b = &pair->now->directions[QUOIT_SIDE_COUNT * from + side];
     double seconds = (double)(pair->now->now_ns - pair->before->now_ns) / NS_PER_S;
-    double asleep = per_second(a->sleep_ns, b->sleep_ns, seconds) / NS_PER_S / pair->job->shape.lane_count;
+    double asleep = per_second(a->sleep_ns, b->sleep_ns, seconds) / NS_PER_S / pair->job->config.lane_count;
     return (struct rate){
         .bytes = per_second(a->byte_count, b->byte_count, seconds),
         .messages = per_second(a->message_count, b->message_count, seconds),
@@ -49,7 +49,7 @@ static struct rate rate_of(const struct pair *pair, uint32_t from, enum quoit_si
 /* The host and side of a link's direction. */
 static uint32_t sender(const struct pair *pair, uint32_t link, enum quoit_side side)
 {
-    return side == QUOIT_RIGHT ? link : (link + 1) % pair->job->shape.host_count;
+    return side == QUOIT_RIGHT ? link : (link + 1) % pair->job->config.host_count;
 }
 
 static void print_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)
@@ -85,7 +85,8 @@ static const char *state_of(const struct quoit_pe_survey *pe)
 static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
-    fprintf(out, "%4u  host%-5u %8u  %-8s", pe, quoit_shape_host_of_pe(&pair->job->shape, pe), now->pid, state_of(now));
+    fprintf(out, "%4u  host%-5u %8u  %-8s", pe, quoit_job_config_host_of_pe(&pair->job->config, pe), now->pid,
+            state_of(now));
     if (now->is_waiting)
         fprintf(out, " %-32s %10.3f s", now->call, (double)now->waiting_ns / NS_PER_S);
     putc('\n', out);
@@ -93,10 +94,10 @@ static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
 
 static void print_job(const struct job_view *job, uint64_t now_ns, FILE *out)
 {
-    const struct quoit_shape *shape = &job->shape;
+    const struct quoit_job_config *config = &job->config;
     fprintf(out, "%cquoit top  job %d  %s  %u PE%s on %u host%s  %u lane%s  running %.1f s\n", TOP_MARK_HEADING,
-            (int)job->pid, job->program, shape->pe_count, shape->pe_count == 1 ? "" : "s", shape->host_count,
-            shape->host_count == 1 ? "" : "s", shape->lane_count, shape->lane_count == 1 ? "" : "s",
+            (int)job->pid, job->program, config->pe_count, config->pe_count == 1 ? "" : "s", config->host_count,
+            config->host_count == 1 ? "" : "s", config->lane_count, config->lane_count == 1 ? "" : "s",
             (double)(now_ns - job->start_ns) / NS_PER_S);
 }
 
@@ -107,19 +108,19 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
     print_job(job, now->now_ns, out);
     if (now->directions) {
         const struct quoit_picture picture = {
-            .host_count = job->shape.host_count, .indent = " ", .describe = describe, .arg = &pair};
+            .host_count = job->config.host_count, .indent = " ", .describe = describe, .arg = &pair};
         putc('\n', out);
         quoit_picture_print(&picture, out);
         fprintf(out, "\n%c%4s  %-20s %-5s %12s %11s %9s %11s %9s %8s %6s\n", TOP_MARK_HEADING, "link", "direction",
                 "state", "bytes", "messages/s", "relays/s", "doorbells/s", "resends/s", "asleep", "downs");
-        for (uint32_t link = 0; link < job->shape.host_count; link++) {
+        for (uint32_t link = 0; link < job->config.host_count; link++) {
             print_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
             print_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
         }
     }
     fprintf(out, "\n%c%4s  %-9s %8s  %-8s %-32s %12s\n", TOP_MARK_HEADING, "PE", "host", "pid", "state", "call",
             "waiting");
-    for (uint32_t pe = 0; pe < job->shape.pe_count; pe++)
+    for (uint32_t pe = 0; pe < job->config.pe_count; pe++)
         print_pe(&pair, pe, out);
 }
 
@@ -136,8 +137,8 @@ static void print_json_job(const struct job_view *job, uint64_t now_ns, FILE *ou
 {
     fprintf(out, "\"job\": %d, \"program\": ", (int)job->pid);
     print_json_string(job->program, out);
-    fprintf(out, ", \"hosts\": %u, \"pes\": %u, \"lanes\": %u, \"running_s\": %.3f", job->shape.host_count,
-            job->shape.pe_count, job->shape.lane_count, (double)(now_ns - job->start_ns) / NS_PER_S);
+    fprintf(out, ", \"hosts\": %u, \"pes\": %u, \"lanes\": %u, \"running_s\": %.3f", job->config.host_count,
+            job->config.pe_count, job->config.lane_count, (double)(now_ns - job->start_ns) / NS_PER_S);
 }
 
 static void print_json_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)
@@ -155,7 +156,7 @@ static void print_json_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     fprintf(out, "{\"pe\": %u, \"host\": %u, \"pid\": %u, \"state\": \"%s\"", pe,
-            quoit_shape_host_of_pe(&pair->job->shape, pe), now->pid, state_of(now));
+            quoit_job_config_host_of_pe(&pair->job->config, pe), now->pid, state_of(now));
     if (now->is_waiting) {
         fprintf(out, ", \"call\": ");
         print_json_string(now->call, out);
@@ -171,14 +172,14 @@ void top_print_json(const struct job_view *job, const struct top_sample *before,
     putc('{', out);
     print_json_job(job, now->now_ns, out);
     fprintf(out, ", \"interval_s\": %.6f, \"links\": [", (double)(now->now_ns - before->now_ns) / NS_PER_S);
-    for (uint32_t link = 0; now->directions && link < job->shape.host_count; link++) {
+    for (uint32_t link = 0; now->directions && link < job->config.host_count; link++) {
         fprintf(out, "%s", link ? ", " : "");
         print_json_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
         fprintf(out, ", ");
         print_json_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
     }
     fprintf(out, "], \"PEs\": [");
-    for (uint32_t pe = 0; pe < job->shape.pe_count; pe++) {
+    for (uint32_t pe = 0; pe < job->config.pe_count; pe++) {
         fprintf(out, "%s", pe ? ", " : "");
         print_json_pe(&pair, pe, out);
     }
@@ -196,7 +197,7 @@ void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_jso
             print_json_job(job, now_ns, out);
             putc('}', out);
         } else {
-            fprintf(out, "%8d %6u %6u %8.1f s  %s\n", (int)job->pid, job->shape.pe_count, job->shape.host_count,
+            fprintf(out, "%8d %6u %6u %8.1f s  %s\n", (int)job->pid, job->config.pe_count, job->config.host_count,
                     (double)(now_ns - job->start_ns) / NS_PER_S, job->program);
         }
     }

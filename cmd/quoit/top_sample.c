@@ -7,10 +7,10 @@
 
 bool top_sample_open(struct top_sample *sample, const struct job_view *job)
 {
-    *sample = (struct top_sample){.pes = calloc(job->shape.pe_count, sizeof *sample->pes)};
-    if (job->shape.host_count > 1)
-        sample->directions = calloc((size_t)QUOIT_SIDE_COUNT * job->shape.host_count, sizeof *sample->directions);
-    if (sample->pes && (sample->directions || job->shape.host_count == 1))
+    *sample = (struct top_sample){.pes = calloc(job->config.pe_count, sizeof *sample->pes)};
+    if (job->config.host_count > 1)
+        sample->directions = calloc((size_t)QUOIT_SIDE_COUNT * job->config.host_count, sizeof *sample->directions);
+    if (sample->pes && (sample->directions || job->config.host_count == 1))
         return true;
     top_sample_close(sample);
     return false;
@@ -19,7 +19,7 @@ bool top_sample_open(struct top_sample *sample, const struct job_view *job)
 void top_sample_take(struct top_sample *sample, const struct job_view *job)
 {
     sample->now_ns = quoit_clock_now_ns();
-    for (uint32_t i = 0; i < job->shape.host_count; i++) {
+    for (uint32_t i = 0; i < job->config.host_count; i++) {
         const struct job_host *host = &job->hosts[i];
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && sample->directions; side++)
             quoit_survey_direction(&host->layout, host->front, side, sample->now_ns,

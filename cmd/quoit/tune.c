@@ -118,8 +118,8 @@ static bool measure(struct tune *tune)
 }
 
 /* How many times as fast as memcpy a way is: over all places, passes and uses in *mean_out, and where it is worst. */
-static double worst_ratio(const struct tune *tune, enum quoit_buffer_kind kind, uint32_t size, enum quoit_copy_way way,
-                          double *mean_out)
+static double worst_ratio(const struct tune *tune, enum quoit_buffer_kind kind, uint32_t size,
+                          enum quoit_copy_method way, double *mean_out)
 {
     double worst = INFINITY, product = 1;
     uint32_t count = 0;
@@ -136,11 +136,11 @@ static double worst_ratio(const struct tune *tune, enum quoit_buffer_kind kind, 
     return worst;
 }
 
-static enum quoit_copy_way choose(const struct tune *tune, enum quoit_buffer_kind kind, uint32_t size)
+static enum quoit_copy_method choose(const struct tune *tune, enum quoit_buffer_kind kind, uint32_t size)
 {
-    enum quoit_copy_way best = QUOIT_COPY_MEMCPY;
+    enum quoit_copy_method best = QUOIT_COPY_MEMCPY;
     double best_mean = GAIN_WANTED, mean;
-    for (enum quoit_copy_way way = 1; way < QUOIT_COPY_WAY_COUNT; way++)
+    for (enum quoit_copy_method way = 1; way < QUOIT_COPY_METHOD_COUNT; way++)
         if (worst_ratio(tune, kind, size, way, &mean) >= LOSS_ALLOWED && mean > best_mean) {
             best = way;
             best_mean = mean;
@@ -152,7 +152,7 @@ static enum quoit_copy_way choose(const struct tune *tune, enum quoit_buffer_kin
 static void fill(const struct tune *tune, struct quoit_paths *paths)
 {
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++) {
-        enum quoit_copy_way best[QUOIT_PATHS_SIZE_COUNT];
+        enum quoit_copy_method best[QUOIT_PATHS_SIZE_COUNT];
         for (uint32_t size = 0; size < QUOIT_PATHS_SIZE_COUNT; size++)
             best[size] = choose(tune, kind, size);
         for (uint32_t size = 0; size < QUOIT_PATHS_SIZE_COUNT; size++) {
@@ -170,7 +170,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The slowest pass of a copy over its quickest. */
-static double spread_of(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_way way)
+static double spread_of(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_method way)
 {
     double least = INFINITY, most = 0;
     for (uint32_t pass = 0; pass < TUNE_PASS_COUNT; pass++) {
@@ -204,7 +204,7 @@ static bool was_steady(const struct tune *tune)
 }
 
 /* The quickest of all passes. */
-static double quickest(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_way way)
+static double quickest(const struct tune_result *result, enum tune_use use, uint32_t size, enum quoit_copy_method way)
 {
     double least = INFINITY;
     for (uint32_t pass = 0; pass < TUNE_PASS_COUNT; pass++)
@@ -221,21 +221,21 @@ static void print_row(const struct tune *tune, const struct quoit_paths *paths, 
     quoit_paths_format_size(quoit_paths_size(size), text);
     printf("%-8s %-13s %-5s %5s %8.1f", quoit_buffer_kind_name(kind), tune->places[place].name,
            use == TUNE_HOT ? "hot" : "cold", text, (double)quoit_paths_size(size) / memcpy_ns);
-    for (enum quoit_copy_way way = 1; way < QUOIT_COPY_WAY_COUNT; way++)
+    for (enum quoit_copy_method way = 1; way < QUOIT_COPY_METHOD_COUNT; way++)
         if (quickest(result, use, size, way) > 0)
             printf(" %7.2f", memcpy_ns / quickest(result, use, size, way));
         else
             printf(" %7s", "-");
-    printf("  %s\n", quoit_copy_way_name((enum quoit_copy_way)paths->way[kind][size]));
+    printf("  %s\n", quoit_copy_method_name((enum quoit_copy_method)paths->way[kind][size]));
 }
 
 static void print_table(const struct tune *tune, const struct quoit_paths *paths)
 {
     printf("%-8s %-13s %-5s %5s %8s", "buffer", "other PE", "cache", "size", "memcpy");
-    for (enum quoit_copy_way way = 1; way < QUOIT_COPY_WAY_COUNT; way++)
-        printf(" %7s", quoit_copy_way_name(way));
+    for (enum quoit_copy_method way = 1; way < QUOIT_COPY_METHOD_COUNT; way++)
+        printf(" %7s", quoit_copy_method_name(way));
     printf("  path\n%43s", "GB/s");
-    for (enum quoit_copy_way way = 1; way < QUOIT_COPY_WAY_COUNT; way++)
+    for (enum quoit_copy_method way = 1; way < QUOIT_COPY_METHOD_COUNT; way++)
         printf(" %7s", "x");
     printf("\n");
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)

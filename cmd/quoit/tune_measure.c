@@ -145,7 +145,7 @@ static bool make_memory(struct rig *rig)
     return true;
 }
 
-static double time_copy(struct rig *rig, enum quoit_copy_way way, enum tune_use use, size_t bytes)
+static double time_copy(struct rig *rig, enum quoit_copy_method way, enum tune_use use, size_t bytes)
 {
     struct meeting *meeting = rig->meeting;
     uint64_t at = 0;
@@ -173,7 +173,7 @@ static void measure_size(struct rig *rig, const bool *works, enum tune_use use, 
 {
     uint64_t end_ns = quoit_clock_now_ns() + rig->config->cell_ns;
     for (uint32_t round = 0; round <= ROUNDS_MIN || quoit_clock_now_ns() < end_ns; round++)
-        for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++) {
+        for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
             double ns = works[way] ? time_copy(rig, way, use, bytes) : 0;
             if (round <= 1 || ns < ns_out[way])
                 ns_out[way] = ns;
@@ -215,7 +215,7 @@ bool tune_measure(const struct tune_config *config, struct tune_result *result_o
 {
     struct rig rig = {.config = config};
     struct rusage begin;
-    bool works[QUOIT_COPY_WAY_COUNT];
+    bool works[QUOIT_COPY_METHOD_COUNT];
     stay_on(config->place->own_core);
     if (!make_memory(&rig))
         return false;
@@ -223,7 +223,7 @@ bool tune_measure(const struct tune_config *config, struct tune_result *result_o
     uint64_t begin_ns = quoit_clock_now_ns();
     bool is_started = start_other(&rig);
     struct quoit_copy_place word = {.there = (uintptr_t)&rig.meeting->word, .pid = (uint32_t)rig.other};
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT && is_started; way++)
+    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT && is_started; way++)
         works[way] =
             quoit_copy_is_built(way) && (way != QUOIT_COPY_CMA || quoit_copy_probe_cma(&word, WORD_VALUE) == 0);
     for (uint32_t pass = 0; pass < TUNE_PASS_COUNT && is_started; pass++)

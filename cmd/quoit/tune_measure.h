@@ -43,7 +43,7 @@ struct tune_config {
 
 struct tune_result {
     /* Time of one copy; 0: the way does not work here. */
-    double ns[TUNE_PASS_COUNT][TUNE_USE_COUNT][QUOIT_PATHS_SIZE_COUNT][QUOIT_COPY_WAY_COUNT];
+    double ns[TUNE_PASS_COUNT][TUNE_USE_COUNT][QUOIT_PATHS_SIZE_COUNT][QUOIT_COPY_METHOD_COUNT];
     double lost; /* share of the two processors' time that others took, 0 to 1 */
 };
 

@@ -52,9 +52,9 @@ enum quoit_option_type {
       "Without it: one, or one a host with --hosts. More PEs than cores are allowed.")                                 \
     X(HOSTS, "hosts", "QUOIT_HOSTS", UINT, "1", "H", 1, 1024, LAUNCH,                                                  \
       "number of hosts, emulated on this machine and joined into a ring",                                              \
-      "PEs lie over the hosts in blocks. Each host has memory of its own and a node process; everything between "      \
+      "PEs lie over the hosts in blocks. Each host has memory of its own and a proxy process; everything between "     \
       "hosts "                                                                                                         \
-      "goes through the links. With 1 there is no ring and no node.")                                                  \
+      "goes through the links. With 1 there is no ring and no proxy.")                                                 \
     X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, "set a variable in the environment of the PEs",      \
       "May be given many times. Without a value the variable must be set already.")                                    \
     X(WDIR, "wdir", NULL, STRING, "", "DIR", 0, 0, LAUNCH, "working directory of the PEs",                             \
@@ -121,7 +121,7 @@ enum quoit_option_type {
       "cannot be reached.")                                                                                            \
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
-      "What does not fit the window goes through the node of the neighbour.")                                          \
+      "What does not fit the window goes through the proxy of the neighbour.")                                         \
     X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED,                                   \
       "bytes a second that one direction of a link carries; 0: as fast as this machine goes", "")                      \
     X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,           \

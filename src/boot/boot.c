@@ -38,7 +38,7 @@ static enum quoit_status map_memory(struct quoit_boot *boot)
 {
     boot->memory = quoit_map_file(boot->memory_fd, boot->layout.total_bytes, PROT_READ | PROT_WRITE);
     if (!boot->memory) {
-        quoit_say("cannot map %llu MiB of address space for the symmetric areas: %s (ulimit -v; a smaller "
+        quoit_say("cannot map %llu MiB of address space for the symmetric segments: %s (ulimit -v; a smaller "
                   "SHMEM_SYMMETRIC_SIZE needs less) [Q0302]",
                   (unsigned long long)(boot->layout.total_bytes >> 20), strerror(errno));
         return QUOIT_NO_MEMORY;
@@ -79,7 +79,7 @@ static enum quoit_status start_alone(uint64_t data_bytes, struct quoit_boot *boo
     enum quoit_status status = refuse_foreign_launcher();
     if (status != QUOIT_OK)
         return status;
-    struct quoit_shape shape = {
+    struct quoit_job_config job = {
         .host_count = 1,
         .pe_count = 1,
         .lane_count = 1,
@@ -88,7 +88,7 @@ static enum quoit_status start_alone(uint64_t data_bytes, struct quoit_boot *boo
         .data_bytes = data_bytes,
         .heap_bytes = boot->heap_bytes_alone ? boot->heap_bytes_alone : default_heap_alone(data_bytes),
     };
-    status = quoit_layout_make(&shape, 0, &boot->layout);
+    status = quoit_layout_make(&job, 0, &boot->layout);
     if (status != QUOIT_OK)
         return status;
     boot->policy = quoit_wait_policy_for(1, quoit_limits_core_count());
@@ -148,11 +148,11 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
 static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
                                      uint32_t fd_count)
 {
-    const struct quoit_shape *shape = &message->body.layout.shape;
-    uint32_t fds_wanted = shape->host_count > 1 ? QUOIT_BOOT_FDS_MAX : 1;
+    const struct quoit_job_config *job = &message->body.layout.job;
+    uint32_t fds_wanted = job->host_count > 1 ? QUOIT_BOOT_FDS_MAX : 1;
     if (fd_count != fds_wanted)
         return QUOIT_INVALID;
-    enum quoit_status status = quoit_layout_make(shape, message->body.layout.host, &boot->layout);
+    enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
     if (status != QUOIT_OK)
         return status;
     boot->pe = message->body.layout.pe;

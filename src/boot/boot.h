@@ -20,12 +20,12 @@ struct quoit_boot {
     void *memory;               /* the own host's memory, mapped whole, shared */
     int memory_fd;
     struct quoit_wait_policy policy;
-    struct quoit_emulated_config links[QUOIT_SIDE_COUNT]; /* used when shape.host_count > 1 */
+    struct quoit_emulated_config links[QUOIT_SIDE_COUNT]; /* used when job.host_count > 1 */
 };
 
 /* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out);
-/* A barrier of all PEs and nodes through the launcher, after which every window is there: once after start, and once
+/* A barrier of all PEs and proxies through the launcher, after which every window is there: once after start, and once
  * after each quoit_boot_finalized that is followed by another shmem_init. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
 /* Tells the launcher that this PE is through shmem_finalize. */

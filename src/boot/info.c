@@ -148,33 +148,33 @@ static void put_options(struct writer *writer, const struct quoit_options *optio
 }
 
 /* The way to a PE in words; alike for neighbours in a row, so that rows can be joined. */
-static void describe_way(const struct quoit_info *info, const struct quoit_shape *shape, uint32_t pe, char *text_out,
+static void describe_way(const struct quoit_info *info, const struct quoit_job_config *job, uint32_t pe, char *text_out,
                          size_t bytes)
 {
-    uint32_t own = quoit_shape_host_of_pe(shape, info->pe), host = quoit_shape_host_of_pe(shape, pe);
-    uint32_t forward = (host + shape->host_count - own) % shape->host_count;
-    uint32_t hops = forward < shape->host_count - forward ? forward : shape->host_count - forward;
-    bool is_direct = info->peers ? info->peers[pe].way == QUOIT_WAY_DIRECT : hops == 1;
+    uint32_t own = quoit_job_config_host_of_pe(job, info->pe), host = quoit_job_config_host_of_pe(job, pe);
+    uint32_t forward = (host + job->host_count - own) % job->host_count;
+    uint32_t hops = forward < job->host_count - forward ? forward : job->host_count - forward;
+    bool is_direct = info->peers ? info->peers[pe].transport == QUOIT_TRANSPORT_DIRECT : hops == 1;
     if (hops == 0)
         snprintf(text_out, bytes, "local: mapped memory of host %u", host);
     else if (is_direct)
         snprintf(text_out, bytes, "direct: puts through the window into host %u", host);
     else
-        snprintf(text_out, bytes, "relayed: by the nodes to host %u, %u hop%s", host, hops, hops == 1 ? "" : "s");
+        snprintf(text_out, bytes, "relayed: by the proxies to host %u, %u hop%s", host, hops, hops == 1 ? "" : "s");
 }
 
 static void put_ways(struct writer *writer, const struct quoit_info *info)
 {
-    struct quoit_shape shape = {.host_count = info->host_count, .pe_count = info->pe_count};
+    struct quoit_job_config job = {.host_count = info->host_count, .pe_count = info->pe_count};
     char name[48], way[96], next[96];
     begin_section(writer, "ways");
     put_number(writer, "hosts", info->host_count);
     put_number(writer, "PEs", info->pe_count);
     put_number(writer, "from PE", info->pe);
     for (uint32_t pe = 0, first = 0; pe < info->pe_count; pe++) {
-        describe_way(info, &shape, pe, way, sizeof way);
+        describe_way(info, &job, pe, way, sizeof way);
         if (pe + 1 < info->pe_count)
-            describe_way(info, &shape, pe + 1, next, sizeof next);
+            describe_way(info, &job, pe + 1, next, sizeof next);
         if (pe + 1 < info->pe_count && strcmp(way, next) == 0)
             continue;
         snprintf(name, sizeof name, first == pe ? "to PE %u" : "to PE %u..%u", first, pe);
@@ -191,7 +191,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
     const char *last = " all sizes";
     const size_t most = quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1);
     for (size_t bytes = QUOIT_PATHS_PLAIN_BYTES; bytes <= most; bytes *= 2) {
-        enum quoit_copy_way way = quoit_paths_choose(paths, kind, bytes);
+        enum quoit_copy_method way = quoit_paths_choose(paths, kind, bytes);
         if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == way)
             continue;
         quoit_paths_format_size(bytes, size);
@@ -199,7 +199,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
             snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
         else
             snprintf(name, sizeof name, "%s%s", quoit_buffer_kind_name(kind), last);
-        put_row(writer, name, "%s", quoit_copy_way_name(way));
+        put_row(writer, name, "%s", quoit_copy_method_name(way));
         last = " all larger";
     }
 }

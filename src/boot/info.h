@@ -15,7 +15,7 @@
 
 #include "base/options.h"
 #include "fabric/fabric.h"
-#include "node/memory.h"
+#include "proxy/memory.h"
 
 struct quoit_info {
     const char *version;

@@ -6,9 +6,9 @@
  *
  *   PE                       launcher
  *   HELLO data_bytes    ->                    in shmem_init
- *                       <-   LAYOUT + fds     when every PE said HELLO: the shape, who you are, and the memory
- *   READY               ->                    the PE's area is mapped, globals are shared
- *                       <-   GO               when all PEs and all nodes are ready
+ *                       <-   LAYOUT + fds     when every PE said HELLO: the job config, who you are, and the memory
+ *   READY               ->                    the PE's segment is mapped, globals are shared
+ *                       <-   GO               when all PEs and all proxies are ready
  *   FINALIZED           ->                    shmem_finalize is through its last barrier; the process may go on alone
  *   READY               ->                    shmem_init after that: everything is there still
  *                       <-   GO               when all PEs said so
@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "env/wait.h"
-#include "node/memory.h"
+#include "proxy/memory.h"
 #include "port/emulated/emulated.h"
 
 #define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"
@@ -50,7 +50,7 @@ struct quoit_boot_message {
             uint32_t pid;
         } hello;
         struct {
-            struct quoit_shape shape;
+            struct quoit_job_config job;
             uint32_t pe;
             uint32_t host;
             struct quoit_wait_policy policy;

@@ -32,9 +32,9 @@ static void add_sleep(struct quoit_direction *sum, const struct quoit_lane_share
 void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
                             struct quoit_direction *direction_out)
 {
-    quoit_assert(layout->shape.host_count > 1);
+    quoit_assert(layout->job.host_count > 1);
     const struct quoit_host_header *header = front;
-    uint32_t neighbour = quoit_node_neighbour(layout, side);
+    uint32_t neighbour = quoit_proxy_neighbour(layout, side);
     struct quoit_direction sum = {
         .link = side == QUOIT_RIGHT ? layout->host : neighbour,
         .from = layout->host,
@@ -45,7 +45,7 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
         .direct_bytes = load(&header->direct_bytes[side]),
         .down_count = atomic_load_explicit(&header->down_count[side], memory_order_relaxed),
     };
-    for (uint32_t i = 0; i < layout->shape.lane_count; i++) {
+    for (uint32_t i = 0; i < layout->job.lane_count; i++) {
         const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, i);
         add_count(&sum, &lane->out[side]);
         add_sleep(&sum, lane, now_ns);

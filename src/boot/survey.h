@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "node/memory.h"
+#include "proxy/memory.h"
 
 /* One direction of one link: what its host, `from`, sent through the port of `side`. Link l joins host l, at its right,
  * to the next. The sleeps are those of the service threads of `from`, which serve both of its sides. */
@@ -26,7 +26,7 @@ struct quoit_direction {
     uint64_t byte_count;
     uint64_t dma_count;    /* of them: bytes that went by DMA */
     uint64_t dma_bytes;    /* payload of so many bytes and more goes by DMA; QUOIT_DMA_NEVER */
-    uint64_t direct_bytes; /* a direct put of so many bytes and more goes through the node, for its DMA */
+    uint64_t direct_bytes; /* a direct put of so many bytes and more goes through the proxy, for its DMA */
     uint64_t message_count;
     uint64_t relay_count;
     uint64_t doorbell_count;

@@ -41,7 +41,7 @@ static void send_on(struct quoit_team_state *team, const struct broadcast *broad
             quoit_team_stream(team, message, travel);
 }
 
-/* The area offset of a slot: whole cache lines, not across the end of the buffer. Alike on all members. */
+/* The segment offset of a slot: whole cache lines, not across the end of the buffer. Alike on all members. */
 static uint64_t take_slot(struct quoit_team_state *team, size_t bytes)
 {
     uint64_t all_bytes = QUOIT_SLOT_COUNT * team->space.slot_bytes;
@@ -60,7 +60,7 @@ static uint64_t take_slot(struct quoit_team_state *team, size_t bytes)
 static void broadcast_small(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
     uint64_t offset = take_slot(team, broadcast->bytes);
-    char *slot = team->leader_area + offset;
+    char *slot = team->leader_workspace + offset;
     struct quoit_team_message message = {.offset = offset, .source = slot, .bytes = broadcast->bytes};
     bool speaks = team->is_leader && team->host_count > 1;
 
@@ -141,7 +141,7 @@ static void say_read(struct quoit_team_state *team, const struct broadcast *broa
 static void broadcast_large(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
     char *dest = quoit_coll_address(team->fabric, broadcast->offset_dest);
-    const char *from = broadcast->source ? broadcast->source : team->leader_area + broadcast->offset_dest;
+    const char *from = broadcast->source ? broadcast->source : team->leader_workspace + broadcast->offset_dest;
     if (broadcast->is_root)
         publish(team);
     if (team->is_leader && team->host_count > 1) {
@@ -183,7 +183,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
     };
     if (root_host == team->host)
-        broadcast.source = quoit_team_area(team, root - own->first_rank) + offset_source;
+        broadcast.source = quoit_team_workspace(team, root - own->first_rank) + offset_source;
     if (bytes <= team->space.slot_bytes)
         broadcast_small(team, &broadcast);
     else

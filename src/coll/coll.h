@@ -2,8 +2,8 @@
 /* coll.h - collective operations over fabric, for any team of PEs.
  *
  * A team is an ordered set of PEs: start, stride, size. It owns a piece of the runtime region at the front of every
- * PE's area (its workspace: flags and small buffers, the same area offsets on all members); pieces are numbered, and
- * piece 0 is the world's. Operations of a team are called by all members in the same order with the same arguments
+ * PE's segment (its workspace: flags and small buffers, the same segment offsets on all members); pieces are numbered,
+ * and piece 0 is the world's. Operations of a team are called by all members in the same order with the same arguments
  * (but for the sizes of collect and the values of agree); nothing needs to stand between two operations.
  *
  * A piece may be used again by a later team. The later team then has a greater epoch: flags of an epoch are greater
@@ -13,7 +13,7 @@
  *
  * Hierarchical: inside a host through mapped memory, between hosts in ways that suit a ring.
  *
- * Buffers: area offsets, the same on all members (in OpenSHMEM source and dest of a collective are both symmetric);
+ * Buffers: segment offsets, the same on all members (in OpenSHMEM source and dest of a collective are both symmetric);
  * quoit_coll_address() tells where this PE sees one. A member's dest is written, and its source read, only between its
  * entry and its return. At return the own dest is complete and the own source may be changed. Source and dest may be
  * the same object where that is said, and do not overlap otherwise. Elements are aligned to their size, as the
@@ -51,7 +51,7 @@ void quoit_team_delete(struct quoit_team_state *team);
 /* Where this PE sees its own object at `offset`. */
 static inline void *quoit_coll_address(const struct quoit_fabric *fabric, uint64_t offset)
 {
-    return fabric->area_self + offset;
+    return fabric->segment_self + offset;
 }
 
 /* All members have come. Does not complete memory updates: a barrier is quiet, then sync. */

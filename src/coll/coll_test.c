@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every collective gives what its sentence in coll.h says, byte for byte, for all kinds of teams, one after
  * another without a barrier between, and touches buffers of a member only between its entry and its return. Method:
- * hosts and PEs in one process (a node thread a host, a thread a PE). All PEs draw the same random sequence of
+ * hosts and PEs in one process (a proxy thread a host, a thread a PE). All PEs draw the same random sequence of
  * operations, teams, sizes and roots from one seed; contents are functions of (operation, member, position), so each PE
  * computes what it must get by itself. Each PE fills its dest and a margin around it, delays at random, finds it
  * unchanged before it enters, compares all of it afterwards, and overwrites its source at once. Teams come and go on
@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "coll/coll.h"
 #include "env/clock.h"
-#include "node/node.h"
+#include "proxy/proxy.h"
 #include "port/emulated/emulated.h"
 
 #include <pthread.h>
@@ -43,11 +43,11 @@ struct host {
 };
 
 struct world {
-    struct quoit_shape shape;
+    struct quoit_job_config shape;
     struct quoit_emulated_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
-    pthread_barrier_t ready;   /* nodes and the test */
+    pthread_barrier_t ready;   /* proxies and the test */
     pthread_barrier_t settled; /* PEs */
     uint64_t seed;
     uint32_t step_count;
@@ -74,7 +74,7 @@ struct pe {
 
 /* --- The world: as many hosts as wanted, in this process --- */
 
-static void node_is_ready(void *arg)
+static void proxy_is_ready(void *arg)
 {
     struct world *world = arg;
     pthread_barrier_wait(&world->ready);
@@ -82,7 +82,7 @@ static void node_is_ready(void *arg)
 
 static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
 {
-    for (int side = 0; side < QUOIT_SIDE_COUNT && host->layout.shape.host_count > 1; side++)
+    for (int side = 0; side < QUOIT_SIDE_COUNT && host->layout.job.host_count > 1; side++)
         ports[side] = (struct quoit_port_config){
             .driver = &quoit_port_emulated,
             .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
@@ -90,19 +90,19 @@ static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SI
         };
 }
 
-static void *run_node(void *arg)
+static void *run_proxy(void *arg)
 {
     struct host *host = arg;
-    struct quoit_node_config config = {
+    struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = host->memory,
         .policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
-        .on_ready = node_is_ready,
+        .on_ready = proxy_is_ready,
         .on_ready_arg = host->world,
     };
     set_ports(host, config.ports);
-    host->status = quoit_node_run(&config);
+    host->status = quoit_proxy_run(&config);
     return NULL;
 }
 
@@ -142,14 +142,14 @@ static void start_world(struct world *world)
         world->hosts[i].links[QUOIT_LEFT] = link_between(world, left, left, 1);
     }
     for (uint32_t i = 0; i < host_count; i++)
-        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_node, &world->hosts[i]), 0);
+        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
     pthread_barrier_wait(&world->ready);
 }
 
 static void stop_world(struct world *world)
 {
     for (uint32_t i = 0; i < world->shape.host_count && world->shape.host_count > 1; i++)
-        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
+        quoit_proxy_stop(&world->hosts[i].layout, world->hosts[i].memory);
     for (uint32_t i = 0; i < world->shape.host_count; i++) {
         if (world->shape.host_count > 1)
             pthread_join(world->hosts[i].thread, NULL);
@@ -237,7 +237,7 @@ static unsigned char canary(size_t at)
 /* Random places; the source is filled by the caller, the dest and its margins here. */
 static struct buffers place(struct pe *pe, size_t source_bytes, size_t dest_bytes, size_t align)
 {
-    uint64_t heap = pe->fabric->layout.area_heap;
+    uint64_t heap = pe->fabric->layout.segment_heap;
     struct buffers buffers = {.source_bytes = source_bytes, .dest_bytes = dest_bytes};
     size_t room_source = SIDE_BYTES - source_bytes - 2 * MARGIN, room_dest = SIDE_BYTES - dest_bytes - 2 * MARGIN;
     if (room_source > 8192)
@@ -528,7 +528,7 @@ static void step_agree(struct pe *pe)
  * world and one for other teams, since the member behind may still be in another. */
 static void step_sync(struct pe *pe)
 {
-    uint64_t offset = pe->fabric->layout.area_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
+    uint64_t offset = pe->fabric->layout.segment_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
     uint32_t behind = pe->shape.start + (pe->rank + 1) % pe->shape.size * pe->shape.stride;
     uint64_t *place_of_news = quoit_coll_address(pe->fabric, offset);
     delay(pe);
@@ -609,7 +609,7 @@ static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, pe->index)];
+    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->shape, pe->index)];
     struct quoit_fabric_config config = {.layout = &host->layout,
                                          .memory = host->memory,
                                          .pe_self = pe->index,
@@ -650,13 +650,13 @@ static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_by
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
-    world->shape = (struct quoit_shape){.host_count = host_count,
-                                        .pe_count = pe_count,
-                                        .lane_count = 1,
-                                        .slot_count = 4,
-                                        .chunk_bytes = 4096,
-                                        .data_bytes = 4096,
-                                        .heap_bytes = HEAP_BYTES};
+    world->shape = (struct quoit_job_config){.host_count = host_count,
+                                             .pe_count = pe_count,
+                                             .lane_count = 1,
+                                             .slot_count = 4,
+                                             .chunk_bytes = 4096,
+                                             .data_bytes = 4096,
+                                             .heap_bytes = HEAP_BYTES};
     world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->step_count = step_count;

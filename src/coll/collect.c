@@ -34,7 +34,7 @@ static void copy_sources(const struct quoit_team_state *team, const struct colle
         if (bytes != 0) {
             uint64_t offset_source =
                 collect->is_equal ? collect->offset_source : quoit_team_flags_of(team, i)->posted[1];
-            quoit_team_copy(team, to, quoit_team_area(team, i) + offset_source, bytes);
+            quoit_team_copy(team, to, quoit_team_workspace(team, i) + offset_source, bytes);
         }
         to += bytes;
     }
@@ -66,7 +66,7 @@ static void begin(struct quoit_team_state *team, void *arg)
     team->flags->collect_base = base;
     team->flags->collect_total = total;
     if (total <= team->space.gather_bytes) {
-        copy_sources(team, collect, team->leader_area + quoit_team_gather(team) + base);
+        copy_sources(team, collect, team->leader_workspace + quoit_team_gather(team) + base);
         if (team->host_count > 1)
             quoit_team_exchange(team, quoit_team_gather(team));
     } else if (team->host_count > 1 && collect->is_equal) {
@@ -90,7 +90,7 @@ static void collect_large(struct quoit_team_state *team, struct collect *collect
     if (team->host_count == 1) {
         copy_sources(team, collect, dest);
     } else {
-        char *leader_dest = team->leader_area + collect->offset_dest;
+        char *leader_dest = team->leader_workspace + collect->offset_dest;
         uint64_t start = team->flags->collect_base + start_of_local(team, collect, team->local);
         if (collect->bytes != 0)
             quoit_team_copy(team, leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source),
@@ -119,7 +119,7 @@ bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uin
     if (offset_dest == QUOIT_COLL_NOWHERE)
         return false;
     if (team->flags->collect_total <= team->space.gather_bytes)
-        memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_area + quoit_team_gather(team),
+        memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_workspace + quoit_team_gather(team),
                team->flags->collect_total);
     else
         collect_large(team, &collect);

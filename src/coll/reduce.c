@@ -22,9 +22,9 @@ static void combine_group(const struct quoit_team_state *team, const struct redu
                           size_t count, uint32_t member_count)
 {
     uint64_t offset = reduce->offset_source + from * reduce->element_bytes;
-    memcpy(into, quoit_team_area(team, 0) + offset, count * reduce->element_bytes);
+    memcpy(into, quoit_team_workspace(team, 0) + offset, count * reduce->element_bytes);
     for (uint32_t i = 1; i < member_count; i++)
-        reduce->combine(into, quoit_team_area(team, i) + offset, count);
+        reduce->combine(into, quoit_team_workspace(team, i) + offset, count);
 }
 
 /* The blocks of the first host_count hosts in team->partials, combined in order. */
@@ -40,7 +40,7 @@ static void combine_partials(const struct quoit_team_state *team, const struct r
 static void reduce_at_once(struct quoit_team_state *team, void *arg)
 {
     const struct reduce *reduce = arg;
-    char *result = team->leader_area + quoit_team_gather(team);
+    char *result = team->leader_workspace + quoit_team_gather(team);
     combine_group(team, reduce, result, 0, reduce->count, team->local_count);
     if (team->host_count == 1)
         return;
@@ -58,7 +58,7 @@ static void combine_own_part(const struct quoit_team_state *team, const struct r
         uint64_t left = part.start + part.count - at;
         size_t count = left < most ? left : most;
         combine_group(team, reduce, team->scratch, at, count, team->local_count);
-        memcpy(team->leader_area + reduce->offset_dest + at * reduce->element_bytes, team->scratch,
+        memcpy(team->leader_workspace + reduce->offset_dest + at * reduce->element_bytes, team->scratch,
                count * reduce->element_bytes);
         at += count;
     }
@@ -147,7 +147,7 @@ static void spread_own_part(const struct quoit_team_state *team, const struct re
         size_t count = left < most ? left : most;
         combine_group(team, reduce, team->scratch, at, count, team->local_count);
         for (uint32_t i = 0; i < team->local_count; i++)
-            memcpy(quoit_team_area(team, (team->local + i) % team->local_count) + reduce->offset_dest +
+            memcpy(quoit_team_workspace(team, (team->local + i) % team->local_count) + reduce->offset_dest +
                        at * reduce->element_bytes,
                    team->scratch, count * reduce->element_bytes);
         at += count;
@@ -164,7 +164,7 @@ static void reduce_on_host(struct quoit_team_state *team, const struct reduce *r
 static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *reduce)
 {
     char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
-    const char *leader_dest = team->leader_area + reduce->offset_dest;
+    const char *leader_dest = team->leader_workspace + reduce->offset_dest;
     size_t bytes = reduce->count * reduce->element_bytes;
     if (team->local_count == 1) {
         memmove(dest, quoit_coll_address(team->fabric, reduce->offset_source), bytes);
@@ -198,7 +198,7 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
         return;
     }
     quoit_team_phase(team, reduce_at_once, &reduce);
-    memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_area + quoit_team_gather(team), bytes);
+    memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_workspace + quoit_team_gather(team), bytes);
 }
 
 /* The combination of the hosts before the own one, of elements that begin at reduce->offset_source. */
@@ -210,7 +210,7 @@ static void find_prefix(struct quoit_team_state *team, void *arg)
     combine_group(team, reduce, team->scratch, 0, reduce->count, team->local_count);
     quoit_team_exchange_partials(team, team->scratch, reduce->count * reduce->element_bytes);
     if (team->host > 0)
-        combine_partials(team, reduce, team->leader_area + quoit_team_gather(team), reduce->count, team->host);
+        combine_partials(team, reduce, team->leader_workspace + quoit_team_gather(team), reduce->count, team->host);
 }
 
 static void scan_chunk(struct quoit_team_state *team, struct reduce *reduce, bool is_inclusive)
@@ -220,11 +220,11 @@ static void scan_chunk(struct quoit_team_state *team, struct reduce *reduce, boo
     team->gather_turn++;
     quoit_team_phase(team, find_prefix, reduce);
     if (team->host > 0)
-        memcpy(team->scratch, team->leader_area + quoit_team_gather(team), bytes);
+        memcpy(team->scratch, team->leader_workspace + quoit_team_gather(team), bytes);
     else
         memset(team->scratch, 0, bytes);
     for (uint32_t i = 0; i < member_count; i++) {
-        const char *source = quoit_team_area(team, i) + reduce->offset_source;
+        const char *source = quoit_team_workspace(team, i) + reduce->offset_source;
         if (i == 0 && team->host == 0)
             memcpy(team->scratch, source, bytes);
         else

@@ -55,7 +55,7 @@ static void group_members(struct quoit_team_state *team)
         struct quoit_team_host *host = &team->hosts[team->host_count - 1];
         host->member_count++;
         if (pe < host->leader_pe)
-            host->leader_pe = pe; /* the window of a link reaches the first areas of a host */
+            host->leader_pe = pe; /* the window of a link reaches the first segments of a host */
         if (pe == fabric->pe_self) {
             team->rank = rank;
             team->host = team->host_count - 1;
@@ -94,10 +94,10 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         if (!team->partials)
             goto delete_team;
     }
-    team->is_papers_barrier = piece == 0 && fabric->layout.shape.barrier == QUOIT_BARRIER_PAPERS;
-    team->are_neighbours = team->host_count == fabric->layout.shape.host_count;
-    team->leader_area = fabric->peers[own->leader_pe].area;
-    team->flags = (struct quoit_team_flags *)(team->leader_area + team->space.start);
+    team->is_papers_barrier = piece == 0 && fabric->layout.job.barrier == QUOIT_BARRIER_PAPERS;
+    team->are_neighbours = team->host_count == fabric->layout.job.host_count;
+    team->leader_workspace = fabric->peers[own->leader_pe].segment;
+    team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
     return team;
 
 delete_team:
@@ -201,8 +201,8 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
     quoit_team_wake(team);
 }
 
-/* The fence: a message that lands directly must not overtake one to the same leader that goes through the nodes, since
- * a flag's value says that all messages before it have come. */
+/* The fence: a message that lands directly must not overtake one to the same leader that goes through the proxies,
+ * since a flag's value says that all messages before it have come. */
 static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {

@@ -39,7 +39,7 @@ struct quoit_flag {
 
 /* At the front of a piece. */
 struct quoit_team_flags {
-    /* of the group, in the leader's area */
+    /* of the group, in the leader's segment */
     struct quoit_flag arrived;           /* writers: the group. Counts arrivals at phases, from 0 in each team */
     struct quoit_flag released;          /* writer: who worked in the phase */
     struct quoit_flag published;         /* writer: the root on its host, the leader elsewhere */
@@ -57,7 +57,7 @@ struct quoit_team_flags {
 
 /* A piece: flags, slots, then twice gather and table, then inbound for each way and half. All offsets in the piece. */
 struct quoit_team_space {
-    uint64_t start; /* of the piece, an area offset */
+    uint64_t start; /* of the piece, a segment offset */
     uint64_t slot_bytes;
     uint64_t gather_bytes;
     uint64_t table_bytes;
@@ -91,7 +91,7 @@ struct quoit_team_state {
     bool is_leader;
     bool is_papers_barrier; /* the world, whose hosts meet by the doorbells of the papers */
     bool are_neighbours;    /* the team is on all hosts of the ring */
-    char *leader_area;
+    char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;
     /* How far the flags have been counted. On all members: */
@@ -116,17 +116,17 @@ static inline uint32_t quoit_team_pe_of(const struct quoit_team_state *team, uin
 {
     return team->shape.start + rank * team->shape.stride; /* a negative stride wraps round */
 }
-/* The area of member `local` of the own group, as mapped here. */
-static inline char *quoit_team_area(const struct quoit_team_state *team, uint32_t local)
+/* The segment of member `local` of the own group, as mapped here. */
+static inline char *quoit_team_workspace(const struct quoit_team_state *team, uint32_t local)
 {
     uint32_t rank = team->hosts[team->host].first_rank + local;
-    return team->fabric->peers[quoit_team_pe_of(team, rank)].area;
+    return team->fabric->peers[quoit_team_pe_of(team, rank)].segment;
 }
 static inline struct quoit_team_flags *quoit_team_flags_of(const struct quoit_team_state *team, uint32_t local)
 {
-    return (struct quoit_team_flags *)(quoit_team_area(team, local) + team->space.start);
+    return (struct quoit_team_flags *)(quoit_team_workspace(team, local) + team->space.start);
 }
-/* Area offset of this operation's half of the gather buffer. */
+/* Segment offset of this operation's half of the gather buffer. */
 static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 {
     return team->space.gather + team->gather_turn % 2 * team->space.gather_bytes;
@@ -138,7 +138,7 @@ static inline uint64_t quoit_team_lent_bytes(const struct quoit_team_state *team
 }
 static inline char *quoit_team_lent(const struct quoit_team_state *team)
 {
-    return team->leader_area + team->space.table + team->gather_turn % 2 * quoit_team_lent_bytes(team);
+    return team->leader_workspace + team->space.table + team->gather_turn % 2 * quoit_team_lent_bytes(team);
 }
 
 /* A routine begins, in which the members of the group write so much all together. */
@@ -174,7 +174,7 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
 /* Waits for the next message of any of the ways that may come, takes it and returns its way. */
 enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT]);
-/* Block j, at area offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
+/* Block j, at segment offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
 /* Blocks of `bytes` (<= gather_bytes) of all leaders get to team->partials, that of host j at j * bytes. In slices of
  * this many bytes, since of many hosts the table holds little of each. */

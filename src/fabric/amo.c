@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics: by the processor on the own host, by the node of the PE's host elsewhere. A set is a store, so a neighbour's
- * is a direct put: aligned stores through the window are never torn. */
+/* Atomics: by the processor on the own host, by the proxy of the PE's host elsewhere. A set is a store, so a
+ * neighbour's is a direct put: aligned stores through the window are never torn. */
 #include "fabric/channel.h"
-#include "node/execute.h"
+#include "proxy/execute.h"
 
 static void fill(struct quoit_slot *slot, enum quoit_frame_kind kind, enum quoit_amo op, uint32_t size, uint64_t offset,
                  uint64_t operand, uint64_t compare)
@@ -19,7 +19,7 @@ static void fill(struct quoit_slot *slot, enum quoit_frame_kind kind, enum quoit
 static uint64_t execute_here(const struct quoit_peer *peer, enum quoit_amo op, uint32_t size, uint64_t offset,
                              uint64_t operand, uint64_t compare)
 {
-    uint64_t old = quoit_execute_amo(peer->area + offset, op, size, operand, compare);
+    uint64_t old = quoit_execute_amo(peer->segment + offset, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
         quoit_park_wake_at(peer->park, offset, size);
     return old;
@@ -29,11 +29,11 @@ void quoit_fabric_amo(struct quoit_fabric *fabric, struct quoit_context *context
                       uint64_t offset, uint64_t operand, uint32_t pe)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    if (peer->area) {
+    if (peer->segment) {
         execute_here(peer, op, size, offset, operand, 0);
         return;
     }
-    if (op == QUOIT_AMO_SET && peer->way == QUOIT_WAY_DIRECT && offset + size <= peer->window_bytes) {
+    if (op == QUOIT_AMO_SET && peer->transport == QUOIT_TRANSPORT_DIRECT && offset + size <= peer->window_bytes) {
         quoit_fabric_put(fabric, context, offset, &operand, size, pe); /* little-endian: the low bytes come first */
         return;
     }
@@ -57,7 +57,7 @@ uint64_t quoit_fabric_amo_fetch(struct quoit_fabric *fabric, struct quoit_contex
                                 uint32_t size, uint64_t offset, uint64_t operand, uint64_t compare, uint32_t pe)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    if (peer->area)
+    if (peer->segment)
         return execute_here(peer, op, size, offset, operand, compare);
     _Atomic uint32_t left_count = 1;
     uint64_t result = 0;
@@ -74,7 +74,7 @@ void quoit_fabric_amo_fetch_nbi(struct quoit_fabric *fabric, struct quoit_contex
                                 uint32_t pe)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    if (peer->area) {
+    if (peer->segment) {
         uint64_t old = execute_here(peer, op, size, offset, operand, compare);
         memcpy(result_out, &old, size);
         return;

@@ -23,12 +23,12 @@ static void finish(struct quoit_fabric *fabric, uint32_t lane, uint16_t index)
         scatter(pending, fabric->memory + quoit_layout_staging(&fabric->layout, fabric->local_self, lane, index));
     if (pending->result)
         memcpy(pending->result, &request->result, pending->result_bytes);
-    if (pending->is_detour) {
-        atomic_fetch_sub_explicit(&pending->context->detour_count, 1, memory_order_release);
-        atomic_fetch_sub_explicit(&fabric->direct[pending->side].detour_count, 1, memory_order_release);
+    if (pending->is_relayed) {
+        atomic_fetch_sub_explicit(&pending->context->relayed_count, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&fabric->direct[pending->side].relayed_count, 1, memory_order_release);
     }
-    if (pending->is_stray)
-        atomic_fetch_sub_explicit(&pending->context->stray_count, 1, memory_order_release);
+    if (pending->is_off_lane)
+        atomic_fetch_sub_explicit(&pending->context->off_lane_count, 1, memory_order_release);
     atomic_fetch_sub_explicit(&pending->context->outstanding_count, 1, memory_order_release);
     if (pending->left_count)
         atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
@@ -50,7 +50,7 @@ static void reap_locked(struct quoit_fabric *fabric, uint32_t lane)
 
 void quoit_channel_reap(struct quoit_fabric *fabric)
 {
-    for (uint32_t lane = 0; lane < fabric->layout.shape.lane_count; lane++) {
+    for (uint32_t lane = 0; lane < fabric->layout.job.lane_count; lane++) {
         struct quoit_channel_end *end = &fabric->channels[lane];
         if (pthread_mutex_trylock(&end->lock) != 0)
             continue; /* whoever holds it reaps or submits; the caller looks again */
@@ -66,9 +66,9 @@ bool quoit_channel_open_direct(struct quoit_fabric *fabric, enum quoit_side side
     uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_acquire);
     if (epoch == 0)
         return false;
-    if (atomic_load_explicit(&direct->detour_count, memory_order_acquire) != 0) {
+    if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0) {
         quoit_channel_reap(fabric);
-        if (atomic_load_explicit(&direct->detour_count, memory_order_acquire) != 0)
+        if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0)
             return false;
     }
     if (quoit_port_bind(fabric->ports[side], epoch) != QUOIT_OK)
@@ -128,15 +128,15 @@ static bool slot_is_free(void *arg)
  * PEs; but the papers' PEs always spread over their interrupt bits. */
 static uint32_t lane_to(const struct quoit_fabric *fabric, const struct quoit_context *context, uint32_t pe)
 {
-    const struct quoit_shape *shape = &fabric->layout.shape;
-    bool is_spread = !quoit_wait_shares(fabric->waiter.policy) || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
-    return ((is_spread ? pe + fabric->pe_self * 7 : 0) + context->lane_salt) & (shape->lane_count - 1);
+    const struct quoit_job_config *job = &fabric->layout.job;
+    bool is_spread = !quoit_wait_shares(fabric->waiter.policy) || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    return ((is_spread ? pe + fabric->pe_self * 7 : 0) + context->lane_salt) & (job->lane_count - 1);
 }
 
 bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_context *context, size_t bytes)
 {
-    const struct quoit_shape *shape = &fabric->layout.shape;
-    return shape->lane_count > 1 && bytes >= (size_t)shape->lane_count * shape->chunk_bytes &&
+    const struct quoit_job_config *job = &fabric->layout.job;
+    return job->lane_count > 1 && bytes >= (size_t)job->lane_count * job->chunk_bytes &&
            !(atomic_load_explicit(&context->has_fenced, memory_order_relaxed) &&
              atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0);
 }
@@ -151,7 +151,7 @@ void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *
                              struct quoit_slot *slot_out)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    uint32_t lane_count = fabric->layout.shape.lane_count;
+    uint32_t lane_count = fabric->layout.job.lane_count;
     struct slot_wait wait = {.fabric = fabric, .lane = (lane_to(fabric, context, pe) + part) & (lane_count - 1)};
     if (!slot_is_free(&wait))
         quoit_fabric_wait(fabric, slot_is_free, &wait, NULL);
@@ -173,9 +173,9 @@ void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *
     slot->request->data_offset = slot->staging_offset;
     slot->request->spread = peer->spread;
     slot->pending->context = context;
-    slot->pending->is_detour = peer->way == QUOIT_WAY_DIRECT;
+    slot->pending->is_relayed = peer->transport == QUOIT_TRANSPORT_DIRECT;
     slot->pending->side = peer->side;
-    slot->pending->is_stray = (part & (lane_count - 1)) != 0;
+    slot->pending->is_off_lane = (part & (lane_count - 1)) != 0;
 }
 
 /* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
@@ -203,7 +203,7 @@ static void begin_trace(struct quoit_fabric *fabric, struct quoit_slot *slot, st
         .begin_ns = quoit_clock_now_ns(),
         .flow = quoit_trace_flow(fabric->pe_self, frame->trace),
         .bytes = frame->bytes,
-        .pe = quoit_shape_first_pe(&fabric->layout.shape, frame->dest_host) + frame->dest_pe,
+        .pe = quoit_job_config_first_pe(&fabric->layout.job, frame->dest_host) + frame->dest_pe,
     };
 }
 
@@ -215,16 +215,16 @@ void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
     if (__builtin_expect(fabric->trace != NULL, 0))
         begin_trace(fabric, slot, &event);
     atomic_fetch_add_explicit(&slot->pending->context->outstanding_count, 1, memory_order_relaxed);
-    if (slot->pending->is_stray)
-        atomic_fetch_add_explicit(&slot->pending->context->stray_count, 1, memory_order_relaxed);
-    if (slot->pending->is_detour) {
-        atomic_fetch_add_explicit(&slot->pending->context->detour_count, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&fabric->direct[slot->pending->side].detour_count, 1, memory_order_relaxed);
+    if (slot->pending->is_off_lane)
+        atomic_fetch_add_explicit(&slot->pending->context->off_lane_count, 1, memory_order_relaxed);
+    if (slot->pending->is_relayed) {
+        atomic_fetch_add_explicit(&slot->pending->context->relayed_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&fabric->direct[slot->pending->side].relayed_count, 1, memory_order_relaxed);
     }
     uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
     end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
     atomic_store_explicit(&end->shared->submit_tail, tail + 1,
-                          memory_order_release); /* pairs with acquire in the node */
+                          memory_order_release); /* pairs with acquire in the proxy */
     pthread_mutex_unlock(&end->lock);
     quoit_park_wake(&quoit_memory_lane(&fabric->layout, fabric->memory, slot->lane)->park);
     if (__builtin_expect(fabric->trace != NULL, 0)) {

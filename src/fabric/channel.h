@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.h - the PE's end of its channels to the node: hand over requests, reap completions. Private to fabric.
+/* channel.h - the PE's end of its channels to the proxy: hand over requests, reap completions. Private to fabric.
  *
  * A request slot is free, filled (between take and submit, under the channel's lock), or under way until reaped.
  * Reaping copies answers to where they belong, counts down the context and whoever waits, and frees the slot.
@@ -17,7 +17,7 @@ struct quoit_slot {
     uint32_t lane;
     uint16_t index;
     struct quoit_request *request; /* zeroed but for what take fills in: dest_host, dest_pe, source_pe, spread */
-    struct quoit_pending *pending; /* zeroed but for context, is_detour, side and is_stray */
+    struct quoit_pending *pending; /* zeroed but for context, is_relayed, side and is_off_lane */
     char *staging;                 /* chunk_bytes */
     uint64_t staging_offset;       /* its memory offset */
 };
@@ -31,14 +31,14 @@ bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_
 /* The same for part `part` of a split transfer: parts go round the lanes, 0 takes the lane that keeps order. */
 void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe, uint32_t part,
                              struct quoit_slot *slot_out);
-/* Hands the filled request to the node and unlocks. */
+/* Hands the filled request to the proxy and unlocks. */
 void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
 /* Reaps what is complete, on all lanes. */
 void quoit_channel_reap(struct quoit_fabric *fabric);
 /* Waits until *count is zero, reaping. */
 void quoit_channel_wait32(struct quoit_fabric *fabric, _Atomic uint32_t *count);
 void quoit_channel_wait64(struct quoit_fabric *fabric, _Atomic uint64_t *count);
-/* Opens the direct way through a side whose link is up, once all that went to it through the node has arrived. False:
+/* Opens the direct way through a side whose link is up, once all that went to it through the proxy has arrived. False:
  * not yet. Does not wait. */
 bool quoit_channel_open_direct(struct quoit_fabric *fabric, enum quoit_side side);
 

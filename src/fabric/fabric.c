@@ -18,43 +18,43 @@ void quoit_context_init(struct quoit_context *context, uint32_t lane_salt)
 static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_peer *peer)
 {
     const struct quoit_layout *layout = &fabric->layout;
-    const struct quoit_shape *shape = &layout->shape;
-    peer->host = (uint16_t)quoit_shape_host_of_pe(shape, pe);
-    peer->local = (uint16_t)(pe - quoit_shape_first_pe(shape, peer->host));
+    const struct quoit_job_config *job = &layout->job;
+    peer->host = (uint16_t)quoit_job_config_host_of_pe(job, pe);
+    peer->local = (uint16_t)(pe - quoit_job_config_first_pe(job, peer->host));
     if (peer->host == fabric->host_self) {
-        peer->way = QUOIT_WAY_LOCAL;
-        peer->area = fabric->memory + quoit_layout_area(layout, peer->local);
+        peer->transport = QUOIT_TRANSPORT_LOCAL;
+        peer->segment = fabric->memory + quoit_layout_segment(layout, peer->local);
         struct quoit_pe_shared *shared = quoit_memory_pe(layout, fabric->memory, peer->local);
         peer->park = &shared->park;
         peer->process = atomic_load_explicit(&shared->process, memory_order_relaxed);
-        peer->area_there =
-            atomic_load_explicit(&shared->memory_base, memory_order_relaxed) + quoit_layout_area(layout, peer->local);
+        peer->segment_there = atomic_load_explicit(&shared->memory_base, memory_order_relaxed) +
+                              quoit_layout_segment(layout, peer->local);
         return;
     }
-    peer->way = QUOIT_WAY_RELAYED;
+    peer->transport = QUOIT_TRANSPORT_RELAYED;
     /* By hosts, not by PEs: the numbers of two PEs half a ring apart add up to the same parity all the way round. */
     peer->spread = (fabric->host_self + fabric->local_self + peer->local) % 2;
-    enum quoit_side side = quoit_ring_route(fabric->host_self, shape->host_count, peer->host, peer->spread);
+    enum quoit_side side = quoit_ring_route(fabric->host_self, job->host_count, peer->host, peer->spread);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
-    if (quoit_node_neighbour(layout, side) != peer->host || shape->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+    if (quoit_proxy_neighbour(layout, side) != peer->host || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
         return;
     struct quoit_port_limits limits;
     quoit_port_limits(fabric->ports[side], &limits);
     if (!limits.arrives_on_return)
         return; /* what is lost with the link could not be told from what has arrived */
     uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
-    uint64_t start = peer->local * layout->area_stride;
+    uint64_t start = peer->local * layout->segment_stride;
     if (start >= window)
         return;
-    peer->way = QUOIT_WAY_DIRECT;
+    peer->transport = QUOIT_TRANSPORT_DIRECT;
     peer->window_offset = start;
-    peer->window_bytes = window - start < layout->area_stride ? window - start : layout->area_stride;
+    peer->window_bytes = window - start < layout->segment_stride ? window - start : layout->segment_stride;
 }
 
 static enum quoit_status open_ring(struct quoit_fabric *fabric, const struct quoit_fabric_config *config)
 {
-    uint32_t lane_count = fabric->layout.shape.lane_count;
+    uint32_t lane_count = fabric->layout.job.lane_count;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         enum quoit_status status = quoit_port_open(&config->ports[side], &fabric->ports[side]);
         if (status != QUOIT_OK)
@@ -99,7 +99,7 @@ static void arm(void *arg)
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        if (fabric->ports[side] && fabric->layout.shape.protocol == QUOIT_PROTOCOL_QUEUE)
+        if (fabric->ports[side] && fabric->layout.job.protocol == QUOIT_PROTOCOL_QUEUE)
             quoit_port_doorbell_clear(fabric->ports[side], 1u << quoit_doorbell_of_pe(fabric->local_self));
 }
 
@@ -117,11 +117,11 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->paths = config->paths;
     fabric->memory = config->memory;
     fabric->pe_self = config->pe_self;
-    fabric->pe_count = fabric->layout.shape.pe_count;
+    fabric->pe_count = fabric->layout.job.pe_count;
     fabric->host_self = fabric->layout.host;
     fabric->local_self = config->pe_self - fabric->layout.first_pe;
     quoit_assert(fabric->local_self < fabric->layout.local_count);
-    fabric->area_self = fabric->memory + quoit_layout_area(&fabric->layout, fabric->local_self);
+    fabric->segment_self = fabric->memory + quoit_layout_segment(&fabric->layout, fabric->local_self);
     fabric->shared_self = quoit_memory_pe(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->trace = quoit_memory_trace(&fabric->layout, fabric->memory, fabric->local_self);
     fabric->waiter =
@@ -138,7 +138,7 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     fabric->peers = calloc(fabric->pe_count, sizeof *fabric->peers);
     if (!fabric->peers)
         goto close_fabric;
-    if (fabric->layout.shape.host_count > 1) {
+    if (fabric->layout.job.host_count > 1) {
         status = open_ring(fabric, config);
         if (status != QUOIT_OK)
             goto close_fabric;
@@ -162,7 +162,7 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_port_close(fabric->ports[side]);
     if (fabric->channels)
-        for (uint32_t lane = 0; lane < fabric->layout.shape.lane_count; lane++)
+        for (uint32_t lane = 0; lane < fabric->layout.job.lane_count; lane++)
             pthread_mutex_destroy(&fabric->channels[lane].lock);
     free(fabric->channels);
     free(fabric->peers);
@@ -217,7 +217,7 @@ void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), 
 void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call,
                             uint64_t busy_ns)
 {
-    const struct watched workspace = {.offset = 0, .bytes = fabric->layout.area_data};
+    const struct watched workspace = {.offset = 0, .bytes = fabric->layout.segment_data};
     wait_for(fabric, workspace, is_done, arg, call, busy_ns);
 }
 
@@ -254,14 +254,14 @@ void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *conte
 {
     atomic_thread_fence(memory_order_release);
     /* What was split over the lanes could be overtaken on each. */
-    if (atomic_load_explicit(&context->stray_count, memory_order_relaxed) != 0)
-        quoit_channel_wait64(fabric, &context->stray_count);
-    /* What goes to one PE through the node keeps its order, if payload does not land early; see channel.c. */
+    if (atomic_load_explicit(&context->off_lane_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(fabric, &context->off_lane_count);
+    /* What goes to one PE through the proxy keeps its order, if payload does not land early; see channel.c. */
     if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) != 0)
         atomic_store_explicit(&context->has_fenced, true, memory_order_relaxed);
     /* A direct put could overtake a request on its way to the same PE. */
-    if (atomic_load_explicit(&context->detour_count, memory_order_relaxed) != 0)
-        quoit_channel_wait64(fabric, &context->detour_count);
+    if (atomic_load_explicit(&context->relayed_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(fabric, &context->relayed_count);
 }
 
 /* A read through the window returns after all that this host wrote there before: it is how arrival is known. */

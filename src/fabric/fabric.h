@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric.h - one PE's way to every PE: put, get, atomics, signals, fence and quiet on area offsets.
+/* fabric.h - one PE's way to every PE: put, get, atomics, signals, fence and quiet on segment offsets.
  *
  * What it is: the layer under the API and the collectives. The way to each PE is chosen at start: LOCAL (mapped memory
  * of the same host: copies on the paths of local/paths.h and processor atomics), DIRECT (a neighbour: puts are copied
- * through the port straight into its area, the rest goes through the node), RELAYED (through the node). In the protocol
- * SCRATCHPAD no other host is DIRECT.
+ * through the port straight into its segment, the rest goes through the proxy), RELAYED (through the proxy). In the
+ * protocol SCRATCHPAD no other host is DIRECT.
  *
- * Arguments: `offset` is an area offset (the same object on every PE), `pe` a PE of the job; both were checked by the
+ * Arguments: `offset` is a segment offset (the same object on every PE), `pe` a PE of the job; both were checked by the
  * caller. Private buffers may be any memory of the process. Zero bytes are allowed and do nothing.
  *
  * Completion: put returns when the source may be reused; put_nbi and get_nbi finish at quietness of their context. A
- * put is at its destination after quiet. fence orders puts, atomics and signals to each PE. What goes through the node
+ * put is at its destination after quiet. fence orders puts, atomics and signals to each PE. What goes through the proxy
  * keeps order anyway, but for large puts and gets, which are split over all lanes. Waits of the own PE are woken by
  * every put, atomic or signal to it, whichever way that came.
  *
- * Lost links: while the link to a neighbour is down, what would go directly goes through the node, and so the other way
- * round. Nothing is lost or done twice and all order is kept; see docs/design/failover.md.
+ * Lost links: while the link to a neighbour is down, what would go directly goes through the proxy, and so the other
+ * way round. Nothing is lost or done twice and all order is kept; see docs/design/failover.md.
  *
  * Threads: several threads may call at once; each channel is guarded by a lock that only threads of this process take.
- * Errors: the job is ended by the launcher when a host, node or PE dies, so nothing here returns an error.
+ * Errors: the job is ended by the launcher when a host, proxy or PE dies, so nothing here returns an error.
  */
 #ifndef QUOIT_FABRIC_FABRIC_H
 #define QUOIT_FABRIC_FABRIC_H
@@ -32,31 +32,31 @@
 
 #include "env/wait.h"
 #include "local/paths.h"
-#include "node/memory.h"
+#include "proxy/memory.h"
 #include "port/port.h"
 
-enum quoit_way { QUOIT_WAY_LOCAL, QUOIT_WAY_DIRECT, QUOIT_WAY_RELAYED };
+enum quoit_transport { QUOIT_TRANSPORT_LOCAL, QUOIT_TRANSPORT_DIRECT, QUOIT_TRANSPORT_RELAYED };
 
 struct quoit_peer {
-    char *area;              /* LOCAL: where its area is mapped here, else NULL */
+    char *segment;           /* LOCAL: where its segment is mapped here, else NULL */
     struct quoit_park *park; /* LOCAL: where it sleeps */
-    uint64_t area_there;     /* LOCAL: where its area is mapped in its own process */
-    uint64_t window_offset;  /* DIRECT: its area in the window MEMORY of `side` */
-    uint64_t window_bytes;   /* DIRECT: how much of its area the window covers */
+    uint64_t segment_there;  /* LOCAL: where its segment is mapped in its own process */
+    uint64_t window_offset;  /* DIRECT: its segment in the window MEMORY of `side` */
+    uint64_t window_bytes;   /* DIRECT: how much of its segment the window covers */
     uint32_t process;        /* LOCAL: its pid */
     uint16_t host;
-    uint16_t local; /* index on its host */
-    uint8_t way;    /* enum quoit_way */
-    uint8_t side;   /* enum quoit_side, of requests and direct puts */
+    uint16_t local;    /* index on its host */
+    uint8_t transport; /* enum quoit_transport */
+    uint8_t side;      /* enum quoit_side, of requests and direct puts */
     uint8_t doorbell;
     uint8_t spread; /* which side where both ways are as long */
 };
 
 /* One context's outstanding work. The default context is fabric->default_context. */
 struct quoit_context {
-    _Atomic uint64_t outstanding_count; /* requests handed to the node and not yet reaped */
-    _Atomic uint64_t detour_count;      /* of them: to DIRECT peers, where a later direct put could overtake them */
-    _Atomic uint64_t stray_count;       /* of them: on other lanes than the one that keeps order */
+    _Atomic uint64_t outstanding_count; /* requests handed to the proxy and not yet reaped */
+    _Atomic uint64_t relayed_count;     /* of them: to DIRECT peers, where a later direct put could overtake them */
+    _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
     _Atomic bool has_fenced;            /* a fence came while requests were under way */
     uint32_t lane_salt;                 /* contexts spread over lanes */
     _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
@@ -65,8 +65,8 @@ struct quoit_context {
 /* What the PE remembers of each request slot of a channel until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
-    bool is_detour;    /* counted in detour_count, and in that of `side` */
-    bool is_stray;     /* counted in stray_count */
+    bool is_relayed;   /* counted in relayed_count, and in that of `side` */
+    bool is_off_lane;  /* counted in off_lane_count */
     uint8_t side;      /* enum quoit_side */
     void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
@@ -89,16 +89,16 @@ struct quoit_channel_end {
 
 /* A symmetric region as the program sees it: the heap, or the program's variables. */
 struct quoit_region {
-    uintptr_t base;       /* where this PE sees it */
-    uint64_t bytes;       /* 0: not there */
-    uint64_t area_offset; /* of its first byte */
+    uintptr_t base;          /* where this PE sees it */
+    uint64_t bytes;          /* 0: not there */
+    uint64_t segment_offset; /* of its first byte */
 };
 #define QUOIT_REGION_COUNT 17 /* heap, program, libraries */
 
 /* The direct way through one side's link. */
 struct quoit_direct {
-    _Atomic bool is_open;          /* the port is bound to an epoch in which the neighbour's windows were there */
-    _Atomic uint64_t detour_count; /* requests under way through the node to DIRECT peers of this side */
+    _Atomic bool is_open;           /* the port is bound to an epoch in which the neighbour's windows were there */
+    _Atomic uint64_t relayed_count; /* requests under way through the proxy to DIRECT peers of this side */
 };
 
 struct quoit_fabric {
@@ -107,7 +107,7 @@ struct quoit_fabric {
     uint32_t host_self;
     uint32_t local_self;
     struct quoit_peer *peers; /* [pe_count] */
-    char *area_self;          /* own area as mapped for the host's PEs; may also be mapped elsewhere for the program */
+    char *segment_self; /* own segment as mapped for the host's PEs; may also be mapped elsewhere for the program */
     struct quoit_layout layout;
     struct quoit_paths paths; /* to LOCAL peers */
     char *memory;
@@ -120,7 +120,7 @@ struct quoit_fabric {
     _Atomic uint64_t settle_after_ns;   /* no move to another processor before this */
     _Atomic uint64_t settle_pause_ns;   /* and for how long after the next */
     struct quoit_context default_context;
-    /* So that the node reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
+    /* So that the proxy reads and writes buffers in them without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];
     struct quoit_trace_ring *trace; /* NULL: nothing is traced */
     _Atomic uint32_t last_flow;     /* number of the last request that was */
@@ -191,9 +191,9 @@ void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *conte
 /* Returns when every operation of the context is complete at its destination. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
 
-/* The papers' barrier between the hosts of the job, by doorbells through the nodes: called by the first PE of each
- * host, returns when all have called it. Orders and completes nothing by itself. The shape's barrier is PAPERS, and
- * there are two hosts or more. */
+/* The papers' barrier between the hosts of the job, by doorbells through the proxies: called by the first PE of each
+ * host, returns when all have called it. Orders and completes nothing by itself. The job config's barrier is PAPERS,
+ * and there are two hosts or more. */
 void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 
 /* From now on objects of the host's PEs may be changed by plain stores, which wake nobody: another thread of the same
@@ -202,13 +202,13 @@ void quoit_fabric_expect_plain_stores(struct quoit_fabric *fabric);
 /* The same, and several threads of this PE may wait at once. */
 void quoit_fabric_expect_threads(struct quoit_fabric *fabric);
 
-/* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own area, or what the node tells;
- * `call` names the API routine, for messages. */
+/* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own segment, or what the proxy
+ * tells; `call` names the API routine, for messages. */
 void quoit_fabric_wait(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call);
 /* The same while other PEs of the host are known to work for about busy_ns, so that the wait is no reason to sleep. */
 void quoit_fabric_wait_busy(struct quoit_fabric *fabric, bool (*is_done)(void *arg), void *arg, const char *call,
                             uint64_t busy_ns);
-/* As quoit_fabric_wait() where is_done reads [offset, offset + bytes) of the own area: what others write elsewhere
+/* As quoit_fabric_wait() where is_done reads [offset, offset + bytes) of the own segment: what others write elsewhere
  * wakes nobody. */
 void quoit_fabric_wait_at(struct quoit_fabric *fabric, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg),
                           void *arg, const char *call);

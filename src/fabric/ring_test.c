@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: fabric, node, ring and port together move every byte right, under all kinds of operation at once.
- * Method: rings of hosts in one process: each host has memory, links and a node thread of its own; each PE is a thread
- * with its own fabric. Every (source, destination) pair owns a piece of the destination's area that only the source
+/* Aim: fabric, proxy, ring and port together move every byte right, under all kinds of operation at once.
+ * Method: rings of hosts in one process: each host has memory, links and a proxy thread of its own; each PE is a thread
+ * with its own fabric. Every (source, destination) pair owns a piece of the destination's segment that only the source
  * writes; the source keeps a model of it and compares after quiet, by gets, and the destination's memory is compared
  * with all models at the end. Counters hit by atomics of all PEs have known sums. In some worlds a thread cuts and
  * mends links at random instants meanwhile, one and sometimes two at once. QUOIT_SEED replays a failure. */
 #include "fabric/fabric.h"
 #include "base/prng.h"
 #include "env/clock.h"
-#include "node/node.h"
+#include "proxy/proxy.h"
 #include "port/emulated/emulated.h"
 
 #include <pthread.h>
@@ -42,11 +42,11 @@ struct host {
 };
 
 struct world {
-    struct quoit_shape shape;
+    struct quoit_job_config job;
     struct quoit_emulated_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
-    pthread_barrier_t ready;   /* nodes and the test */
+    pthread_barrier_t ready;   /* proxies and the test */
     pthread_barrier_t settled; /* PEs */
     uint64_t seed;
     unsigned char *models;  /* [source][destination][PIECE_BYTES] */
@@ -54,7 +54,7 @@ struct world {
     _Atomic uint32_t error_count;
     bool has_faults;
     _Atomic bool is_over;        /* the PEs are through: no more faults */
-    _Atomic bool is_stopping;    /* the nodes are told to stop, one after the other */
+    _Atomic bool is_stopping;    /* the proxies are told to stop, one after the other */
     _Atomic uint32_t step_count; /* of all PEs */
     uint32_t cut_count;
 };
@@ -65,7 +65,7 @@ struct pe {
     pthread_t thread;
 };
 
-static void node_is_ready(void *arg)
+static void proxy_is_ready(void *arg)
 {
     struct world *world = arg;
     pthread_barrier_wait(&world->ready);
@@ -92,35 +92,35 @@ static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SI
         };
 }
 
-static void *run_node(void *arg)
+static void *run_proxy(void *arg)
 {
     struct host *host = arg;
-    struct quoit_node_config config = {
+    struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = host->memory,
         .policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .link_limit_ns = 100000000000u,
         .dma_bytes = host->world->knobs.dma_failures ? 1 : QUOIT_DMA_NEVER,
-        .on_ready = node_is_ready,
+        .on_ready = proxy_is_ready,
         .on_cut_off = note_cut_off,
         .on_ready_arg = host->world,
     };
     set_ports(host, config.ports);
-    host->status = quoit_node_run(&config);
+    host->status = quoit_proxy_run(&config);
     return NULL;
 }
 
 static void start_world(struct world *world)
 {
-    uint32_t host_count = world->shape.host_count;
+    uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
-    pthread_barrier_init(&world->settled, NULL, world->shape.pe_count);
+    pthread_barrier_init(&world->settled, NULL, world->job.pe_count);
     for (uint32_t i = 0; i < host_count; i++) {
         struct host *host = &world->hosts[i];
         host->world = world;
         host->index = i;
-        assert_int_equal(quoit_layout_make(&world->shape, i, &host->layout), QUOIT_OK);
+        assert_int_equal(quoit_layout_make(&world->job, i, &host->layout), QUOIT_OK);
         host->memory_fd = memfd_create("host", 0);
         assert_int_equal(ftruncate(host->memory_fd, (off_t)host->layout.total_bytes), 0);
         host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
@@ -142,16 +142,16 @@ static void start_world(struct world *world)
                                            .knobs = world->knobs};
     }
     for (uint32_t i = 0; i < host_count; i++)
-        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_node, &world->hosts[i]), 0);
+        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
     pthread_barrier_wait(&world->ready);
 }
 
 /* One after the other, so that all but the first see a neighbour go. */
-static void stop_nodes(struct world *world)
+static void stop_proxies(struct world *world)
 {
     world->is_stopping = true;
-    for (uint32_t i = 0; i < world->shape.host_count; i++) {
-        quoit_node_stop(&world->hosts[i].layout, world->hosts[i].memory);
+    for (uint32_t i = 0; i < world->job.host_count; i++) {
+        quoit_proxy_stop(&world->hosts[i].layout, world->hosts[i].memory);
         pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
     }
@@ -160,7 +160,7 @@ static void stop_nodes(struct world *world)
 
 static void end_world(struct world *world)
 {
-    for (uint32_t i = 0; i < world->shape.host_count; i++) {
+    for (uint32_t i = 0; i < world->job.host_count; i++) {
         munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
         close(world->hosts[i].memory_fd);
         close(world->link_fds[i]);
@@ -171,13 +171,13 @@ static void end_world(struct world *world)
 
 static unsigned char *model_of(struct world *world, uint32_t source, uint32_t destination)
 {
-    return world->models + ((size_t)source * world->shape.pe_count + destination) * PIECE_BYTES;
+    return world->models + ((size_t)source * world->job.pe_count + destination) * PIECE_BYTES;
 }
 
-/* Where the pair's piece lies in the destination's area; counters stand before the pieces. */
+/* Where the pair's piece lies in the destination's segment; counters stand before the pieces. */
 static uint64_t piece_of(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.area_heap + 4096 + (uint64_t)source * PIECE_BYTES;
+    return fabric->layout.segment_heap + 4096 + (uint64_t)source * PIECE_BYTES;
 }
 
 static void note_error(struct world *world, const struct quoit_fabric *fabric, const char *what, uint32_t pe)
@@ -260,7 +260,7 @@ static void step_atomic(struct world *world, struct quoit_fabric *fabric, struct
 {
     struct quoit_context *context = &fabric->default_context;
     uint64_t more = quoit_prng_choose(prng, 1000);
-    uint64_t counter = fabric->layout.area_heap + 8 * quoit_prng_choose(prng, 4);
+    uint64_t counter = fabric->layout.segment_heap + 8 * quoit_prng_choose(prng, 4);
     atomic_fetch_add(&world->added, more);
     if (quoit_prng_choose(prng, 2))
         quoit_fabric_amo(fabric, context, QUOIT_AMO_ADD, 8, counter, more, pe);
@@ -275,7 +275,7 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     struct quoit_context *context = &fabric->default_context;
     size_t bytes = quoit_prng_choose(prng, PIECE_BYTES - 8);
     struct quoit_signal signal = {
-        .offset = fabric->layout.area_heap + 1024 + 8 * fabric->pe_self, .value = 1, .op = QUOIT_AMO_ADD};
+        .offset = fabric->layout.segment_heap + 1024 + 8 * fabric->pe_self, .value = 1, .op = QUOIT_AMO_ADD};
     fill(prng, buffer, bytes);
     quoit_fabric_fence(fabric, context);
     memcpy(model_of(world, fabric->pe_self, pe), buffer, bytes);
@@ -298,7 +298,7 @@ static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, pe->index)];
+    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
     struct quoit_fabric_config config = {
         .layout = &host->layout, .memory = host->memory, .pe_self = pe->index, .policy = quoit_wait_policy_for(100, 2)};
     struct quoit_fabric *fabric;
@@ -309,7 +309,7 @@ static void *run_pe(void *arg)
     unsigned char *buffer = malloc(2 * PIECE_BYTES);
     int step_count = world->has_faults ? FAULTY_STEP_COUNT : STEP_COUNT;
     for (int i = 0; i < step_count; i++) {
-        uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->shape.pe_count);
+        uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->job.pe_count);
         switch (quoit_prng_choose(&prng, 6)) {
         case 0:
         case 1:
@@ -343,7 +343,7 @@ static void *run_faults(void *arg)
     struct world *world = arg;
     struct quoit_prng prng = {.state = world->seed + 77};
     struct quoit_port *ports[HOSTS_MAX];
-    uint32_t host_count = world->shape.host_count;
+    uint32_t host_count = world->job.host_count;
     for (uint32_t i = 0; i < host_count; i++) {
         struct quoit_port_config configs[QUOIT_SIDE_COUNT];
         set_ports(&world->hosts[i], configs);
@@ -351,7 +351,7 @@ static void *run_faults(void *arg)
             abort();
     }
     while (!world->is_over) {
-        uint32_t steps_wanted = world->step_count + 2 * world->shape.pe_count;
+        uint32_t steps_wanted = world->step_count + 2 * world->job.pe_count;
         uint32_t first = (uint32_t)quoit_prng_choose(&prng, host_count);
         uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
         quoit_emulated_link_cut(ports[first]);
@@ -370,16 +370,16 @@ static void *run_faults(void *arg)
     return NULL;
 }
 
-/* The faults have happened to somebody: the nodes saw links go down, and sent frames again. */
+/* The faults have happened to somebody: the proxies saw links go down, and sent frames again. */
 static void check_faults(struct world *world)
 {
     uint64_t down_count = 0, resend_count = 0;
-    for (uint32_t i = 0; i < world->shape.host_count; i++) {
+    for (uint32_t i = 0; i < world->job.host_count; i++) {
         struct host *host = &world->hosts[i];
         const struct quoit_host_header *header = host->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             down_count += header->down_count[side];
-            for (uint32_t lane = 0; lane < world->shape.lane_count; lane++)
+            for (uint32_t lane = 0; lane < world->job.lane_count; lane++)
                 resend_count += quoit_memory_lane(&host->layout, host->memory, lane)->out[side].resend_count;
         }
     }
@@ -392,45 +392,45 @@ static void check_faults(struct world *world)
 static void check_memory(struct world *world)
 {
     uint64_t sum = 0;
-    for (uint32_t to = 0; to < world->shape.pe_count; to++) {
-        struct host *host = &world->hosts[quoit_shape_host_of_pe(&world->shape, to)];
-        char *area = (char *)host->memory + quoit_layout_area(&host->layout, to - host->layout.first_pe);
+    for (uint32_t to = 0; to < world->job.pe_count; to++) {
+        struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, to)];
+        char *segment = (char *)host->memory + quoit_layout_segment(&host->layout, to - host->layout.first_pe);
         for (int i = 0; i < 4; i++)
-            sum += ((uint64_t *)(area + host->layout.area_heap))[i];
-        for (uint32_t from = 0; from < world->shape.pe_count; from++)
-            assert_memory_equal(area + host->layout.area_heap + 4096 + (uint64_t)from * PIECE_BYTES,
+            sum += ((uint64_t *)(segment + host->layout.segment_heap))[i];
+        for (uint32_t from = 0; from < world->job.pe_count; from++)
+            assert_memory_equal(segment + host->layout.segment_heap + 4096 + (uint64_t)from * PIECE_BYTES,
                                 model_of(world, from, to), PIECE_BYTES);
     }
     assert_int_equal(sum, world->added);
 }
 
-static void run_world_with(struct quoit_shape shape, struct quoit_emulated_knobs knobs, bool has_faults)
+static void run_world_with(struct quoit_job_config job, struct quoit_emulated_knobs knobs, bool has_faults)
 {
     pthread_t faults;
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
     const char *seed = getenv("QUOIT_SEED");
-    shape.data_bytes = 4096;
-    shape.heap_bytes = 1 << 20;
-    world->shape = shape;
+    job.data_bytes = 4096;
+    job.heap_bytes = 1 << 20;
+    world->job = job;
     world->knobs = knobs;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
-    world->models = calloc((size_t)shape.pe_count * shape.pe_count, PIECE_BYTES);
+    world->models = calloc((size_t)job.pe_count * job.pe_count, PIECE_BYTES);
     world->has_faults = has_faults;
     start_world(world);
     if (has_faults)
         assert_int_equal(pthread_create(&faults, NULL, run_faults, world), 0);
-    for (uint32_t i = 0; i < shape.pe_count; i++) {
+    for (uint32_t i = 0; i < job.pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
         assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
     }
-    for (uint32_t i = 0; i < shape.pe_count; i++)
+    for (uint32_t i = 0; i < job.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
     world->is_over = true;
     if (has_faults)
         pthread_join(faults, NULL);
     assert_int_equal(world->error_count, 0);
-    stop_nodes(world);
+    stop_proxies(world);
     if (has_faults)
         check_faults(world);
     check_memory(world);
@@ -439,16 +439,17 @@ static void run_world_with(struct quoit_shape shape, struct quoit_emulated_knobs
     free(world);
 }
 
-static void run_world(struct quoit_shape shape, struct quoit_emulated_knobs knobs)
+static void run_world(struct quoit_job_config job, struct quoit_emulated_knobs knobs)
 {
-    run_world_with(shape, knobs, false);
+    run_world_with(job, knobs, false);
 }
 
 static void test_two_hosts(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 2, .pe_count = 2, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
+        (struct quoit_job_config){
+            .host_count = 2, .pe_count = 2, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
         (struct quoit_emulated_knobs){0});
 }
 
@@ -456,7 +457,8 @@ static void test_five_hosts(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 5, .pe_count = 5, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
+        (struct quoit_job_config){
+            .host_count = 5, .pe_count = 5, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
         (struct quoit_emulated_knobs){0});
 }
 
@@ -464,7 +466,8 @@ static void test_eight_hosts_fewest_slots(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 8, .pe_count = 8, .lane_count = 1, .slot_count = 2, .chunk_bytes = 1024},
+        (struct quoit_job_config){
+            .host_count = 8, .pe_count = 8, .lane_count = 1, .slot_count = 2, .chunk_bytes = 1024},
         (struct quoit_emulated_knobs){0});
 }
 
@@ -472,16 +475,18 @@ static void test_blocks_of_pes_and_lanes(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 3, .pe_count = 7, .lane_count = 4, .slot_count = 4, .chunk_bytes = 2048},
+        (struct quoit_job_config){
+            .host_count = 3, .pe_count = 7, .lane_count = 4, .slot_count = 4, .chunk_bytes = 2048},
         (struct quoit_emulated_knobs){0});
 }
 
-/* A window that reaches only the first PE's area and a part of the second: the rest goes through the slots. */
+/* A window that reaches only the first PE's segment and a part of the second: the rest goes through the slots. */
 static void test_small_memory_window(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096},
+        (struct quoit_job_config){
+            .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096},
         (struct quoit_emulated_knobs){.window_bytes = {0, 8u << 20}});
 }
 
@@ -489,17 +494,18 @@ static void test_window_within_heap(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 4, .pe_count = 4, .lane_count = 1, .slot_count = 3, .chunk_bytes = 4096},
+        (struct quoit_job_config){
+            .host_count = 4, .pe_count = 4, .lane_count = 1, .slot_count = 3, .chunk_bytes = 4096},
         (struct quoit_emulated_knobs){.window_bytes = {0, 1u << 21}});
 }
 
 static void run_faulty(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t slot_count)
 {
-    run_world_with((struct quoit_shape){.host_count = host_count,
-                                        .pe_count = pe_count,
-                                        .lane_count = lane_count,
-                                        .slot_count = slot_count,
-                                        .chunk_bytes = 2048},
+    run_world_with((struct quoit_job_config){.host_count = host_count,
+                                             .pe_count = pe_count,
+                                             .lane_count = lane_count,
+                                             .slot_count = slot_count,
+                                             .chunk_bytes = 2048},
                    (struct quoit_emulated_knobs){0}, true);
 }
 
@@ -532,7 +538,8 @@ static void test_dma(void **state)
 {
     (void)state;
     run_world(
-        (struct quoit_shape){.host_count = 5, .pe_count = 5, .lane_count = 4, .slot_count = 3, .chunk_bytes = 1024},
+        (struct quoit_job_config){
+            .host_count = 5, .pe_count = 5, .lane_count = 4, .slot_count = 3, .chunk_bytes = 1024},
         (struct quoit_emulated_knobs){.dma_failures = 50});
 }
 
@@ -540,19 +547,20 @@ static void test_dma_with_faults(void **state)
 {
     (void)state;
     run_world_with(
-        (struct quoit_shape){.host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 1024},
+        (struct quoit_job_config){
+            .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 1024},
         (struct quoit_emulated_knobs){.dma_failures = 50}, true);
 }
 
-/* The same operations on the papers' protocol, which has another engine in the node. */
-static struct quoit_shape papers(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t chunk_bytes)
+/* The same operations on the papers' protocol, which has another engine in the proxy. */
+static struct quoit_job_config papers(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t chunk_bytes)
 {
-    return (struct quoit_shape){.host_count = host_count,
-                                .pe_count = pe_count,
-                                .lane_count = lane_count,
-                                .slot_count = 2,
-                                .chunk_bytes = chunk_bytes,
-                                .protocol = QUOIT_PROTOCOL_SCRATCHPAD};
+    return (struct quoit_job_config){.host_count = host_count,
+                                     .pe_count = pe_count,
+                                     .lane_count = lane_count,
+                                     .slot_count = 2,
+                                     .chunk_bytes = chunk_bytes,
+                                     .protocol = QUOIT_PROTOCOL_SCRATCHPAD};
 }
 
 static void test_papers_two_hosts(void **state)
@@ -588,12 +596,12 @@ static void test_papers_eight_threads(void **state)
 static void test_papers_copied_payload(void **state)
 {
     (void)state;
-    struct quoit_shape shape = papers(5, 6, 2, 4096);
-    shape.payload = QUOIT_PAYLOAD_COPY;
-    run_world(shape, (struct quoit_emulated_knobs){0});
+    struct quoit_job_config job = papers(5, 6, 2, 4096);
+    job.payload = QUOIT_PAYLOAD_COPY;
+    run_world(job, (struct quoit_emulated_knobs){0});
 }
 
-/* A window that ends in the first area: beyond it payload goes through the bypass buffers. */
+/* A window that ends in the first segment: beyond it payload goes through the bypass buffers. */
 static void test_papers_small_memory_window(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put, get and their strided forms. What goes through the node is cut into requests of at most one chunk. */
+/* put, get and their strided forms. What goes through the proxy is cut into requests of at most one chunk. */
 #include "base/assert.h"
 #include "env/clock.h"
 #include "fabric/channel.h"
@@ -18,7 +18,7 @@ static void count_direct(struct quoit_fabric *fabric, enum quoit_side side, size
                           memory_order_relaxed);
 }
 
-/* Whether a put of so many bytes is faster through the node, which has DMA for it. */
+/* Whether a put of so many bytes is faster through the proxy, which has DMA for it. */
 static bool wants_dma(const struct quoit_fabric *fabric, const struct quoit_peer *peer, size_t bytes)
 {
     const struct quoit_host_header *header = (const struct quoit_host_header *)fabric->memory;
@@ -27,8 +27,8 @@ static bool wants_dma(const struct quoit_fabric *fabric, const struct quoit_peer
 
 static bool reaches_directly(struct quoit_fabric *fabric, const struct quoit_peer *peer, uint64_t offset, size_t bytes)
 {
-    return peer->way == QUOIT_WAY_DIRECT && offset <= peer->window_bytes && bytes <= peer->window_bytes - offset &&
-           !wants_dma(fabric, peer, bytes) &&
+    return peer->transport == QUOIT_TRANSPORT_DIRECT && offset <= peer->window_bytes &&
+           bytes <= peer->window_bytes - offset && !wants_dma(fabric, peer, bytes) &&
            (__builtin_expect(atomic_load_explicit(&fabric->direct[peer->side].is_open, memory_order_relaxed), 1) ||
             quoit_channel_open_direct(fabric, peer->side));
 }
@@ -58,7 +58,7 @@ static void trace_direct(struct quoit_fabric *fabric, uint32_t pe, size_t bytes,
                                                                  .pe = pe});
 }
 
-/* False: the link is down, and the put has to go through the node, whole. Up to a word nothing of it has arrived. */
+/* False: the link is down, and the put has to go through the proxy, whole. Up to a word nothing of it has arrived. */
 static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_peer *peer,
                        uint32_t pe, uint64_t offset, const void *source, size_t bytes)
 {
@@ -82,14 +82,15 @@ static bool put_direct(struct quoit_fabric *fabric, struct quoit_context *contex
     return true;
 }
 
-/* The memory offset of a private buffer that lies in a symmetric region of this PE, so that the node can reach it. */
-static bool find_in_own_area(const struct quoit_fabric *fabric, const void *buffer, size_t bytes, uint64_t *offset_out)
+/* The memory offset of a private buffer that lies in a symmetric region of this PE, so that the proxy can reach it. */
+static bool find_in_own_segment(const struct quoit_fabric *fabric, const void *buffer, size_t bytes,
+                                uint64_t *offset_out)
 {
     for (int i = 0; i < QUOIT_REGION_COUNT; i++) {
         const struct quoit_region *region = fabric->regions[i];
         uint64_t at = region ? (uintptr_t)buffer - region->base : UINT64_MAX;
         if (region && at < region->bytes && bytes <= region->bytes - at) {
-            *offset_out = quoit_layout_area(&fabric->layout, fabric->local_self) + region->area_offset + at;
+            *offset_out = quoit_layout_segment(&fabric->layout, fabric->local_self) + region->segment_offset + at;
             return true;
         }
     }
@@ -105,12 +106,12 @@ struct manner {
 static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                         size_t bytes, uint32_t pe, struct manner manner)
 {
-    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
+    uint32_t chunk_bytes = fabric->layout.job.chunk_bytes;
     uint64_t source_offset;
     /* A put that is not large is copied aside, so that it returns at once and the next one follows it on the way; a
      * large one from symmetric memory is read in place, and waits until it is executed. */
     bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * chunk_bytes) &&
-                       find_in_own_area(fabric, source, bytes, &source_offset);
+                       find_in_own_segment(fabric, source, bytes, &source_offset);
     bool is_split = !manner.keeps_lane && quoit_channel_splits(fabric, context, bytes);
     _Atomic uint32_t left_count = 0;
     for (size_t at = 0; at < bytes;) {
@@ -137,13 +138,13 @@ static void put_relayed(struct quoit_fabric *fabric, struct quoit_context *conte
 
 static enum quoit_buffer_kind kind_of(const struct quoit_fabric *fabric, uint64_t offset)
 {
-    return offset >= fabric->layout.area_heap ? QUOIT_BUFFER_HEAP : QUOIT_BUFFER_GLOBALS;
+    return offset >= fabric->layout.segment_heap ? QUOIT_BUFFER_HEAP : QUOIT_BUFFER_GLOBALS;
 }
 
 static struct quoit_copy_place place_of(const struct quoit_peer *peer, uint64_t offset)
 {
     return (struct quoit_copy_place){
-        .here = peer->area + offset, .there = peer->area_there + offset, .pid = peer->process};
+        .here = peer->segment + offset, .there = peer->segment_there + offset, .pid = peer->process};
 }
 
 static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
@@ -152,7 +153,7 @@ static void put(struct quoit_fabric *fabric, struct quoit_context *context, uint
     const struct quoit_peer *peer = &fabric->peers[pe];
     if (bytes == 0)
         return;
-    if (peer->area) {
+    if (peer->segment) {
         struct quoit_copy_place to = place_of(peer, offset);
         quoit_copy_put(quoit_paths_choose(&fabric->paths, kind_of(fabric, offset), bytes), &to, source, bytes);
         atomic_thread_fence(memory_order_release);
@@ -180,15 +181,15 @@ static void get(struct quoit_fabric *fabric, struct quoit_context *context, void
                 size_t bytes, uint32_t pe, _Atomic uint32_t *left_count)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    if (peer->area) {
+    if (peer->segment) {
         atomic_thread_fence(memory_order_acquire);
         struct quoit_copy_place from = place_of(peer, offset);
         quoit_copy_get(quoit_paths_choose(&fabric->paths, kind_of(fabric, offset), bytes), destination, &from, bytes);
         return;
     }
-    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
+    uint32_t chunk_bytes = fabric->layout.job.chunk_bytes;
     uint64_t destination_offset;
-    bool is_in_place = find_in_own_area(fabric, destination, bytes, &destination_offset);
+    bool is_in_place = find_in_own_segment(fabric, destination, bytes, &destination_offset);
     bool is_split = quoit_channel_splits(fabric, context, bytes);
     for (size_t at = 0; at < bytes;) {
         uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
@@ -251,7 +252,7 @@ static bool all_reach_directly(struct quoit_fabric *fabric, const struct quoit_p
 static void iput_relayed(struct quoit_fabric *fabric, struct quoit_context *context,
                          const struct quoit_strided *strided, size_t first, const char *source, uint32_t pe)
 {
-    size_t most = fabric->layout.shape.chunk_bytes / strided->element_bytes;
+    size_t most = fabric->layout.job.chunk_bytes / strided->element_bytes;
     for (size_t i = first; i < strided->count;) {
         size_t count = strided->count - i < most ? strided->count - i : most;
         struct quoit_slot slot;
@@ -275,8 +276,8 @@ void quoit_fabric_iput(struct quoit_fabric *fabric, struct quoit_context *contex
     const char *from = source;
     if (strided->count == 0)
         return;
-    if (peer->area) {
-        copy_strided(peer->area + strided->offset, strided->remote_stride, from, strided->private_stride,
+    if (peer->segment) {
+        copy_strided(peer->segment + strided->offset, strided->remote_stride, from, strided->private_stride,
                      strided->count, strided->element_bytes);
         atomic_thread_fence(memory_order_release);
         quoit_park_wake(peer->park);
@@ -296,13 +297,13 @@ void quoit_fabric_iget(struct quoit_fabric *fabric, struct quoit_context *contex
                        void *destination, uint32_t pe)
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
-    if (peer->area) {
+    if (peer->segment) {
         atomic_thread_fence(memory_order_acquire);
-        copy_strided(destination, strided->private_stride, peer->area + strided->offset, strided->remote_stride,
+        copy_strided(destination, strided->private_stride, peer->segment + strided->offset, strided->remote_stride,
                      strided->count, strided->element_bytes);
         return;
     }
-    size_t most = fabric->layout.shape.chunk_bytes / strided->element_bytes;
+    size_t most = fabric->layout.job.chunk_bytes / strided->element_bytes;
     _Atomic uint32_t left_count = 0;
     for (size_t i = 0; i < strided->count;) {
         size_t count = strided->count - i < most ? strided->count - i : most;
@@ -332,8 +333,8 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
 {
     const struct quoit_peer *peer = &fabric->peers[pe];
     const struct manner manner = {.is_nbi = is_nbi, .keeps_lane = true};
-    uint32_t chunk_bytes = fabric->layout.shape.chunk_bytes;
-    if (peer->area || reaches_directly(fabric, peer, offset, bytes) || bytes == 0) {
+    uint32_t chunk_bytes = fabric->layout.job.chunk_bytes;
+    if (peer->segment || reaches_directly(fabric, peer, offset, bytes) || bytes == 0) {
         put(fabric, context, offset, source, bytes, pe, manner);
         quoit_fabric_amo(fabric, context, signal->op, 8, signal->offset, signal->value, pe);
         return;

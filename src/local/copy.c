@@ -14,39 +14,39 @@
 
 static const char *const names[] = {
 #define X(way, name, sentence) name,
-    QUOIT_COPY_WAYS(X)
+    QUOIT_COPY_METHODS(X)
 #undef X
 };
 static const char *const sentences[] = {
 #define X(way, name, sentence) sentence,
-    QUOIT_COPY_WAYS(X)
+    QUOIT_COPY_METHODS(X)
 #undef X
 };
 
-const char *quoit_copy_way_name(enum quoit_copy_way way)
+const char *quoit_copy_method_name(enum quoit_copy_method way)
 {
-    quoit_assert(way < QUOIT_COPY_WAY_COUNT);
+    quoit_assert(way < QUOIT_COPY_METHOD_COUNT);
     return names[way];
 }
 
-const char *quoit_copy_way_sentence(enum quoit_copy_way way)
+const char *quoit_copy_method_sentence(enum quoit_copy_method way)
 {
-    quoit_assert(way < QUOIT_COPY_WAY_COUNT);
+    quoit_assert(way < QUOIT_COPY_METHOD_COUNT);
     return sentences[way];
 }
 
-enum quoit_copy_way quoit_copy_way_find(const char *name, size_t bytes)
+enum quoit_copy_method quoit_copy_method_find(const char *name, size_t bytes)
 {
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++)
+    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++)
         if (strlen(names[way]) == bytes && memcmp(names[way], name, bytes) == 0)
             return way;
-    return QUOIT_COPY_WAY_COUNT;
+    return QUOIT_COPY_METHOD_COUNT;
 }
 
 #if defined(__x86_64__)
-bool quoit_copy_is_built(enum quoit_copy_way way)
+bool quoit_copy_is_built(enum quoit_copy_method way)
 {
-    return way < QUOIT_COPY_WAY_COUNT;
+    return way < QUOIT_COPY_METHOD_COUNT;
 }
 
 static void copy_movsb(void *to, const void *from, size_t bytes)
@@ -75,7 +75,7 @@ static void copy_stream(char *to, const char *from, size_t bytes)
     memmove(to + at, from + at, bytes - at);
 }
 #else
-bool quoit_copy_is_built(enum quoit_copy_way way)
+bool quoit_copy_is_built(enum quoit_copy_method way)
 {
     return way == QUOIT_COPY_MEMCPY || way == QUOIT_COPY_CMA;
 }
@@ -91,7 +91,7 @@ static void copy_stream(char *to, const char *from, size_t bytes)
 }
 #endif
 
-static void copy_mapped(enum quoit_copy_way way, void *to, const void *from, size_t bytes)
+static void copy_mapped(enum quoit_copy_method way, void *to, const void *from, size_t bytes)
 {
     if (way == QUOIT_COPY_MOVSB)
         copy_movsb(to, from, bytes);
@@ -119,14 +119,14 @@ static size_t copy_cma(cma_call *call, const struct quoit_copy_place *place, voi
     return done;
 }
 
-void quoit_copy_put(enum quoit_copy_way way, const struct quoit_copy_place *to, const void *from, size_t bytes)
+void quoit_copy_put(enum quoit_copy_method way, const struct quoit_copy_place *to, const void *from, size_t bytes)
 {
     size_t done = way == QUOIT_COPY_CMA ? copy_cma(process_vm_writev, to, (void *)(uintptr_t)from, bytes) : 0;
     if (done < bytes)
         copy_mapped(way, to->here + done, (const char *)from + done, bytes - done);
 }
 
-void quoit_copy_get(enum quoit_copy_way way, void *to, const struct quoit_copy_place *from, size_t bytes)
+void quoit_copy_get(enum quoit_copy_method way, void *to, const struct quoit_copy_place *from, size_t bytes)
 {
     size_t done = way == QUOIT_COPY_CMA ? copy_cma(process_vm_readv, from, to, bytes) : 0;
     if (done < bytes)

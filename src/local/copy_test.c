@@ -23,10 +23,10 @@
 
 #include <cmocka.h>
 
-#define SEED       20260507u
-#define AREA_BYTES ((size_t)16 << 20)
-#define EDGE_BYTES 128u
-#define BASE_WORD  0x1234567887654321u /* at the end of the area, for probing */
+#define SEED          20260507u
+#define SEGMENT_BYTES ((size_t)16 << 20)
+#define EDGE_BYTES    128u
+#define BASE_WORD     0x1234567887654321u /* at the end of the segment, for probing */
 
 struct other {
     pid_t pid;
@@ -36,20 +36,20 @@ struct other {
 
 static struct other other;
 
-/* The area of a child that only waits. */
+/* The segment of a child that only waits. */
 static int start_other(void **state)
 {
     (void)state;
     int ends[2];
     int fd = memfd_create("other", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)AREA_BYTES) != 0 || pipe(ends) != 0)
+    if (fd < 0 || ftruncate(fd, (off_t)SEGMENT_BYTES) != 0 || pipe(ends) != 0)
         return 1;
-    other.here = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    other.here = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     other.pid = fork();
     if (other.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        char *there = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        munmap(other.here, AREA_BYTES);
+        char *there = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        munmap(other.here, SEGMENT_BYTES);
         quoit_copy_allow_cma();
         if (write(ends[1], &there, sizeof there) != (ssize_t)sizeof there)
             _exit(1);
@@ -61,7 +61,7 @@ static int start_other(void **state)
     close(ends[0]);
     close(ends[1]);
     close(fd);
-    memcpy(other.here + AREA_BYTES - sizeof(uint64_t), &(uint64_t){BASE_WORD}, sizeof(uint64_t));
+    memcpy(other.here + SEGMENT_BYTES - sizeof(uint64_t), &(uint64_t){BASE_WORD}, sizeof(uint64_t));
     return 0;
 }
 
@@ -70,7 +70,7 @@ static int stop_other(void **state)
     (void)state;
     kill(other.pid, SIGKILL);
     waitpid(other.pid, NULL, 0);
-    munmap(other.here, AREA_BYTES);
+    munmap(other.here, SEGMENT_BYTES);
     return 0;
 }
 
@@ -81,7 +81,7 @@ static struct quoit_copy_place place_at(size_t at)
 }
 
 /* The mapping that a way through the kernel must not need. */
-static struct quoit_copy_place place_for(enum quoit_copy_way way, size_t at)
+static struct quoit_copy_place place_for(enum quoit_copy_method way, size_t at)
 {
     struct quoit_copy_place place = place_at(at);
     if (way == QUOIT_COPY_CMA)
@@ -91,11 +91,11 @@ static struct quoit_copy_place place_for(enum quoit_copy_way way, size_t at)
 
 static int probe(void)
 {
-    struct quoit_copy_place word = place_at(AREA_BYTES - sizeof(uint64_t));
+    struct quoit_copy_place word = place_at(SEGMENT_BYTES - sizeof(uint64_t));
     return quoit_copy_probe_cma(&word, BASE_WORD);
 }
 
-static bool can(enum quoit_copy_way way)
+static bool can(enum quoit_copy_method way)
 {
     return quoit_copy_is_built(way) && (way != QUOIT_COPY_CMA || probe() == 0);
 }
@@ -107,10 +107,10 @@ static void fill(char *bytes, size_t count, struct quoit_prng *prng)
 }
 
 /* Copies there and back, from and to odd places, and looks at every byte of both sides and around them. */
-static void check_copy(enum quoit_copy_way way, size_t bytes, size_t private_at, size_t shared_at,
+static void check_copy(enum quoit_copy_method way, size_t bytes, size_t private_at, size_t shared_at,
                        struct quoit_prng *prng)
 {
-    static char mine[AREA_BYTES], model[AREA_BYTES];
+    static char mine[SEGMENT_BYTES], model[SEGMENT_BYTES];
     size_t span = bytes + 2 * EDGE_BYTES;
     fill(mine, span, prng);
     fill(other.here, span, prng);
@@ -120,7 +120,7 @@ static void check_copy(enum quoit_copy_way way, size_t bytes, size_t private_at,
     struct quoit_copy_place place = place_for(way, shared_at);
     quoit_copy_put(way, &place, mine + private_at, bytes);
     if (memcmp(other.here, model, span) != 0)
-        fail_msg("put by %s of %zu bytes from %zu to %zu", quoit_copy_way_name(way), bytes, private_at, shared_at);
+        fail_msg("put by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(way), bytes, private_at, shared_at);
 
     fill(mine, span, prng);
     memcpy(model, mine, span);
@@ -128,7 +128,7 @@ static void check_copy(enum quoit_copy_way way, size_t bytes, size_t private_at,
         model[private_at + i] = other.here[shared_at + i];
     quoit_copy_get(way, mine + private_at, &place, bytes);
     if (memcmp(mine, model, span) != 0)
-        fail_msg("get by %s of %zu bytes from %zu to %zu", quoit_copy_way_name(way), bytes, shared_at, private_at);
+        fail_msg("get by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(way), bytes, shared_at, private_at);
 }
 
 static void test_every_byte(void **state)
@@ -136,9 +136,9 @@ static void test_every_byte(void **state)
     (void)state;
     struct quoit_prng prng = {SEED};
     static const size_t large[] = {65536, 100003, 1u << 20, (3u << 20) + 17};
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++) {
+    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
         if (!can(way)) {
-            print_message("%s: not here\n", quoit_copy_way_name(way));
+            print_message("%s: not here\n", quoit_copy_method_name(way));
             continue;
         }
         for (size_t bytes = 0; bytes <= 4096; bytes += bytes < 300 ? 1 : 61)
@@ -161,7 +161,7 @@ static void test_onto_itself(void **state)
     char before[5000];
     fill(other.here, sizeof before, &prng);
     memcpy(before, other.here, sizeof before);
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++) {
+    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
         struct quoit_copy_place place = place_at(3);
         quoit_copy_put(way, &place, place.here, sizeof before - 3);
         assert_memory_equal(before, other.here, sizeof before);
@@ -171,12 +171,12 @@ static void test_onto_itself(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    for (enum quoit_copy_way way = 0; way < QUOIT_COPY_WAY_COUNT; way++) {
-        const char *name = quoit_copy_way_name(way);
-        assert_int_equal(quoit_copy_way_find(name, strlen(name)), way);
-        assert_int_equal(quoit_copy_way_find(name, strlen(name) - 1), QUOIT_COPY_WAY_COUNT);
+    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
+        const char *name = quoit_copy_method_name(way);
+        assert_int_equal(quoit_copy_method_find(name, strlen(name)), way);
+        assert_int_equal(quoit_copy_method_find(name, strlen(name) - 1), QUOIT_COPY_METHOD_COUNT);
     }
-    assert_int_equal(quoit_copy_way_find("auto", 4), QUOIT_COPY_WAY_COUNT);
+    assert_int_equal(quoit_copy_method_find("auto", 4), QUOIT_COPY_METHOD_COUNT);
 }
 
 /* The pid of somebody else is found out before anything is written. */
@@ -185,7 +185,7 @@ static void test_somebody_else(void **state)
     (void)state;
     if (!can(QUOIT_COPY_CMA))
         skip();
-    struct quoit_copy_place word = place_at(AREA_BYTES - sizeof(uint64_t));
+    struct quoit_copy_place word = place_at(SEGMENT_BYTES - sizeof(uint64_t));
     assert_int_equal(quoit_copy_probe_cma(&word, BASE_WORD + 1), ESRCH);
     word.there = 8; /* nothing is mapped there */
     assert_int_equal(quoit_copy_probe_cma(&word, BASE_WORD), EFAULT);

@@ -20,7 +20,7 @@ const char *quoit_buffer_kind_name(enum quoit_buffer_kind kind)
     return kind_names[kind];
 }
 
-bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_way way)
+bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method way)
 {
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
@@ -35,14 +35,14 @@ void quoit_paths_default(struct quoit_paths *paths)
     paths->plain_bytes = QUOIT_PATHS_PLAIN_BYTES;
 }
 
-void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_way way)
+void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method way)
 {
     memset(paths->way, (int)way, sizeof paths->way);
     paths->plain_bytes = way == QUOIT_COPY_MEMCPY ? QUOIT_PATHS_PLAIN_BYTES : 0;
     paths->source = QUOIT_PATHS_FORCED;
 }
 
-void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_way way)
+void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way)
 {
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
@@ -136,15 +136,15 @@ void quoit_paths_format_size(size_t bytes, char text_out[32])
 }
 
 /* Takes the line of one entry. COUNT: it is not that. */
-static enum quoit_copy_way take_entry(struct reader *reader, enum quoit_buffer_kind kind, uint32_t index)
+static enum quoit_copy_method take_entry(struct reader *reader, enum quoit_buffer_kind kind, uint32_t index)
 {
     char size[32], start[64];
     quoit_paths_format_size(quoit_paths_size(index), size);
     int length = snprintf(start, sizeof start, "%s %s ", kind_names[kind], size);
     if (!take_line(reader) || reader->line_bytes < (size_t)length || memcmp(reader->line, start, (size_t)length) != 0)
-        return QUOIT_COPY_WAY_COUNT;
-    enum quoit_copy_way way = quoit_copy_way_find(reader->line + length, reader->line_bytes - (size_t)length);
-    return way < QUOIT_COPY_WAY_COUNT && quoit_copy_is_built(way) ? way : QUOIT_COPY_WAY_COUNT;
+        return QUOIT_COPY_METHOD_COUNT;
+    enum quoit_copy_method way = quoit_copy_method_find(reader->line + length, reader->line_bytes - (size_t)length);
+    return way < QUOIT_COPY_METHOD_COUNT && quoit_copy_is_built(way) ? way : QUOIT_COPY_METHOD_COUNT;
 }
 
 bool quoit_paths_parse(struct quoit_paths *paths, const char *text, size_t bytes,
@@ -166,8 +166,8 @@ bool quoit_paths_parse(struct quoit_paths *paths, const char *text, size_t bytes
     }
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
-            enum quoit_copy_way way = take_entry(&reader, kind, i);
-            if (way == QUOIT_COPY_WAY_COUNT) {
+            enum quoit_copy_method way = take_entry(&reader, kind, i);
+            if (way == QUOIT_COPY_METHOD_COUNT) {
                 char size[32];
                 quoit_paths_format_size(quoit_paths_size(i), size);
                 snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %u is not \"%s %s WAY\"", reader.line_number,
@@ -192,7 +192,7 @@ void quoit_paths_print(const struct quoit_paths *paths, const struct quoit_paths
             char size[32];
             quoit_paths_format_size(quoit_paths_size(i), size);
             fprintf(out, "%s %s %s\n", kind_names[kind], size,
-                    quoit_copy_way_name((enum quoit_copy_way)paths->way[kind][i]));
+                    quoit_copy_method_name((enum quoit_copy_method)paths->way[kind][i]));
         }
 }
 
@@ -225,8 +225,8 @@ bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char proble
     struct quoit_paths_machine machine;
     char name[QUOIT_PATHS_NAME_BYTES], text[QUOIT_PATHS_FILE_BYTES + 1], problem[QUOIT_PATHS_PROBLEM_BYTES];
     quoit_paths_default(paths);
-    enum quoit_copy_way forced = quoit_copy_way_find(choice, strlen(choice));
-    if (forced != QUOIT_COPY_WAY_COUNT) {
+    enum quoit_copy_method forced = quoit_copy_method_find(choice, strlen(choice));
+    if (forced != QUOIT_COPY_METHOD_COUNT) {
         quoit_paths_force(paths, forced);
         return true;
     }

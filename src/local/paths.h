@@ -34,7 +34,7 @@ enum quoit_paths_source { QUOIT_PATHS_BUILT_IN, QUOIT_PATHS_TUNED, QUOIT_PATHS_F
 
 struct quoit_paths {
     size_t plain_bytes;                                           /* up to this size memcpy */
-    uint8_t way[QUOIT_BUFFER_KIND_COUNT][QUOIT_PATHS_SIZE_COUNT]; /* enum quoit_copy_way */
+    uint8_t way[QUOIT_BUFFER_KIND_COUNT][QUOIT_PATHS_SIZE_COUNT]; /* enum quoit_copy_method */
     uint8_t source;                                               /* enum quoit_paths_source */
 };
 
@@ -46,24 +46,24 @@ static inline size_t quoit_paths_size(uint32_t index)
     return QUOIT_PATHS_PLAIN_BYTES << (index + 1);
 }
 
-static inline enum quoit_copy_way quoit_paths_choose(const struct quoit_paths *paths, enum quoit_buffer_kind kind,
-                                                     size_t bytes)
+static inline enum quoit_copy_method quoit_paths_choose(const struct quoit_paths *paths, enum quoit_buffer_kind kind,
+                                                        size_t bytes)
 {
     if (bytes <= paths->plain_bytes)
         return QUOIT_COPY_MEMCPY;
     uint32_t index = 0;
     while (index + 1 < QUOIT_PATHS_SIZE_COUNT && bytes > quoit_paths_size(index))
         index++;
-    return (enum quoit_copy_way)paths->way[kind][index];
+    return (enum quoit_copy_method)paths->way[kind][index];
 }
 
-bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_way way);
+bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method way);
 
 void quoit_paths_default(struct quoit_paths *paths);
 /* Every size takes `way`. */
-void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_way way);
+void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method way);
 /* Entries of `way` become memcpy. */
-void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_way way);
+void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way);
 
 /* Who this machine is. One line each. */
 struct quoit_paths_machine {

@@ -35,8 +35,8 @@ static void make_random(struct quoit_paths *paths, struct quoit_prng *prng)
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
             do
-                paths->way[kind][i] = (uint8_t)quoit_prng_choose(prng, QUOIT_COPY_WAY_COUNT);
-            while (!quoit_copy_is_built((enum quoit_copy_way)paths->way[kind][i]));
+                paths->way[kind][i] = (uint8_t)quoit_prng_choose(prng, QUOIT_COPY_METHOD_COUNT);
+            while (!quoit_copy_is_built((enum quoit_copy_method)paths->way[kind][i]));
 }
 
 static void test_round_trip(void **state)
@@ -66,7 +66,7 @@ static void test_choice(void **state)
     paths.way[QUOIT_BUFFER_HEAP][QUOIT_PATHS_SIZE_COUNT - 1] = QUOIT_COPY_CMA;
     static const struct {
         size_t bytes;
-        enum quoit_copy_way way;
+        enum quoit_copy_method way;
     } wanted[] = {
         {0, QUOIT_COPY_MEMCPY},           {65536, QUOIT_COPY_MEMCPY},        {65537, QUOIT_COPY_MOVSB},
         {131072, QUOIT_COPY_MOVSB},       {131073, QUOIT_COPY_MEMCPY},       {524288, QUOIT_COPY_MEMCPY},

@@ -30,7 +30,7 @@
  * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
  *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
  *   quoit_port_ring() may be called from any thread. set_translation, link_enable and interrupts belong to one process,
- *   the host's node.
+ *   the host's proxy.
  * Errors: QUOIT_LINK_DOWN until the link returns; QUOIT_OUT_OF_RANGE and QUOIT_INVALID are the caller's mistake; others
  *   are final for this port.
  */
@@ -46,7 +46,7 @@
 
 enum quoit_window {
     QUOIT_WINDOW_SLOTS,  /* queues: slots and credits of all lanes */
-    QUOIT_WINDOW_MEMORY, /* the symmetric areas of the host's PEs, for direct puts */
+    QUOIT_WINDOW_MEMORY, /* the symmetric segments of the host's PEs, for direct puts */
     QUOIT_WINDOW_COUNT
 };
 

@@ -50,8 +50,8 @@ static _Atomic uint64_t *word_of(struct setup *s, uint32_t host, uint64_t offset
     return (_Atomic uint64_t *)(void *)(s->rig.memory[host] + WINDOW_AT + offset);
 }
 
-/* Opens a side as its node does: translation, bit 0 on park 0. */
-static struct quoit_port *open_node(struct setup *s, uint32_t side)
+/* Opens a side as its proxy does: translation, bit 0 on park 0. */
+static struct quoit_port *open_proxy(struct setup *s, uint32_t side)
 {
     struct quoit_port *port = s->rig.driver->open(&s->rig, side);
     struct quoit_port_vector vector = rig_vector(0, 1);
@@ -122,7 +122,7 @@ static void check_slot(struct setup *s, uint64_t sequence)
 static void read_slots(void *arg)
 {
     struct setup *s = arg;
-    struct quoit_port *port = open_node(s, 1);
+    struct quoit_port *port = open_proxy(s, 1);
     struct word_wait wait = {.port = port, .word = word_of(s, 1, TOLD_AT)};
     wait_for_link(port);
     for (uint64_t sequence = 1;;) {
@@ -143,7 +143,7 @@ static void test_writes_arrive_in_order(void **state)
     struct setup *s = *state;
     struct rig_other reader = {.run = read_slots, .arg = s};
     rig_other_start(&reader);
-    struct quoit_port *port = open_node(s, 0);
+    struct quoit_port *port = open_proxy(s, 0);
     wait_for_link(port);
     struct word_wait wait = {.port = port, .word = word_of(s, 0, ANSWER_AT)};
     struct quoit_prng prng = {.state = s->seed};
@@ -198,7 +198,7 @@ static void take_pads(struct quoit_port *port, uint32_t round)
 
 static void answer_pads(void *arg)
 {
-    struct quoit_port *port = open_node(arg, 1);
+    struct quoit_port *port = open_proxy(arg, 1);
     wait_for_link(port);
     for (uint32_t round = 1;; round++) {
         take_pads(port, round);
@@ -214,7 +214,7 @@ static void test_scratchpads_arrive_before_a_doorbell(void **state)
     struct setup *s = *state;
     struct rig_other other = {.run = answer_pads, .arg = s};
     rig_other_start(&other);
-    struct quoit_port *port = open_node(s, 0);
+    struct quoit_port *port = open_proxy(s, 0);
     wait_for_link(port);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS;
     uint32_t round = 0;
@@ -233,7 +233,7 @@ static void test_scratchpads_arrive_before_a_doorbell(void **state)
 static void throw_back(void *arg)
 {
     struct setup *s = arg;
-    struct quoit_port *port = open_node(s, 1);
+    struct quoit_port *port = open_proxy(s, 1);
     struct word_wait wait = {.port = port, .word = word_of(s, 1, 0)};
     struct quoit_prng prng = {.state = s->seed + 1};
     wait_for_link(port);
@@ -252,7 +252,7 @@ static void test_no_wake_is_lost(void **state)
     struct setup *s = *state;
     struct rig_other other = {.run = throw_back, .arg = s};
     rig_other_start(&other);
-    struct quoit_port *port = open_node(s, 0);
+    struct quoit_port *port = open_proxy(s, 0);
     struct word_wait wait = {.port = port, .word = word_of(s, 0, ANSWER_AT)};
     struct quoit_prng prng = {.state = s->seed};
     wait_for_link(port);
@@ -331,8 +331,8 @@ static void test_no_wake_of_several_ringers_is_lost(void **state)
     struct setup *s = *state;
     struct rig_other others[RINGER_COUNT];
     struct ringer ringers[RINGER_COUNT];
-    struct quoit_port *own = open_node(s, 0);
-    struct sum_wait wait = {.setup = s, .port = open_node(s, 1)};
+    struct quoit_port *own = open_proxy(s, 0);
+    struct sum_wait wait = {.setup = s, .port = open_proxy(s, 1)};
     uint64_t count = 5000;
     for (uint64_t i = 0; i < RINGER_COUNT; i++) {
         ringers[i] = (struct ringer){.setup = s, .index = i, .count = count};
@@ -358,7 +358,7 @@ static void test_no_wake_of_several_ringers_is_lost(void **state)
 static void write_alike_words(void *arg)
 {
     struct setup *s = arg;
-    struct quoit_port *port = open_node(s, 1);
+    struct quoit_port *port = open_proxy(s, 1);
     struct quoit_prng prng = {.state = s->seed};
     uint8_t source[WORDS_BYTES + 8];
     wait_for_link(port);
@@ -377,7 +377,7 @@ static void test_words_are_whole(void **state)
     struct setup *s = *state;
     struct rig_other writer = {.run = write_alike_words, .arg = s};
     rig_other_start(&writer);
-    struct quoit_port *port = open_node(s, 0);
+    struct quoit_port *port = open_proxy(s, 0);
     wait_for_link(port);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS, read_count = 0;
     while (quoit_clock_now_ns() < deadline_ns) {
@@ -417,7 +417,7 @@ static void write_large(void *arg)
 static void test_link_drops_under_large_writes(void **state)
 {
     struct setup *s = *state;
-    struct quoit_port *port = open_node(s, 0), *peer = open_node(s, 1);
+    struct quoit_port *port = open_proxy(s, 0), *peer = open_proxy(s, 1);
     struct rig_other writer = {.run = write_large, .arg = s};
     rig_other_start(&writer);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS;
@@ -463,7 +463,7 @@ static void write_into_moving_range(void *arg)
 static void test_translation_moves_under_writes(void **state)
 {
     struct setup *s = *state;
-    struct quoit_port *port = open_node(s, 0), *peer = open_node(s, 1);
+    struct quoit_port *port = open_proxy(s, 0), *peer = open_proxy(s, 1);
     struct rig_other writer = {.run = write_into_moving_range, .arg = s};
     rig_other_start(&writer);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS, move_count = 0;
@@ -490,7 +490,7 @@ static void test_translation_moves_under_writes(void **state)
  * time the link must do all it did before for the openings of the others. */
 static void do_everything(struct setup *s, uint32_t side)
 {
-    struct quoit_port *port = open_node(s, side);
+    struct quoit_port *port = open_proxy(s, side);
     struct quoit_prng prng = {.state = s->seed ^ s->count};
     uint8_t *source = calloc(1, WINDOW_BYTES);
     struct quoit_dma_done done[8];
@@ -515,10 +515,10 @@ static void do_everything(struct setup *s, uint32_t side)
     }
 }
 
-/* The link as it is found, set up again by a new node on each side, carries data and wakes. */
+/* The link as it is found, set up again by a new proxy on each side, carries data and wakes. */
 static void check_link_works(struct setup *s, uint64_t round)
 {
-    struct quoit_port *ports[2] = {open_node(s, 0), open_node(s, 1)};
+    struct quoit_port *ports[2] = {open_proxy(s, 0), open_proxy(s, 1)};
     assert_true(quoit_port_link_is_up(ports[0]));
     for (uint32_t side = 0; side < 2; side++) {
         uint32_t host = 1 - side;
@@ -545,7 +545,7 @@ static void test_killed_processes_leave_the_link_usable(void **state)
     struct setup *s = *state;
     struct quoit_prng prng = {.state = s->seed};
     for (s->count = 0; s->count < 60; s->count++) {
-        struct quoit_port *ports[2] = {open_node(s, 0), open_node(s, 1)};
+        struct quoit_port *ports[2] = {open_proxy(s, 0), open_proxy(s, 1)};
         pid_t pids[2];
         fflush(NULL);
         for (uint32_t i = 0; i < 2; i++) {

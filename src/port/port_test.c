@@ -9,10 +9,10 @@
 #include "env/clock.h"
 #include "port/port_rig.h"
 
-#define SLOTS_AT    0x10000 /* where the tests translate the windows of a host to */
-#define SLOTS_BYTES 0x8000
-#define AREAS_AT    0x40000
-#define AREAS_BYTES 0x20000
+#define SLOTS_AT       0x10000 /* where the tests translate the windows of a host to */
+#define SLOTS_BYTES    0x8000
+#define SEGMENTS_AT    0x40000
+#define SEGMENTS_BYTES 0x20000
 
 struct setup {
     struct rig rig;
@@ -23,7 +23,8 @@ struct setup {
 static void translate(struct setup *s, uint32_t side)
 {
     assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_SLOTS, SLOTS_AT, SLOTS_BYTES), QUOIT_OK);
-    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_MEMORY, AREAS_AT, AREAS_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_MEMORY, SEGMENTS_AT, SEGMENTS_BYTES),
+                     QUOIT_OK);
 }
 
 static int set_up(void **state)
@@ -151,10 +152,10 @@ static void test_writes_land_where_translated(void **state)
     translate(s, 1);
     assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 24, 0xa1, 1000), QUOIT_OK);
     memset(s->model[1] + SLOTS_AT + 24, 0xa1, 1000);
-    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_MEMORY, AREAS_BYTES - 5, 0xa2, 5), QUOIT_OK);
-    memset(s->model[1] + AREAS_AT + AREAS_BYTES - 5, 0xa2, 5);
+    assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_MEMORY, SEGMENTS_BYTES - 5, 0xa2, 5), QUOIT_OK);
+    memset(s->model[1] + SEGMENTS_AT + SEGMENTS_BYTES - 5, 0xa2, 5);
     assert_int_equal(write_bytes(s, 1, QUOIT_WINDOW_MEMORY, 3, 0xa3, 70000), QUOIT_OK);
-    memset(s->model[0] + AREAS_AT + 3, 0xa3, 70000);
+    memset(s->model[0] + SEGMENTS_AT + 3, 0xa3, 70000);
     uint64_t value = 0x0102030405060708u;
     assert_int_equal(quoit_port_write64(s->ports[1], QUOIT_WINDOW_SLOTS, SLOTS_BYTES - 8, value), QUOIT_OK);
     memcpy(s->model[0] + SLOTS_AT + SLOTS_BYTES - 8, &value, 8);
@@ -178,7 +179,7 @@ static void test_master_abort(void **state)
     assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
     translate(s, 1);
     assert_aborts(s, QUOIT_WINDOW_SLOTS, SLOTS_BYTES);
-    assert_aborts(s, QUOIT_WINDOW_MEMORY, AREAS_BYTES + 4096);
+    assert_aborts(s, QUOIT_WINDOW_MEMORY, SEGMENTS_BYTES + 4096);
     struct quoit_port_limits limits;
     quoit_port_limits(s->ports[0], &limits);
     assert_aborts(s, QUOIT_WINDOW_SLOTS, limits.window_bytes[QUOIT_WINDOW_SLOTS] - 16);
@@ -286,7 +287,7 @@ static void test_bound_to_an_epoch(void **state)
     assert_int_equal(quoit_port_bind(port, epoch + 1), QUOIT_LINK_DOWN);
     assert_int_equal(quoit_port_bind(port, epoch), QUOIT_OK);
     assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 0, words[0]), QUOIT_OK);
-    memcpy(s->model[1] + AREAS_AT, words, 8);
+    memcpy(s->model[1] + SEGMENTS_AT, words, 8);
     quoit_port_link_disable(s->ports[1]);
     assert_int_equal(quoit_port_bind(port, epoch), QUOIT_LINK_DOWN);
     quoit_port_link_enable(s->ports[1]);
@@ -309,7 +310,7 @@ static void test_bound_to_an_epoch(void **state)
 
     assert_int_equal(quoit_port_bind(port, quoit_port_link_epoch(port)), QUOIT_OK);
     assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 16), QUOIT_OK);
-    memcpy(s->model[1] + AREAS_AT + 8, words, 16);
+    memcpy(s->model[1] + SEGMENTS_AT + 8, words, 16);
     assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &back, 8), QUOIT_OK);
     assert_int_equal(back, words[0]);
     assert_true(quoit_port_ring(port, 1));
@@ -474,9 +475,9 @@ static void test_random_writes_and_reads(void **state)
 {
     struct setup *s = *state;
     struct quoit_prng prng = {.state = rig_seed()};
-    const uint64_t at[QUOIT_WINDOW_COUNT] = {SLOTS_AT, AREAS_AT},
-                   limit[QUOIT_WINDOW_COUNT] = {SLOTS_BYTES, AREAS_BYTES};
-    uint8_t *source = malloc(AREAS_BYTES), *got = malloc(AREAS_BYTES);
+    const uint64_t at[QUOIT_WINDOW_COUNT] = {SLOTS_AT, SEGMENTS_AT},
+                   limit[QUOIT_WINDOW_COUNT] = {SLOTS_BYTES, SEGMENTS_BYTES};
+    uint8_t *source = malloc(SEGMENTS_BYTES), *got = malloc(SEGMENTS_BYTES);
     translate(s, 0);
     translate(s, 1);
     for (uint32_t i = 0; i < 20000; i++) {
@@ -491,7 +492,7 @@ static void test_random_writes_and_reads(void **state)
             assert_memory_equal(got, target, bytes);
             continue;
         }
-        size_t skew = quoit_prng_choose(&prng, 8) % (AREAS_BYTES - bytes + 1);
+        size_t skew = quoit_prng_choose(&prng, 8) % (SEGMENTS_BYTES - bytes + 1);
         for (uint64_t j = 0; j < bytes; j++)
             source[skew + j] = (uint8_t)(quoit_prng_next(&prng) >> 56);
         assert_int_equal(quoit_port_write(s->ports[side], window, offset, source + skew, bytes), QUOIT_OK);
@@ -535,7 +536,7 @@ static void test_dma_copies_in_order(void **state)
             assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, at, source + i * 1024,
                                                    bytes, 1000 + i),
                              QUOIT_OK);
-            memcpy(s->model[1] + AREAS_AT + at, source + i * 1024, bytes);
+            memcpy(s->model[1] + SEGMENTS_AT + at, source + i * 1024, bytes);
         }
         assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, 0, source, 8, 0), QUOIT_FULL);
         for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++) {
@@ -569,7 +570,7 @@ static void test_dma_fails_when_the_link_is_down(void **state)
     poll_one(s->ports[0], 0, &done);
     assert_int_equal(done.status, QUOIT_OK);
     assert_int_equal(done.cookie, 2);
-    memcpy(s->model[1] + AREAS_AT + 8, &word, 8);
+    memcpy(s->model[1] + SEGMENTS_AT + 8, &word, 8);
     assert_memory_is_model(s);
 }
 
@@ -606,7 +607,7 @@ static void test_close_with_dma_under_way(void **state)
     struct quoit_port_limits limits;
     quoit_port_limits(s->ports[0], &limits);
     translate(s, 1);
-    uint64_t half_bytes = AREAS_BYTES / 2; /* a channel each: a word has one writer */
+    uint64_t half_bytes = SEGMENTS_BYTES / 2; /* a channel each: a word has one writer */
     uint8_t *source = calloc(1, half_bytes);
     for (uint32_t round = 0; round < 10; round++) {
         struct quoit_port *port = s->rig.driver->open(&s->rig, 0);

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 
 /* Allowed moves of `hold`, from row to column. */
-static const bool hold_moves[QUOIT_RING_HOLD_COUNT][QUOIT_RING_HOLD_COUNT] = {
+static const bool hold_moves[QUOIT_RING_NO_RESOURCE_COUNT][QUOIT_RING_NO_RESOURCE_COUNT] = {
     [QUOIT_RING_OPEN] = {[QUOIT_RING_WAITING] = true},
     [QUOIT_RING_WAITING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_RESTING] = true},
     [QUOIT_RING_RESTING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_WAITING] = true},
@@ -75,7 +75,7 @@ void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t s
 {
     quoit_assert(out->credited_total <= out->sent_total);
     quoit_assert(out->sent_total - out->credited_total <= slot_count);
-    quoit_assert(out->hold < QUOIT_RING_HOLD_COUNT);
+    quoit_assert(out->hold < QUOIT_RING_NO_RESOURCE_COUNT);
     quoit_assert(out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest);
 }
 

@@ -13,7 +13,7 @@
 
 #include "ring/ring.h"
 
-enum quoit_ring_hold { QUOIT_RING_OPEN, QUOIT_RING_WAITING, QUOIT_RING_RESTING, QUOIT_RING_HOLD_COUNT };
+enum quoit_ring_hold { QUOIT_RING_OPEN, QUOIT_RING_WAITING, QUOIT_RING_RESTING, QUOIT_RING_NO_RESOURCE_COUNT };
 
 struct quoit_ring_outbound {
     uint64_t sent_total;

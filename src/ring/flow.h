@@ -15,7 +15,7 @@
 #ifndef QUOIT_RING_FLOW_H
 #define QUOIT_RING_FLOW_H
 
-#include "ring/kept.h"
+#include "ring/response_cache.h"
 #include "ring/outstanding.h"
 
 struct quoit_ring_flow_out {
@@ -35,7 +35,7 @@ struct quoit_ring_flow_in {
     uint32_t next_owing; /* indices of flows; QUOIT_RING_NONE at the ends */
     uint32_t previous_owing;
     bool is_owing; /* in the list */
-    struct quoit_ring_kept kept;
+    struct quoit_ring_response_cache kept;
 };
 
 /* Flows whose acknowledgements are owed and leave by one side; the one that owes longest first. */

@@ -25,7 +25,7 @@ size_t quoit_ring_bytes(const struct quoit_ring_config *config)
            aligned(config->pending_reply_max * sizeof(struct quoit_ring_reply_entry)) +
            aligned(flow_count(config) * sizeof(struct quoit_ring_flow_out)) +
            aligned(flow_count(config) * sizeof(struct quoit_ring_flow_in)) +
-           aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_kept_entry)) +
+           aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_response_cache_entry)) +
            aligned(2 * (size_t)host_count * sizeof(struct quoit_ring_end));
 }
 
@@ -60,9 +60,9 @@ struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config 
     at += aligned(flow_count(config) * sizeof(struct quoit_ring_flow_in));
     for (size_t i = 0; i < flow_count(config); i++) {
         quoit_ring_flow_out_init(&ring->flows_out[i]);
-        ring->flows_in[i].kept.entries = (struct quoit_ring_kept_entry *)at + i * config->fetch_max;
+        ring->flows_in[i].kept.entries = (struct quoit_ring_response_cache_entry *)at + i * config->fetch_max;
     }
-    at += aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_kept_entry));
+    at += aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_response_cache_entry));
     quoit_ring_links_init(&ring->links, (struct quoit_ring_end *)at, host_count, config->host_self);
     at += aligned(2 * (size_t)host_count * sizeof(struct quoit_ring_end));
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -75,7 +75,7 @@ struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config 
 
 static void hold(struct quoit_verdict *verdict, uint64_t until_ns)
 {
-    verdict->kind = QUOIT_VERDICT_HOLD;
+    verdict->kind = QUOIT_VERDICT_NO_RESOURCE;
     verdict->hold_until_ns = until_ns;
 }
 
@@ -307,7 +307,8 @@ static enum quoit_status receive_repeated(struct quoit_ring *ring, uint32_t inde
     const struct quoit_frame *frame = &verdict->frame;
     uint64_t value = 0;
     if (frame->kind == QUOIT_FRAME_AMO_FETCH &&
-        !quoit_ring_kept_find(&ring->flows_in[index].kept, ring->config.fetch_max, frame->flow_sequence, &value))
+        !quoit_ring_response_cache_find(&ring->flows_in[index].kept, ring->config.fetch_max, frame->flow_sequence,
+                                        &value))
         return QUOIT_INVALID;
     if (quoit_frame_asks(frame->kind))
         append_answer(ring, frame, value);
@@ -377,7 +378,7 @@ static enum quoit_status receive_here(struct quoit_ring *ring, enum quoit_side s
         status = receive_request(ring, verdict);
     else
         status = receive_reply(ring, verdict);
-    if (status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_HOLD)
+    if (status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
         consume(ring, side, class);
     return status;
 }
@@ -422,7 +423,7 @@ void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request
     quoit_assert(request->token == asked->token);
     if (asked->kind == QUOIT_FRAME_AMO_FETCH) {
         uint32_t index = flow_index(ring, quoit_ring_flow_side(asked), asked->source_host);
-        quoit_ring_kept_add(&ring->flows_in[index].kept, ring->config.fetch_max, asked->flow_sequence, value);
+        quoit_ring_response_cache_add(&ring->flows_in[index].kept, ring->config.fetch_max, asked->flow_sequence, value);
     }
     append_answer(ring, asked, value);
     ring->is_answer_due = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring.h - the protocol of one lane on one host: routes, credits, forwarding, flows, acknowledgement. Pure.
  *
- * What it is: a state machine without clock, thread, memory allocation or I/O. The node (or the simulator) shows it the
- * frames that arrived and the requests of its PEs; it answers with a verdict that says what to do with each; the node
- * does it (copies payload, writes slots, executes at memory) before it calls again. Lanes share nothing.
+ * What it is: a state machine without clock, thread, memory allocation or I/O. The proxy (or the simulator) shows it
+ * the frames that arrived and the requests of its PEs; it answers with a verdict that says what to do with each; the
+ * proxy does it (copies payload, writes slots, executes at memory) before it calls again. Lanes share nothing.
  *
  * The ring: host h has LEFT neighbour h-1 and RIGHT neighbour h+1 (modulo host_count >= 2). Each side has for each
  * class an outbound queue (slots in the neighbour's memory) and an inbound queue (slots in ours), slot_count slots
@@ -49,10 +49,11 @@ struct quoit_ring_config {
     uint32_t host_self;
     uint32_t slot_count;        /* per queue, the same on all hosts; >= QUOIT_RING_SLOTS_MIN */
     uint32_t outstanding_max;   /* requests of the own PEs under way at once, 0..QUOIT_RING_OUTSTANDING_MAX; submit
-                                   beyond it is HOLD. A request stays under way until its completion is taken */
+                                   beyond it is NO_RESOURCE. A request stays under way until its completion is taken */
     uint32_t pending_reply_max; /* replies waiting for a slot, >= 1 */
-    uint32_t fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
-                           is HOLD. Each host keeps so many old values for each flow, in case it is asked again */
+    uint32_t
+        fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
+                      is NO_RESOURCE. Each host keeps so many old values for each flow, in case it is asked again */
     uint64_t hold_after_ns;
     uint64_t hold_for_ns;             /* longer than a neighbour takes to consume a slot and tell the credit */
     struct quoit_frame_limits limits; /* limits.host_count >= 2; pe_counts must outlive the ring */
@@ -65,9 +66,10 @@ size_t quoit_ring_bytes(const struct quoit_ring_config *config);
 struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config *config);
 
 enum quoit_verdict_kind {
-    QUOIT_VERDICT_HOLD,    /* not now: offer it again after something changed or hold_until_ns passed (0: no time) */
-    QUOIT_VERDICT_SEND,    /* write `frame` (sequence included) to outbound slot `slot_index` of `side`, `class` */
-    QUOIT_VERDICT_DELIVER, /* it is for a PE of this host: execute it now */
+    QUOIT_VERDICT_NO_RESOURCE, /* not now: offer it again after something changed or hold_until_ns passed (0: no time)
+                                */
+    QUOIT_VERDICT_SEND,        /* write `frame` (sequence included) to outbound slot `slot_index` of `side`, `class` */
+    QUOIT_VERDICT_DELIVER,     /* it is for a PE of this host: execute it now */
     QUOIT_VERDICT_CONSUMED /* the frame is done with and there is nothing to do: an ACK, a TOPOLOGY, a repeated or an
                               outdated frame */
 };
@@ -79,7 +81,7 @@ struct quoit_verdict {
     uint32_t slot_index;      /* SEND */
     bool may_land;            /* SEND of a put: the payload may be written straight to its destination, which is a PE of
                                  the neighbour: then add the flag LANDED and leave the payload out of the slot */
-    uint64_t hold_until_ns;   /* HOLD */
+    uint64_t hold_until_ns;   /* NO_RESOURCE */
     uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers; SEND of
                                  next_resend(): the cookie of the request */
     struct quoit_frame frame; /* SEND: the header to write. DELIVER: the frame */
@@ -87,14 +89,14 @@ struct quoit_verdict {
 
 /* A request of a PE of this host for another host: kind, op, size, dest_host, source_pe, dest_pe, bytes, offset and
  * operands are the caller's; the rest is filled in. `spread` decides the side where both ways are as long. `cookie`
- * comes back at completion. SEND (payload is the caller's) or HOLD. The caller has checked the request: one that
+ * comes back at completion. SEND (payload is the caller's) or NO_RESOURCE. The caller has checked the request: one that
  * quoit_frame_check() would refuse is an assertion. `trace` and the flag ORDERED are carried as given. */
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
                        uint64_t now_ns, struct quoit_verdict *verdict_out);
 
 /* The request that should be sent again next after a change of the topology: SEND with its cookie (payload is the
- * caller's, as at submit; it must not have changed), or HOLD if there is none or no slot for it. While some wait for a
- * side, submit holds what would go out of that side: so poll this first. O(1), but a change costs O(hosts). */
+ * caller's, as at submit; it must not have changed), or NO_RESOURCE if there is none or no slot for it. While some wait
+ * for a side, submit holds what would go out of that side: so poll this first. O(1), but a change costs O(hosts). */
 void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);
 
 /* The side a request to `dest_host` takes while all links are up, for direct puts too, so that they keep order with it.
@@ -105,9 +107,9 @@ enum quoit_side quoit_ring_route(uint32_t host_self, uint32_t host_count, uint32
 uint64_t quoit_ring_expected(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 
 /* The frame that arrived next in an inbound queue. SEND (payload: the inbound slot's, to be copied on), DELIVER, or
- * HOLD (the same frame must be offered again), or CONSUMED. Unless it is HOLD the slot counts as consumed: the caller
- * must be done with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered by quoit_ring_reply()
- * at once. The link of that side is up. */
+ * NO_RESOURCE (the same frame must be offered again), or CONSUMED. Unless it is NO_RESOURCE the slot counts as
+ * consumed: the caller must be done with it before it returns the credit. A delivered GET*, AMO_FETCH must be answered
+ * by quoit_ring_reply() at once. The link of that side is up. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side,
                                                     enum quoit_class class, const struct quoit_frame *frame,
                                                     uint64_t now_ns, struct quoit_verdict *verdict_out);
@@ -115,8 +117,8 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enu
 /* Answers a delivered request: DATA for gets, VALUE (operand = value) for fetching atomics. Always has room. */
 void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value);
 
-/* The next TOPOLOGY, reply or acknowledgement that should go out, SEND, or HOLD if there is none or no slot for it. A
- * DATA frame to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not
+/* The next TOPOLOGY, reply or acknowledgement that should go out, SEND, or NO_RESOURCE if there is none or no slot for
+ * it. A DATA frame to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not
  * strided); source_pe is the PE whose memory the payload is read from, now. Acknowledgements are sent when nothing else
  * is, so that one covers many, but none waits for more than QUOIT_RING_ANSWERS_BEFORE_ACK answers of its side. */
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);

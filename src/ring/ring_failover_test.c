@@ -33,7 +33,7 @@ static struct quoit_ring *make_ring(uint32_t slot_count)
         .fetch_max = 2,
         .hold_after_ns = 100,
         .hold_for_ns = 10,
-        .limits = {.host_count = 5, .chunk_bytes = 64, .area_bytes = 1024, .pe_counts = pe_counts},
+        .limits = {.host_count = 5, .chunk_bytes = 64, .segment_bytes = 1024, .pe_counts = pe_counts},
     };
     size_t bytes = quoit_ring_bytes(&config);
     void *memory = aligned_alloc(64, bytes);
@@ -145,7 +145,7 @@ static void news_is_told_to_both_sides_once(void **state)
     }
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     hear(ring, QUOIT_RIGHT, REMOTE, 0, 1); /* late */
-    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     struct quoit_ring_topology topology;
     quoit_ring_topology(ring, &topology);
     assert_int_equal(topology.generation, 1);
@@ -169,7 +169,7 @@ static void news_may_take_the_last_slot_and_goes_first(void **state)
     struct quoit_frame passing = asked(QUOIT_FRAME_ACK, 1, 1); /* from the right, to host 0 */
     passing.source_host = 3;
     passing.dest_host = 0;
-    assert_int_equal(show(ring, QUOIT_RIGHT, passing), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_RIGHT, passing), QUOIT_VERDICT_NO_RESOURCE);
     struct quoit_verdict verdict = next_reply(ring);
     assert_int_equal(verdict.side, QUOIT_LEFT);
     assert_int_equal(verdict.frame.kind, QUOIT_FRAME_TOPOLOGY);
@@ -183,7 +183,7 @@ static void only_frames_of_the_own_generation_count(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(8);
     struct quoit_verdict verdict;
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_CONSUMED);
@@ -204,13 +204,13 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(16);
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 50); /* as if host 2 were far ahead */
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
     /* the own end goes down: wait until the other one does */
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 1, 2);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_LEFT, FAR_RIGHT, 1, 3);
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 2, 3)), QUOIT_VERDICT_DELIVER);
     /* it comes up: the other end cannot land before we know that it is up, and then has to tell its generation anew */
@@ -218,9 +218,9 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 2, 4);
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 3, 4)), QUOIT_VERDICT_DELIVER);
     hear(ring, QUOIT_LEFT, FAR_RIGHT, 2, 5);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_HOLD);
+    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 5);
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_DELIVER);
     free(ring);
@@ -265,10 +265,10 @@ static void requests_go_again_the_other_way_and_before_new_ones(void **state)
     struct quoit_ring *ring = make_ring(4);
     for (uint64_t cookie = 1; cookie <= 3; cookie++)
         assert_int_equal(submit(ring, cookie == 2 ? QUOIT_FRAME_GET : QUOIT_FRAME_PUT, 3, cookie).side, QUOIT_RIGHT);
-    assert_int_equal(next_resend(ring).kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(next_resend(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     for (uint64_t cookie = 1; cookie <= 3; cookie++) {
-        assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 3, 4).kind, QUOIT_VERDICT_HOLD);
+        assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 3, 4).kind, QUOIT_VERDICT_NO_RESOURCE);
         struct quoit_verdict verdict = next_resend(ring);
         assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND);
         assert_int_equal(verdict.side, QUOIT_LEFT);
@@ -281,8 +281,8 @@ static void requests_go_again_the_other_way_and_before_new_ones(void **state)
     assert_int_equal(quoit_ring_credit(ring, QUOIT_LEFT, REQUEST, 2), QUOIT_OK);
     assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 3, 4).frame.flow_sequence, 4);
     quoit_ring_link_down(ring, QUOIT_LEFT); /* cut off: all wait */
-    assert_int_equal(next_resend(ring).kind, QUOIT_VERDICT_HOLD);
-    assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 3, 5).kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(next_resend(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 3, 5).kind, QUOIT_VERDICT_NO_RESOURCE);
     free(ring);
 }
 
@@ -297,7 +297,7 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two answers are given up */
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     assert_int_equal(tell_all(ring), 2);
-    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     for (uint32_t number = 2; number <= 4; number++) {
         uint8_t kind = number == 4 ? QUOIT_FRAME_PUT : QUOIT_FRAME_AMO_FETCH;
         assert_int_equal(show(ring, QUOIT_LEFT, asked(kind, number, 1)), QUOIT_VERDICT_CONSUMED);
@@ -309,7 +309,7 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
         assert_int_equal(answer.operand, 4711);
         assert_int_equal(answer.flow_sequence, 4);
     }
-    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_HOLD); /* the answers acknowledged the put */
+    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE); /* the answers acknowledged the put */
     assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 1)), QUOIT_VERDICT_CONSUMED);
     assert_int_equal(next_reply(ring).frame.kind, QUOIT_FRAME_ACK);
     struct quoit_verdict verdict;
@@ -324,7 +324,7 @@ static void fetches_of_a_flow_are_bounded(void **state)
     struct quoit_ring *ring = make_ring(8);
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 1).kind, QUOIT_VERDICT_SEND);
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 2).kind, QUOIT_VERDICT_SEND);
-    assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 3).kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 3).kind, QUOIT_VERDICT_NO_RESOURCE);
     assert_int_equal(submit(ring, QUOIT_FRAME_GET, 2, 3).kind, QUOIT_VERDICT_SEND);
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 3, 4).kind, QUOIT_VERDICT_SEND);
     struct quoit_frame answer = {.kind = QUOIT_FRAME_VALUE,

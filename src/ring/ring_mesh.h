@@ -6,7 +6,7 @@
  * start their flows just before the numbers wrap.
  * The model knows each operation by its trace number: what it must carry, where it must land, what it must return. Each
  * source PE owns a region of each PE, so that the order of a pair decides its content; bytes only count up, so that a
- * get can be judged while puts are under way. A put that overlaps no earlier one under way may land, as the node would
+ * get can be judged while puts are under way. A put that overlaps no earlier one under way may land, as the proxy would
  * do it. At the end all memory must equal the reference.
  * Links: what is written to a link that is cut vanishes. The two ends notice at different times, or one of them only
  * through the other; they go down, zero their memory, and come up again each at its own time.
@@ -63,7 +63,7 @@ static void take_down(struct mesh *mesh, uint32_t h, enum quoit_side side)
         mesh->hosts[neighbour].must_notice[there] = true;
 }
 
-/* What a node does about the link of one side. */
+/* What a proxy does about the link of one side. */
 static bool attend(struct mesh *mesh, uint32_t h, enum quoit_side side)
 {
     struct host *host = &mesh->hosts[h];
@@ -152,7 +152,7 @@ static void check_bubble(const struct mesh *mesh, enum quoit_side side, enum quo
     require(free_count >= 1, "no bubble left: side %d class %d", side, class);
 }
 
-/* Puts the payload of a put straight to its destination, as the node does for large ones. */
+/* Puts the payload of a put straight to its destination, as the proxy does for large ones. */
 static void land(struct mesh *mesh, struct link *link, struct quoit_frame *frame, const uint8_t *payload)
 {
     if (!is_put(frame) || (!mesh->faults.is_eager_to_land && choose(mesh, 2) == 0))
@@ -160,7 +160,7 @@ static void land(struct mesh *mesh, struct link *link, struct quoit_frame *frame
     /* What is executed may be complete, and overwritten by what its source did next. */
     require(op_of(mesh, frame)->execute_count == 0, "operation %u lands after it was executed", frame->trace);
     if (!link->is_cut)
-        store_payload(mesh->pes[global_pe(mesh, frame->dest_host, frame->dest_pe)].area, frame, payload);
+        store_payload(mesh->pes[global_pe(mesh, frame->dest_host, frame->dest_pe)].segment, frame, payload);
     frame->flags |= QUOIT_FRAME_LANDED;
     mesh->landing_count++;
     if (mesh->faults.is_tearing && mesh->faults.cut_count > 0 && !link->is_cut && choose(mesh, 20) == 0 &&
@@ -208,7 +208,7 @@ static void execute_request(struct mesh *mesh, struct quoit_ring *ring, const st
     uint32_t *last = &mesh->executed_last[op->source_pe][op->dest_pe];
     require(*last < frame->trace, "order: %llu after %u", (unsigned long long)frame->trace, *last);
     *last = (uint32_t)frame->trace;
-    op->value = execute(mesh->pes[op->dest_pe].area, frame, payload);
+    op->value = execute(mesh->pes[op->dest_pe].segment, frame, payload);
     if (quoit_frame_asks(frame->kind))
         quoit_ring_reply(ring, frame, op->value);
 }
@@ -249,7 +249,7 @@ static bool deliver(struct mesh *mesh, uint32_t h, enum quoit_side side, enum qu
     struct quoit_verdict verdict;
     enum quoit_status status = quoit_ring_receive(host->ring, side, class, &slot->frame, mesh->now_ns, &verdict);
     require(status == QUOIT_OK, "host %u refused a frame of kind %u", h, slot->frame.kind);
-    if (verdict.kind == QUOIT_VERDICT_HOLD)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE)
         return false;
     if (verdict.kind == QUOIT_VERDICT_SEND)
         write_slot(mesh, h, &verdict, slot->payload);
@@ -297,7 +297,7 @@ static bool submit(struct mesh *mesh, uint32_t source)
     struct quoit_verdict verdict;
     quoit_ring_submit(mesh->hosts[pe->host].ring, &op->frame, op->source_pe + op->dest_pe, op->frame.trace,
                       mesh->now_ns, &verdict);
-    if (verdict.kind == QUOIT_VERDICT_HOLD)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE)
         return false;
     require(verdict.kind == QUOIT_VERDICT_SEND, "verdict %d", verdict.kind);
     write_slot(mesh, pe->host, &verdict, op->payload);
@@ -310,7 +310,7 @@ static bool send_again(struct mesh *mesh, uint32_t h)
 {
     struct quoit_verdict verdict;
     quoit_ring_next_resend(mesh->hosts[h].ring, mesh->now_ns, &verdict);
-    if (verdict.kind == QUOIT_VERDICT_HOLD)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE)
         return false;
     require(verdict.cookie == verdict.frame.trace, "cookie %llu", (unsigned long long)verdict.cookie);
     write_slot(mesh, h, &verdict, op_of(mesh, &verdict.frame)->payload);
@@ -323,14 +323,14 @@ static bool send_next_reply(struct mesh *mesh, uint32_t h)
     struct quoit_verdict verdict;
     uint8_t payload[CHUNK_BYTES] = {0};
     quoit_ring_next_reply(mesh->hosts[h].ring, mesh->now_ns, &verdict);
-    if (verdict.kind == QUOIT_VERDICT_HOLD)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE)
         return false;
     if (verdict.frame.kind == QUOIT_FRAME_DATA) {
         struct op *op = op_of(mesh, &verdict.frame);
         uint32_t asked = global_pe(mesh, h, verdict.frame.source_pe);
         require(asked == op->dest_pe, "data of %llu is read from PE %u", (unsigned long long)verdict.frame.trace,
                 asked);
-        gather(mesh->pes[asked].area, &verdict.frame, verdict.frame.size != 0, payload);
+        gather(mesh->pes[asked].segment, &verdict.frame, verdict.frame.size != 0, payload);
         memcpy(op->snapshot, payload, sizeof payload);
     }
     write_slot(mesh, h, &verdict, payload);
@@ -527,7 +527,7 @@ static void check_end(struct mesh *mesh)
     check_topology(mesh);
     check_fetched(mesh);
     for (uint32_t i = 0; i < mesh->pe_count; i++)
-        require(memcmp(mesh->pes[i].area, mesh->pes[i].reference, AREA_BYTES) == 0, "memory of PE %u", i);
+        require(memcmp(mesh->pes[i].segment, mesh->pes[i].reference, SEGMENT_BYTES) == 0, "memory of PE %u", i);
 }
 
 /* ---- making a mesh ---- */
@@ -548,9 +548,9 @@ static void place_pes(struct mesh *mesh, bool with_empty_hosts)
             pe->host = h;
             pe->offered = NO_OP;
             pe->under_way_max = choose(mesh, 3) ? 100 : 1;
-            for (uint32_t b = 0; b < AREA_BYTES; b++)
-                pe->area[b] = (uint8_t)choose(mesh, 256);
-            memcpy(pe->reference, pe->area, AREA_BYTES);
+            for (uint32_t b = 0; b < SEGMENT_BYTES; b++)
+                pe->segment[b] = (uint8_t)choose(mesh, 256);
+            memcpy(pe->reference, pe->segment, SEGMENT_BYTES);
         }
     }
 }
@@ -594,7 +594,7 @@ static struct mesh *make_mesh(uint64_t seed, uint32_t host_count)
         .hold_for_ns = 100 + choose(mesh, 1000),
         .limits = {.host_count = mesh->host_count,
                    .chunk_bytes = CHUNK_BYTES,
-                   .area_bytes = AREA_BYTES,
+                   .segment_bytes = SEGMENT_BYTES,
                    .pe_counts = mesh->pe_counts},
     };
     for (uint32_t h = 0; h < mesh->host_count; h++) {

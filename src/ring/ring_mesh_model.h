@@ -25,11 +25,11 @@
 #define PES_MAX        (HOSTS_MAX * PES_A_HOST_MAX)
 #define SLOTS_MAX      4
 #define CHUNK_BYTES    32u
-#define COUNTER_COUNT  8u  /* words at the start of each area that all PEs add to */
+#define COUNTER_COUNT  8u  /* words at the start of each segment that all PEs add to */
 #define REGION_BYTES   64u /* of each source PE: a signal, a word for atomics, then data */
 #define REGION_DATA    16u
 #define DATA_BYTES     (REGION_BYTES - REGION_DATA)
-#define AREA_BYTES     (COUNTER_COUNT * 8 + PES_MAX * REGION_BYTES)
+#define SEGMENT_BYTES  (COUNTER_COUNT * 8 + PES_MAX * REGION_BYTES)
 #define OPS_MAX        400u
 #define STEPS_MAX      4000000u
 #define STEPS_IDLE_MAX 3000u /* without progress, before every action of every host is tried */
@@ -92,8 +92,8 @@ struct pe {
     uint32_t offered;    /* the operation that waits to be accepted, or NO_OP */
     uint32_t under_way_count;
     uint32_t under_way_max;
-    uint8_t area[AREA_BYTES];
-    uint8_t reference[AREA_BYTES];
+    uint8_t segment[SEGMENT_BYTES];
+    uint8_t reference[SEGMENT_BYTES];
 };
 
 struct mesh {
@@ -186,36 +186,36 @@ static uint64_t amo_result(const struct quoit_frame *frame, uint64_t old)
 }
 
 /* What a put writes, unless it has landed. */
-static void store_payload(uint8_t *area, const struct quoit_frame *frame, const uint8_t *payload)
+static void store_payload(uint8_t *segment, const struct quoit_frame *frame, const uint8_t *payload)
 {
     if (frame->flags & QUOIT_FRAME_LANDED)
         return;
     if (frame->kind != QUOIT_FRAME_PUT_STRIDED) {
-        memcpy(area + frame->offset, payload, frame->bytes);
+        memcpy(segment + frame->offset, payload, frame->bytes);
         return;
     }
     for (uint32_t i = 0; i < frame->bytes / frame->size; i++)
-        memcpy(area + frame->offset + (int64_t)frame->operand * i, payload + i * frame->size, frame->size);
+        memcpy(segment + frame->offset + (int64_t)frame->operand * i, payload + i * frame->size, frame->size);
 }
 
-/* Executes a request at an area: the memory of a PE, or its reference. Returns the old value of an atomic. */
-static uint64_t execute(uint8_t *area, const struct quoit_frame *frame, const uint8_t *payload)
+/* Executes a request at a segment: the memory of a PE, or its reference. Returns the old value of an atomic. */
+static uint64_t execute(uint8_t *segment, const struct quoit_frame *frame, const uint8_t *payload)
 {
     uint64_t old;
     switch (frame->kind) {
     case QUOIT_FRAME_PUT_SIGNAL:
-        store_payload(area, frame, payload);
-        old = load_word(area + frame->operand2, 8) + frame->operand;
-        memcpy(area + frame->operand2, &old, 8);
+        store_payload(segment, frame, payload);
+        old = load_word(segment + frame->operand2, 8) + frame->operand;
+        memcpy(segment + frame->operand2, &old, 8);
         return 0;
     case QUOIT_FRAME_PUT:
     case QUOIT_FRAME_PUT_STRIDED:
-        store_payload(area, frame, payload);
+        store_payload(segment, frame, payload);
         return 0;
     case QUOIT_FRAME_AMO:
     case QUOIT_FRAME_AMO_FETCH:
-        old = load_word(area + frame->offset, frame->size);
-        memcpy(area + frame->offset, &(uint64_t){amo_result(frame, old)}, frame->size);
+        old = load_word(segment + frame->offset, frame->size);
+        memcpy(segment + frame->offset, &(uint64_t){amo_result(frame, old)}, frame->size);
         return old;
     default:
         return 0;
@@ -223,14 +223,14 @@ static uint64_t execute(uint8_t *area, const struct quoit_frame *frame, const ui
 }
 
 /* The bytes that a get (or its DATA, size 0 when not strided) gathers. */
-static void gather(const uint8_t *area, const struct quoit_frame *frame, bool is_strided, uint8_t *out)
+static void gather(const uint8_t *segment, const struct quoit_frame *frame, bool is_strided, uint8_t *out)
 {
     if (!is_strided) {
-        memcpy(out, area + frame->offset, frame->bytes);
+        memcpy(out, segment + frame->offset, frame->bytes);
         return;
     }
     for (uint32_t i = 0; i < frame->bytes / frame->size; i++)
-        memcpy(out + i * frame->size, area + frame->offset + (int64_t)frame->operand * i, frame->size);
+        memcpy(out + i * frame->size, segment + frame->offset + (int64_t)frame->operand * i, frame->size);
 }
 
 /* ---- making operations ---- */
@@ -263,7 +263,7 @@ static uint8_t pick_kind(struct mesh *mesh)
     }
 }
 
-/* A range of the source's own data in the destination's area. */
+/* A range of the source's own data in the destination's segment. */
 static void make_range(struct mesh *mesh, struct op *op, uint32_t region)
 {
     struct quoit_frame *frame = &op->frame;

@@ -51,7 +51,7 @@ static uint32_t relay_one(struct mesh *mesh, uint32_t h)
     assert_int_equal(
         quoit_ring_receive(host->ring, QUOIT_LEFT, QUOIT_CLASS_REQUEST, &slot->frame, mesh->now_ns, &verdict),
         QUOIT_OK);
-    if (verdict.kind == QUOIT_VERDICT_HOLD && verdict.hold_until_ns > 0)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE && verdict.hold_until_ns > 0)
         assert_in_range(verdict.hold_until_ns, mesh->now_ns + 1, mesh->now_ns + mesh->config.hold_for_ns);
     if (verdict.kind != QUOIT_VERDICT_SEND)
         return 0;

@@ -27,7 +27,7 @@ static struct quoit_ring *make_ring(uint32_t slot_count, uint32_t outstanding_ma
         .fetch_max = 2,
         .hold_after_ns = 100,
         .hold_for_ns = 10,
-        .limits = {.host_count = 5, .chunk_bytes = 64, .area_bytes = 1024, .pe_counts = pe_counts},
+        .limits = {.host_count = 5, .chunk_bytes = 64, .segment_bytes = 1024, .pe_counts = pe_counts},
     };
     size_t bytes = quoit_ring_bytes(&config);
     void *memory = aligned_alloc(64, bytes);
@@ -123,11 +123,11 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
     struct quoit_ring *ring = make_ring(2, 2, 1);
     assert_int_equal(submit(ring, put_to(2), 1).kind, QUOIT_VERDICT_SEND);
     struct quoit_verdict verdict = submit(ring, put_to(2), 2);
-    assert_int_equal(verdict.kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(verdict.kind, QUOIT_VERDICT_NO_RESOURCE);
     assert_int_equal(verdict.hold_until_ns, 0);
     assert_int_equal(submit(ring, put_to(0), 3).kind, QUOIT_VERDICT_SEND); /* the other queue has its own slots */
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 1), QUOIT_OK);
-    assert_int_equal(submit(ring, put_to(2), 4).kind, QUOIT_VERDICT_HOLD); /* two are under way */
+    assert_int_equal(submit(ring, put_to(2), 4).kind, QUOIT_VERDICT_NO_RESOURCE); /* two are under way */
     struct quoit_frame ack = {.sequence = 1,
                               .kind = QUOIT_FRAME_ACK,
                               .flags = QUOIT_FRAME_RIGHT,
@@ -136,7 +136,7 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
                               .flow_sequence = 1};
     assert_int_equal(receive(ring, QUOIT_RIGHT, REPLY, ack, &verdict), QUOIT_OK);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_CONSUMED);
-    assert_int_equal(submit(ring, put_to(2), 5).kind, QUOIT_VERDICT_HOLD); /* complete, but not yet taken */
+    assert_int_equal(submit(ring, put_to(2), 5).kind, QUOIT_VERDICT_NO_RESOURCE); /* complete, but not yet taken */
     uint64_t cookie;
     assert_true(quoit_ring_next_completion(ring, &cookie));
     assert_int_equal(cookie, 1);
@@ -210,7 +210,7 @@ static void transit_passes_on_what_it_got(void **state)
     assert_memory_equal(&verdict.frame, &frame, sizeof frame);
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
     assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, frame, &verdict), QUOIT_OK);
-    assert_int_equal(verdict.kind, QUOIT_VERDICT_HOLD);
+    assert_int_equal(verdict.kind, QUOIT_VERDICT_NO_RESOURCE);
     assert_int_equal(verdict.hold_until_ns, 0);
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
     assert_true(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, false));
@@ -247,7 +247,7 @@ static struct quoit_frame next_reply(struct quoit_ring *ring)
     struct quoit_verdict verdict;
     quoit_ring_next_reply(ring, 1, &verdict);
     quoit_ring_check_invariants(ring);
-    if (verdict.kind == QUOIT_VERDICT_HOLD)
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE)
         return (struct quoit_frame){.kind = QUOIT_FRAME_NONE};
     assert_int_equal(verdict.class, REPLY);
     assert_int_equal(verdict.side, quoit_ring_opposite(quoit_ring_flow_side(&verdict.frame)));
@@ -304,7 +304,7 @@ static void requests_that_ask_wait_for_room(void **state)
     struct quoit_ring *ring = make_ring(4, 8, 2);
     assert_int_equal(serve(ring, QUOIT_FRAME_GET, 1), QUOIT_VERDICT_DELIVER);
     assert_int_equal(serve(ring, QUOIT_FRAME_AMO_FETCH, 2), QUOIT_VERDICT_DELIVER);
-    assert_int_equal(serve(ring, QUOIT_FRAME_GET, 3), QUOIT_VERDICT_HOLD);
+    assert_int_equal(serve(ring, QUOIT_FRAME_GET, 3), QUOIT_VERDICT_NO_RESOURCE);
     assert_int_equal(serve(ring, QUOIT_FRAME_PUT, 3), QUOIT_VERDICT_DELIVER); /* needs none */
     assert_int_equal(next_reply(ring).flow_sequence, 3);
     assert_int_equal(serve(ring, QUOIT_FRAME_GET, 4), QUOIT_VERDICT_DELIVER);

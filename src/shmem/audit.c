@@ -23,7 +23,7 @@ void quoit_audit_start(uint64_t load_base)
     audit->load_base = load_base;
     audit->init_thread = pthread_self();
     pthread_mutex_init(&audit->lock, NULL);
-    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->area_self + QUOIT_AUDIT_AT);
+    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->segment_self + QUOIT_AUDIT_AT);
     quoit_audit_read_variables(audit);
     quoit_job.audit = audit;
 }
@@ -157,11 +157,11 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
         snprintf(text, 96, "%" PRId64, (int64_t)value);
         return;
     }
-    const struct quoit_region *region = value >= quoit_job.heap.area_offset ? &quoit_job.heap : &quoit_job.data;
+    const struct quoit_region *region = value >= quoit_job.heap.segment_offset ? &quoit_job.heap : &quoit_job.data;
     for (uint32_t i = 0; i < quoit_job.library_count; i++)
-        if (value - quoit_job.libraries[i].area_offset < quoit_job.libraries[i].bytes)
+        if (value - quoit_job.libraries[i].segment_offset < quoit_job.libraries[i].bytes)
             region = &quoit_job.libraries[i];
-    const void *address = (const void *)(region->base + (value - region->area_offset));
+    const void *address = (const void *)(region->base + (value - region->segment_offset));
     char what[64];
     quoit_audit_describe(address, what, sizeof what);
     snprintf(text, 96, "%p (%s)", address, what);
@@ -189,7 +189,7 @@ static void compare_notes(const struct quoit_audit_note *mine, const struct quoi
     }
 }
 
-/* The OWN argument over the members, whose notes are at `at` of their areas; it can wrap only where a PE's is wrong
+/* The OWN argument over the members, whose notes are at `at` of their segments; it can wrap only where a PE's is wrong
  * already. */
 static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const struct quoit_audit_argument *arguments)
 {

@@ -8,7 +8,7 @@
  * blocks stay apart, filled with QUOIT_AUDIT_POISON, until so many more were freed or the heap is full; all PEs free
  * the same blocks, so they give the same ones back at the same time.
  *
- * Collectives: before each one, every PE leaves a note of its call in its area, and compares it with the note of the
+ * Collectives: before each one, every PE leaves a note of its call in its segment, and compares it with the note of the
  * first PE of the team.
  *
  * Threads: any. Errors: a mistake ends the job with its message (wrong.h).
@@ -49,7 +49,7 @@ void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call);
 
 /* A symmetric range lies in one object. */
 void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call);
-/* How PEs compare an address of which a PE may use no byte (a collect of nothing): its area offset, 0 for none. */
+/* How PEs compare an address of which a PE may use no byte (a collect of nothing): its segment offset, 0 for none. */
 static inline uint64_t quoit_audit_offset(const void *address)
 {
     uint64_t offset;
@@ -75,7 +75,7 @@ bool quoit_audit_reclaim(const char *call);
 
 enum quoit_audit_kind {
     QUOIT_AUDIT_NUMBER,
-    QUOIT_AUDIT_OFFSET, /* an area offset, shown as an address */
+    QUOIT_AUDIT_OFFSET, /* a segment offset, shown as an address */
     QUOIT_AUDIT_OWN,    /* a number that may be another on each PE */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was not freed, as one table for all PEs that left the same: each PE writes its rows into its area, PE 0 reads
+/* What was not freed, as one table for all PEs that left the same: each PE writes its rows into its segment, PE 0 reads
  * and prints them. */
 #include "shmem/audit_state.h"
 

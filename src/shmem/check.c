@@ -85,7 +85,7 @@ __attribute__((noinline)) static void put_any(const struct quoit_reach *reach, c
                                               size_t bytes)
 {
     memmove(to, source, bytes);
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
 }
 
 void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes)
@@ -95,7 +95,7 @@ void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *sourc
         return;
     }
     copy_line(to, source, bytes);
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
 }
 
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,

@@ -26,7 +26,7 @@ static inline void quoit_check_running(const char *call)
 }
 /* nelems * element_bytes, or the job ends. */
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call);
-/* The area offset of a symmetric argument, or the job ends. Nothing is asked of zero bytes, whose offset is 0. */
+/* The segment offset of a symmetric argument, or the job ends. Nothing is asked of zero bytes, whose offset is 0. */
 uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call);
 /* Not NULL unless bytes is 0. */
 void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call);
@@ -36,7 +36,7 @@ void quoit_check_word(const void *address, size_t bytes, const char *argument, c
 struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, const char *argument, size_t nelems,
                                        size_t element_bytes, int pe, const char *call);
 
-/* More than a word to `to`, which lies in the area of that PE of this host; wakes it. The ranges may be the same. */
+/* More than a word to `to`, which lies in the segment of that PE of this host; wakes it. The ranges may be the same. */
 void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes);
 
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,

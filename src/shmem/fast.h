@@ -9,7 +9,7 @@
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
 
-#include "node/execute.h"
+#include "proxy/execute.h"
 #include "shmem/api.h"
 #include "shmem/check.h"
 
@@ -43,7 +43,7 @@ QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t 
 /* After a store to `to` of that PE. */
 QUOIT_INLINE void quoit_fast_wake(const struct quoit_reach *reach, const char *to, size_t bytes)
 {
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->area), bytes);
+    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
 }
 
 /* One element, or a word of bytes: what is copied in the routine itself. */

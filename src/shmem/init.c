@@ -40,8 +40,8 @@ __attribute__((noreturn)) static void cannot_start(const char *what, enum quoit_
 
 static void map_heap(struct quoit_boot *boot)
 {
-    uint64_t offset = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
-    uint64_t bytes = boot->layout.shape.heap_bytes;
+    uint64_t offset = quoit_layout_segment(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.segment_heap;
+    uint64_t bytes = boot->layout.job.heap_bytes;
     void *want = heap_address();
     void *at = mmap(want, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->memory_fd, (off_t)offset);
     if (at != MAP_FAILED && at != want) {
@@ -51,27 +51,27 @@ static void map_heap(struct quoit_boot *boot)
     if (at == MAP_FAILED)
         at = (char *)boot->memory + offset;
     quoit_job.heap = (struct quoit_region){
-        .base = (uintptr_t)at, .bytes = 0, .area_offset = boot->layout.area_heap}; /* grows with shmem_malloc */
+        .base = (uintptr_t)at, .bytes = 0, .segment_offset = boot->layout.segment_heap}; /* grows with shmem_malloc */
 }
 
-/* The regions of the data segments, as they lie in every area. */
+/* The regions of the data segments, as they lie in every segment. */
 static void set_data_regions(const struct quoit_boot *boot)
 {
     const struct quoit_data_segments *segments = &quoit_job.segments;
-    uint64_t area_offset = boot->layout.area_data;
+    uint64_t segment_offset = boot->layout.segment_data;
     quoit_job.library_count = segments->count - 1;
     for (uint32_t i = 0; i < segments->count; i++) {
         struct quoit_region *region = i == 0 ? &quoit_job.data : &quoit_job.libraries[i - 1];
         *region = (struct quoit_region){.base = (uintptr_t)segments->segment[i].base,
                                         .bytes = segments->segment[i].bytes,
-                                        .area_offset = area_offset};
-        area_offset += segments->segment[i].bytes;
+                                        .segment_offset = segment_offset};
+        segment_offset += segments->segment[i].bytes;
     }
 }
 
 static void share_variables(struct quoit_boot *boot)
 {
-    uint64_t offset = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_data;
+    uint64_t offset = quoit_layout_segment(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.segment_data;
     enum quoit_status status =
         quoit_data_segments_share(&quoit_job.segments, boot->memory_fd, offset, (char *)boot->memory + offset);
     if (status != QUOIT_OK)
@@ -86,7 +86,7 @@ static void open_fabric(struct quoit_boot *boot)
                                          .pe_self = boot->pe,
                                          .policy = boot->policy,
                                          .paths = quoit_job.paths};
-    for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.shape.host_count > 1; side++)
+    for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.job.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){
             .driver = &quoit_port_emulated,
             .memory = {.base = boot->memory, .bytes = boot->layout.total_bytes},
@@ -135,11 +135,11 @@ static int try_cma(const struct quoit_boot *boot)
 static void try_paths(struct quoit_boot *boot)
 {
     struct quoit_paths *paths = &quoit_job.paths;
-    enum quoit_copy_way forced = (enum quoit_copy_way)paths->way[0][0];
+    enum quoit_copy_method forced = (enum quoit_copy_method)paths->way[0][0];
     char text[256];
     if (paths->source == QUOIT_PATHS_FORCED && !quoit_copy_is_built(forced)) {
         snprintf(text, sizeof text, "--path %s: this kind of processor does not have it [Q0305]",
-                 quoit_copy_way_name(forced));
+                 quoit_copy_method_name(forced));
         quoit_boot_abort(boot, 1, text);
     }
     int problem = quoit_paths_use(paths, QUOIT_COPY_CMA) ? try_cma(boot) : 0;
@@ -173,7 +173,7 @@ void quoit_job_regions_changed(void)
 
 static intptr_t shift_of(const struct quoit_region *region, const struct quoit_peer *peer)
 {
-    return (intptr_t)peer->area + (intptr_t)region->area_offset - (intptr_t)region->base;
+    return (intptr_t)peer->segment + (intptr_t)region->segment_offset - (intptr_t)region->base;
 }
 
 /* The fast way to the PEs of this host. */
@@ -184,11 +184,11 @@ static void make_reaches(const struct quoit_layout *layout)
         cannot_start("no memory", QUOIT_NO_MEMORY);
     for (uint32_t i = 0; i < layout->local_count; i++) {
         const struct quoit_peer *peer = &quoit_job.fabric->peers[layout->first_pe + i];
-        quoit_assert(peer->area);
+        quoit_assert(peer->segment);
         reaches[i].shift[quoit_half((const void *)quoit_job.data.base)] = shift_of(&quoit_job.data, peer);
         reaches[i].shift[quoit_half((const void *)quoit_job.heap.base)] = shift_of(&quoit_job.heap, peer);
         reaches[i].park = peer->park;
-        reaches[i].area = peer->area;
+        reaches[i].segment = peer->segment;
     }
     quoit_job.fast =
         (struct quoit_fast){.first_pe = layout->first_pe, .pe_count = layout->local_count, .reaches = reaches};
@@ -197,9 +197,9 @@ static void make_reaches(const struct quoit_layout *layout)
 
 static void make_world(void)
 {
-    const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.shape.pe_count};
+    const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.job.pe_count};
     quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, quoit_job.life);
-    quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.shape.heap_bytes);
+    quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.job.heap_bytes);
     if (!quoit_job.world || !quoit_job.allocator)
         cannot_start("no memory", QUOIT_NO_MEMORY);
 }
@@ -232,8 +232,8 @@ static void print_if_asked(const struct quoit_options *options)
     if (options->values[QUOIT_OPT_SHMEM_INFO].number) {
         struct quoit_info info = {.version = SHMEM_VENDOR_STRING,
                                   .options = options,
-                                  .host_count = quoit_job.boot.layout.shape.host_count,
-                                  .pe_count = quoit_job.boot.layout.shape.pe_count,
+                                  .host_count = quoit_job.boot.layout.job.host_count,
+                                  .pe_count = quoit_job.boot.layout.job.pe_count,
                                   .peers = quoit_job.fabric->peers,
                                   .paths = &quoit_job.paths};
         quoit_info_print(&info, false, stdout);
@@ -265,7 +265,7 @@ static void begin(int thread_level, const struct quoit_options *options)
 {
     quoit_job.thread_level = thread_level;
     quoit_job.pe = quoit_job.boot.pe;
-    quoit_job.pe_count = quoit_job.boot.layout.shape.pe_count;
+    quoit_job.pe_count = quoit_job.boot.layout.job.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
     bool is_slow = quoit_job.audit || quoit_job.fabric->trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
@@ -285,8 +285,8 @@ static void log_start(void)
     quoit_log(QUOIT_LOG_DEBUG,
               "pid %d on host %u, with %u PEs on %u hosts, thread level %d, heap at %p up to %llu bytes, variables at "
               "%p, %llu bytes",
-              (int)getpid(), layout->host, quoit_job.pe_count, layout->shape.host_count, quoit_job.thread_level,
-              (void *)quoit_job.heap.base, (unsigned long long)layout->shape.heap_bytes, (void *)quoit_job.data.base,
+              (int)getpid(), layout->host, quoit_job.pe_count, layout->job.host_count, quoit_job.thread_level,
+              (void *)quoit_job.heap.base, (unsigned long long)layout->job.heap_bytes, (void *)quoit_job.data.base,
               (unsigned long long)quoit_job.data.bytes);
 }
 
@@ -321,7 +321,7 @@ void quoit_job_start(int thread_level)
     print_if_asked(&options);
 }
 
-/* After shmem_finalize: memory, links and nodes are there still, and the workspaces of teams as the last life left
+/* After shmem_finalize: memory, links and proxies are there still, and the workspaces of teams as the last life left
  * them. Every PE makes its teams before any uses them. */
 static void start_again(int thread_level)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.h - the library's one piece of process state, and the way from a user's pointer to an area offset.
+/* job.h - the library's one piece of process state, and the way from a user's pointer to a segment offset.
  *
  * The API of the specification has no handle, so each process has one struct quoit_job. It is zero before shmem_init:
  * fast.pe_count 0 makes every PE number invalid, so that one comparison on the hot path also finds use before init; the
  * slow path then says what it was.
  *
  * Regions: the symmetric heap (grown part only), the program's data segment and those of its libraries. A symmetric
- * address lies in one of them; its area offset is the same on all PEs.
+ * address lies in one of them; its segment offset is the same on all PEs.
  */
 #ifndef QUOIT_SHMEM_JOB_H
 #define QUOIT_SHMEM_JOB_H
@@ -25,7 +25,7 @@
 struct quoit_reach {
     intptr_t shift[2]; /* by quoit_half(): from an object of this PE to where the other's is mapped here */
     struct quoit_park *park;
-    char *area;
+    char *segment;
 };
 
 /* All that the fast way (fast.h) looks at, in one cache line. All zero unless RUNNING, but also under --check, --trace
@@ -87,11 +87,11 @@ static inline bool quoit_region_has(const struct quoit_region *region, const voi
                                     uint64_t *offset_out)
 {
     uint64_t at = (uintptr_t)address - region->base;
-    *offset_out = region->area_offset + at;
+    *offset_out = region->segment_offset + at;
     return at < region->bytes && bytes <= region->bytes - at;
 }
 
-/* The area offset of a symmetric object of `bytes` at `address`. False if it does not lie wholly in one region. */
+/* The segment offset of a symmetric object of `bytes` at `address`. False if it does not lie wholly in one region. */
 static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)
 {
     if (quoit_region_has(&quoit_job.heap, address, bytes, offset_out) ||

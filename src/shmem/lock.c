@@ -16,8 +16,8 @@
 #define NEXT_MASK 0x3fffffffu
 
 struct lock {
-    uint64_t tail;         /* area offset of the low half */
-    uint64_t link;         /* area offset of the high half */
+    uint64_t tail;         /* segment offset of the low half */
+    uint64_t link;         /* segment offset of the high half */
     _Atomic uint32_t *own; /* the own high half */
     uint32_t home;
 };

@@ -61,7 +61,7 @@ static bool is_room(uint64_t more_bytes)
 static bool take_pages(uint64_t from, uint64_t to)
 {
     const struct quoit_boot *boot = &quoit_job.boot;
-    uint64_t heap = quoit_layout_area(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.area_heap;
+    uint64_t heap = quoit_layout_segment(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.segment_heap;
     return quoit_map_take(boot->memory_fd, heap, (void *)quoit_job.heap.base, from, to) == 0;
 }
 
@@ -69,7 +69,7 @@ static bool take_pages(uint64_t from, uint64_t to)
 static bool grow(struct same same)
 {
     uint64_t used = quoit_heap_used_bytes(quoit_job.allocator);
-    uint64_t limit = quoit_job.boot.layout.shape.heap_bytes;
+    uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
     uint64_t from = quoit_job.heap.bytes;
     if (used <= from)
         return true;
@@ -120,7 +120,7 @@ static void *take(size_t bytes, size_t align, struct same same)
 {
     if (align > MAP_ALIGN && any_failed(same, quoit_job.heap.base % align != 0))
         return NULL;
-    if (bytes > quoit_job.boot.layout.shape.heap_bytes)
+    if (bytes > quoit_job.boot.layout.job.heap_bytes)
         return NULL;
     prepare(same.call);
     uint64_t offset = quoit_heap_take(quoit_job.allocator, bytes + guard_bytes(), align);
@@ -178,7 +178,7 @@ static void give(void *ptr, const char *call)
         return;
     }
     uint64_t offset = offset_of_block(ptr, call);
-    compare_calls(quoit_job.heap.area_offset + offset, 0, 0, call);
+    compare_calls(quoit_job.heap.segment_offset + offset, 0, 0, call);
     barrier(same_of(call, offset, 0));
     give_back(offset, call);
 }
@@ -195,7 +195,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     }
     uint64_t offset = offset_of_block(ptr, call);
     uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset) - guard_bytes();
-    compare_calls(quoit_job.heap.area_offset + offset, bytes, 0, call);
+    compare_calls(quoit_job.heap.segment_offset + offset, bytes, 0, call);
     struct same same = same_of(call, offset, bytes);
     barrier(same);
     void *block = NULL;

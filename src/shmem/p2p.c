@@ -12,7 +12,7 @@ struct wait_set {
     const int *status;      /* NULL: none is excluded */
     const void *cmp_values; /* one, or one for each object */
     size_t count;
-    uint64_t offset; /* area offset of ivars; filled in by check() */
+    uint64_t offset; /* segment offset of ivars; filled in by check() */
     int cmp;
     uint8_t bytes; /* of an object */
     bool is_signed;

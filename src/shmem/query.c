@@ -55,10 +55,10 @@ static void *reach(const void *dest, uint32_t pe)
         return NULL;
     if (pe == quoit_job.pe)
         return (void *)(uintptr_t)dest;
-    char *area = quoit_job.fabric->peers[pe].area;
-    if (area)
+    char *segment = quoit_job.fabric->peers[pe].segment;
+    if (segment)
         quoit_fabric_expect_plain_stores(quoit_job.fabric);
-    return area ? area + offset : NULL;
+    return segment ? segment + offset : NULL;
 }
 
 QUOIT_API(void *, ptr, (const void *dest, int pe))

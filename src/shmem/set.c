@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#define KEPT_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
-#define EPOCH_MOST 0xffffffu
+#define RESPONSE_CACHE_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
+#define EPOCH_MOST           0xffffffu
 
 /* A team that is kept, on piece QUOIT_TEAM_PIECES + its index. */
 struct quoit_set_team {
@@ -98,7 +98,7 @@ static struct quoit_team_state *find(const struct quoit_set *set)
 {
     if (set->shape.size == quoit_job.pe_count)
         return quoit_job.world;
-    for (uint32_t i = 0; quoit_job.sets && i < KEPT_COUNT; i++) {
+    for (uint32_t i = 0; quoit_job.sets && i < RESPONSE_CACHE_COUNT; i++) {
         const struct quoit_team_shape *shape = &quoit_job.sets[i].shape;
         if (shape->start == set->shape.start && shape->stride == set->shape.stride && shape->size == set->shape.size)
             return quoit_job.sets[i].state;
@@ -109,7 +109,7 @@ static struct quoit_team_state *find(const struct quoit_set *set)
 static uint32_t used_pieces(void)
 {
     uint32_t used = 0;
-    for (uint32_t i = 0; i < KEPT_COUNT; i++)
+    for (uint32_t i = 0; i < RESPONSE_CACHE_COUNT; i++)
         if (quoit_job.sets[i].shape.size != 0)
             used |= 1u << i;
     return used;
@@ -118,7 +118,7 @@ static uint32_t used_pieces(void)
 static void make(struct quoit_set *set)
 {
     if (!quoit_job.sets)
-        quoit_job.sets = calloc(KEPT_COUNT, sizeof *quoit_job.sets);
+        quoit_job.sets = calloc(RESPONSE_CACHE_COUNT, sizeof *quoit_job.sets);
     if (!quoit_job.sets)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of active sets");
     struct proposal all = agree(set, (struct proposal){.epoch = (uint32_t)quoit_team_epoch(), .used = used_pieces()});
@@ -126,9 +126,9 @@ static void make(struct quoit_set *set)
     if (all.epoch == EPOCH_MOST)
         quoit_boot_abort(&quoit_job.boot, 1, "more teams were made than can be told apart");
     quoit_team_epoch_is(all.epoch + 1);
-    set->is_passing = index >= KEPT_COUNT;
+    set->is_passing = index >= RESPONSE_CACHE_COUNT;
     if (set->is_passing)
-        index = KEPT_COUNT;
+        index = RESPONSE_CACHE_COUNT;
     set->team = quoit_team_new(quoit_job.fabric, &set->shape, QUOIT_TEAM_PIECES + index, all.epoch + 1);
     if (!set->team)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the team of an active set");
@@ -154,7 +154,7 @@ void quoit_set_leave(struct quoit_set *set)
 
 void quoit_sets_end(void)
 {
-    for (uint32_t i = 0; quoit_job.sets && i < KEPT_COUNT; i++)
+    for (uint32_t i = 0; quoit_job.sets && i < RESPONSE_CACHE_COUNT; i++)
         quoit_team_delete(quoit_job.sets[i].state);
     free(quoit_job.sets);
     quoit_job.sets = NULL;

@@ -19,7 +19,7 @@ struct quoit_set {
     struct quoit_team_shape shape;
     uint32_t rank;
     uint64_t *sync;       /* the own pSync */
-    uint64_t offset_sync; /* area offset */
+    uint64_t offset_sync; /* segment offset */
     const char *call;
     struct quoit_team_state *team; /* while inside */
     bool is_passing;               /* the team is for this call alone */

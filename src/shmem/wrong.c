@@ -99,7 +99,7 @@ void quoit_wrong_address(const char *call, const char *argument, const void *add
     char what[GUESS_BYTES];
     uint64_t in_heap = (uintptr_t)address - quoit_job.heap.base;
     uint64_t in_data = (uintptr_t)address - quoit_job.data.base;
-    uint64_t limit = quoit_job.boot.layout.shape.heap_bytes;
+    uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
     if (!address)
         quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but a symmetric address is needed", argument);
     if (in_heap < quoit_job.heap.bytes) {

@@ -32,7 +32,7 @@ enum quoit_trace_kind {
     QUOIT_TRACE_ENTER,   /* `name` begins at begin_ns: a call, or a wait in one; `depth` others are around it */
     QUOIT_TRACE_LEAVE,   /* it has ended at end_ns. `value`: how often it slept */
     QUOIT_TRACE_DIRECT,  /* a put straight into a neighbour's memory */
-    QUOIT_TRACE_REQUEST, /* a request was handed to the node */
+    QUOIT_TRACE_REQUEST, /* a request was handed to the proxy */
     /* by lanes */
     QUOIT_TRACE_SEND,    /* a frame of this host was written into a slot of the neighbour. `value`: its sequence */
     QUOIT_TRACE_RELAY,   /* the same of a frame between two other hosts */

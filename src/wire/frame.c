@@ -9,51 +9,51 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-end
 #define KNOWN_FLAGS  (QUOIT_FRAME_LANDED | QUOIT_FRAME_RIGHT | QUOIT_FRAME_ORDERED)
 #define SIGNAL_BYTES 8u
 
-static bool is_range_inside(uint64_t offset, uint64_t bytes, uint64_t area_bytes)
+static bool is_range_inside(uint64_t offset, uint64_t bytes, uint64_t segment_bytes)
 {
-    return bytes <= area_bytes && offset <= area_bytes - bytes;
+    return bytes <= segment_bytes && offset <= segment_bytes - bytes;
 }
 
 /* Elements lie on a line, so that all are inside when the first and the last are. */
-static bool is_stride_inside(const struct quoit_frame *frame, uint64_t area_bytes)
+static bool is_stride_inside(const struct quoit_frame *frame, uint64_t segment_bytes)
 {
     if (frame->size < 1 || frame->size > QUOIT_STRIDE_SIZE_MAX || frame->bytes % frame->size != 0)
         return false;
     if (frame->bytes == 0)
-        return frame->offset <= area_bytes;
-    if (!is_range_inside(frame->offset, frame->size, area_bytes))
+        return frame->offset <= segment_bytes;
+    if (!is_range_inside(frame->offset, frame->size, segment_bytes))
         return false;
     uint32_t steps = frame->bytes / frame->size - 1;
     __int128 last = (__int128)frame->offset + (__int128)(int64_t)frame->operand * steps;
-    return last >= 0 && last + frame->size <= (__int128)area_bytes;
+    return last >= 0 && last + frame->size <= (__int128)segment_bytes;
 }
 
 static bool is_block_inside(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
-    return frame->bytes <= limits->chunk_bytes && is_range_inside(frame->offset, frame->bytes, limits->area_bytes);
+    return frame->bytes <= limits->chunk_bytes && is_range_inside(frame->offset, frame->bytes, limits->segment_bytes);
 }
 
 static bool is_strided_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
-    return frame->bytes <= limits->chunk_bytes && is_stride_inside(frame, limits->area_bytes);
+    return frame->bytes <= limits->chunk_bytes && is_stride_inside(frame, limits->segment_bytes);
 }
 
-static bool is_word_inside(uint64_t offset, uint32_t bytes, uint64_t area_bytes)
+static bool is_word_inside(uint64_t offset, uint32_t bytes, uint64_t segment_bytes)
 {
-    return offset % bytes == 0 && is_range_inside(offset, bytes, area_bytes);
+    return offset % bytes == 0 && is_range_inside(offset, bytes, segment_bytes);
 }
 
 static bool is_signal_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
     return (frame->op == QUOIT_AMO_SET || frame->op == QUOIT_AMO_ADD) &&
-           is_word_inside(frame->operand2, SIGNAL_BYTES, limits->area_bytes);
+           is_word_inside(frame->operand2, SIGNAL_BYTES, limits->segment_bytes);
 }
 
 static bool is_amo_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
     if (frame->op >= QUOIT_AMO_COUNT || (frame->op == QUOIT_AMO_FETCH && frame->kind != QUOIT_FRAME_AMO_FETCH))
         return false;
-    return (frame->size == 4 || frame->size == 8) && is_word_inside(frame->offset, frame->size, limits->area_bytes);
+    return (frame->size == 4 || frame->size == 8) && is_word_inside(frame->offset, frame->size, limits->segment_bytes);
 }
 
 /* What the kind says about op, size, bytes, offset and operands. */

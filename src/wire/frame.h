@@ -81,7 +81,7 @@ struct quoit_frame {
     uint16_t source_pe; /* local index on the source host (of a reply: the PE that was asked) */
     uint16_t dest_pe;   /* local index on the destination host */
     uint32_t bytes;     /* of the payload; of a GET: what is asked for */
-    uint64_t offset;    /* in the symmetric area of the PE acted on */
+    uint64_t offset;    /* in the symmetric segment of the PE acted on */
     uint32_t token;     /* the source ring's name for the request; returned in the reply */
     uint32_t flow_sequence;
     uint64_t operand;
@@ -120,7 +120,7 @@ static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame
 struct quoit_frame_limits {
     uint32_t host_count;
     uint32_t chunk_bytes;
-    uint64_t area_bytes;       /* of one PE's symmetric area */
+    uint64_t segment_bytes;    /* of one PE's symmetric segment */
     const uint32_t *pe_counts; /* PEs of each host */
 };
 

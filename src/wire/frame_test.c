@@ -18,7 +18,7 @@
 
 static const uint32_t pe_counts[] = {2, 1, 3, 0};
 static const struct quoit_frame_limits small = {
-    .host_count = 4, .chunk_bytes = 64, .area_bytes = 256, .pe_counts = pe_counts};
+    .host_count = 4, .chunk_bytes = 64, .segment_bytes = 256, .pe_counts = pe_counts};
 
 static void layout_is_the_documented_one(void **state)
 {
@@ -137,7 +137,7 @@ static void boundaries_are_exact(void **state)
 static bool model_touches_inside(const struct quoit_frame_limits *limits, __int128 first, uint32_t bytes)
 {
     for (uint32_t i = 0; i < bytes; i++)
-        if (first + i < 0 || first + i >= (__int128)limits->area_bytes)
+        if (first + i < 0 || first + i >= (__int128)limits->segment_bytes)
             return false;
     return true;
 }
@@ -149,7 +149,7 @@ static bool model_strided(const struct quoit_frame *f, const struct quoit_frame_
     uint32_t left = f->bytes;
     __int128 at = f->offset;
     if (left == 0)
-        return at <= (__int128)limits->area_bytes;
+        return at <= (__int128)limits->segment_bytes;
     for (; left >= f->size; left -= f->size) {
         if (!model_touches_inside(limits, at, f->size))
             return false;
@@ -161,7 +161,7 @@ static bool model_strided(const struct quoit_frame *f, const struct quoit_frame_
 static bool model_block(const struct quoit_frame *f, const struct quoit_frame_limits *limits)
 {
     if (f->bytes == 0)
-        return f->offset <= limits->area_bytes;
+        return f->offset <= limits->segment_bytes;
     return model_touches_inside(limits, f->offset, f->bytes);
 }
 
@@ -232,12 +232,12 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     f->source_pe = (uint16_t)quoit_prng_choose(prng, pe_counts[f->source_host]);
     f->dest_pe = (uint16_t)quoit_prng_choose(prng, pe_counts[f->dest_host]);
     f->bytes = (uint32_t)(quoit_prng_choose(prng, 9) * 8);
-    f->offset = quoit_prng_choose(prng, 2) ? quoit_prng_choose(prng, limits->area_bytes)
-                                           : limits->area_bytes - 8 * quoit_prng_choose(prng, 10);
+    f->offset = quoit_prng_choose(prng, 2) ? quoit_prng_choose(prng, limits->segment_bytes)
+                                           : limits->segment_bytes - 8 * quoit_prng_choose(prng, 10);
     if (quoit_prng_choose(prng, 3))
         f->offset &= ~(uint64_t)7;
     f->operand = quoit_prng_choose(prng, 60) - 30;
-    f->operand2 = quoit_prng_choose(prng, limits->area_bytes) & ~(uint64_t)7;
+    f->operand2 = quoit_prng_choose(prng, limits->segment_bytes) & ~(uint64_t)7;
     if (f->kind == QUOIT_FRAME_TOPOLOGY) {
         f->token = (uint32_t)quoit_prng_choose(prng, 2 * limits->host_count);
         f->operand = quoit_prng_choose(prng, 1u << 21);
@@ -246,7 +246,7 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
 
 static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, const struct quoit_frame_limits *limits)
 {
-    uint64_t area = limits->area_bytes;
+    uint64_t segment = limits->segment_bytes;
     switch (quoit_prng_choose(prng, 13)) {
     case 0:
         f->kind = (uint8_t)odd_number(prng, QUOIT_FRAME_KIND_COUNT);
@@ -276,16 +276,16 @@ static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, cons
         f->bytes = (uint32_t)odd_number(prng, limits->chunk_bytes);
         break;
     case 9:
-        f->offset = odd_number(prng, area);
+        f->offset = odd_number(prng, segment);
         break;
     case 10:
-        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? area / 8 : 1u << 21);
+        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? segment / 8 : 1u << 21);
         break;
     case 11:
         f->token = (uint32_t)odd_number(prng, 2 * limits->host_count);
         break;
     default:
-        f->operand2 = odd_number(prng, area);
+        f->operand2 = odd_number(prng, segment);
         break;
     }
 }
@@ -297,7 +297,7 @@ static void check_agrees_with_the_model(void **state)
     uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
     struct quoit_prng prng = {seed};
     struct quoit_frame_limits wide = small;
-    wide.area_bytes = UINT64_MAX - 100;
+    wide.segment_bytes = UINT64_MAX - 100;
     unsigned accepted[QUOIT_FRAME_KIND_COUNT] = {0}, refused[QUOIT_FRAME_KIND_COUNT] = {0};
     for (int i = 0; i < 400000; i++) {
         struct quoit_frame frame;

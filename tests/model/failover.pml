@@ -341,7 +341,7 @@ inline execute(e)
         :: else
         fi
     :: else ->
-        assert(!(ASKS & (1 << number)) || kept == number); /* quoit_ring_kept_find() */
+        assert(!(ASKS & (1 << number)) || kept == number); /* quoit_ring_response_cache_find() */
         if
         :: number - 1 < told -> told = number - 1
         :: else

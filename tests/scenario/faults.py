@@ -69,7 +69,7 @@ class Faults(scenario.Case):
             result = self.faulty("host 2 dies at 100ms", options=options)
             self.assertEqual(result.status, 1, result)
             self.assertIn("host2 dies (--fault)", result.err)
-            self.assertIn("the node of host2 has died", result.err)
+            self.assertIn("the proxy of host2 has died", result.err)
             self.assertLess(result.seconds, scenario.SOON_S, result)
 
 

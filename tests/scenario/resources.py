@@ -159,7 +159,7 @@ class Resources(scenario.Case):
                 result = self.run_in(*how, scenario.OSHRUN, *shape, GREET, limits=[(resource.RLIMIT_NPROC, count)],
                                      env={"HOME": "/"})
                 if result.returncode != 0:
-                    self.assertRegex(result.stderr, r"oshrun: (cannot start|the node of)", f"{shape} {count}")
+                    self.assertRegex(result.stderr, r"oshrun: (cannot start|the proxy of)", f"{shape} {count}")
                     self.assertIn("Resource temporarily unavailable", result.stderr)
 
     @plain_only

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: whole jobs on one host and on rings: they start, work, tell what the links carried, and survive no part of
-themselves: a PE, a node or oshrun killed at a random instant ends everything, with a message, and leaves nothing, with
+themselves: a PE, a proxy or oshrun killed at a random instant ends everything, with a message, and leaves nothing, with
 either protocol.
 Method: busy.c (puts to everybody, atomics, barriers, checked) and kill -9; the seed is printed and can be given as
 SCENARIO_SEED."""
@@ -64,7 +64,7 @@ class Killed(scenario.Case):
     def victims(self, kind, job):
         if kind == "launcher":
             return [job.pid]
-        name = {"pe": "scenario_busy", "node": "quoit-node"}[kind]
+        name = {"pe": "scenario_busy", "proxy": "quoit-proxy"}[kind]
         return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name]
 
     def kill_one(self, kind, rng, hosts, options):
@@ -86,7 +86,7 @@ class Killed(scenario.Case):
         print(f"seed {SEED}; replay: SCENARIO_SEED={SEED}", flush=True)
         rng = random.Random(f"{SEED} {kind}")
         for round_number in range(ROUNDS):
-            hosts = rng.choice([2, 3, 5] if kind == "node" else [1, 2, 3, 5])
+            hosts = rng.choice([2, 3, 5] if kind == "proxy" else [1, 2, 3, 5])
             options = PAPERS if round_number % 2 else []
             with self.subTest(seed=SEED, round=round_number, hosts=hosts, options=options):
                 yield self.kill_one(kind, rng, hosts, options)
@@ -96,10 +96,10 @@ class Killed(scenario.Case):
             self.assertEqual(status, 137, err)
             self.assertRegex(err, r"PE \d+ on host\d was killed by SIGKILL")
 
-    def test_node(self):
-        for status, err in self.repeat("node"):
+    def test_proxy(self):
+        for status, err in self.repeat("proxy"):
             self.assertEqual(status, 1, err)
-            self.assertRegex(err, r"the node of host\d has died")
+            self.assertRegex(err, r"the proxy of host\d has died")
 
     def test_launcher(self):
         for status, _ in self.repeat("launcher"):

@@ -48,7 +48,7 @@ def test_json_and_model():
 
 
 def test_large_puts_fill_the_link():
-    """Each node measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
+    """Each proxy measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
     link = 1e6 / 160  # MB/s of link_ps_per_byte
     figures = json.loads(quoit("sim", "--workload", "bandwidth", "--json").stdout)["figures"]
     copied = json.loads(quoit("sim", "--workload", "bandwidth", "--dma-bytes", "never", "--json").stdout)["figures"]

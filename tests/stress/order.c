@@ -41,7 +41,7 @@ static size_t place(int i)
 
 struct buffers {
     unsigned char *to;     /* symmetric: where others put */
-    unsigned char *shared; /* symmetric: sources that the node reads in place */
+    unsigned char *shared; /* symmetric: sources that the proxy reads in place */
     unsigned char *own;    /* private */
 };
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
-LAYERS = ["base", "env", "trace", "wire", "port", "ring", "node", "local", "fabric", "heap", "coll", "boot", "shmem", "veth", "dsm"]
+LAYERS = ["base", "env", "trace", "wire", "port", "ring", "proxy", "local", "fabric", "heap", "coll", "boot", "shmem", "veth", "dsm"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")
@@ -279,8 +279,8 @@ SAMPLES = {
         [{"src/wire/a.h": '#include "port/port.h"\n'}, {"src/base/a.c": '#include "shmem/job.h"\n'},
          {"src/odd/a.c": ""}, {"cmd/oshrun/a.c": '#include "shmem/job.h"\n'}, {"src/coll/a.c": "#include <shmem.h>\n"},
          {"examples/a.c": '#include "base/prng.h"\n'}, {"bench/put.c": '#include "port/port.h"\n'}],
-        {"src/node/a.c": '#include "ring/ring.h"\n#include "node/b.h"\n#include "c.h"\n#include <stdio.h>\n',
-         "cmd/oshrun/a.c": '#include "node/node.h"\n', "bench/raw_copy.c": '#include "port/port.h"\n',
+        {"src/proxy/a.c": '#include "ring/ring.h"\n#include "proxy/b.h"\n#include "c.h"\n#include <stdio.h>\n',
+         "cmd/oshrun/a.c": '#include "proxy/proxy.h"\n', "bench/raw_copy.c": '#include "port/port.h"\n',
          "examples/a.c": '#include <shmem.h>\n#include "graph.h"\n', "src/shmem/a.c": '#include "boot/boot.h"\n'}),
     check_licence_lines: (
         [{"src/base/a.c": "int a;\n"}, {"scripts/go": "#!/bin/sh\necho\n"}, {"tests/x/CMakeLists.txt": "\n"}],

@@ -78,7 +78,7 @@ class Known(Tracing):
             self.assertEqual(len(chain), 1 + len(way))
 
     def check_job(self, hosts, rounds, size):
-        """One PE a host; PE 0 works. Without DMA, of which a node decides what is faster."""
+        """One PE a host; PE 0 works. Without DMA, of which a proxy decides what is faster."""
         trace = self.trace("--dma-bytes", "never", "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
         self.assertEqual([part for part in trace.slices if part.category == "DMA"], [])
         flows = trace.flows()
@@ -130,8 +130,8 @@ class Known(Tracing):
         trace = self.trace("--hosts", 3, "-n", 6, "--lanes", 2, BUSY, 5)
         after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         names = [track["name"] for track in trace.tracks.values() if "process" in track]
-        self.assertEqual(names, ["PE 0 host0", "PE 1 host0", "node host0", "PE 2 host1", "PE 3 host1", "node host1",
-                                 "PE 4 host2", "PE 5 host2", "node host2"])
+        self.assertEqual(names, ["PE 0 host0", "PE 1 host0", "proxy host0", "PE 2 host1", "PE 3 host1", "proxy host1",
+                                 "PE 4 host2", "PE 5 host2", "proxy host2"])
         self.assertEqual(sorted(track["process"]["legacy_sort_index"] for track in trace.tracks.values()
                                 if "process" in track), list(range(9)))
         self.assertTrue(before <= trace.clocks[perfetto.MONOTONIC] <= after)
@@ -164,7 +164,7 @@ class Known(Tracing):
         """The chain without its DMA, which is returned as (host, name)."""
         dma = [part for part in chain if part.category == "DMA"]
         self.assertTrue(all(trace.name(part.track) == "lane 0 DMA" for part in dma), dma)
-        hosts = [int(trace.name(trace.tracks[part.track]["parent_uuid"]).removeprefix("node host")) for part in dma]
+        hosts = [int(trace.name(trace.tracks[part.track]["parent_uuid"]).removeprefix("proxy host")) for part in dma]
         return [part for part in chain if part not in dma], list(zip(hosts, (part.name for part in dma)))
 
     def test_dma(self):
@@ -271,7 +271,7 @@ class Killed(Tracing):
         print(f"seed {SEED}; replay: SCENARIO_SEED={SEED}", flush=True)
         rng = random.Random(SEED)
         for round_number in range(6):
-            kind = ("scenario_busy", "quoit-node", "oshrun")[round_number % 3]
+            kind = ("scenario_busy", "quoit-proxy", "oshrun")[round_number % 3]
             with self.subTest(seed=SEED, round=round_number, kind=kind):
                 job = self.start("--trace", self.path, "--hosts", 3, "-n", 3, BUSY)
                 self.assertEqual(job.stdout.readline(), b"begun\n")

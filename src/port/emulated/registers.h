@@ -57,8 +57,9 @@ struct quoit_emulated_side {
     uint64_t unused_mask[7];
     _Atomic uint64_t wire_free_ns; /* writers: the own side's processes, only when a rate is kept */
     uint64_t unused_wire[7];
-    struct quoit_emulated_pair window[QUOIT_WINDOW_COUNT];          /* writer: own node. Offset in host memory, bytes */
-    struct quoit_emulated_pair vector[QUOIT_EMULATED_VECTOR_COUNT]; /* writer: own node. Offset, stride << 32 | count */
+    struct quoit_emulated_pair window[QUOIT_WINDOW_COUNT]; /* writer: own proxy. Offset in host memory, bytes */
+    struct quoit_emulated_pair
+        vector[QUOIT_EMULATED_VECTOR_COUNT]; /* writer: own proxy. Offset, stride << 32 | count */
 };
 _Static_assert(sizeof(struct quoit_emulated_side) == 64 * (4 + QUOIT_WINDOW_COUNT + QUOIT_EMULATED_VECTOR_COUNT),
                "fields of different writers stand in different cache lines");

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "proxy/measure.h"
+#include "env/clock.h"
+#include "env/wait.h"
+
+#define ROUND_COUNT 3
+#define BYTES_LEAST 256
+#define HOPELESS    2 /* times slower after the first round: no need of more */
+#define PROXY_RELAYED_NS                                                                                               \
+    10000 /* handing a put over to the proxy and waiting for its acknowledgement: a wake and more */
+
+struct subject {
+    struct quoit_port *port;
+    const char *source;
+    uint64_t at; /* in the window SLOTS */
+};
+
+/* Both return 0 if the link failed. */
+static uint64_t time_copy(const struct subject *subject, size_t bytes)
+{
+    uint64_t start_ns = quoit_clock_now_ns();
+    if (quoit_port_write(subject->port, QUOIT_WINDOW_SLOTS, subject->at, subject->source, bytes) != QUOIT_OK)
+        return 0;
+    uint64_t ns = quoit_clock_now_ns() - start_ns;
+    return ns ? ns : 1;
+}
+
+static uint64_t time_dma(const struct subject *subject, size_t bytes)
+{
+    struct quoit_dma_done done;
+    uint64_t start_ns = quoit_clock_now_ns();
+    if (quoit_port_dma_submit(subject->port, 0, QUOIT_WINDOW_SLOTS, subject->at, subject->source, bytes, 0) != QUOIT_OK)
+        return 0;
+    while (quoit_port_dma_poll(subject->port, 0, &done, 1) == 0)
+        quoit_wait_yield();
+    uint64_t ns = quoit_clock_now_ns() - start_ns;
+    return done.status == QUOIT_OK ? ns : 0;
+}
+
+/* The least of some rounds, in turn. False: the link failed, or DMA did. */
+static bool time_both(const struct subject *subject, size_t bytes, uint64_t *copy_ns_out, uint64_t *dma_ns_out)
+{
+    *copy_ns_out = *dma_ns_out = UINT64_MAX;
+    for (int round = 0; round < ROUND_COUNT; round++) {
+        uint64_t copy_ns = time_copy(subject, bytes), dma_ns = time_dma(subject, bytes);
+        if (copy_ns == 0 || dma_ns == 0)
+            return false;
+        *copy_ns_out = copy_ns < *copy_ns_out ? copy_ns : *copy_ns_out;
+        *dma_ns_out = dma_ns < *dma_ns_out ? dma_ns : *dma_ns_out;
+        if (*dma_ns_out > HOPELESS * *copy_ns_out)
+            break;
+    }
+    return true;
+}
+
+/* By a quarter, so that chance does not decide. */
+static bool does_dma_win(uint64_t copy_ns, uint64_t dma_ns)
+{
+    return dma_ns < copy_ns / 4 * 3;
+}
+
+struct quoit_measured quoit_measure(const struct quoit_layout *layout, void *memory, struct quoit_port *port)
+{
+    struct quoit_measured measured = {.dma_bytes = QUOIT_DMA_NEVER, .direct_bytes = QUOIT_DMA_NEVER};
+    const struct subject subject = {.port = port,
+                                    .source = (const char *)memory + layout->staging,
+                                    .at = quoit_layout_slot(layout, 0, QUOIT_CLASS_REQUEST, 0) + QUOIT_FRAME_BYTES};
+    uint64_t chunk_bytes = layout->job.chunk_bytes, copy_ns, dma_ns;
+    time_dma(&subject, sizeof(uint64_t)); /* the first descriptor may have to wake up an engine */
+    if (!time_both(&subject, chunk_bytes, &measured.copy_ns, &measured.dma_ns) ||
+        !does_dma_win(measured.copy_ns, measured.dma_ns))
+        return measured;
+    measured.dma_bytes = chunk_bytes;
+    while (measured.dma_bytes / 2 >= BYTES_LEAST && time_both(&subject, measured.dma_bytes / 2, &copy_ns, &dma_ns) &&
+           does_dma_win(copy_ns, dma_ns))
+        measured.dma_bytes /= 2;
+    uint64_t chunk_count = PROXY_RELAYED_NS / (measured.copy_ns - measured.dma_ns) + 1;
+    measured.direct_bytes = (chunk_count > 2 ? chunk_count : 2) * chunk_bytes;
+    return measured;
+}

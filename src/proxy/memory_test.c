@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: nothing in a host's memory overlaps, for all shapes. Method: random shapes; every range that anybody writes is
+ * collected, sorted, and must be disjoint, inside the total, and aligned for what lies there. */
+#include "proxy/memory.h"
+#include "base/prng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct range {
+    uint64_t start;
+    uint64_t end;
+};
+
+struct ranges {
+    struct range list[20000];
+    size_t count;
+};
+
+static void add(struct ranges *ranges, uint64_t start, uint64_t bytes, uint64_t align)
+{
+    assert_true(ranges->count < sizeof ranges->list / sizeof ranges->list[0]);
+    assert_int_equal(start % align, 0);
+    ranges->list[ranges->count++] = (struct range){start, start + bytes};
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add_slots(struct ranges *ranges, const struct quoit_layout *layout, int side)
+{
+    const struct quoit_job_config *job = &layout->job;
+    for (uint32_t lane = 0; lane < job->lane_count; lane++) {
+        for (int class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+            add(ranges, layout->slots[side] + quoit_layout_credit(layout, lane, class), 8, 64);
+            for (uint32_t i = 0; i < job->slot_count; i++) {
+                uint64_t at = quoit_layout_slot(layout, lane, class, i);
+                assert_true(at + quoit_slot_bytes(job->chunk_bytes) <= layout->slots_bytes);
+                add(ranges, layout->slots[side] + at, quoit_slot_bytes(job->chunk_bytes), 64);
+            }
+        }
+    }
+}
+
+static void check_layout(struct ranges *ranges, const struct quoit_job_config *job, uint32_t host)
+{
+    struct quoit_layout layout;
+    char *zero = NULL;
+    ranges->count = 0;
+    assert_int_equal(quoit_layout_make(job, host, &layout), QUOIT_OK);
+    add(ranges, 0, sizeof(struct quoit_host_header), 64);
+    for (uint32_t lane = 0; lane < job->lane_count; lane++)
+        add(ranges, (uint64_t)((char *)quoit_memory_lane(&layout, zero, lane) - zero), sizeof(struct quoit_lane_shared),
+            64);
+    for (uint32_t local = 0; local < layout.local_count; local++) {
+        add(ranges, (uint64_t)((char *)quoit_memory_pe(&layout, zero, local) - zero), sizeof(struct quoit_pe_shared),
+            64);
+        add(ranges, quoit_layout_segment(&layout, local), layout.segment_heap + job->heap_bytes, 2 << 20);
+        for (uint32_t lane = 0; lane < job->lane_count && job->host_count > 1; lane++) {
+            add(ranges, (uint64_t)((char *)quoit_memory_channel(&layout, zero, local, lane) - zero),
+                sizeof(struct quoit_channel), 64);
+            for (uint32_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
+                add(ranges, quoit_layout_staging(&layout, local, lane, i), job->chunk_bytes, 64);
+        }
+    }
+    for (int side = 0; side < QUOIT_SIDE_COUNT && job->host_count > 1; side++)
+        add_slots(ranges, &layout, side);
+    qsort(ranges->list, ranges->count, sizeof ranges->list[0], by_start);
+    for (size_t i = 1; i < ranges->count; i++)
+        assert_true(ranges->list[i - 1].end <= ranges->list[i].start);
+    assert_true(ranges->list[ranges->count - 1].end <= layout.total_bytes);
+    assert_true(layout.segment_data >= QUOIT_RUNTIME_BYTES);
+    assert_true(layout.segment_heap >= layout.segment_data + job->data_bytes);
+}
+
+static void test_nothing_overlaps(void **state)
+{
+    (void)state;
+    struct quoit_prng prng = {.state = 7};
+    struct ranges *ranges = malloc(sizeof *ranges);
+    for (int i = 0; i < 200; i++) {
+        uint32_t host_count = 1 + (uint32_t)quoit_prng_choose(&prng, 6);
+        struct quoit_job_config job = {
+            .host_count = host_count,
+            .pe_count = host_count + (uint32_t)quoit_prng_choose(&prng, 12),
+            .lane_count = 1u << quoit_prng_choose(&prng, 4),
+            .slot_count = 2 + (uint32_t)quoit_prng_choose(&prng, 15),
+            .chunk_bytes = 64 * (1 + (uint32_t)quoit_prng_choose(&prng, 600)),
+            .data_bytes = 4096 * quoit_prng_choose(&prng, 1000),
+            .heap_bytes = 4096 * quoit_prng_choose(&prng, 100000),
+        };
+        for (uint32_t host = 0; host < host_count; host++)
+            check_layout(ranges, &job, host);
+    }
+    free(ranges);
+}
+
+/* Blocks: every PE is on exactly one host, in order, and counts differ by at most one. */
+static void test_pes_lie_in_blocks(void **state)
+{
+    (void)state;
+    for (uint32_t hosts = 1; hosts <= 9; hosts++) {
+        for (uint32_t pes = hosts; pes <= 40; pes++) {
+            struct quoit_job_config job = {.host_count = hosts, .pe_count = pes};
+            uint32_t next = 0;
+            for (uint32_t host = 0; host < hosts; host++) {
+                assert_int_equal(quoit_job_config_first_pe(&job, host), next);
+                for (uint32_t i = 0; i < quoit_job_config_pes_of_host(&job, host); i++, next++)
+                    assert_int_equal(quoit_job_config_host_of_pe(&job, next), host);
+                assert_in_range(quoit_job_config_pes_of_host(&job, host), pes / hosts, pes / hosts + 1);
+            }
+            assert_int_equal(next, pes);
+        }
+    }
+}
+
+static void test_bad_shapes_are_refused(void **state)
+{
+    (void)state;
+    const struct quoit_job_config good = {
+        .host_count = 2, .pe_count = 2, .lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
+    struct quoit_layout layout;
+    assert_int_equal(quoit_layout_make(&good, 0, &layout), QUOIT_OK);
+    struct quoit_job_config bad[] = {good, good, good, good, good, good};
+    bad[0].host_count = 0;
+    bad[1].pe_count = 1;
+    bad[2].lane_count = 3;
+    bad[3].slot_count = 1;
+    bad[4].chunk_bytes = 65;
+    bad[5].heap_bytes = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(quoit_layout_make(&bad[i], 0, &layout), QUOIT_INVALID);
+    assert_int_equal(quoit_layout_make(&good, 2, &layout), QUOIT_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_overlaps),
+        cmocka_unit_test(test_pes_lie_in_blocks),
+        cmocka_unit_test(test_bad_shapes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

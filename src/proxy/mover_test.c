@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what mover.h promises. Method: one host's movers over an emulated link, the neighbour's memory compared with
+ * what was moved; an engine that fails each descriptor, a link that is cut, lanes that share channels, a lane that
+ * sleeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "env/wait.h"
+#include "proxy/mover.h"
+#include "port/port_rig.h"
+
+#define TO          QUOIT_RIGHT
+#define SEGMENTS_AT 0x40000
+#define FROM        0x60000 /* sources, in the own memory */
+#define DMA_BYTES   256
+#define EACH        1024
+#define MS          1000000u
+
+struct setup {
+    struct rig rig;
+    struct quoit_port *ports[2];
+    struct quoit_layout layout;
+    struct quoit_mover movers[QUOIT_LANES_MAX];
+};
+
+static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit_emulated_knobs *knobs)
+{
+    memset(s, 0, sizeof *s);
+    rig_make(&s->rig, &rig_drivers[0]);
+    s->rig.knobs = *knobs;
+    rig_connect(&s->rig, s->ports);
+    assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, SEGMENTS_AT, 0x20000), QUOIT_OK);
+    const struct quoit_job_config job = {
+        .host_count = 2, .pe_count = 2, .lane_count = lane_count, .slot_count = 2, .chunk_bytes = 64};
+    assert_int_equal(quoit_layout_make(&job, 0, &s->layout), QUOIT_OK);
+    assert_true(s->layout.channels < SEGMENTS_AT);
+    struct quoit_proxy_config config = {.layout = &s->layout, .memory = s->rig.memory[0], .dma_bytes = DMA_BYTES};
+    struct quoit_port *const sides[QUOIT_SIDE_COUNT] = {s->ports[0], s->ports[0]};
+    assert_int_equal(quoit_movers_open(s->movers, &config, sides), QUOIT_OK);
+    for (uint32_t i = 0; i < 0x20000; i++)
+        s->rig.memory[0][FROM + i] = (uint8_t)(i * 7 + i / 256 + 1);
+}
+
+static void close_movers(struct setup *s)
+{
+    rig_disconnect(s->ports);
+    rig_destroy(&s->rig);
+}
+
+static bool start(struct setup *s, uint32_t lane, uint32_t place, size_t bytes, uint32_t *index_out)
+{
+    const struct quoit_move move = {.side = TO,
+                                    .window = QUOIT_WINDOW_MEMORY,
+                                    .offset = (uint64_t)place * EACH,
+                                    .source = (const char *)s->rig.memory[0] + FROM + (size_t)place * EACH,
+                                    .bytes = bytes};
+    return quoit_mover_start(&s->movers[lane], &move, index_out);
+}
+
+static void assert_arrived(struct setup *s, uint32_t place)
+{
+    assert_memory_equal(s->rig.memory[1] + SEGMENTS_AT + place * EACH, s->rig.memory[0] + FROM + place * EACH, EACH);
+}
+
+static enum quoit_status end_of(struct setup *s, uint32_t lane, uint32_t *index_out)
+{
+    enum quoit_status status;
+    while (!quoit_mover_next(&s->movers[lane], index_out, &status))
+        quoit_wait_yield();
+    return status;
+}
+
+static void test_what_is_taken_arrives(void **state)
+{
+    struct setup s;
+    uint32_t index, places[QUOIT_MOVES_MAX];
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 10 * MS});
+    assert_false(start(&s, 0, 0, DMA_BYTES - 1, &index));
+    for (uint32_t place = 0; place < QUOIT_MOVES_MAX; place++) {
+        assert_true(start(&s, 0, place, EACH, &index));
+        places[index] = place;
+    }
+    assert_false(start(&s, 0, 0, EACH, &index)); /* all are under way */
+    for (uint32_t i = 0; i < QUOIT_MOVES_MAX; i++) {
+        assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+        assert_arrived(&s, places[index]);
+    }
+    const struct quoit_host_header *header = (const struct quoit_host_header *)(void *)s.rig.memory[0];
+    assert_int_equal(atomic_load(&header->dma_bytes[TO]), DMA_BYTES);
+    close_movers(&s);
+}
+
+static void test_nothing_starts_until_it_rests(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 10 * MS});
+    assert_true(quoit_mover_rest(&s.movers[0]));
+    assert_true(start(&s, 0, 0, EACH, &index));
+    assert_true(start(&s, 0, 1, EACH, &index));
+    assert_false(quoit_mover_rest(&s.movers[0]));
+    assert_false(start(&s, 0, 2, EACH, &index));
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    assert_false(start(&s, 0, 2, EACH, &index));
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    assert_true(start(&s, 0, 2, EACH, &index));
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    close_movers(&s);
+}
+
+static void test_a_failed_descriptor_is_made_good(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_failures = 1000});
+    for (uint32_t place = 0; place < 20; place++) {
+        assert_true(start(&s, 0, place, EACH, &index));
+        assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+        assert_arrived(&s, place);
+    }
+    close_movers(&s);
+}
+
+static void test_a_lost_link_is_told(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 20 * MS});
+    assert_true(start(&s, 0, 0, EACH, &index));
+    quoit_emulated_link_cut(s.ports[0]);
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_LINK_DOWN);
+    close_movers(&s);
+}
+
+/* Lanes 0, 2 and 4, 6 have the same channel: who polls takes the others' completions, and must hand them over. */
+static void test_lanes_share_channels(void **state)
+{
+    struct setup s;
+    uint32_t index, indices[QUOIT_LANES_MAX];
+    (void)state;
+    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_emulated_knobs){0});
+    for (uint32_t round = 0; round < 50; round++) {
+        for (uint32_t lane = 0; lane < QUOIT_LANES_MAX; lane++)
+            assert_true(start(&s, lane, round + lane, EACH, &indices[lane]));
+        for (uint32_t lane = QUOIT_LANES_MAX; lane-- > 0;) {
+            assert_int_equal(end_of(&s, lane, &index), QUOIT_OK);
+            assert_int_equal(index, indices[lane]);
+            assert_arrived(&s, round + lane);
+        }
+    }
+    close_movers(&s);
+}
+
+struct sleeper {
+    struct setup *setup;
+    uint32_t lane;
+    enum quoit_status status;
+};
+
+static bool has_ended(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    uint32_t index;
+    return quoit_mover_next(&sleeper->setup->movers[sleeper->lane], &index, &sleeper->status);
+}
+
+/* Each lane in turn sleeps without limit; only the completion can wake it. */
+static void test_a_completion_wakes_the_lane(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_emulated_knobs){.dma_latency_ns = 5 * MS});
+    for (uint32_t lane = 0; lane < QUOIT_LANES_MAX; lane++) {
+        struct sleeper sleeper = {.setup = &s, .lane = lane, .status = QUOIT_SYSTEM};
+        struct quoit_waiter waiter = {.park = &quoit_memory_lane(&s.layout, s.rig.memory[0], lane)->park};
+        assert_true(start(&s, lane, lane, EACH, &index));
+        assert_true(quoit_wait_until(&waiter, has_ended, &sleeper, 0));
+        assert_int_equal(sleeper.status, QUOIT_OK);
+        assert_arrived(&s, lane);
+    }
+    close_movers(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_taken_arrives),
+        cmocka_unit_test(test_nothing_starts_until_it_rests),
+        cmocka_unit_test(test_a_failed_descriptor_is_made_good),
+        cmocka_unit_test(test_a_lost_link_is_told),
+        cmocka_unit_test(test_lanes_share_channels),
+        cmocka_unit_test(test_a_completion_wakes_the_lane),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scratchpad.h - the rules of the papers' protocol: metadata in scratchpads, interrupt bits, bypass buffers. Pure.
+ *
+ * What it is: what stands in the eight scratchpads, which buffer of the next host a transfer goes to, what becomes of a
+ * bit and of the scratchpads while a transfer is under way, and what a transfer is answered with. The engine that does
+ * it is scratchpad_lane.h; what is the papers' and what is ours is in docs/design/scratchpad-protocol.md.
+ *
+ * Bits: lane n owns bit dmaputget[n] of each link and direction. It has one transfer under way: from the moment at
+ *   which the bit is taken until the receiver freed it.
+ * Scratchpads: the metadata of a transfer takes four of the eight, so there are two sets a link and direction. A lane
+ *   uses that of its number modulo two; one transfer owns a set from before it is written until the receiver has read.
+ * Buffers: each bit has, for each direction, three for requests and three for replies at the receiver: one for
+ *   transfers that have arrived, two for those that go on. See quoit_bypass_of().
+ *
+ * Threads: quoit_scratchpads_take and release may be called by all lanes; the rest by one at a time.
+ */
+#ifndef QUOIT_PROXY_SCRATCHPAD_H
+#define QUOIT_PROXY_SCRATCHPAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proxy/memory.h"
+#include "port/port.h"
+
+/* What a lane's bit, and the transfer that has it, is doing. */
+enum quoit_transfer_state {
+    QUOIT_TRANSFER_FREE,    /* the bit is available */
+    QUOIT_TRANSFER_COPYING, /* taken; the payload is on its way to the neighbour */
+    QUOIT_TRANSFER_READY,   /* the payload is there; the scratchpads are wanted */
+    QUOIT_TRANSFER_OFFERED, /* metadata written and doorbell rung; the scratchpads are ours until they are read */
+    QUOIT_TRANSFER_READ,    /* the neighbour has read the scratchpads and has not yet freed the bit */
+    QUOIT_TRANSFER_STATE_COUNT
+};
+
+/* The neighbour answers by words of the window, each a count since the start, and rings QUOIT_DOORBELL_ANSWER. */
+enum quoit_answer_word {
+    QUOIT_ANSWER_READ,  /* transfers of this bit whose metadata was read */
+    QUOIT_ANSWER_FREED, /* transfers for which the bit was freed */
+    QUOIT_ANSWER_BYPASS /* and those after it: how often each bypass buffer was emptied */
+};
+_Static_assert(QUOIT_ANSWER_BYPASS + QUOIT_BYPASS_COUNT == QUOIT_ANSWER_WORDS, "a word for each");
+
+const char *quoit_transfer_state_name(enum quoit_transfer_state state);
+/* Whether the table allows the move. */
+bool quoit_transfer_may_move(enum quoit_transfer_state from, enum quoit_transfer_state to);
+/* Moves; a move that is not allowed is an assertion. */
+void quoit_transfer_move(enum quoit_transfer_state *state, enum quoit_transfer_state to);
+
+#define QUOIT_METADATA_WORDS 4
+#define QUOIT_METADATA_SETS  (QUOIT_SCRATCHPAD_COUNT / QUOIT_METADATA_WORDS)
+
+/* Who owns one set of the scratchpads of a link's other side. All zero: nobody. */
+struct quoit_scratchpads {
+    _Atomic uint32_t owner; /* lane + 1 */
+};
+/* False: another lane has them. */
+bool quoit_scratchpads_take(struct quoit_scratchpads *scratchpads, uint32_t lane);
+/* The lane must own them. */
+void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t lane);
+
+/* The side that a transfer leaves each host by. Payload and replies go one way round, like the papers' barrier, so
+ * requests do too; only that of a get goes to meet its data, over the hosts by which they come. */
+enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
+
+/* The buffer at `host` for a transfer that arrives there. Transit changes to the second buffer where it passes between
+ * the host with the highest number and host 0, so that no circle of full buffers can form. */
+uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host);
+static inline bool quoit_bypass_is_local(uint32_t buffer)
+{
+    return buffer % (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT) == 0;
+}
+
+/* operand, operand2, trace, and op and size in the place of the generation, which is not used. */
+#define QUOIT_SCRATCHPAD_HEAD_BYTES (sizeof(struct quoit_frame) - offsetof(struct quoit_frame, operand))
+/* Whether the operands, and the number of the flow, travel in the head of the payload buffer, since the scratchpads do
+ * not hold them. */
+bool quoit_scratchpad_has_head(const struct quoit_frame *frame);
+
+/* The metadata of a transfer; count: of its bit, from 1, times QUOIT_LANES_MAX, plus the lane. sequence, flow_sequence,
+ * generation, trace and operands do not travel so; op and size travel in the head. */
+void quoit_scratchpad_pack(const struct quoit_frame *frame, uint64_t count, uint32_t words_out[QUOIT_METADATA_WORDS]);
+/* *has_head_out: quoit_scratchpad_has_head() of the frame that was packed. INVALID: what stands there is not this
+ * transfer of this bit. */
+QUOIT_MUST_USE enum quoit_status quoit_scratchpad_unpack(const uint32_t words[QUOIT_METADATA_WORDS], uint64_t count,
+                                                         struct quoit_frame *frame_out, bool *has_head_out);
+
+/* What the destination sends back: DATA or VALUE to whoever asks, else the acknowledgement. */
+struct quoit_frame quoit_scratchpad_reply(const struct quoit_frame *request, uint64_t value);
+
+#endif

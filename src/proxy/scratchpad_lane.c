@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "proxy/scratchpad_lane.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "ring/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SOURCE_COUNT 3
+
+/* In the place of a buffer that is filled as the `count`th, from 0. */
+static const char *payload_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t buffer, uint64_t count)
+{
+    uint32_t place = buffer * QUOIT_BYPASS_DEPTH + (uint32_t)(count % QUOIT_BYPASS_DEPTH);
+    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, place);
+    return lane->memory + lane->layout->slots[side] + at + QUOIT_FRAME_BYTES;
+}
+
+static enum quoit_status refuse(const struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    const struct quoit_port *port = lane->ports[side];
+    uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_relaxed);
+    if (!quoit_port_link_is_up(port) || quoit_port_link_epoch(port) != epoch)
+        return QUOIT_LINK_DOWN; /* scratchpads are wiped with the link */
+    quoit_log(QUOIT_LOG_ERROR, "scratchpads that no correct host writes came from the %s: kind %u",
+              side == QUOIT_LEFT ? "left" : "right", frame->kind);
+    return QUOIT_INVALID;
+}
+
+static void take_head(struct quoit_frame *frame, const char *head)
+{
+    memcpy(&frame->operand, head, QUOIT_SCRATCHPAD_HEAD_BYTES);
+    frame->op = (uint8_t)frame->generation;
+    frame->size = (uint8_t)(frame->generation >> 8);
+    frame->generation = 0;
+}
+
+/* What has been longest in a buffer, or NULL. */
+static const struct quoit_bypass *first_of(const struct quoit_arrivals *arrivals, uint32_t buffer)
+{
+    uint64_t emptied_count = arrivals->emptied_count[buffer];
+    if (arrivals->filled_count[buffer] == emptied_count)
+        return NULL;
+    return &arrivals->places[buffer][emptied_count % QUOIT_BYPASS_DEPTH];
+}
+
+/* Reads the scratchpads and puts the transfer into the queue it belongs to; its place there is reserved. */
+static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    struct quoit_frame_limits limits = quoit_lane_limits(lane);
+    struct quoit_frame frame = {.kind = QUOIT_FRAME_NONE};
+    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
+    bool has_head;
+    for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
+        words[i] = quoit_port_scratchpad_read(lane->ports[side], set * QUOIT_METADATA_WORDS + i);
+    if (quoit_scratchpad_unpack(words, (arrivals->count + 1) * QUOIT_LANES_MAX + lane->index, &frame, &has_head) !=
+            QUOIT_OK ||
+        frame.kind >= QUOIT_FRAME_KIND_COUNT)
+        return refuse(lane, side, &frame);
+    uint32_t buffer = quoit_bypass_of(&frame, lane->layout->host);
+    uint64_t filled_count = arrivals->filled_count[buffer];
+    if (has_head)
+        take_head(&frame, payload_of(lane, side, buffer, filled_count) - QUOIT_FRAME_BYTES);
+    if (quoit_frame_check(&frame, quoit_frame_class(frame.kind), &limits) != QUOIT_OK ||
+        side != quoit_ring_opposite(quoit_transfer_heading(&frame)) ||
+        !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
+        filled_count - arrivals->emptied_count[buffer] == QUOIT_BYPASS_DEPTH)
+        return refuse(lane, side, &frame);
+    arrivals->places[buffer][filled_count % QUOIT_BYPASS_DEPTH].frame = frame;
+    arrivals->filled_count[buffer]++;
+    arrivals->owes_bit = true;
+    arrivals->count++;
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
+    return QUOIT_OK;
+}
+
+static uint32_t receive(struct quoit_lane *lane, enum quoit_side side)
+{
+    uint32_t bit = 1u << QUOIT_DOORBELL_LANE(lane->index);
+    if ((quoit_port_doorbell_read(lane->ports[side]) & bit) == 0)
+        return 0;
+    quoit_port_doorbell_clear(lane->ports[side], bit);
+    enum quoit_status status = take_arrival(lane, side);
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
+    return 1;
+}
+
+/* A reply has come home: its request is complete. */
+static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame,
+                                        const char *payload)
+{
+    uint32_t open_count = lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL;
+    struct quoit_open *open = frame->token < open_count ? &lane->scratchpad->open[frame->token] : NULL;
+    if (!open || !open->is_open || open->reply_kind != frame->kind || open->dest_host != frame->source_host ||
+        (frame->kind == QUOIT_FRAME_DATA && frame->bytes != lane->issued[frame->token].bytes))
+        return refuse(lane, side, frame);
+    open->is_open = false;
+    struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .cookie = frame->token, .frame = *frame};
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    if (frame->kind != QUOIT_FRAME_ACK)
+        quoit_lane_deliver(lane, &verdict, payload);
+    quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, frame, side, begin_ns);
+    if (open->since_ns) {
+        quoit_lane_count_up(&lane->shared->put_count, 1);
+        quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - open->since_ns);
+    }
+    quoit_lane_complete(lane, frame->token);
+    return QUOIT_OK;
+}
+
+/* The reply goes on round the ring. */
+static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
+{
+    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    quoit_assert(replies->tail - replies->head < QUOIT_REPLIES_MAX);
+    replies->frames[replies->tail++ % QUOIT_REPLIES_MAX] = quoit_scratchpad_reply(request, value);
+}
+
+/* The queue of local delivery. A request waits in it while there is no room for its reply. */
+static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class)
+{
+    uint32_t buffer = class * (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT);
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    const struct quoit_bypass *bypass = first_of(arrivals, buffer);
+    if (!bypass)
+        return 0;
+    const char *payload = payload_of(lane, side, buffer, arrivals->emptied_count[buffer]);
+    quoit_scratchpad_ring_answers(lane, side); /* nobody waits for the scratchpads while it is copied */
+    if (class == QUOIT_CLASS_REPLY) {
+        enum quoit_status status = finish_request(lane, side, &bypass->frame, payload);
+        if (status != QUOIT_OK)
+            quoit_lane_fail(lane, status);
+    } else {
+        const struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+        if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
+            return 0;
+        struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
+        uint64_t begin_ns = quoit_lane_trace_now(lane);
+        quoit_lane_deliver(lane, &verdict, payload);
+        quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &bypass->frame, side, begin_ns);
+    }
+    quoit_scratchpad_empty(lane, side, buffer);
+    return 1;
+}
+
+/* The queues of relay: what came in at the other side and leaves by `side`. */
+static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
+{
+    enum quoit_side relay_side = quoit_ring_opposite(side);
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[relay_side];
+    for (uint32_t i = QUOIT_BYPASS_COUNT; i-- > 0;) { /* replies first: requests wait for them */
+        const struct quoit_bypass *bypass = first_of(arrivals, i);
+        if (quoit_bypass_is_local(i) || !bypass)
+            continue;
+        struct quoit_outgoing out = {.frame = bypass->frame,
+                                     .payload = payload_of(lane, relay_side, i, arrivals->emptied_count[i]),
+                                     .is_relay = true,
+                                     .relay_buffer = i,
+                                     .relay_side = relay_side};
+        if (quoit_scratchpad_begin(lane, side, &out))
+            return true;
+    }
+    return false;
+}
+
+static bool begin_reply(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    if (replies->head == replies->tail)
+        return false;
+    struct quoit_outgoing out = {.frame = replies->frames[replies->head % QUOIT_REPLIES_MAX]};
+    if (quoit_transfer_heading(&out.frame) != side)
+        return false;
+    if (out.frame.kind == QUOIT_FRAME_DATA) {
+        out.payload = quoit_lane_reply_payload(lane, &out.frame);
+        out.must_copy = out.payload == lane->gather;
+    }
+    if (!quoit_scratchpad_begin(lane, side, &out))
+        return false;
+    replies->head++;
+    return true;
+}
+
+static uint8_t reply_kind_of(uint8_t request_kind)
+{
+    if (!quoit_frame_asks(request_kind))
+        return QUOIT_FRAME_ACK;
+    return request_kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
+}
+
+static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint32_t local)
+{
+    struct quoit_scratchpad_lane *own = lane->scratchpad;
+    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+    uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
+    struct quoit_outgoing out = {.wanted_ns = own->wanted_ns[local]};
+    uint32_t spread;
+    enum quoit_status status = quoit_lane_take_request(lane, local, index, &out.frame, &spread);
+    if (status != QUOIT_OK) {
+        quoit_lane_fail(lane, status);
+        return false;
+    }
+    if (quoit_transfer_heading(&out.frame) != side)
+        return false;
+    uint64_t cookie = quoit_lane_cookie(local, index);
+    out.frame.flags |= side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
+    out.frame.token = (uint32_t)cookie;
+    out.payload = lane->memory + lane->issued[cookie].data_offset;
+    out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
+    if (!quoit_scratchpad_begin(lane, side, &out))
+        return false;
+    own->open[cookie] = (struct quoit_open){.is_open = true,
+                                            .reply_kind = reply_kind_of(out.frame.kind),
+                                            .dest_host = out.frame.dest_host,
+                                            .since_ns = out.is_put ? out.wanted_ns : 0};
+    own->wanted_ns[local] = 0;
+    lane->submit_heads[local]++;
+    return true;
+}
+
+static bool has_request(struct quoit_lane *lane, uint32_t local)
+{
+    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+    return atomic_load_explicit(&channel->submit_tail, memory_order_acquire) != lane->submit_heads[local];
+}
+
+/* From here on a request waits for the bit, be it free or not. */
+static void note_requests(struct quoit_lane *lane)
+{
+    uint64_t now_ns = 0;
+    for (uint32_t local = 0; local < lane->layout->local_count; local++) {
+        if (lane->scratchpad->wanted_ns[local] != 0 || !has_request(lane, local))
+            continue;
+        if (now_ns == 0)
+            now_ns = quoit_clock_now_ns();
+        lane->scratchpad->wanted_ns[local] = now_ns;
+    }
+}
+
+static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
+{
+    uint32_t local_count = lane->layout->local_count;
+    for (uint32_t i = 0; i < local_count; i++) {
+        uint32_t local = (lane->first_pe_turn + i) % local_count;
+        if (lane->scratchpad->wanted_ns[local] == 0)
+            continue;
+        if (begin_request_of(lane, side, local)) {
+            lane->first_pe_turn = (local + 1) % local_count;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whoever began last is asked last, so that no source shuts out another. */
+static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
+{
+    static bool (*const sources[SOURCE_COUNT])(struct quoit_lane *, enum quoit_side) = {begin_relay, begin_reply,
+                                                                                        begin_request};
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    note_requests(lane);
+    if (transfer->state != QUOIT_TRANSFER_FREE)
+        return 0;
+    for (uint32_t i = 0; i < SOURCE_COUNT; i++) {
+        uint32_t source = (transfer->turn + i) % SOURCE_COUNT;
+        if (sources[source](lane, side)) {
+            transfer->turn = source + 1;
+            quoit_scratchpad_advance(lane, side);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    if (!arrivals->owes_bit)
+        return 0;
+    arrivals->owes_bit = false;
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_FREED, arrivals->count);
+    return 1;
+}
+
+static bool step(void *arg)
+{
+    struct quoit_lane *lane = arg;
+    if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
+        return true;
+    uint32_t done_count = 0;
+    lane->hold_until_ns = 0;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        done_count += receive(lane, side);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        done_count += deliver(lane, side, QUOIT_CLASS_REPLY);
+        done_count += deliver(lane, side, QUOIT_CLASS_REQUEST);
+        done_count += free_bit(lane, side);
+        quoit_scratchpad_ring_answers(lane, side);
+    }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        done_count += quoit_scratchpad_advance(lane, side);
+        done_count += begin_next(lane, side);
+        quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* of what was sent on */
+    }
+    done_count += quoit_lane_barrier(lane);
+    return done_count > 0 || lane->hold_until_ns != 0 || lane->status != QUOIT_OK;
+}
+
+enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quoit_scratchpad_proxy *proxy)
+{
+    struct quoit_scratchpad_lane *own = calloc(1, sizeof *own);
+    if (!own)
+        return QUOIT_NO_MEMORY;
+    lane->scratchpad = own;
+    own->proxy = proxy;
+    own->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *own->open);
+    own->wanted_ns = calloc(lane->layout->local_count, sizeof *own->wanted_ns);
+    lane->step = step;
+    lane->answer = answer;
+    /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
+    lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
+    lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
+    return own->open && own->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
+}
+
+void quoit_scratchpad_lane_close(struct quoit_lane *lane)
+{
+    if (!lane->scratchpad)
+        return;
+    free(lane->scratchpad->wanted_ns);
+    free(lane->scratchpad->open);
+    free(lane->scratchpad);
+}

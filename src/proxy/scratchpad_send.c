@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A transfer on its way out: bit, payload, scratchpads, doorbell, answers. */
+#include "base/assert.h"
+#include "env/clock.h"
+#include "proxy/scratchpad_lane.h"
+
+#define DMA_POLL_COUNT QUOIT_LANES_MAX
+#define DMA_BYTES_MIN  1024  /* the papers' smallest; below it a descriptor costs more than the copy */
+#define DMA_LOOKS_MAX  256   /* in vain, before the lane lets others run for longer than a yield does */
+#define DMA_REST_NS    20000 /* where others need the processor a yield may cost a whole slice, a short sleep does not */
+
+uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
+{
+    const char *answers = lane->memory + lane->layout->slots[side];
+    return __atomic_load_n((const uint64_t *)(answers + quoit_layout_answer(lane->layout, lane->index, word)),
+                           __ATOMIC_ACQUIRE); /* pairs with the neighbour's write64 */
+}
+
+void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count)
+{
+    enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
+                                                  quoit_layout_answer(lane->layout, lane->index, word), count);
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
+    lane->scratchpad->arrivals[side].owes_ring = true;
+}
+
+void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side)
+{
+    if (!lane->scratchpad->arrivals[side].owes_ring)
+        return;
+    lane->scratchpad->arrivals[side].owes_ring = false;
+    quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
+    quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
+}
+
+void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer)
+{
+    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    quoit_assert(buffer < QUOIT_BYPASS_COUNT);
+    quoit_assert(arrivals->filled_count[buffer] != arrivals->emptied_count[buffer]);
+    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
+}
+
+/* Takes the time of a step of a put. */
+static void end_step(struct quoit_lane *lane, struct quoit_transfer *transfer, enum quoit_put_step step)
+{
+    if (!transfer->out.is_put)
+        return;
+    uint64_t now_ns = quoit_clock_now_ns();
+    quoit_lane_count_up(&lane->shared->put_ns[step], now_ns - transfer->since_ns);
+    transfer->since_ns = now_ns;
+}
+
+static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t at)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_port *port = lane->ports[side];
+    const struct quoit_outgoing *out = &transfer->out;
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    bool is_dma = lane->layout->job.payload == QUOIT_PAYLOAD_DMA && !out->must_copy &&
+                  out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
+    enum quoit_status status = QUOIT_FULL;
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    if (is_dma)
+        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS, at,
+                                       out->payload, out->frame.bytes, lane->index);
+    if (is_dma && status == QUOIT_OK) {
+        transfer->dma_begin_ns = begin_ns;
+        return;
+    }
+    if (status == QUOIT_FULL) /* or no DMA was wanted */
+        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at, out->payload, out->frame.bytes);
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
+    atomic_store_explicit(&lane->scratchpad->proxy->dma_done[side][lane->index], 1, memory_order_relaxed);
+}
+
+bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    uint32_t buffer = quoit_bypass_of(&out->frame, quoit_proxy_neighbour(lane->layout, side));
+    uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
+    if (transfer->state != QUOIT_TRANSFER_FREE ||
+        transfer->placed_count[buffer] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) ==
+            QUOIT_BYPASS_DEPTH)
+        return false;
+    transfer->out = *out;
+    transfer->since_ns = out->wanted_ns;
+    end_step(lane, transfer, QUOIT_PUT_BIT);
+    quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_COPYING);
+    transfer->count++;
+    transfer->placed_count[buffer]++;
+
+    struct quoit_frame *frame = &transfer->out.frame;
+    uint32_t bytes = quoit_frame_payload_bytes(frame);
+    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer * QUOIT_BYPASS_DEPTH + (uint32_t)place);
+    if (quoit_scratchpad_has_head(frame)) {
+        frame->generation = frame->op | (uint32_t)frame->size << 8;
+        enum quoit_status status =
+            quoit_port_write(lane->ports[side], QUOIT_WINDOW_SLOTS, at, &frame->operand, QUOIT_SCRATCHPAD_HEAD_BYTES);
+        if (status != QUOIT_OK)
+            quoit_lane_fail(lane, status);
+    }
+    at += QUOIT_FRAME_BYTES;
+    struct quoit_link_count *count = &lane->shared->out[side];
+    quoit_lane_count_up(&count->byte_count, bytes);
+    quoit_lane_count_up(&count->message_count, 1);
+    quoit_lane_count_up(&count->relay_count, out->is_relay);
+    end_step(lane, transfer, QUOIT_PUT_SETUP);
+    transfer->dma_begin_ns = 0;
+    if (bytes > 0)
+        move_payload(lane, side, at);
+    else
+        atomic_store_explicit(&lane->scratchpad->proxy->dma_done[side][lane->index], 1, memory_order_relaxed);
+    return true;
+}
+
+/* Whether the payload is at the neighbour. A channel is shared by lanes, so what is polled may be another's. */
+static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
+{
+    _Atomic uint32_t *dma_done = lane->scratchpad->proxy->dma_done[side];
+    uint32_t own = atomic_load_explicit(&dma_done[lane->index], memory_order_acquire);
+    if (own == 0) {
+        struct quoit_dma_done done[DMA_POLL_COUNT];
+        struct quoit_port_limits limits;
+        quoit_port_limits(lane->ports[side], &limits);
+        uint32_t count =
+            quoit_port_dma_poll(lane->ports[side], lane->index % limits.dma_channel_count, done, DMA_POLL_COUNT);
+        for (uint32_t i = 0; i < count; i++)
+            atomic_store_explicit(&dma_done[done[i].cookie], 1 + (uint32_t)done[i].status, memory_order_release);
+        own = atomic_load_explicit(&dma_done[lane->index], memory_order_acquire);
+    }
+    if (own == 0)
+        return false;
+    atomic_store_explicit(&dma_done[lane->index], 0, memory_order_relaxed);
+    if (own != 1 + (uint32_t)QUOIT_OK)
+        quoit_lane_fail(lane, (enum quoit_status)(own - 1));
+    return true;
+}
+
+/* The papers' thread does nothing else while its DMA runs. The end of a DMA wakes nobody. */
+static bool await_payload(struct quoit_lane *lane, enum quoit_side side)
+{
+    for (uint32_t i = 0; !has_arrived(lane, side); i++) {
+        if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
+            return false;
+        if (i < DMA_LOOKS_MAX)
+            quoit_wait_yield();
+        else
+            quoit_clock_sleep_ns(DMA_REST_NS);
+    }
+    return true;
+}
+
+static void offer(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_port *port = lane->ports[side];
+    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
+    uint64_t begin_ns = quoit_lane_trace_now(lane);
+    quoit_scratchpad_pack(&transfer->out.frame, transfer->count * QUOIT_LANES_MAX + lane->index, words);
+    for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
+        quoit_port_scratchpad_peer_write(port, set * QUOIT_METADATA_WORDS + i, words[i]);
+    end_step(lane, transfer, QUOIT_PUT_SCRATCHPADS);
+    quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
+    quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
+    end_step(lane, transfer, QUOIT_PUT_DOORBELL);
+    quoit_lane_trace_frame(lane, transfer->out.is_relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame,
+                           side, begin_ns);
+}
+
+/* The other lanes of the host may sleep for the scratchpads. */
+static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
+{
+    uint32_t set = lane->index % QUOIT_METADATA_SETS;
+    quoit_scratchpads_release(&lane->scratchpad->proxy->scratchpads[side][set], lane->index);
+    for (uint32_t i = 0; i < lane->layout->job.lane_count; i++)
+        if (i != lane->index)
+            quoit_park_wake(&quoit_memory_lane(lane->layout, lane->memory, i)->park);
+}
+
+uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_scratchpad_lane *own = lane->scratchpad;
+    struct quoit_transfer *transfer = &own->transfers[side];
+    uint32_t move_count = 0;
+    if (transfer->state == QUOIT_TRANSFER_COPYING) {
+        if (!await_payload(lane, side))
+            return 0;
+        end_step(lane, transfer, QUOIT_PUT_PAYLOAD);
+        if (transfer->dma_begin_ns != 0)
+            quoit_lane_trace_dma(lane, &transfer->out.frame, side, side, transfer->dma_begin_ns);
+        if (transfer->out.is_relay)
+            quoit_scratchpad_empty(lane, transfer->out.relay_side, transfer->out.relay_buffer);
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);
+        move_count++;
+    }
+    struct quoit_scratchpads *set = &own->proxy->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(set, lane->index)) {
+        offer(lane, side);
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);
+        move_count++;
+    }
+    if (transfer->state == QUOIT_TRANSFER_OFFERED &&
+        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ) == transfer->count) {
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READ);
+        release_scratchpads(lane, side);
+        move_count++;
+    }
+    if (transfer->state == QUOIT_TRANSFER_READ &&
+        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED) == transfer->count) {
+        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_FREE);
+        move_count++;
+    }
+    return move_count;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where lanes want to run, for rings of several shapes on as many processors as there are, and that a lane goes there
+ * and is bound to nothing afterwards. Where the kernel moves it in between is the kernel's affair: the test waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "proxy/settle.h"
+
+static const struct quoit_wait_policy shared = {.spin_count = 0}, alone = {.spin_count = 80};
+
+static void start(struct quoit_settling *settling, uint32_t host_count, uint32_t lane_count, uint32_t host,
+                  uint32_t lane, struct quoit_wait_policy policy)
+{
+    struct quoit_layout layout = {.job = {.host_count = host_count, .lane_count = lane_count}, .host = host};
+    quoit_settling_start(settling, &layout, lane, policy);
+}
+
+static int processor_count(void)
+{
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    return CPU_COUNT(&allowed);
+}
+
+static void test_kernel_decides_where_each_thread_has_a_processor(void **state)
+{
+    (void)state;
+    struct quoit_settling settling;
+    start(&settling, 5, 2, 0, 0, alone);
+    assert_int_equal(settling.apart, -1);
+    settling.moved_bytes = 1u << 30;
+    quoit_settling_look(&settling);
+    assert_int_equal(settling.settled_ns, 0);
+}
+
+static void test_small_messages_find_the_next_host_on_another_processor(void **state)
+{
+    (void)state;
+    if (processor_count() < 2)
+        skip();
+    for (uint32_t lane = 0; lane < 4; lane++) {
+        for (uint32_t host = 0; host + 1 < 7; host++) {
+            struct quoit_settling here, next;
+            start(&here, 7, 4, host, lane, shared);
+            start(&next, 7, 4, host + 1, lane, shared);
+            assert_true(CPU_ISSET(here.apart, &here.allowed));
+            assert_int_not_equal(here.apart, next.apart);
+        }
+    }
+}
+
+static void test_large_transfers_stay_on_a_processor_and_lanes_take_several(void **state)
+{
+    (void)state;
+    if (processor_count() < 2)
+        skip();
+    struct quoit_settling first, second, other;
+    uint32_t lane_count = 2, group_count = (uint32_t)processor_count() / lane_count;
+    for (uint32_t host = 0; host < 4 * group_count; host++) {
+        start(&first, 4 * group_count, lane_count, host, 0, shared);
+        start(&second, 4 * group_count, lane_count, host, 1, shared);
+        start(&other, 4 * group_count, lane_count, host / 4 * 4, 0, shared);
+        assert_true(CPU_ISSET(first.together, &first.allowed));
+        assert_int_not_equal(first.together, second.together);
+        assert_int_equal(first.together, other.together); /* four hosts in a row share */
+    }
+}
+
+static void look_until_on(struct quoit_settling *settling, int processor, uint64_t bytes_a_look)
+{
+    do {
+        settling->moved_bytes += bytes_a_look;
+        quoit_settling_look(settling);
+    } while (sched_getcpu() != processor);
+}
+
+static void test_a_lane_goes_where_its_traffic_wants_it(void **state)
+{
+    (void)state;
+    if (processor_count() < 2)
+        skip();
+    struct quoit_settling settling;
+    cpu_set_t before, after;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    start(&settling, QUOIT_RING_HOSTS_MAX, 1, 1, 0, shared);
+    assert_int_not_equal(settling.apart, settling.together);
+    for (int round = 0; round < 3; round++) {
+        look_until_on(&settling, settling.together, 1u << 24);
+        assert_true(settling.together_until_ns > 0);
+        look_until_on(&settling, settling.apart, 100);
+    }
+    assert_true(settling.settled_ns > 0);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_decides_where_each_thread_has_a_processor),
+        cmocka_unit_test(test_small_messages_find_the_next_host_on_another_processor),
+        cmocka_unit_test(test_large_transfers_stay_on_a_processor_and_lanes_take_several),
+        cmocka_unit_test(test_a_lane_goes_where_its_traffic_wants_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
