@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/canary.h"
 #include "base/assert.h"
-#include "proxy/scratchpad.h"
+#include "papers/scratchpad.h"
 #include "sim/world.h"
 
 #include <stdlib.h>

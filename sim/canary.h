@@ -7,7 +7,7 @@
 #ifndef SIM_CANARY_H
 #define SIM_CANARY_H
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "sim/port.h"
 
 struct sim_canary {

@@ -50,7 +50,7 @@ static void check_is_landed(struct sim_world *world, const struct quoit_lane *la
 static void check_is_settled(struct sim_world *world, const struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t neighbour = quoit_proxy_neighbour(lane->layout, side);
+        uint32_t neighbour = quoit_layout_neighbour(lane->layout, side);
         const struct quoit_lane *there = quoit_proxy_lane(world->hosts[neighbour].proxy, lane->index);
         enum quoit_side facing = side == QUOIT_LEFT ? QUOIT_RIGHT : QUOIT_LEFT;
         if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&there->ring->links, facing))

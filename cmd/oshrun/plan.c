@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 
 struct job_host {
     struct quoit_layout layout;

@@ -10,7 +10,7 @@
 #ifndef QUOIT_BOOT_CRASH_H
 #define QUOIT_BOOT_CRASH_H
 
-#include "proxy/memory.h"
+#include "host/pe_record.h"
 
 /* The record goes to `shared`, which must stay mapped until quoit_crash_remove. `call` and `call_from` say where the
  * name of the API routine last entered and its return address stand; both may be NULL. Sets shared->load_base. */

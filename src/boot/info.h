@@ -15,7 +15,7 @@
 
 #include "base/options.h"
 #include "fabric/fabric.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 
 struct quoit_info {
     const char *version;

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "env/wait.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "port/emulated/emulated.h"
 
 #define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"

@@ -34,7 +34,7 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
 {
     quoit_assert(layout->job.host_count > 1);
     const struct quoit_host_header *header = front;
-    uint32_t neighbour = quoit_proxy_neighbour(layout, side);
+    uint32_t neighbour = quoit_layout_neighbour(layout, side);
     struct quoit_direction sum = {
         .link = side == QUOIT_RIGHT ? layout->host : neighbour,
         .from = layout->host,

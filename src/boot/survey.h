@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 
 /* One direction of one link: what its host, `from`, sent through the port of `side`. Link l joins host l, at its right,
  * to the next. The sleeps are those of the service threads of `from`, which serve both of its sides. */

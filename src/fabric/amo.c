@@ -2,7 +2,7 @@
 /* Atomics: by the processor on the own host, by the proxy of the PE's host elsewhere. A set is a store, so a
  * neighbour's is a direct put: aligned stores through the window are never torn. */
 #include "fabric/channel.h"
-#include "proxy/execute.h"
+#include "host/execute.h"
 
 static void fill(struct quoit_slot *slot, enum quoit_frame_kind kind, enum quoit_amo op, uint32_t size, uint64_t offset,
                  uint64_t operand, uint64_t compare)

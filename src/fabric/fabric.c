@@ -37,7 +37,7 @@ static void choose_way(struct quoit_fabric *fabric, uint32_t pe, struct quoit_pe
     enum quoit_side side = quoit_ring_route(fabric->host_self, job->host_count, peer->host, peer->spread);
     peer->side = (uint8_t)side;
     peer->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
-    if (quoit_proxy_neighbour(layout, side) != peer->host || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+    if (quoit_layout_neighbour(layout, side) != peer->host || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
         return;
     struct quoit_port_limits limits;
     quoit_port_limits(fabric->ports[side], &limits);

@@ -32,7 +32,7 @@
 
 #include "env/wait.h"
 #include "local/paths.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "port/port.h"
 
 enum quoit_transport { QUOIT_TRANSPORT_LOCAL, QUOIT_TRANSPORT_DIRECT, QUOIT_TRANSPORT_RELAYED };

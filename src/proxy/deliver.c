@@ -2,7 +2,7 @@
 /* What a lane does at the memory of its own PEs. */
 #include "base/assert.h"
 #include "base/log.h"
-#include "proxy/execute.h"
+#include "host/execute.h"
 #include "proxy/lane.h"
 
 #include <string.h>

@@ -486,7 +486,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_pr
     for (uint32_t host = 0; host < job->host_count; host++)
         lane->pe_counts[host] = quoit_job_config_pes_of_host(job, host);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t neighbour = quoit_proxy_neighbour(layout, side);
+        uint32_t neighbour = quoit_layout_neighbour(layout, side);
         struct quoit_port_limits limits;
         quoit_port_limits(ports[side], &limits);
         uint64_t segments_bytes = lane->pe_counts[neighbour] * layout->segment_stride;

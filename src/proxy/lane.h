@@ -14,10 +14,10 @@
 
 #include "env/clock.h"
 #include "env/wait.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "proxy/mover.h"
 #include "proxy/proxy.h"
-#include "proxy/papers_barrier.h"
+#include "papers/barrier.h"
 #include "proxy/settle.h"
 #include "port/port.h"
 

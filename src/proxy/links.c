@@ -60,7 +60,7 @@ static void tell_cut_off(struct quoit_links *links, uint32_t first_link, uint32_
 static void lose(struct quoit_links *links, enum quoit_side side)
 {
     const struct quoit_layout *layout = links->config->layout;
-    uint32_t link = side == QUOIT_RIGHT ? layout->host : quoit_proxy_neighbour(layout, side);
+    uint32_t link = side == QUOIT_RIGHT ? layout->host : quoit_layout_neighbour(layout, side);
     atomic_fetch_add_explicit(&header_of(links)->down_count[side], 1, memory_order_relaxed);
     links->sides[side].phase = QUOIT_LINK_PHASE_LOST;
     tell_cut_off(links, link, link);

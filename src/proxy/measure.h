@@ -8,7 +8,7 @@
 #ifndef QUOIT_PROXY_MEASURE_H
 #define QUOIT_PROXY_MEASURE_H
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "port/port.h"
 
 struct quoit_measured {

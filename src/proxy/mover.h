@@ -16,7 +16,7 @@
 #ifndef QUOIT_PROXY_MOVER_H
 #define QUOIT_PROXY_MOVER_H
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "proxy/proxy.h"
 #include "port/port.h"
 

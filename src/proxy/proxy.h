@@ -16,7 +16,7 @@
 #ifndef QUOIT_PROXY_PROXY_H
 #define QUOIT_PROXY_PROXY_H
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "env/wait.h"
 #include "port/port.h"
 

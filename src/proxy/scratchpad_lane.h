@@ -11,7 +11,7 @@
 #define QUOIT_PROXY_SCRATCHPAD_LANE_H
 
 #include "proxy/lane.h"
-#include "proxy/scratchpad.h"
+#include "papers/scratchpad.h"
 
 #define QUOIT_REPLIES_MAX 64 /* waiting; a request that would cause one more waits in its buffer */
 

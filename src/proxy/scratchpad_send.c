@@ -80,7 +80,7 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out)
 {
     struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
-    uint32_t buffer = quoit_bypass_of(&out->frame, quoit_proxy_neighbour(lane->layout, side));
+    uint32_t buffer = quoit_bypass_of(&out->frame, quoit_layout_neighbour(lane->layout, side));
     uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
     if (transfer->state != QUOIT_TRANSFER_FREE ||
         transfer->placed_count[buffer] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) ==

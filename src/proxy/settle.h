@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "env/wait.h"
-#include "proxy/memory.h"
+#include "host/layout.h"
 
 #define QUOIT_SETTLE_YIELDS 32 /* between two looks */
 

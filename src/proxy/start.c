@@ -117,7 +117,7 @@ void quoit_proxy_introduce(const struct quoit_layout *layout, struct quoit_port 
 enum quoit_status quoit_proxy_check_neighbour(const struct quoit_layout *layout, enum quoit_side side,
                                               struct quoit_port *port, uint32_t epoch)
 {
-    uint32_t neighbour = quoit_proxy_neighbour(layout, side);
+    uint32_t neighbour = quoit_layout_neighbour(layout, side);
     uint32_t host = quoit_port_scratchpad_read(port, PAD_HOST);
     uint32_t slots_pages = quoit_port_scratchpad_read(port, PAD_SLOTS_PAGES);
     if (quoit_port_scratchpad_read(port, PAD_MAGIC) == MAGIC && host == neighbour + 1 &&

@@ -9,7 +9,7 @@
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
 
-#include "proxy/execute.h"
+#include "host/execute.h"
 #include "shmem/api.h"
 #include "shmem/check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* papers_barrier.h - one host's part in the papers' barrier by start and end doorbells. Pure.
+/* barrier.h - one host's part in the papers' barrier by start and end doorbells. Pure.
  *
  * When host 0 has come to the barrier it sends START to its right. Every other host, when it has come, waits for START
  * from its left and hands it on. When START is back at host 0 all have come: host 0 sends END to its right and goes on;
@@ -10,8 +10,8 @@
  *
  * Threads: one at a time. Errors: none.
  */
-#ifndef QUOIT_PROXY_PAPERS_BARRIER_H
-#define QUOIT_PROXY_PAPERS_BARRIER_H
+#ifndef QUOIT_PAPERS_BARRIER_H
+#define QUOIT_PAPERS_BARRIER_H
 
 #include <stdbool.h>
 #include <stdint.h>

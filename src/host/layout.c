@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/map.h"
@@ -17,34 +17,13 @@ static uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
-uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_t pe)
-{
-    uint32_t few = job->pe_count / job->host_count;
-    uint32_t more_hosts = job->pe_count % job->host_count;
-    uint32_t in_larger = more_hosts * (few + 1);
-    if (pe < in_larger)
-        return pe / (few + 1);
-    return more_hosts + (pe - in_larger) / few;
-}
-
 static bool trace_is_sound(uint32_t event_count)
 {
     return event_count == 0 || (event_count >= QUOIT_TRACE_EVENTS_MIN && event_count <= QUOIT_TRACE_EVENTS_MAX &&
                                 (event_count & (event_count - 1)) == 0);
 }
 
-const char *quoit_put_step_name(enum quoit_put_step step)
-{
-    static const char *const names[QUOIT_PUT_STEP_COUNT] = {
-        [QUOIT_PUT_SETUP] = "translation set-up", [QUOIT_PUT_BIT] = "waiting for an interrupt bit",
-        [QUOIT_PUT_PAYLOAD] = "payload",          [QUOIT_PUT_SCRATCHPADS] = "scratchpads",
-        [QUOIT_PUT_DOORBELL] = "doorbell",        [QUOIT_PUT_TURNAROUND] = "until the acknowledgement, in all",
-    };
-    quoit_assert(step < QUOIT_PUT_STEP_COUNT);
-    return names[step];
-}
-
-static bool shape_is_sound(const struct quoit_job_config *job)
+static bool config_is_sound(const struct quoit_job_config *job)
 {
     uint32_t lanes = job->lane_count;
     return job->host_count >= 1 && job->host_count <= QUOIT_RING_HOSTS_MAX && job->pe_count >= job->host_count &&
@@ -101,8 +80,8 @@ static uint64_t slots_bytes(const struct quoit_layout *layout)
 
 enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t host, struct quoit_layout *layout_out)
 {
-    if (!shape_is_sound(job) || host >= job->host_count) {
-        quoit_log(QUOIT_LOG_ERROR, "job job is out of range: hosts %u pes %u lanes %u slots %u chunk %u",
+    if (!config_is_sound(job) || host >= job->host_count) {
+        quoit_log(QUOIT_LOG_ERROR, "job config is out of range: hosts %u pes %u lanes %u slots %u chunk %u",
                   job->host_count, job->pe_count, job->lane_count, job->slot_count, job->chunk_bytes);
         return QUOIT_INVALID;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: nothing in a host's memory overlaps, for all shapes. Method: random shapes; every range that anybody writes is
  * collected, sorted, and must be disjoint, inside the total, and aligned for what lies there. */
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "base/prng.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * Method: tables written out again here; random frames there and back (QUOIT_SEED replays); for rings of 2 to 9 hosts
  * all ways of all transfers are walked, each step from buffer to buffer is an edge, and the graph must have no cycle.
  */
-#include "proxy/scratchpad.h"
+#include "papers/scratchpad.h"
 #include "base/prng.h"
 #include "ring/route.h"
 

@@ -5,8 +5,8 @@
  * Always inlined: in the API's routines op and size are constants, and one instruction remains.
  * word is aligned to its size, 4 or 8. Returns the old value, zero-extended. Any thread.
  */
-#ifndef QUOIT_PROXY_EXECUTE_H
-#define QUOIT_PROXY_EXECUTE_H
+#ifndef QUOIT_HOST_EXECUTE_H
+#define QUOIT_HOST_EXECUTE_H
 
 #include <stdint.h>
 

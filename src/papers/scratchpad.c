@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/scratchpad.h"
+#include "papers/scratchpad.h"
 #include "base/assert.h"
 
 #include <string.h>

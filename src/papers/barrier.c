@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/papers_barrier.h"
+#include "papers/barrier.h"
 #include "base/assert.h"
 
 static const bool allowed[QUOIT_BARRIER_STATE_COUNT][QUOIT_BARRIER_STATE_COUNT] = {

@@ -14,14 +14,14 @@
  *
  * Threads: quoit_scratchpads_take and release may be called by all lanes; the rest by one at a time.
  */
-#ifndef QUOIT_PROXY_SCRATCHPAD_H
-#define QUOIT_PROXY_SCRATCHPAD_H
+#ifndef QUOIT_PAPERS_SCRATCHPAD_H
+#define QUOIT_PAPERS_SCRATCHPAD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "proxy/memory.h"
+#include "host/layout.h"
 #include "port/port.h"
 
 /* What a lane's bit, and the transfer that has it, is doing. */

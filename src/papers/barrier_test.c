@@ -3,7 +3,7 @@
  * the same one still stands in the bit, where it would be lost.
  * Method: rings of 2 to 9 hosts, each with the two bits of its left port; at each step chance chooses a host that may
  * come or make its move. QUOIT_SEED replays a failure. */
-#include "proxy/papers_barrier.h"
+#include "papers/barrier.h"
 #include "base/prng.h"
 
 #include <setjmp.h>

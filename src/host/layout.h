@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* layout.h - where everything lies in the memory of one host, which its proxy and its PEs share.
+ *
+ * One memfd a host, mapped whole by the proxy and by each PE of that host; fresh memory, all zero, is a valid start.
+ * Offsets in it ("memory offsets") are what a port translates. From the front:
+ *
+ *   header      struct quoit_host_header
+ *   pes         struct quoit_pe_shared of each local PE
+ *   lanes       struct quoit_lane_shared of each lane
+ *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
+ *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
+ *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
+ *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
+ *   segments    the symmetric segments of the local PEs (window MEMORY), `segment_stride` apart:
+ *               [runtime: coll workspace][data: globals and statics of the program][heap]
+ *
+ * A symmetric object has the same segment offset on every PE. All layouts follow from struct quoit_job_config alone, so
+ * each side of a link knows where the other side's queues lie in the window; start-up verifies that both have the same
+ * job config.
+ */
+#ifndef QUOIT_HOST_LAYOUT_H
+#define QUOIT_HOST_LAYOUT_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "host/channel.h"
+#include "host/doorbells.h"
+#include "host/header.h"
+#include "host/job_config.h"
+#include "host/lane_record.h"
+#include "host/pe_record.h"
+#include "ring/ring.h"
+#include "trace/trace.h"
+
+#define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each segment, for coll; pages come as teams are made */
+#define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
+#define QUOIT_BYPASS_COUNT        6 /* bypass buffers of a lane and direction in the protocol SCRATCHPAD, queues of */
+#define QUOIT_BYPASS_DEPTH        2 /* so many places, so that one is filled while the other is emptied */
+#define QUOIT_ANSWER_WORDS        8 /* by which the neighbour answers a lane there */
+
+/* Where things lie in the memory of one host; all offsets from its start. */
+struct quoit_layout {
+    struct quoit_job_config job;
+    uint32_t host;
+    uint32_t local_count;
+    uint32_t first_pe;
+    uint64_t pes;
+    uint64_t lanes;
+    uint64_t traces;
+    uint64_t channels;
+    uint64_t staging;
+    uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
+    uint64_t slots_bytes;             /* of one side */
+    uint64_t segments;
+    uint64_t segment_stride;
+    uint64_t segment_data; /* offset of data in a segment */
+    uint64_t segment_heap; /* offset of the heap in a segment */
+    uint64_t total_bytes;
+};
+
+/* INVALID, with a line logged, if the job config is outside the limits. segment alignment is 2 MiB. */
+QUOIT_MUST_USE enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t host,
+                                                   struct quoit_layout *layout_out);
+
+static inline struct quoit_pe_shared *quoit_memory_pe(const struct quoit_layout *layout, void *memory, uint32_t local)
+{
+    return (struct quoit_pe_shared *)((char *)memory + layout->pes) + local;
+}
+static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t lane)
+{
+    return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
+}
+/* The ring of events of a local PE, or of lane l under index local_count + l; NULL: nothing is traced. */
+static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_layout *layout, void *memory,
+                                                          uint32_t index)
+{
+    if (layout->job.trace_count == 0)
+        return NULL;
+    return (struct quoit_trace_ring *)((char *)memory + layout->traces +
+                                       index * quoit_trace_ring_bytes(layout->job.trace_count));
+}
+static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
+                                                         uint32_t local, uint32_t lane)
+{
+    return (struct quoit_channel *)((char *)memory + layout->channels) + local * layout->job.lane_count + lane;
+}
+/* Memory offset of the staging chunk of one request. */
+static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, uint32_t local, uint32_t lane,
+                                            uint32_t request)
+{
+    uint64_t channel = (uint64_t)local * layout->job.lane_count + lane;
+    return layout->staging + (channel * QUOIT_REQUESTS_A_CHANNEL + request) * layout->job.chunk_bytes;
+}
+static inline uint64_t quoit_layout_segment(const struct quoit_layout *layout, uint32_t local)
+{
+    return layout->segments + local * layout->segment_stride;
+}
+/* Offsets inside one side's window SLOTS: the credit word and the first slot of a queue. */
+uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class);
+uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
+                           uint32_t slot_index);
+
+/* The same in the protocol SCRATCHPAD: a word by which a neighbour answers a lane, and a bypass buffer. */
+uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word);
+uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t place);
+
+/* The host at the other end of `side`'s link. */
+static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout, enum quoit_side side)
+{
+    uint32_t host_count = layout->job.host_count;
+    return (layout->host + (side == QUOIT_RIGHT ? 1 : host_count - 1)) % host_count;
+}
+
+#endif

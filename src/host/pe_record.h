@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pe_record.h - what a PE shows of itself: where it waits, who it is, how it crashed. */
+#ifndef QUOIT_HOST_PE_RECORD_H
+#define QUOIT_HOST_PE_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "env/park.h"
+#include "host/lane_record.h"
+
+#define QUOIT_CALL_NAME_BYTES 48
+
+/* How a PE crashed, written by its crash handler (boot/crash.h) while it dies, read by the launcher afterwards. */
+struct quoit_crash_record {
+    _Atomic uint32_t signal; /* 0: none. Written last */
+    uint32_t is_inside;      /* the program was inside a library: `instruction` is where it will return to */
+    uint64_t fault_address;  /* of SIGSEGV, SIGBUS */
+    uint64_t instruction;    /* in the program; 0: not known */
+    uint64_t call_from;      /* return address of the API routine last entered */
+    char call[QUOIT_CALL_NAME_BYTES];
+    uint64_t unused[6];
+};
+_Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
+
+struct quoit_pe_shared {
+    struct quoit_park park; /* the PE sleeps here; woken by local PEs, the proxy, and the neighbours' doorbells */
+    /* writer of all that follows: the PE */
+    char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
+    _Atomic uint64_t waiting_from;                    /* its return address in the PE */
+    _Atomic uint64_t waiting_since_ns;                /* when that sleep, or the first of several, began */
+    _Atomic uint32_t pid;                             /* of the PE, from shmem_init to shmem_finalize; else 0 */
+    _Atomic uint32_t process;                         /* the same, set once, before the PE is ready */
+    _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
+    struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
+    struct quoit_crash_record crash;
+    _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
+    /* Where `process` has mapped this memory, for those who copy by process_vm_writev. Set once, before the PE is
+     * ready.
+     */
+    _Atomic uint64_t memory_base;
+};
+
+#endif
