@@ -56,7 +56,7 @@ static void name_processor(char *name_out, size_t bytes, const char *kind)
 #if defined(__x86_64__)
     unsigned words[12];
     char text[sizeof words + 1] = "";
-    if (__get_cpuid_max(0x80000000u, NULL) >= 0x80000004u) {
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) >= 0x80000004u) {
         for (unsigned i = 0; i < 3; i++)
             __get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]);
         memcpy(text, words, sizeof words);

@@ -383,12 +383,12 @@ static void join(int thread_level)
         quoit_job_start(thread_level);
 }
 
-void pshmem_init(void)
+QUOIT_API(void, init, (void))
 {
     join(SHMEM_THREAD_SINGLE);
 }
 
-int pshmem_init_thread(int requested, int *provided)
+QUOIT_API(int, init_thread, (int requested, int *provided))
 {
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
         return -1;
@@ -405,7 +405,7 @@ void start_pes(int npes)
         join(SHMEM_THREAD_SINGLE);
 }
 
-void pshmem_finalize(void)
+QUOIT_API(void, finalize, (void))
 {
     if (quoit_job.state == QUOIT_JOB_NEW)
         quoit_boot_abort(&(struct quoit_boot){.socket_fd = -1}, 1,
@@ -418,21 +418,15 @@ void pshmem_finalize(void)
         pshmem_barrier_all(); /* as the specification says of all but the last */
 }
 
-void pshmem_query_initialized(int *initialized)
+QUOIT_API(void, query_initialized, (int *initialized))
 {
     *initialized = quoit_job.state == QUOIT_JOB_RUNNING;
 }
 
-void pshmem_global_exit(int status)
+QUOIT_API(void, global_exit, (int status))
 {
     fflush(NULL);
     if (quoit_job.state == QUOIT_JOB_NEW)
         _exit(status);
     quoit_boot_abort(&quoit_job.boot, status, "");
 }
-
-#pragma weak shmem_init = pshmem_init
-#pragma weak shmem_init_thread = pshmem_init_thread
-#pragma weak shmem_finalize = pshmem_finalize
-#pragma weak shmem_query_initialized = pshmem_query_initialized
-#pragma weak shmem_global_exit = pshmem_global_exit
