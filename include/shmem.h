@@ -20,6 +20,7 @@
 #define QUOIT_SHMEM_H
 
 #include <shmem/types.h>
+#include <shmem/shmem4py.h>
 
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
@@ -32,8 +33,7 @@
 #define SHMEM_THREAD_SERIALIZED 2
 #define SHMEM_THREAD_MULTIPLE   3
 
-/* Handles are small numbers in the clothes of a pointer, so that each has a type of its own and every use is checked.
- */
+/* Handles are integers cast to opaque pointer types, so the compiler keeps them apart; every use is checked. */
 typedef struct quoit_team_handle *shmem_team_t;
 typedef struct quoit_ctx_handle *shmem_ctx_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)
@@ -315,7 +315,7 @@ QUOIT_P2P_TYPES(X)
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_P2P_FORMS(NAME, TYPE, , TYPE cmp_value)                                                                      \
     QUOIT_P2P_FORMS(NAME, TYPE, _vector, const TYPE *cmp_values)
-QUOIT_AMO_TYPES(X)
+QUOIT_P2P_TYPES(X)
 #undef X
 #undef QUOIT_P2P_FORMS
 /* wait blocks while the object has the value; deprecated, as are the forms for long without a type's name. */

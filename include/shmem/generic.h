@@ -179,29 +179,29 @@
 #define QUOIT_ROW_test(N, T)                   T * : shmem_##N##_test,
 #define shmem_test(...)                        QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_all(N, T)         T * : shmem_##N##_wait_until_all,
-#define shmem_wait_until_all(...)              QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_all, __VA_ARGS__)
+#define shmem_wait_until_all(...)              QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_all, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_any(N, T)         T * : shmem_##N##_wait_until_any,
-#define shmem_wait_until_any(...)              QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_any, __VA_ARGS__)
+#define shmem_wait_until_any(...)              QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_any, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_some(N, T)        T * : shmem_##N##_wait_until_some,
-#define shmem_wait_until_some(...)             QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_some, __VA_ARGS__)
+#define shmem_wait_until_some(...)             QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_some, __VA_ARGS__)
 #define QUOIT_ROW_test_all(N, T)               T * : shmem_##N##_test_all,
-#define shmem_test_all(...)                    QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_all, __VA_ARGS__)
+#define shmem_test_all(...)                    QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_all, __VA_ARGS__)
 #define QUOIT_ROW_test_any(N, T)               T * : shmem_##N##_test_any,
-#define shmem_test_any(...)                    QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_any, __VA_ARGS__)
+#define shmem_test_any(...)                    QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_any, __VA_ARGS__)
 #define QUOIT_ROW_test_some(N, T)              T * : shmem_##N##_test_some,
-#define shmem_test_some(...)                   QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_some, __VA_ARGS__)
+#define shmem_test_some(...)                   QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_some, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_all_vector(N, T)  T * : shmem_##N##_wait_until_all_vector,
-#define shmem_wait_until_all_vector(...)       QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_all_vector, __VA_ARGS__)
+#define shmem_wait_until_all_vector(...)       QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_all_vector, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_any_vector(N, T)  T * : shmem_##N##_wait_until_any_vector,
-#define shmem_wait_until_any_vector(...)       QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_any_vector, __VA_ARGS__)
+#define shmem_wait_until_any_vector(...)       QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_any_vector, __VA_ARGS__)
 #define QUOIT_ROW_wait_until_some_vector(N, T) T * : shmem_##N##_wait_until_some_vector,
-#define shmem_wait_until_some_vector(...)      QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_wait_until_some_vector, __VA_ARGS__)
+#define shmem_wait_until_some_vector(...)      QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_wait_until_some_vector, __VA_ARGS__)
 #define QUOIT_ROW_test_all_vector(N, T)        T * : shmem_##N##_test_all_vector,
-#define shmem_test_all_vector(...)             QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_all_vector, __VA_ARGS__)
+#define shmem_test_all_vector(...)             QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_all_vector, __VA_ARGS__)
 #define QUOIT_ROW_test_any_vector(N, T)        T * : shmem_##N##_test_any_vector,
-#define shmem_test_any_vector(...)             QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_any_vector, __VA_ARGS__)
+#define shmem_test_any_vector(...)             QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_any_vector, __VA_ARGS__)
 #define QUOIT_ROW_test_some_vector(N, T)       T * : shmem_##N##_test_some_vector,
-#define shmem_test_some_vector(...)            QUOIT_SELECT(QUOIT_AMO_SELECT, QUOIT_ROW_test_some_vector, __VA_ARGS__)
+#define shmem_test_some_vector(...)            QUOIT_SELECT(QUOIT_P2P_SELECT, QUOIT_ROW_test_some_vector, __VA_ARGS__)
 
 /* Collectives. */
 #define QUOIT_ROW_alltoall(N, T)    T * : shmem_##N##_alltoall,

@@ -167,7 +167,7 @@ QUOIT_OVERLOAD(void, ulonglong, wait_until, (unsigned long long *ivar, int cmp, 
     QUOIT_OVERLOAD(size_t, N, test_some_vector,                                                                        \
                    (T * ivars, size_t nelems, size_t * indices, const int *status, int cmp, const T *cmp_values),      \
                    (ivars, nelems, indices, status, cmp, cmp_values))
-QUOIT_AMO_SELECT(X)
+QUOIT_P2P_SELECT(X)
 #undef X
 
 /* Reductions and scans. */

@@ -58,7 +58,7 @@
     X(64, 8)                                                                                                           \
     X(128, 16)
 
-/* Standard AMO types: compare-swap, inc, add. Also those of the point-to-point routines over several objects. */
+/* Standard AMO types: compare-swap, inc, add. */
 #define QUOIT_AMO_SELECT(X)                                                                                            \
     X(int, int)                                                                                                        \
     X(long, long)                                                                                                      \
@@ -107,7 +107,8 @@
     X(double, double)                                                                                                  \
     QUOIT_AMO_OLD_TYPES(X)
 
-/* Point-to-point synchronization types: wait_until and test. short and unsigned short are deprecated. */
+/* Point-to-point synchronization types. The specification has short and unsigned short, deprecated, for wait_until and
+ * test alone; programs use them with the forms over several objects too. */
 #define QUOIT_P2P_SELECT(X)                                                                                            \
     X(short, short)                                                                                                    \
     X(ushort, unsigned short)                                                                                          \

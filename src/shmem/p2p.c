@@ -255,7 +255,7 @@ WAIT(wait, long, (long *ivar, long cmp_value), SHMEM_CMP_NE)
 #define X(N, T)                                                                                                        \
     FORMS(N, T, , T cmp_value, &cmp_value, false)                                                                      \
     FORMS(N, T, _vector, const T *cmp_values, cmp_values, true)
-QUOIT_AMO_TYPES(X)
+QUOIT_P2P_TYPES(X)
 #undef X
 
 /* The value is read once, when it holds, so that what is returned is what satisfied the comparison. */

@@ -165,21 +165,6 @@ EXTENDED_TYPES(X)
         shmem_quiet();                                                                                                 \
         shmem_ctx_quiet(ctx);                                                                                          \
         CHECK(a_##N == 42, "standard atomics of " #N);                                                                 \
-        size_t indices[1];                                                                                             \
-        T want = 42;                                                                                                   \
-        shmem_wait_until_all(&a_##N, 1, NULL, SHMEM_CMP_EQ, 42);                                                       \
-        shmem_wait_until_all_vector(&a_##N, 1, NULL, SHMEM_CMP_EQ, &want);                                             \
-        int ok = shmem_wait_until_any(&a_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 0 &&                                       \
-                 shmem_wait_until_some(&a_##N, 1, indices, NULL, SHMEM_CMP_EQ, 42) == 1 &&                             \
-                 shmem_test_all(&a_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 1 &&                                             \
-                 shmem_test_any(&a_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 0 &&                                             \
-                 shmem_test_some(&a_##N, 1, indices, NULL, SHMEM_CMP_EQ, 42) == 1 &&                                   \
-                 shmem_wait_until_any_vector(&a_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 0 &&                             \
-                 shmem_wait_until_some_vector(&a_##N, 1, indices, NULL, SHMEM_CMP_EQ, &want) == 1 &&                   \
-                 shmem_test_all_vector(&a_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 1 &&                                   \
-                 shmem_test_any_vector(&a_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 0 &&                                   \
-                 shmem_test_some_vector(&a_##N, 1, indices, NULL, SHMEM_CMP_EQ, &want) == 1;                           \
-        CHECK(ok, "waiting for " #N);                                                                                  \
     }
 STANDARD_TYPES(X)
 #undef X
@@ -218,6 +203,22 @@ BITWISE_TYPES(X)
         w_##N = (T)-1;                                                                                                 \
         CHECK(shmem_test(&w_##N, SHMEM_CMP_GT, 0) == ((T)-1 > 0), "test of " #N);                                      \
         shmem_wait_until(&w_##N, SHMEM_CMP_EQ, (T)-1);                                                                 \
+        w_##N = 42;                                                                                                    \
+        size_t indices[1];                                                                                             \
+        T want = 42;                                                                                                   \
+        shmem_wait_until_all(&w_##N, 1, NULL, SHMEM_CMP_EQ, 42);                                                       \
+        shmem_wait_until_all_vector(&w_##N, 1, NULL, SHMEM_CMP_EQ, &want);                                             \
+        int ok = shmem_wait_until_any(&w_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 0 &&                                       \
+                 shmem_wait_until_some(&w_##N, 1, indices, NULL, SHMEM_CMP_EQ, 42) == 1 &&                             \
+                 shmem_test_all(&w_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 1 &&                                             \
+                 shmem_test_any(&w_##N, 1, NULL, SHMEM_CMP_EQ, 42) == 0 &&                                             \
+                 shmem_test_some(&w_##N, 1, indices, NULL, SHMEM_CMP_EQ, 42) == 1 &&                                   \
+                 shmem_wait_until_any_vector(&w_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 0 &&                             \
+                 shmem_wait_until_some_vector(&w_##N, 1, indices, NULL, SHMEM_CMP_EQ, &want) == 1 &&                   \
+                 shmem_test_all_vector(&w_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 1 &&                                   \
+                 shmem_test_any_vector(&w_##N, 1, NULL, SHMEM_CMP_EQ, &want) == 0 &&                                   \
+                 shmem_test_some_vector(&w_##N, 1, indices, NULL, SHMEM_CMP_EQ, &want) == 1;                           \
+        CHECK(ok, "waiting for " #N);                                                                                  \
     }
 P2P_TYPES(X)
 #undef X

@@ -125,7 +125,7 @@ QUOIT_WAIT_TYPES(X)
               "some_vector of " #N);                                                                                   \
         CHECK(indices[0] + indices[1] == 3, "some_vector of " #N " names others");                                     \
     }
-QUOIT_AMO_TYPES(X)
+QUOIT_P2P_TYPES(X)
 #undef X
 
 /* An element that always holds must not hide another for ever. */
@@ -149,7 +149,7 @@ int main(void)
     QUOIT_WAIT_TYPES(X)
 #undef X
 #define X(N, T) run_many_##N();
-    QUOIT_AMO_TYPES(X)
+    QUOIT_P2P_TYPES(X)
 #undef X
     run_fair();
     return check_end("p2p");
