@@ -138,6 +138,7 @@ static void add_link_flags(struct command *command, const struct places *places)
     add_format(command, "-L%s", places->library);
     add_format(command, "-Wl,-rpath,%s", places->library);
     add(command, "-lshmem");
+    add(command, "-lm"); /* what the specification's example Makefile takes for granted */
 }
 
 static void print_words(const struct command *command, size_t first)

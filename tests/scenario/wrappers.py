@@ -82,12 +82,37 @@ class Wrappers(scenario.Case):
         compile_flags = self.command(oshcc, "--showme:compile").split()
         link_flags = self.command(oshcc, "--showme:link").split()
         self.assertEqual(compile_flags[0], f"-I{self.prefix}/include")
-        self.assertEqual(link_flags[-1], "-lshmem")
+        self.assertEqual(link_flags[-2:], ["-lshmem", "-lm"])
         self.assertEqual(self.command(oshcc, "-show", "a.c", env={"OSHCC": "my cc"}).split()[:2], ["my", "cc"])
         self.assertEqual(self.command(oshcc, "-show", "a.c", env={"CC": "tcc"}).split()[0], "tcc")
         self.assertNotEqual(self.command(oshcc, "-show", "a.c", env={"CC": oshcc}).split()[0], oshcc)
         self.command("cc", *compile_flags, C_PROGRAM, "-o", "hello", *link_flags)
         self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
+
+    def test_mathematics(self):
+        """A program that calls sqrt and names no library links, as the specification's examples do."""
+        with open(os.path.join(self.work, "root.c"), "w") as file:
+            file.write("#include <math.h>\n#include <shmem.h>\nint main(int c, char **v)\n{\n    shmem_init();\n"
+                       "    return sqrt(c + 3.0) != 2.0 || !v;\n}\n")
+        for compiler in ("oshcc", "oshc++"):
+            self.command(os.path.join(self.prefix, "bin", compiler), "-x", "c", "root.c", "-x", "none", "-o", "root")
+            self.command(os.path.join(self.prefix, "bin", "oshrun"), "-n", 2, "./root")
+
+    def test_static(self):
+        """-static links the library and all below it; such a program runs as others do, on one host and on a ring."""
+        if scenario.SANITIZE:
+            self.skipTest("a sanitizer needs its shared library")
+        if self.command("cc", "-print-file-name=libc.a").strip() == "libc.a":
+            self.skipTest("no libc.a on this machine")
+        for folder in (scenario.BIN, os.path.join(self.prefix, "bin")):
+            self.command(f"{folder}/oshcc", "-static", C_PROGRAM, "-o", "hello")
+            self.assertNotIn("libshmem", self.command("readelf", "-d", "hello"))
+            self.check_hello(folder, "./hello")
+        rma = os.path.join(SOURCE, "tests", "conformance")
+        for program in ("rma", "coll", "memory", "p2p"):
+            self.command(f"{folder}/oshcc", "-static", f"{rma}/{program}.c", "-o", program)
+            self.command(f"{folder}/oshrun", "--hosts", 3, "-n", 5, f"./{program}")
+        self.command(f"{folder}/oshrun", "--check", "-n", 3, "./rma")
 
     def test_old_library_name(self):
         oshcc = os.path.join(self.prefix, "bin", "oshcc")
@@ -110,10 +135,21 @@ class Wrappers(scenario.Case):
         with open(os.path.join(self.work, "CMakeLists.txt"), "w") as file:
             file.write("cmake_minimum_required(VERSION 3.16)\nproject(t C)\nfind_package(OpenSHMEM 1.6 REQUIRED)\n"
                        f"add_executable(hello \"{C_PROGRAM}\")\ntarget_link_libraries(hello OpenSHMEM::C)\n")
-        sanitize = [f"-DCMAKE_C_FLAGS=-fsanitize={scenario.SANITIZE}"] if scenario.SANITIZE else []
+            file.write("find_package(OpenSHMEM 1.6 REQUIRED COMPONENTS C CXX)\nif(NOT OpenSHMEM_C_FOUND OR NOT "
+                       "OpenSHMEM_CXX_FOUND)\n  message(FATAL_ERROR \"components are not told\")\nendif()\n"
+                       "enable_language(CXX)\nadd_executable(hello_cxx hello.cc)\n"
+                       "target_link_libraries(hello_cxx OpenSHMEM::CXX)\n"
+                       "find_package(OpenSHMEM 1.6 QUIET COMPONENTS Fortran)\n"
+                       "if(OpenSHMEM_FOUND)\n  message(FATAL_ERROR \"there is no Fortran\")\nendif()\n")
+        with open(os.path.join(self.work, "hello.cc"), "w") as file:
+            file.write(CXX_TEXT)
+        sanitize = [f"-DCMAKE_CXX_FLAGS=-fsanitize={scenario.SANITIZE}",
+                    f"-DCMAKE_C_FLAGS=-fsanitize={scenario.SANITIZE}"] \
+            if scenario.SANITIZE else []
         self.command("cmake", "-G", "Ninja", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", *sanitize)
         self.command("cmake", "--build", "out")
         self.check_hello(os.path.join(self.prefix, "bin"), "out/hello")
+        self.check_hello(os.path.join(self.prefix, "bin"), "out/hello_cxx")
 
     def complete(self, shell, script, *words):
         """What the shell offers for the last of the words."""
