@@ -2,7 +2,7 @@
 /* Work of the production code that passes neither env nor port, given its time here; and the places at which the ledger
  * sees each request. Linked with --wrap, like env.c. */
 #include "base/assert.h"
-#include "fabric/channel.h"
+#include "engine/ring/channel.h"
 #include "fabric/fabric.h"
 #include "proxy/lane.h"
 #include "sim/canary.h"
@@ -10,7 +10,7 @@
 #include "sim/world.h"
 
 void __real_quoit_assert_failed(const char *condition, const char *file, int line) __attribute__((noreturn));
-void __real_quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
+void __real_quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot);
 enum quoit_status __real_quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                                  struct quoit_frame *frame_out, uint32_t *spread_out);
 void __real_quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
@@ -31,7 +31,7 @@ void __wrap_quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_conte
                                  uint64_t offset, size_t bytes, uint32_t pe);
 
 void __wrap_quoit_assert_failed(const char *condition, const char *file, int line) __attribute__((noreturn));
-void __wrap_quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
+void __wrap_quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot);
 enum quoit_status __wrap_quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                                  struct quoit_frame *frame_out, uint32_t *spread_out);
 void __wrap_quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
@@ -54,7 +54,7 @@ static void copy_in_memory(struct sim_world *world, uint64_t bytes)
     sim_spend(world, sim_model_time(world->model.memory_ps_per_byte, bytes));
 }
 
-void __wrap_quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot)
+void __wrap_quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot)
 {
     struct sim_world *world = sim_world_current();
     if (world) {
@@ -64,9 +64,9 @@ void __wrap_quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot 
                               ? request->frame.bytes
                               : 0;
         sim_spend(world, world->model.request_ns + sim_model_time(world->model.memory_ps_per_byte, staged));
-        sim_ledger_submit(world->ledger, fabric->pe_self, slot);
+        sim_ledger_submit(world->ledger, ring->engine.self->pe, slot);
     }
-    __real_quoit_channel_submit(fabric, slot);
+    __real_quoit_channel_submit(ring, slot);
 }
 
 enum quoit_status __wrap_quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,

@@ -9,7 +9,7 @@
 #ifndef SIM_LEDGER_H
 #define SIM_LEDGER_H
 
-#include "fabric/channel.h"
+#include "engine/ring/channel.h"
 
 struct sim_world;
 struct sim_ledger;

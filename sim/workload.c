@@ -34,10 +34,10 @@ static void run_pe(void *arg)
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         sim_fail(world, "PE %u cannot open its fabric", pe->index);
     pe->context = &pe->fabric->default_context;
-    pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->segment_self + host->layout.segment_heap,
+    pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->self.segment + host->layout.segment_heap,
                                      .bytes = host->layout.job.heap_bytes,
                                      .segment_offset = host->layout.segment_heap};
-    pe->fabric->regions[0] = &pe->heap;
+    pe->fabric->self.regions[0] = &pe->heap;
     world->config.workload->run(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);
     quoit_fabric_close(pe->fabric);

@@ -25,7 +25,7 @@ struct atomics {
 
 static uint64_t word_offset(const struct sim_pe *pe, enum word word)
 {
-    return pe->fabric->layout.segment_heap + 64ull * word;
+    return pe->fabric->self.layout.segment_heap + 64ull * word;
 }
 
 static void draw(struct sim_pe *pe, struct atomics *atomics, uint32_t to)
@@ -95,7 +95,7 @@ static void swap_chain(struct sim_pe *pe, struct atomics *atomics, uint32_t to, 
 static void run_atomics(struct sim_pe *pe)
 {
     struct atomics *atomics = pe->world->workload_state;
-    uint32_t pe_count = pe->fabric->pe_count;
+    uint32_t pe_count = pe->fabric->self.pe_count;
     uint32_t step_count = 4 * pe->world->config.step_count;
     for (uint32_t step = 0; step < step_count; step++) {
         uint32_t to = (uint32_t)quoit_prng_choose(&pe->prng, pe_count);

@@ -16,12 +16,12 @@ static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
 
 static uint64_t source_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.segment_heap + SIM_PIECES_START;
+    return pe->fabric->self.layout.segment_heap + SIM_PIECES_START;
 }
 
 static uint64_t dest_offset(const struct sim_pe *pe)
 {
-    return source_offset(pe) + (uint64_t)pe->fabric->pe_count * BLOCK_BYTES_MAX;
+    return source_offset(pe) + (uint64_t)pe->fabric->self.pe_count * BLOCK_BYTES_MAX;
 }
 
 static uint64_t *words_at(const struct sim_pe *pe, uint64_t offset)
@@ -52,7 +52,7 @@ static void step_broadcast(struct sim_pe *pe, uint32_t step, size_t count, uint3
 
 static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is_equal)
 {
-    uint32_t pe_count = pe->fabric->pe_count;
+    uint32_t pe_count = pe->fabric->self.pe_count;
     size_t own = is_equal ? count : value_of(pe->index, step, 999) % (count + 1);
     fill_source(pe, step, own);
     quoit_coll_collect(pe->team, dest_offset(pe), source_offset(pe), 8 * own, is_equal, "collect");
@@ -66,7 +66,7 @@ static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is
 
 static void step_alltoall(struct sim_pe *pe, uint32_t step, size_t count)
 {
-    uint32_t pe_count = pe->fabric->pe_count;
+    uint32_t pe_count = pe->fabric->self.pe_count;
     fill_source(pe, step, count * pe_count);
     quoit_coll_alltoall(pe->team, dest_offset(pe), source_offset(pe), 8 * count, "alltoall");
     for (uint32_t from = 0; from < pe_count; from++)
@@ -89,7 +89,7 @@ static void step_reduce(struct sim_pe *pe, uint32_t step, size_t count)
     quoit_coll_reduce(pe->team, dest_offset(pe), source_offset(pe), count, 8, add_words, "reduce");
     for (size_t i = 0; i < count; i++) {
         uint64_t sum = 0;
-        for (uint32_t from = 0; from < pe->fabric->pe_count; from++)
+        for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++)
             sum += value_of(from, step, i);
         expect(pe, step, "reduce", i, words_at(pe, dest_offset(pe))[i], sum);
     }
@@ -110,7 +110,7 @@ static void step_scan(struct sim_pe *pe, uint32_t step, size_t count, bool is_in
 static void step_agree(struct sim_pe *pe, uint32_t step)
 {
     uint64_t all = 0, largest = 0;
-    for (uint32_t from = 0; from < pe->fabric->pe_count; from++) {
+    for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++) {
         uint64_t value = value_of(from, step, 0);
         all |= value;
         largest = value > largest ? value : largest;
@@ -125,14 +125,14 @@ static void step_sync(struct sim_pe *pe, uint32_t step)
     struct sim_world *world = pe->world;
     uint64_t entered = ++((uint64_t *)world->workload_state)[pe->index];
     quoit_coll_sync(pe->team, "sync");
-    for (uint32_t other = 0; other < pe->fabric->pe_count; other++)
+    for (uint32_t other = 0; other < pe->fabric->self.pe_count; other++)
         if (((uint64_t *)world->workload_state)[other] < entered)
             sim_fail(world, "PE %u left the sync of step %u before PE %u had come", pe->index, step, other);
 }
 
 static void run_collectives(struct sim_pe *pe)
 {
-    uint32_t pe_count = pe->fabric->pe_count;
+    uint32_t pe_count = pe->fabric->self.pe_count;
     struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = pe_count};
     struct quoit_prng common = {.state = pe->world->config.seed};
     pe->team = quoit_team_new(pe->fabric, &shape, 0, 0);

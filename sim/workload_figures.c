@@ -2,6 +2,7 @@
 /* What the ring papers measured, for `quoit figures`: one link and all links by DMA; a put, its steps, a get, over one
  * and two hops; a barrier after puts; and the turnaround when all hosts send. */
 #include "base/assert.h"
+#include "engine/ring/ring.h"
 #include "sim/workload.h"
 
 #define DELAY_MAX_NS  4000 /* hosts are not in step with each other */
@@ -9,12 +10,12 @@
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.segment_heap;
+    return pe->fabric->self.layout.segment_heap;
 }
 
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->self.segment + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static double us_since(const struct sim_world *world, uint64_t start_ns)
@@ -31,7 +32,7 @@ static double mb_per_s(uint64_t bytes, double us)
 
 static void send(struct sim_pe *pe)
 {
-    struct quoit_port *port = pe->fabric->ports[QUOIT_RIGHT];
+    struct quoit_port *port = quoit_engine_ring_port(quoit_fabric_engine(pe->fabric, "ring"), QUOIT_RIGHT);
     struct quoit_dma_done done;
     if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, buffer_offset(pe), own_buffer(pe), pe->world->config.bytes,
                               0) != QUOIT_OK)
@@ -76,8 +77,8 @@ const struct sim_workload sim_workload_links = {
 static uint64_t step_ns(const struct sim_pe *pe, enum quoit_put_step step)
 {
     uint64_t sum = 0;
-    for (uint32_t lane = 0; lane < pe->fabric->layout.job.lane_count; lane++)
-        sum += atomic_load(&quoit_memory_lane(&pe->fabric->layout, pe->fabric->memory, lane)->put_ns[step]);
+    for (uint32_t lane = 0; lane < pe->fabric->self.layout.job.lane_count; lane++)
+        sum += atomic_load(&quoit_memory_lane(&pe->fabric->self.layout, pe->fabric->self.memory, lane)->put_ns[step]);
     return sum;
 }
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bare link, and puts over 1, 2 and 3 hops. What the papers measured is in workload_figures.c. */
 #include "base/assert.h"
+#include "engine/ring/ring.h"
 #include "sim/workload.h"
 
 #include <stdlib.h>
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.segment_heap;
+    return pe->fabric->self.layout.segment_heap;
 }
 
 /* A source in the own symmetric memory, behind where others put. */
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->self.segment + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static double mb_per_s(uint64_t bytes, uint64_t ns)
@@ -25,7 +26,7 @@ static void run_raw(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
     uint64_t bytes = world->config.bytes, at = buffer_offset(pe), word;
-    struct quoit_port *port = pe->fabric->ports[QUOIT_RIGHT];
+    struct quoit_port *port = quoit_engine_ring_port(quoit_fabric_engine(pe->fabric, "ring"), QUOIT_RIGHT);
     if (pe->index != 0)
         return;
     for (uint32_t i = 0; i < world->config.step_count; i++) {

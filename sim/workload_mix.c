@@ -36,7 +36,7 @@ static void put_strided(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t t
 
 static void add(struct sim_pe *pe, uint32_t to)
 {
-    uint64_t offset = pe->fabric->layout.segment_heap + COUNTERS_AT + 8 * quoit_prng_choose(&pe->prng, COUNTERS);
+    uint64_t offset = pe->fabric->self.layout.segment_heap + COUNTERS_AT + 8 * quoit_prng_choose(&pe->prng, COUNTERS);
     if (quoit_prng_choose(&pe->prng, 2))
         quoit_fabric_amo(pe->fabric, pe->context, QUOIT_AMO_ADD, 8, offset, 1, to);
     else
@@ -50,7 +50,7 @@ static void put_signal(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to
     size_t bytes = 1 + quoit_prng_choose(&pe->prng, SIM_PIECE_BYTES);
     uint64_t piece = sim_pieces_offset(pieces, &pe->host->layout, pe->index);
     struct quoit_signal signal = {
-        .offset = pe->fabric->layout.segment_heap + SIGNALS_AT + 8 * pe->index, .value = 1, .op = QUOIT_AMO_ADD};
+        .offset = pe->fabric->self.layout.segment_heap + SIGNALS_AT + 8 * pe->index, .value = 1, .op = QUOIT_AMO_ADD};
     sim_fill(&pe->prng, buffer, bytes);
     quoit_fabric_fence(pe->fabric, pe->context);
     memcpy(sim_pieces_model(pieces, pe->index, to), buffer, bytes);
@@ -123,17 +123,17 @@ const struct sim_workload sim_workload_mix = {
 
 static uint64_t word_offset(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.segment_heap + 8ull * source;
+    return fabric->self.layout.segment_heap + 8ull * source;
 }
 
 static uint64_t block_offset(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.segment_heap + SIM_PIECES_START + (uint64_t)source * BLOCK_WORDS * 8;
+    return fabric->self.layout.segment_heap + SIM_PIECES_START + (uint64_t)source * BLOCK_WORDS * 8;
 }
 
 static void look_at(struct sim_pe *pe, uint32_t source, uint64_t *seen)
 {
-    const char *segment = pe->fabric->segment_self;
+    const char *segment = pe->fabric->self.segment;
     uint64_t word = __atomic_load_n((const uint64_t *)(segment + word_offset(pe->fabric, source)), __ATOMIC_ACQUIRE);
     if (word < *seen)
         sim_fail(pe->world, "PE %u saw the word of PE %u go back from %llu to %llu", pe->index, source,
@@ -151,7 +151,7 @@ static void look_at(struct sim_pe *pe, uint32_t source, uint64_t *seen)
 static void run_order(struct sim_pe *pe)
 {
     struct quoit_fabric *fabric = pe->fabric;
-    uint32_t pe_count = fabric->pe_count;
+    uint32_t pe_count = fabric->self.pe_count;
     uint64_t *seen = (uint64_t *)pe->world->workload_state + (size_t)pe->index * pe_count;
     uint64_t block[BLOCK_WORDS];
     for (uint64_t step = 1; step <= pe->world->config.step_count; step++) {

@@ -23,34 +23,34 @@ struct span {
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
-    return pe->fabric->layout.segment_heap;
+    return pe->fabric->self.layout.segment_heap;
 }
 
 static char *own_buffer(const struct sim_pe *pe)
 {
-    return pe->fabric->segment_self + buffer_offset(pe) + pe->world->config.bytes;
+    return pe->fabric->self.segment + buffer_offset(pe) + pe->world->config.bytes;
 }
 
 static void put_to(struct sim_pe *pe, uint32_t shift, uint64_t bytes)
 {
-    uint32_t to = (pe->index + shift) % pe->fabric->pe_count;
+    uint32_t to = (pe->index + shift) % pe->fabric->self.pe_count;
     quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), bytes, to);
 }
 
 static void put_neighbours(struct sim_pe *pe)
 {
     put_to(pe, 1, pe->world->config.bytes);
-    put_to(pe, pe->fabric->pe_count - 1, pe->world->config.bytes);
+    put_to(pe, pe->fabric->self.pe_count - 1, pe->world->config.bytes);
 }
 
 static void put_opposite(struct sim_pe *pe)
 {
-    put_to(pe, pe->fabric->pe_count / 2, pe->world->config.bytes);
+    put_to(pe, pe->fabric->self.pe_count / 2, pe->world->config.bytes);
 }
 
 static uint32_t shift_count(const struct sim_pe *pe)
 {
-    uint32_t others = pe->fabric->pe_count - 1;
+    uint32_t others = pe->fabric->self.pe_count - 1;
     return others < SHIFT_MAX ? others : SHIFT_MAX;
 }
 
@@ -64,7 +64,7 @@ static void put_all(struct sim_pe *pe)
 {
     uint32_t count = shift_count(pe);
     for (uint32_t i = 0; i < count; i++)
-        put_to(pe, 1 + i * (pe->fabric->pe_count - 1) / count, share_bytes(pe));
+        put_to(pe, 1 + i * (pe->fabric->self.pe_count - 1) / count, share_bytes(pe));
 }
 
 /* All PEs at once, after a sync; the sum of what they put, by the time from the last to begin to the last to end. */
@@ -73,15 +73,15 @@ static void measure_rate(struct sim_pe *pe, const char *name, void (*put)(struct
     struct sim_world *world = pe->world;
     struct span *span = world->workload_state;
     span->begun_count++;
-    while (span->begun_count < pe->fabric->pe_count)
+    while (span->begun_count < pe->fabric->self.pe_count)
         sim_block(world, world->now_ns + GATE_NS); /* in a line of hosts some leave the sync long before others */
     span->start_ns = world->now_ns;
     put(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);
-    if (++span->ended_count < pe->fabric->pe_count)
+    if (++span->ended_count < pe->fabric->self.pe_count)
         return;
     sim_metric_add(world, name, "MB/s",
-                   (double)bytes_of_each * pe->fabric->pe_count * 1000 / (double)(world->now_ns - span->start_ns));
+                   (double)bytes_of_each * pe->fabric->self.pe_count * 1000 / (double)(world->now_ns - span->start_ns));
     span->begun_count = span->ended_count = 0;
 }
 
@@ -138,9 +138,9 @@ static void run_predict(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
     uint64_t bytes = world->config.bytes;
-    uint32_t farthest = pe->fabric->pe_count / 2;
+    uint32_t farthest = pe->fabric->self.pe_count / 2;
     uint64_t all_bytes = shift_count(pe) * share_bytes(pe);
-    struct quoit_team_shape job = {.start = 0, .stride = 1, .size = pe->fabric->pe_count};
+    struct quoit_team_shape job = {.start = 0, .stride = 1, .size = pe->fabric->self.pe_count};
     pe->team = quoit_team_new(pe->fabric, &job, 0, 0);
     if (!pe->team)
         sim_fail(world, "PE %u cannot make its team", pe->index);

@@ -52,12 +52,12 @@ const struct sim_workload sim_workload_hotspot = {
 
 static uint64_t row_offset(const struct quoit_fabric *fabric, uint32_t from_side, uint32_t step)
 {
-    return fabric->layout.segment_heap + SIM_PIECES_START + (2ull * from_side + step % 2) * ROW_BYTES;
+    return fabric->self.layout.segment_heap + SIM_PIECES_START + (2ull * from_side + step % 2) * ROW_BYTES;
 }
 
 static uint64_t signal_offset(const struct quoit_fabric *fabric, uint32_t from_side)
 {
-    return fabric->layout.segment_heap + 64ull * from_side;
+    return fabric->self.layout.segment_heap + 64ull * from_side;
 }
 
 static uint32_t make_row(uint64_t seed, uint32_t pe, uint32_t step, uint32_t side, unsigned char *row_out)
@@ -83,7 +83,7 @@ static void run_halo(struct sim_pe *pe)
 {
     struct quoit_fabric *fabric = pe->fabric;
     uint64_t seed = pe->world->config.seed;
-    uint32_t pe_count = fabric->pe_count;
+    uint32_t pe_count = fabric->self.pe_count;
     uint32_t others[2] = {(pe->index + pe_count - 1) % pe_count, (pe->index + 1) % pe_count};
     unsigned char row[ROW_BYTES];
     for (uint32_t step = 0; step < 2 * pe->world->config.step_count; step++) {
@@ -96,10 +96,10 @@ static void run_halo(struct sim_pe *pe)
         }
         for (uint32_t side = 0; side < 2; side++) {
             uint64_t offset = signal_offset(fabric, side);
-            struct signal_wait wait = {(uint64_t *)(fabric->segment_self + offset), step + 1};
-            quoit_fabric_wait_at(fabric, offset, sizeof(uint64_t), has_signal, &wait, "halo");
+            struct signal_wait wait = {(uint64_t *)(fabric->self.segment + offset), step + 1};
+            quoit_self_wait_at(&fabric->self, offset, sizeof(uint64_t), has_signal, &wait, "halo");
             uint32_t bytes = make_row(seed, others[side], step, 1 - side, row);
-            if (memcmp(fabric->segment_self + row_offset(fabric, side, step), row, bytes) != 0)
+            if (memcmp(fabric->self.segment + row_offset(fabric, side, step), row, bytes) != 0)
                 sim_fail(pe->world, "PE %u saw the signal of step %u from PE %u before its row", pe->index, step,
                          others[side]);
         }

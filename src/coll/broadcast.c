@@ -132,7 +132,7 @@ static void say_read(struct quoit_team_state *team, const struct broadcast *broa
     struct quoit_team_flags *own = quoit_team_flags_of(team, team->local);
     uint32_t lender_pe = broadcast->lender_pe;
     atomic_store_explicit(&own->read.value, value, memory_order_release); /* pairs with acquire in quoit_team_wait() */
-    if (team->fabric->pe_self == lender_pe)
+    if (team->fabric->self.pe == lender_pe)
         quoit_team_wait_all(team, offsetof(struct quoit_team_flags, read), value);
     else
         quoit_park_wake(team->fabric->peers[lender_pe].park);

@@ -51,7 +51,7 @@ void quoit_team_delete(struct quoit_team_state *team);
 /* Where this PE sees its own object at `offset`. */
 static inline void *quoit_coll_address(const struct quoit_fabric *fabric, uint64_t offset)
 {
-    return fabric->segment_self + offset;
+    return fabric->self.segment + offset;
 }
 
 /* All members have come. Does not complete memory updates: a barrier is quiet, then sync. */

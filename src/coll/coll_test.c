@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -237,7 +238,7 @@ static unsigned char canary(size_t at)
 /* Random places; the source is filled by the caller, the dest and its margins here. */
 static struct buffers place(struct pe *pe, size_t source_bytes, size_t dest_bytes, size_t align)
 {
-    uint64_t heap = pe->fabric->layout.segment_heap;
+    uint64_t heap = pe->fabric->self.layout.segment_heap;
     struct buffers buffers = {.source_bytes = source_bytes, .dest_bytes = dest_bytes};
     size_t room_source = SIDE_BYTES - source_bytes - 2 * MARGIN, room_dest = SIDE_BYTES - dest_bytes - 2 * MARGIN;
     if (room_source > 8192)
@@ -528,7 +529,7 @@ static void step_agree(struct pe *pe)
  * world and one for other teams, since the member behind may still be in another. */
 static void step_sync(struct pe *pe)
 {
-    uint64_t offset = pe->fabric->layout.segment_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
+    uint64_t offset = pe->fabric->self.layout.segment_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
     uint32_t behind = pe->shape.start + (pe->rank + 1) % pe->shape.size * pe->shape.stride;
     uint64_t *place_of_news = quoit_coll_address(pe->fabric, offset);
     delay(pe);

@@ -47,7 +47,7 @@ static void group_members(struct quoit_team_state *team)
     uint32_t last_host = UINT32_MAX;
     for (uint32_t rank = 0; rank < team->shape.size; rank++) {
         uint32_t pe = quoit_team_pe_of(team, rank);
-        quoit_assert(pe < fabric->pe_count);
+        quoit_assert(pe < fabric->self.pe_count);
         if (fabric->peers[pe].host != last_host) {
             last_host = fabric->peers[pe].host;
             team->hosts[team->host_count++] = (struct quoit_team_host){.first_rank = rank, .leader_pe = pe};
@@ -56,7 +56,7 @@ static void group_members(struct quoit_team_state *team)
         host->member_count++;
         if (pe < host->leader_pe)
             host->leader_pe = pe; /* the window of a link reaches the first segments of a host */
-        if (pe == fabric->pe_self) {
+        if (pe == fabric->self.pe) {
             team->rank = rank;
             team->host = team->host_count - 1;
         }
@@ -88,14 +88,14 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
     const struct quoit_team_host *own = &team->hosts[team->host];
     team->local_count = own->member_count;
     team->local = team->rank - own->first_rank;
-    team->is_leader = own->leader_pe == fabric->pe_self;
+    team->is_leader = own->leader_pe == fabric->self.pe;
     if (team->is_leader && team->host_count > 1) {
         team->partials = aligned_alloc(64, team->host_count * team->space.gather_bytes);
         if (!team->partials)
             goto delete_team;
     }
-    team->is_papers_barrier = piece == 0 && fabric->layout.job.barrier == QUOIT_BARRIER_PAPERS;
-    team->are_neighbours = team->host_count == fabric->layout.job.host_count;
+    team->is_papers_barrier = piece == 0 && fabric->self.layout.job.barrier == QUOIT_BARRIER_PAPERS;
+    team->are_neighbours = team->host_count == fabric->self.layout.job.host_count;
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
     return team;
@@ -153,7 +153,7 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
 {
     struct flag_wait wait = {flag, value};
     if (!flag_has_come(&wait))
-        quoit_fabric_wait_busy(team->fabric, flag_has_come, &wait, team->call, team->busy_ns);
+        quoit_self_wait_busy(&team->fabric->self, flag_has_come, &wait, team->call, team->busy_ns);
 }
 
 void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value)
@@ -261,7 +261,7 @@ enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, cons
 {
     struct stream_wait wait = {.team = team, .may_come = may_come};
     if (!any_has_come(&wait))
-        quoit_fabric_wait(team->fabric, any_has_come, &wait, team->call);
+        quoit_self_wait(&team->fabric->self, any_has_come, &wait, team->call);
     team->come_count[wait.come]++;
     return wait.come;
 }
@@ -353,7 +353,7 @@ static void sync_by_news(struct quoit_team_state *team)
         tell_news(team, &wait, travel);
     while (!quoit_schedule_news_are_all(team->host_count, &wait.news)) {
         if (!there_are_news(&wait))
-            quoit_fabric_wait(team->fabric, there_are_news, &wait, team->call);
+            quoit_self_wait(&team->fabric->self, there_are_news, &wait, team->call);
         for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t told = quoit_schedule_news_tell(team->host_count, &wait.news, travel);
             wait.news.known[travel] = heard(&wait, travel);

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -177,13 +178,13 @@ static unsigned char *model_of(struct world *world, uint32_t source, uint32_t de
 /* Where the pair's piece lies in the destination's segment; counters stand before the pieces. */
 static uint64_t piece_of(const struct quoit_fabric *fabric, uint32_t source)
 {
-    return fabric->layout.segment_heap + 4096 + (uint64_t)source * PIECE_BYTES;
+    return fabric->self.layout.segment_heap + 4096 + (uint64_t)source * PIECE_BYTES;
 }
 
 static void note_error(struct world *world, const struct quoit_fabric *fabric, const char *what, uint32_t pe)
 {
     if (atomic_fetch_add(&world->error_count, 1) < 5)
-        fprintf(stderr, "PE %u -> %u: %s (QUOIT_SEED=%llu)\n", fabric->pe_self, pe, what,
+        fprintf(stderr, "PE %u -> %u: %s (QUOIT_SEED=%llu)\n", fabric->self.pe, pe, what,
                 (unsigned long long)world->seed);
 }
 
@@ -201,8 +202,8 @@ static void step_put(struct world *world, struct quoit_fabric *fabric, struct qu
     size_t at = quoit_prng_choose(prng, PIECE_BYTES - bytes - 8);
     fill(prng, buffer, bytes);
     quoit_fabric_fence(fabric, context); /* pieces of one pair overlap between steps */
-    memcpy(model_of(world, fabric->pe_self, pe) + at, buffer, bytes);
-    uint64_t offset = piece_of(fabric, fabric->pe_self) + at;
+    memcpy(model_of(world, fabric->self.pe, pe) + at, buffer, bytes);
+    uint64_t offset = piece_of(fabric, fabric->self.pe) + at;
     if (quoit_prng_choose(prng, 2)) {
         quoit_fabric_put(fabric, context, offset, buffer, bytes, pe);
     } else {
@@ -220,12 +221,12 @@ static void step_get(struct world *world, struct quoit_fabric *fabric, struct qu
     quoit_fabric_quiet(fabric, context);
     memset(buffer, 0xee, bytes);
     if (quoit_prng_choose(prng, 2)) {
-        quoit_fabric_get(fabric, context, buffer, piece_of(fabric, fabric->pe_self) + at, bytes, pe);
+        quoit_fabric_get(fabric, context, buffer, piece_of(fabric, fabric->self.pe) + at, bytes, pe);
     } else {
-        quoit_fabric_get_nbi(fabric, context, buffer, piece_of(fabric, fabric->pe_self) + at, bytes, pe);
+        quoit_fabric_get_nbi(fabric, context, buffer, piece_of(fabric, fabric->self.pe) + at, bytes, pe);
         quoit_fabric_quiet(fabric, context);
     }
-    if (memcmp(buffer, model_of(world, fabric->pe_self, pe) + at, bytes) != 0)
+    if (memcmp(buffer, model_of(world, fabric->self.pe, pe) + at, bytes) != 0)
         note_error(world, fabric, "a get differs from what was put", pe);
 }
 
@@ -233,11 +234,11 @@ static void step_strided(struct world *world, struct quoit_fabric *fabric, struc
                          unsigned char *buffer)
 {
     struct quoit_context *context = &fabric->default_context;
-    unsigned char *model = model_of(world, fabric->pe_self, pe);
+    unsigned char *model = model_of(world, fabric->self.pe, pe);
     uint32_t element_bytes = 1u << quoit_prng_choose(prng, 5);
     ptrdiff_t remote = (ptrdiff_t)(element_bytes * (1 + quoit_prng_choose(prng, 3)));
     ptrdiff_t own = (ptrdiff_t)(element_bytes * (1 + quoit_prng_choose(prng, 2)));
-    struct quoit_strided strided = {.offset = piece_of(fabric, fabric->pe_self),
+    struct quoit_strided strided = {.offset = piece_of(fabric, fabric->self.pe),
                                     .remote_stride = remote,
                                     .private_stride = own,
                                     .count = quoit_prng_choose(prng, 300),
@@ -260,7 +261,7 @@ static void step_atomic(struct world *world, struct quoit_fabric *fabric, struct
 {
     struct quoit_context *context = &fabric->default_context;
     uint64_t more = quoit_prng_choose(prng, 1000);
-    uint64_t counter = fabric->layout.segment_heap + 8 * quoit_prng_choose(prng, 4);
+    uint64_t counter = fabric->self.layout.segment_heap + 8 * quoit_prng_choose(prng, 4);
     atomic_fetch_add(&world->added, more);
     if (quoit_prng_choose(prng, 2))
         quoit_fabric_amo(fabric, context, QUOIT_AMO_ADD, 8, counter, more, pe);
@@ -275,20 +276,20 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     struct quoit_context *context = &fabric->default_context;
     size_t bytes = quoit_prng_choose(prng, PIECE_BYTES - 8);
     struct quoit_signal signal = {
-        .offset = fabric->layout.segment_heap + 1024 + 8 * fabric->pe_self, .value = 1, .op = QUOIT_AMO_ADD};
+        .offset = fabric->self.layout.segment_heap + 1024 + 8 * fabric->self.pe, .value = 1, .op = QUOIT_AMO_ADD};
     fill(prng, buffer, bytes);
     quoit_fabric_fence(fabric, context);
-    memcpy(model_of(world, fabric->pe_self, pe), buffer, bytes);
+    memcpy(model_of(world, fabric->self.pe, pe), buffer, bytes);
     uint64_t before = quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe);
     if (quoit_prng_choose(prng, 2)) { /* a set may go another way than an addition */
         signal.op = QUOIT_AMO_SET;
         signal.value = before + 1;
     }
-    quoit_fabric_put_signal(fabric, context, piece_of(fabric, fabric->pe_self), buffer, bytes, &signal, pe, false);
+    quoit_fabric_put_signal(fabric, context, piece_of(fabric, fabric->self.pe), buffer, bytes, &signal, pe, false);
     while (quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe) != before + 1)
         ;
     unsigned char *back = malloc(PIECE_BYTES);
-    quoit_fabric_get(fabric, context, back, piece_of(fabric, fabric->pe_self), bytes, pe);
+    quoit_fabric_get(fabric, context, back, piece_of(fabric, fabric->self.pe), bytes, pe);
     if (memcmp(back, buffer, bytes) != 0)
         note_error(world, fabric, "a signal came before its data", pe);
     free(back);

@@ -23,7 +23,7 @@ void quoit_audit_start(uint64_t load_base)
     audit->load_base = load_base;
     audit->init_thread = pthread_self();
     pthread_mutex_init(&audit->lock, NULL);
-    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->segment_self + QUOIT_AUDIT_AT);
+    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->self.segment + QUOIT_AUDIT_AT);
     quoit_audit_read_variables(audit);
     quoit_job.audit = audit;
 }
@@ -45,7 +45,7 @@ void quoit_audit_delete(void)
 
 uintptr_t quoit_audit_from(void)
 {
-    return (uintptr_t)__atomic_load_n(&quoit_job.fabric->call_from, __ATOMIC_RELAXED);
+    return (uintptr_t)__atomic_load_n(&quoit_job.fabric->self.call_from, __ATOMIC_RELAXED);
 }
 
 const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES])

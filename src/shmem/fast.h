@@ -9,6 +9,8 @@
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
 
+#include <string.h>
+
 #include "host/execute.h"
 #include "shmem/api.h"
 #include "shmem/check.h"

@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "boot/crash.h"
 #include "boot/info.h"
-#include "fabric/settle.h"
+#include "engine/settle.h"
 #include "local/data_segment.h"
 
 #include <shmem.h>
@@ -95,11 +95,11 @@ static void open_fabric(struct quoit_boot *boot)
     enum quoit_status status = quoit_fabric_open(&config, &quoit_job.fabric);
     if (status != QUOIT_OK)
         cannot_start("the ways to the other PEs could not be opened", status);
-    quoit_job.fabric->regions[0] = &quoit_job.heap;
-    quoit_job.fabric->regions[1] = &quoit_job.data;
+    quoit_job.fabric->self.regions[0] = &quoit_job.heap;
+    quoit_job.fabric->self.regions[1] = &quoit_job.data;
     for (uint32_t i = 0; i < quoit_job.library_count; i++)
-        quoit_job.fabric->regions[2 + i] = &quoit_job.libraries[i];
-    atomic_store(&quoit_job.fabric->shared_self->load_base, quoit_job.segments.load_base);
+        quoit_job.fabric->self.regions[2 + i] = &quoit_job.libraries[i];
+    atomic_store(&quoit_job.fabric->self.shared->load_base, quoit_job.segments.load_base);
 }
 
 /* Before the others may look: reads the table of paths, and tells them where this process has the memory. */
@@ -268,15 +268,16 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.pe_count = quoit_job.boot.layout.job.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
-    bool is_slow = quoit_job.audit || quoit_job.fabric->trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
+    bool is_slow =
+        quoit_job.audit || quoit_job.fabric->self.trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
     if (!is_slow)
         make_reaches(&quoit_job.boot.layout);
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
-        quoit_fabric_expect_threads(quoit_job.fabric);
-    quoit_crash_install(quoit_job.fabric->shared_self, &quoit_job.fabric->call, &quoit_job.fabric->call_from);
-    quoit_fabric_spread(quoit_job.fabric);
+        quoit_self_expect_threads(&quoit_job.fabric->self);
+    quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
+    quoit_settle_start(&quoit_job.fabric->self);
 }
 
 static void log_start(void)

@@ -108,8 +108,8 @@ static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t 
     do {                                                                                                               \
         if (quoit_job.fabric) {                                                                                        \
             /* Threads overwrite one another's, but never with half a value. */                                        \
-            __atomic_store_n(&quoit_job.fabric->call, (name), __ATOMIC_RELAXED);                                       \
-            __atomic_store_n(&quoit_job.fabric->call_from, __builtin_return_address(0), __ATOMIC_RELAXED);             \
+            __atomic_store_n(&quoit_job.fabric->self.call, (name), __ATOMIC_RELAXED);                                  \
+            __atomic_store_n(&quoit_job.fabric->self.call_from, __builtin_return_address(0), __ATOMIC_RELAXED);        \
         }                                                                                                              \
     } while (0)
 

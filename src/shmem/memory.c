@@ -9,6 +9,7 @@
 #include "shmem/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define GROW_BYTES  (1u << 20)  /* the heap grows by multiples of this */
 #define SPARE_BYTES (64u << 20) /* left to the rest of the machine */

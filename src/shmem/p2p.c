@@ -113,7 +113,7 @@ static void check(struct wait_set *set, const char *call)
 /* Sleeps through changes elsewhere. */
 static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    quoit_fabric_wait_at(quoit_job.fabric, set->offset, set->count * set->bytes, is_done, arg, call);
+    quoit_self_wait_at(&quoit_job.fabric->self, set->offset, set->count * set->bytes, is_done, arg, call);
 }
 
 static void wait_all(struct wait_set *set, const char *call)

@@ -57,7 +57,7 @@ static void *reach(const void *dest, uint32_t pe)
         return (void *)(uintptr_t)dest;
     char *segment = quoit_job.fabric->peers[pe].segment;
     if (segment)
-        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+        quoit_self_expect_plain_stores(&quoit_job.fabric->self);
     return segment ? segment + offset : NULL;
 }
 
@@ -68,7 +68,7 @@ QUOIT_API(void *, ptr, (const void *dest, int pe))
     if (__builtin_expect(quoit_fast_reach(SHMEM_CTX_DEFAULT, dest, 1, pe, &there, &to), 1)) {
         if ((uint32_t)pe == quoit_job.pe)
             return (void *)(uintptr_t)dest;
-        quoit_fabric_expect_plain_stores(quoit_job.fabric);
+        quoit_self_expect_plain_stores(&quoit_job.fabric->self);
         return there;
     }
     quoit_check_running("shmem_ptr");

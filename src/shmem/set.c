@@ -76,8 +76,8 @@ static uint64_t take_word(const struct quoit_set *set, uint32_t word, uint64_t l
 {
     struct wait_word wait = {&set->sync[word], least};
     if (!has_come(&wait))
-        quoit_fabric_wait_at(quoit_job.fabric, set->offset_sync + word * sizeof(uint64_t), sizeof(uint64_t), has_come,
-                             &wait, set->call);
+        quoit_self_wait_at(&quoit_job.fabric->self, set->offset_sync + word * sizeof(uint64_t), sizeof(uint64_t),
+                           has_come, &wait, set->call);
     return __atomic_exchange_n(&set->sync[word], 0, __ATOMIC_ACQ_REL);
 }
 

@@ -8,7 +8,7 @@ struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe
         return (struct quoit_span){0}; /* before shmem_init, or after shmem_finalize: the checks that follow say so */
     if (quoit_job.audit)
         span.audit = quoit_audit_enter(call);
-    span.trace = quoit_job.fabric->trace;
+    span.trace = quoit_job.fabric->self.trace;
     if (span.trace)
         span.begin_ns = quoit_trace_enter(span.trace, call, bytes, pe);
     return span;

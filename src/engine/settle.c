@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fabric/settle.h"
+#include "engine/settle.h"
 #include "env/clock.h"
 #include "env/processor.h"
+
+#include <string.h>
 
 /* If the kernel moves the thread back, others need the place: so each move makes the next one wait twice as long. */
 #define PAUSE_FIRST_NS 1000000u
 #define PAUSE_MOST_NS  1000000000u
 
 /* How many PEs of the host last yielded on each processor. */
-static void count_yielders(struct quoit_fabric *fabric, uint16_t counts[CPU_SETSIZE])
+static void count_yielders(struct quoit_self *self, uint16_t counts[CPU_SETSIZE])
 {
     memset(counts, 0, CPU_SETSIZE * sizeof counts[0]);
-    for (uint32_t local = 0; local < fabric->layout.local_count; local++) {
-        const struct quoit_pe_shared *pe = quoit_memory_pe(&fabric->layout, fabric->memory, local);
+    for (uint32_t local = 0; local < self->layout.local_count; local++) {
+        const struct quoit_pe_shared *pe = quoit_memory_pe(&self->layout, self->memory, local);
         uint32_t processor = atomic_load_explicit(&pe->processor, memory_order_relaxed);
         if (processor > 0 && processor <= CPU_SETSIZE)
             counts[processor - 1]++;
@@ -31,37 +33,37 @@ static int least_used(const cpu_set_t *allowed, const uint16_t counts[CPU_SETSIZ
     return least;
 }
 
-void quoit_fabric_spread(struct quoit_fabric *fabric)
+void quoit_settle_start(struct quoit_self *self)
 {
     cpu_set_t allowed;
-    if (fabric->pe_count == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    if (self->pe_count == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
-    int processor = quoit_processor_nth(&allowed, fabric->pe_self % (uint32_t)CPU_COUNT(&allowed));
+    int processor = quoit_processor_nth(&allowed, self->pe % (uint32_t)CPU_COUNT(&allowed));
     if (quoit_processor_go(processor, &allowed))
-        atomic_store_explicit(&fabric->shared_self->processor, (uint32_t)processor + 1, memory_order_relaxed);
+        atomic_store_explicit(&self->shared->processor, (uint32_t)processor + 1, memory_order_relaxed);
 }
 
-void quoit_fabric_settle(struct quoit_fabric *fabric)
+void quoit_settle(struct quoit_self *self)
 {
-    _Atomic uint32_t *place = &fabric->shared_self->processor;
+    _Atomic uint32_t *place = &self->shared->processor;
     uint16_t counts[CPU_SETSIZE];
     cpu_set_t allowed;
     int own = sched_getcpu();
-    if (fabric->layout.local_count == 1 || own < 0 || own >= CPU_SETSIZE)
+    if (self->layout.local_count == 1 || own < 0 || own >= CPU_SETSIZE)
         return;
     if (atomic_load_explicit(place, memory_order_relaxed) != (uint32_t)own + 1)
         atomic_store_explicit(place, (uint32_t)own + 1, memory_order_relaxed);
-    count_yielders(fabric, counts);
+    count_yielders(self, counts);
     uint64_t now_ns = quoit_clock_now_ns();
-    if (counts[own] < 2 || now_ns < atomic_load_explicit(&fabric->settle_after_ns, memory_order_relaxed) ||
+    if (counts[own] < 2 || now_ns < atomic_load_explicit(&self->settle_after_ns, memory_order_relaxed) ||
         sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
     int least = least_used(&allowed, counts, own);
     if (counts[least] + 1 >= counts[own] || !quoit_processor_go(least, &allowed))
         return;
     atomic_store_explicit(place, (uint32_t)least + 1, memory_order_relaxed);
-    uint64_t pause_ns = atomic_load_explicit(&fabric->settle_pause_ns, memory_order_relaxed);
+    uint64_t pause_ns = atomic_load_explicit(&self->settle_pause_ns, memory_order_relaxed);
     pause_ns = pause_ns == 0 ? PAUSE_FIRST_NS : pause_ns < PAUSE_MOST_NS ? 2 * pause_ns : PAUSE_MOST_NS;
-    atomic_store_explicit(&fabric->settle_pause_ns, pause_ns, memory_order_relaxed);
-    atomic_store_explicit(&fabric->settle_after_ns, now_ns + pause_ns, memory_order_relaxed);
+    atomic_store_explicit(&self->settle_pause_ns, pause_ns, memory_order_relaxed);
+    atomic_store_explicit(&self->settle_after_ns, now_ns + pause_ns, memory_order_relaxed);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.h - the PE's end of its channels to the proxy: hand over requests, reap completions. Private to fabric.
+/* channel.h - the PE's end of its channels to the proxy: hand over requests, reap completions. Private to engine/ring.
  *
  * A request slot is free, filled (between take and submit, under the channel's lock), or under way until reaped.
  * Reaping copies answers to where they belong, counts down the context and whoever waits, and frees the slot.
  *
  * Threads: every function may be called by several threads; take locks the channel and submit unlocks it.
  */
-#ifndef QUOIT_FABRIC_CHANNEL_H
-#define QUOIT_FABRIC_CHANNEL_H
+#ifndef QUOIT_ENGINE_RING_CHANNEL_H
+#define QUOIT_ENGINE_RING_CHANNEL_H
 
-#include "fabric/fabric.h"
+#include "engine/ring/ring_engine.h"
 
 /* A request slot being filled. */
 struct quoit_slot {
@@ -22,24 +22,26 @@ struct quoit_slot {
     uint64_t staging_offset;       /* its memory offset */
 };
 
-/* Waits, asleep if it lasts, until a slot of the channel that leads to `pe` is free, and locks the channel. */
-void quoit_channel_take(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe,
-                        struct quoit_slot *slot_out);
+QUOIT_MUST_USE enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring);
+void quoit_channel_close_all(struct quoit_ring_engine *ring);
+
+/* Waits, asleep if it lasts, until a slot of the channel that leads to `peer` is free, and locks the channel. */
+void quoit_channel_take(struct quoit_context *context, const struct quoit_peer *peer, struct quoit_slot *slot_out);
 /* Whether a transfer of so many bytes may be split over the lanes, and is worth it. Not while a fence stands before
  * what is under way: on another lane it could be overtaken. */
-bool quoit_channel_splits(const struct quoit_fabric *fabric, const struct quoit_context *context, size_t bytes);
+bool quoit_channel_splits(const struct quoit_context *context, const struct quoit_peer *peer, size_t bytes);
 /* The same for part `part` of a split transfer: parts go round the lanes, 0 takes the lane that keeps order. */
-void quoit_channel_take_part(struct quoit_fabric *fabric, struct quoit_context *context, uint32_t pe, uint32_t part,
+void quoit_channel_take_part(struct quoit_context *context, const struct quoit_peer *peer, uint32_t part,
                              struct quoit_slot *slot_out);
 /* Hands the filled request to the proxy and unlocks. */
-void quoit_channel_submit(struct quoit_fabric *fabric, struct quoit_slot *slot);
+void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot);
 /* Reaps what is complete, on all lanes. */
-void quoit_channel_reap(struct quoit_fabric *fabric);
+void quoit_channel_reap(struct quoit_ring_engine *ring);
 /* Waits until *count is zero, reaping. */
-void quoit_channel_wait32(struct quoit_fabric *fabric, _Atomic uint32_t *count);
-void quoit_channel_wait64(struct quoit_fabric *fabric, _Atomic uint64_t *count);
+void quoit_channel_wait32(struct quoit_ring_engine *ring, _Atomic uint32_t *count);
+void quoit_channel_wait64(struct quoit_ring_engine *ring, _Atomic uint64_t *count);
 /* Opens the direct way through a side whose link is up, once all that went to it through the proxy has arrived. False:
  * not yet. Does not wait. */
-bool quoit_channel_open_direct(struct quoit_fabric *fabric, enum quoit_side side);
+bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side side);
 
 #endif

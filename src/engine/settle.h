@@ -8,17 +8,17 @@
  *
  * Threads: any thread of the PE; each moves itself. Errors: none; what the kernel refuses is left as it is.
  */
-#ifndef QUOIT_FABRIC_SETTLE_H
-#define QUOIT_FABRIC_SETTLE_H
+#ifndef QUOIT_ENGINE_SETTLE_H
+#define QUOIT_ENGINE_SETTLE_H
 
-#include "fabric/fabric.h"
+#include "engine/self.h"
 
-#define QUOIT_FABRIC_SETTLE_YIELDS 256 /* between two calls */
+#define QUOIT_SETTLE_PE_YIELDS 256 /* between two calls */
 
 /* To be called once at start: goes to a processor by the number of the PE, since all were started by one process and
  * may be on its processor still, where those that compute and never wait would stay for tens of milliseconds. */
-void quoit_fabric_spread(struct quoit_fabric *fabric);
+void quoit_settle_start(struct quoit_self *self);
 /* To be called by a thread that waits, at yields. May take tens of microseconds if it moves. */
-void quoit_fabric_settle(struct quoit_fabric *fabric);
+void quoit_settle(struct quoit_self *self);
 
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.h - what carries the operations of one PE to others: the contract between fabric and an engine.
+ *
+ * What it is: an engine reaches some PEs of the job by one kind of memory or link: `local` the PEs of the same host,
+ * whose segments are mapped here; `ring` the other hosts of a ring, through the ports and the proxy. fabric asks the
+ * engines in turn whether they reach a PE, and the first that does serves it. An engine is one folder, one ops table,
+ * one function that opens it; nobody else knows its state.
+ *
+ * Arguments: `offset` is a segment offset (the same object on every PE); the caller has checked that the object lies in
+ * the segment. Private buffers may be any memory of the process, and may fault: an engine touches them with no lock
+ * held. Zero bytes are allowed and do nothing.
+ *
+ * Completion: put returns when the source may be reused, with is_nbi before; get returns with the data, with is_nbi
+ * before. An atomic with a result returns with it, with is_nbi before. What is_nbi leaves open is finished by quiet of
+ * the context. A put is at its destination after quiet. fence orders puts, atomics and signals of a context to each PE.
+ * Every put, atomic or signal wakes the destination PE if it waits.
+ *
+ * Threads: several threads may call at once, also on one context.
+ * Errors: none. The job is ended by the launcher when a host, proxy or PE dies; an engine makes good what a link lost.
+ */
+#ifndef QUOIT_ENGINE_ENGINE_H
+#define QUOIT_ENGINE_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/self.h"
+#include "wire/frame.h"
+
+struct quoit_engine_ops;
+
+/* The first member of each engine's own state. */
+struct quoit_engine {
+    const struct quoit_engine_ops *ops;
+    struct quoit_self *self;
+};
+
+/* What an engine can do for one peer. */
+enum quoit_peer_capability {
+    QUOIT_PEER_MAPPED = 1, /* loads, stores and atomics of the processor reach `segment` and wake `park` */
+    QUOIT_PEER_DIRECT = 2, /* a put is a copy by this PE into the segment, with no work on the other side */
+};
+
+/* One PE as seen from this one. */
+struct quoit_peer {
+    struct quoit_engine *engine;
+    void *of_engine;         /* the engine's record of it */
+    char *segment;           /* MAPPED: where its segment is mapped here, else NULL */
+    struct quoit_park *park; /* MAPPED: where it sleeps, else NULL */
+    uint32_t pe;
+    uint16_t host;
+    uint16_t local; /* index on its host */
+    uint32_t capabilities;
+};
+
+/* One context's outstanding work with engine `ring`. All zero is a valid start. */
+struct quoit_ring_context {
+    _Atomic uint64_t outstanding_count; /* requests handed to the proxy and not yet reaped */
+    _Atomic uint64_t relayed_count;     /* of them: to direct peers, where a later direct put could overtake them */
+    _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
+    _Atomic bool has_fenced;            /* a fence came while requests were under way */
+    _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
+};
+
+/* A context: each engine's part is the engine's alone. */
+struct quoit_context {
+    uint32_t salt; /* contexts spread over what an engine has several of */
+    struct quoit_ring_context ring;
+};
+
+/* `count` elements of element_bytes (1..16), strides in bytes of the remote and the private side. */
+struct quoit_strided {
+    uint64_t offset;         /* of the first remote element */
+    ptrdiff_t remote_stride; /* may be negative */
+    ptrdiff_t private_stride;
+    size_t count;
+    uint32_t element_bytes;
+};
+
+/* Offset of element i; strides may be negative. */
+static inline uint64_t quoit_strided_offset(const struct quoit_strided *strided, size_t i)
+{
+    return strided->offset + (uint64_t)((int64_t)i * strided->remote_stride);
+}
+
+/* An atomic on a word of `size` (4 or 8) bytes. */
+struct quoit_atomic {
+    enum quoit_amo op;
+    uint32_t size;
+    uint64_t offset;
+    uint64_t operand;
+    uint64_t compare;
+};
+
+/* What follows a put: whoever sees the signal sees the data. op is SET or ADD on a 64-bit word. */
+struct quoit_signal {
+    uint64_t offset;
+    uint64_t value;
+    enum quoit_amo op;
+};
+
+/* All operations are there but where NULL is allowed. */
+struct quoit_engine_ops {
+    const char *name;
+    void (*close)(struct quoit_engine *engine);
+    /* Whether the engine reaches peer->pe: then fills in the rest of *peer but `engine`. */
+    bool (*connect)(struct quoit_engine *engine, struct quoit_peer *peer);
+
+    void (*put)(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
+                size_t bytes, bool is_nbi);
+    void (*get)(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
+                size_t bytes, bool is_nbi);
+    void (*put_strided)(struct quoit_context *context, const struct quoit_peer *peer,
+                        const struct quoit_strided *strided, const void *source);
+    void (*get_strided)(struct quoit_context *context, const struct quoit_peer *peer,
+                        const struct quoit_strided *strided, void *destination);
+    /* result_out: where the old value goes, `size` bytes; NULL: nowhere. */
+    void (*amo)(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
+                void *result_out, bool is_nbi);
+    void (*put_signal)(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                       const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi);
+
+    /* NULL, each of them: the engine's operations are complete and in order when they return. */
+    void (*fence)(struct quoit_engine *engine, struct quoit_context *context);
+    void (*quiet)(struct quoit_engine *engine, struct quoit_context *context);
+    /* Finishes what only this PE can finish. Does not wait. NULL: nothing. */
+    void (*progress)(struct quoit_engine *engine);
+    /* Before the PE sleeps on its park: what completes or arrives from now on wakes it. NULL: it does anyway. */
+    void (*arm)(struct quoit_engine *engine);
+    /* A barrier between the hosts that the engine joins, called by the first PE of each; it orders and completes
+     * nothing. NULL: it has none of its own. */
+    void (*host_barrier)(struct quoit_engine *engine, const char *call);
+};
+
+#endif

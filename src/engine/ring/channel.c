@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "engine/ring/channel.h"
+#include "base/assert.h"
+#include "env/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void scatter(const struct quoit_pending *pending, const char *staging)
+{
+    if (pending->element_bytes == 0) {
+        memcpy(pending->destination, staging, pending->bytes);
+        return;
+    }
+    char *to = pending->destination;
+    for (uint32_t at = 0; at < pending->bytes; at += pending->element_bytes, to += pending->stride_bytes)
+        memcpy(to, staging + at, pending->element_bytes);
+}
+
+static void finish(struct quoit_ring_engine *ring, uint32_t lane, uint16_t index)
+{
+    struct quoit_channel_end *end = &ring->channels[lane];
+    struct quoit_pending *pending = &end->pending[index];
+    struct quoit_request *request = &end->shared->requests[index];
+    if (pending->destination)
+        scatter(pending, ring->engine.self->memory +
+                             quoit_layout_staging(&ring->engine.self->layout, ring->engine.self->local, lane, index));
+    if (pending->result)
+        memcpy(pending->result, &request->result, pending->result_bytes);
+    if (pending->is_relayed) {
+        atomic_fetch_sub_explicit(&pending->context->ring.relayed_count, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&ring->direct[pending->side].relayed_count, 1, memory_order_release);
+    }
+    if (pending->is_off_lane)
+        atomic_fetch_sub_explicit(&pending->context->ring.off_lane_count, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&pending->context->ring.outstanding_count, 1, memory_order_release);
+    if (pending->left_count)
+        atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
+    quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
+    end->free[end->free_count++] = index;
+}
+
+static void reap_locked(struct quoit_ring_engine *ring, uint32_t lane)
+{
+    struct quoit_channel_end *end = &ring->channels[lane];
+    uint32_t tail = atomic_load_explicit(&end->shared->complete_tail, memory_order_acquire);
+    while (end->complete_head != tail) {
+        uint16_t index = end->shared->complete[end->complete_head % QUOIT_REQUESTS_A_CHANNEL];
+        quoit_assert(index < QUOIT_REQUESTS_A_CHANNEL);
+        finish(ring, lane, index);
+        end->complete_head++;
+    }
+}
+
+void quoit_channel_reap(struct quoit_ring_engine *ring)
+{
+    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++) {
+        struct quoit_channel_end *end = &ring->channels[lane];
+        if (pthread_mutex_trylock(&end->lock) != 0)
+            continue; /* whoever holds it reaps or submits; the caller looks again */
+        reap_locked(ring, lane);
+        pthread_mutex_unlock(&end->lock);
+    }
+}
+
+enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
+{
+    const struct quoit_self *self = ring->engine.self;
+    uint32_t lane_count = self->layout.job.lane_count;
+    ring->channels = calloc(lane_count, sizeof *ring->channels);
+    if (!ring->channels)
+        return QUOIT_NO_MEMORY;
+    for (uint32_t lane = 0; lane < lane_count; lane++) {
+        struct quoit_channel_end *end = &ring->channels[lane];
+        pthread_mutex_init(&end->lock, NULL);
+        end->shared = quoit_memory_channel(&self->layout, self->memory, self->local, lane);
+        end->complete_head = atomic_load(&end->shared->complete_tail); /* of an earlier life of this PE */
+        for (uint16_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
+            end->free[end->free_count++] = (uint16_t)(QUOIT_REQUESTS_A_CHANNEL - 1 - i);
+    }
+    return QUOIT_OK;
+}
+
+void quoit_channel_close_all(struct quoit_ring_engine *ring)
+{
+    if (ring->channels)
+        for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++)
+            pthread_mutex_destroy(&ring->channels[lane].lock);
+    free(ring->channels);
+}
+
+bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)ring->engine.self->memory;
+    struct quoit_direct *direct = &ring->direct[side];
+    uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_acquire);
+    if (epoch == 0)
+        return false;
+    if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0) {
+        quoit_channel_reap(ring);
+        if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0)
+            return false;
+    }
+    if (quoit_port_bind(ring->ports[side], epoch) != QUOIT_OK)
+        return false; /* it went down again */
+    atomic_store_explicit(&direct->is_open, true, memory_order_relaxed);
+    return true;
+}
+
+struct count_wait {
+    struct quoit_ring_engine *ring;
+    _Atomic uint32_t *count32;
+    _Atomic uint64_t *count64;
+};
+
+static bool count_is_zero(void *arg)
+{
+    struct count_wait *wait = arg;
+    quoit_channel_reap(wait->ring);
+    if (wait->count32)
+        return atomic_load_explicit(wait->count32, memory_order_acquire) == 0;
+    return atomic_load_explicit(wait->count64, memory_order_acquire) == 0;
+}
+
+void quoit_channel_wait32(struct quoit_ring_engine *ring, _Atomic uint32_t *count)
+{
+    struct count_wait wait = {.ring = ring, .count32 = count};
+    quoit_self_wait(ring->engine.self, count_is_zero, &wait, NULL);
+}
+
+void quoit_channel_wait64(struct quoit_ring_engine *ring, _Atomic uint64_t *count)
+{
+    struct count_wait wait = {.ring = ring, .count64 = count};
+    quoit_self_wait(ring->engine.self, count_is_zero, &wait, NULL);
+}
+
+struct slot_wait {
+    struct quoit_ring_engine *ring;
+    uint32_t lane;
+};
+
+/* True, with the channel locked, when a slot is free. */
+static bool slot_is_free(void *arg)
+{
+    struct slot_wait *wait = arg;
+    struct quoit_channel_end *end = &wait->ring->channels[wait->lane];
+    pthread_mutex_lock(&end->lock);
+    if (end->free_count == 0)
+        reap_locked(wait->ring, wait->lane);
+    if (end->free_count > 0)
+        return true;
+    pthread_mutex_unlock(&end->lock);
+    return false;
+}
+
+/* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer.
+ * Where threads share processors every lane that is awake is one more to wait for, so there a context has one for all
+ * PEs; but the papers' PEs always spread over their interrupt bits. */
+static uint32_t lane_to(const struct quoit_context *context, const struct quoit_peer *peer)
+{
+    const struct quoit_self *self = peer->engine->self;
+    const struct quoit_job_config *job = &self->layout.job;
+    bool is_spread = !quoit_wait_shares(self->waiter.policy) || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    return ((is_spread ? peer->pe + self->pe * 7 : 0) + context->salt) & (job->lane_count - 1);
+}
+
+bool quoit_channel_splits(const struct quoit_context *context, const struct quoit_peer *peer, size_t bytes)
+{
+    const struct quoit_job_config *job = &peer->engine->self->layout.job;
+    return job->lane_count > 1 && bytes >= (size_t)job->lane_count * job->chunk_bytes &&
+           !(atomic_load_explicit(&context->ring.has_fenced, memory_order_relaxed) &&
+             atomic_load_explicit(&context->ring.outstanding_count, memory_order_relaxed) != 0);
+}
+
+void quoit_channel_take(struct quoit_context *context, const struct quoit_peer *peer, struct quoit_slot *slot_out)
+{
+    quoit_channel_take_part(context, peer, 0, slot_out);
+}
+
+void quoit_channel_take_part(struct quoit_context *context, const struct quoit_peer *peer, uint32_t part,
+                             struct quoit_slot *slot_out)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    struct quoit_self *self = ring->engine.self;
+    const struct quoit_ring_peer *own = peer->of_engine;
+    uint32_t lane_count = self->layout.job.lane_count;
+    struct slot_wait wait = {.ring = ring, .lane = (lane_to(context, peer) + part) & (lane_count - 1)};
+    if (!slot_is_free(&wait))
+        quoit_self_wait(self, slot_is_free, &wait, NULL);
+
+    struct quoit_channel_end *end = &ring->channels[wait.lane];
+    struct quoit_slot *slot = slot_out;
+    slot->end = end;
+    slot->lane = wait.lane;
+    slot->index = end->free[--end->free_count];
+    slot->request = &end->shared->requests[slot->index];
+    slot->pending = &end->pending[slot->index];
+    slot->staging_offset = quoit_layout_staging(&self->layout, self->local, wait.lane, slot->index);
+    slot->staging = self->memory + slot->staging_offset;
+    memset(slot->request, 0, sizeof *slot->request);
+    memset(slot->pending, 0, sizeof *slot->pending);
+    slot->request->frame.dest_host = peer->host;
+    slot->request->frame.dest_pe = peer->local;
+    slot->request->frame.source_pe = (uint16_t)self->local;
+    slot->request->data_offset = slot->staging_offset;
+    slot->request->spread = own->spread;
+    slot->pending->context = context;
+    slot->pending->is_relayed = own->window_bytes != 0;
+    slot->pending->side = own->side;
+    slot->pending->is_off_lane = (part & (lane_count - 1)) != 0;
+}
+
+/* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
+static void mark_order(struct quoit_slot *slot)
+{
+    struct quoit_context *context = slot->pending->context;
+    if (!atomic_load_explicit(&context->ring.has_fenced, memory_order_relaxed))
+        return;
+    if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_relaxed) == 0)
+        atomic_store_explicit(&context->ring.has_fenced, false, memory_order_relaxed);
+    else
+        slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
+}
+
+/* Numbers the request for the trace. */
+static void begin_trace(struct quoit_ring_engine *ring, struct quoit_slot *slot, struct quoit_trace_event *event)
+{
+    struct quoit_frame *frame = &slot->request->frame;
+    do /* 0 would be no flow */
+        frame->trace = atomic_fetch_add_explicit(&ring->engine.self->last_flow, 1, memory_order_relaxed) + 1;
+    while (frame->trace == 0);
+    *event = (struct quoit_trace_event){
+        .kind = QUOIT_TRACE_REQUEST,
+        .frame = frame->kind,
+        .begin_ns = quoit_clock_now_ns(),
+        .flow = quoit_trace_flow(ring->engine.self->pe, frame->trace),
+        .bytes = frame->bytes,
+        .pe = quoit_job_config_first_pe(&ring->engine.self->layout.job, frame->dest_host) + frame->dest_pe,
+    };
+}
+
+void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot)
+{
+    struct quoit_channel_end *end = slot->end;
+    struct quoit_trace_event event;
+    mark_order(slot);
+    if (__builtin_expect(ring->engine.self->trace != NULL, 0))
+        begin_trace(ring, slot, &event);
+    atomic_fetch_add_explicit(&slot->pending->context->ring.outstanding_count, 1, memory_order_relaxed);
+    if (slot->pending->is_off_lane)
+        atomic_fetch_add_explicit(&slot->pending->context->ring.off_lane_count, 1, memory_order_relaxed);
+    if (slot->pending->is_relayed) {
+        atomic_fetch_add_explicit(&slot->pending->context->ring.relayed_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&ring->direct[slot->pending->side].relayed_count, 1, memory_order_relaxed);
+    }
+    uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
+    end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
+    atomic_store_explicit(&end->shared->submit_tail, tail + 1,
+                          memory_order_release); /* pairs with acquire in the proxy */
+    pthread_mutex_unlock(&end->lock);
+    quoit_park_wake(&quoit_memory_lane(&ring->engine.self->layout, ring->engine.self->memory, slot->lane)->park);
+    if (__builtin_expect(ring->engine.self->trace != NULL, 0)) {
+        event.end_ns = quoit_clock_now_ns();
+        quoit_trace_write(ring->engine.self->trace, &event);
+    }
+}

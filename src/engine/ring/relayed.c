@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes through the proxy, cut into requests of at most one chunk. */
+#include "engine/ring/channel.h"
+
+#include <string.h>
+
+/* Up to so many chunks a put is copied aside. That costs a copy more; to wait costs the round trip, in which twice as
+ * much could have gone. */
+#define ASIDE_CHUNKS 4
+
+void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                       const void *source, size_t bytes, struct quoit_put_manner manner)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_self *self = peer->engine->self;
+    uint32_t chunk_bytes = self->layout.job.chunk_bytes;
+    uint64_t source_offset;
+    /* A put that is not large is copied aside, so that it returns at once and the next one follows it on the way; a
+     * large one from symmetric memory is read in place, and waits until it is executed. */
+    bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * chunk_bytes) &&
+                       quoit_self_find(self, source, bytes, &source_offset);
+    bool is_split = !manner.keeps_lane && quoit_channel_splits(context, peer, bytes);
+    _Atomic uint32_t left_count = 0;
+    for (size_t at = 0; at < bytes;) {
+        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
+        struct quoit_slot slot;
+        quoit_channel_take_part(context, peer, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_PUT;
+        slot.request->frame.bytes = part;
+        slot.request->frame.offset = offset + at;
+        if (is_in_place)
+            slot.request->data_offset = source_offset + at;
+        else
+            memcpy(slot.staging, (const char *)source + at, part);
+        if (is_in_place && !manner.is_nbi) {
+            atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
+            slot.pending->left_count = &left_count;
+        }
+        quoit_channel_submit(ring, &slot);
+        at += part;
+    }
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(ring, &left_count);
+}
+
+void quoit_relayed_get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
+                       size_t bytes, bool is_nbi)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_self *self = peer->engine->self;
+    uint32_t chunk_bytes = self->layout.job.chunk_bytes;
+    uint64_t destination_offset;
+    _Atomic uint32_t left_count = 0;
+    bool is_in_place = quoit_self_find(self, destination, bytes, &destination_offset);
+    bool is_split = quoit_channel_splits(context, peer, bytes);
+    for (size_t at = 0; at < bytes;) {
+        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
+        struct quoit_slot slot;
+        quoit_channel_take_part(context, peer, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_GET;
+        slot.request->frame.bytes = part;
+        slot.request->frame.offset = offset + at;
+        if (is_in_place) {
+            slot.request->data_offset = destination_offset + at;
+        } else {
+            slot.pending->destination = (char *)destination + at;
+            slot.pending->bytes = part;
+        }
+        if (!is_nbi) {
+            atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
+            slot.pending->left_count = &left_count;
+        }
+        quoit_channel_submit(ring, &slot);
+        at += part;
+    }
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(ring, &left_count);
+}
+
+static void gather(char *to, const struct quoit_strided *strided, const char *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++, to += strided->element_bytes, from += strided->private_stride)
+        memcpy(to, from, strided->element_bytes);
+}
+
+void quoit_relayed_put_strided(struct quoit_context *context, const struct quoit_peer *peer,
+                               const struct quoit_strided *strided, size_t first, const void *source)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_self *self = peer->engine->self;
+    size_t most = self->layout.job.chunk_bytes / strided->element_bytes;
+    for (size_t i = first; i < strided->count;) {
+        size_t count = strided->count - i < most ? strided->count - i : most;
+        struct quoit_slot slot;
+        quoit_channel_take(context, peer, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_PUT_STRIDED;
+        slot.request->frame.size = (uint8_t)strided->element_bytes;
+        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
+        slot.request->frame.offset = quoit_strided_offset(strided, i);
+        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        gather(slot.staging, strided, (const char *)source + (ptrdiff_t)i * strided->private_stride, count);
+        quoit_channel_submit(ring, &slot);
+        i += count;
+    }
+}
+
+void quoit_relayed_get_strided(struct quoit_context *context, const struct quoit_peer *peer,
+                               const struct quoit_strided *strided, void *destination)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_self *self = peer->engine->self;
+    size_t most = self->layout.job.chunk_bytes / strided->element_bytes;
+    _Atomic uint32_t left_count = 0;
+    for (size_t i = 0; i < strided->count;) {
+        size_t count = strided->count - i < most ? strided->count - i : most;
+        struct quoit_slot slot;
+        quoit_channel_take(context, peer, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_GET_STRIDED;
+        slot.request->frame.size = (uint8_t)strided->element_bytes;
+        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
+        slot.request->frame.offset = quoit_strided_offset(strided, i);
+        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        slot.pending->destination = (char *)destination + (ptrdiff_t)i * strided->private_stride;
+        slot.pending->bytes = slot.request->frame.bytes;
+        slot.pending->element_bytes = strided->element_bytes;
+        slot.pending->stride_bytes = strided->private_stride;
+        slot.pending->left_count = &left_count;
+        atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
+        quoit_channel_submit(ring, &slot);
+        i += count;
+    }
+    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(ring, &left_count);
+}
+
+void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                              const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_self *self = peer->engine->self;
+    uint32_t chunk_bytes = self->layout.job.chunk_bytes;
+    /* The signal rides with the last chunk, on the lane that keeps the chunks in order. */
+    size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
+    quoit_relayed_put(context, peer, offset, source, before,
+                      (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
+    struct quoit_slot slot;
+    quoit_channel_take(context, peer, &slot);
+    slot.request->frame.kind = QUOIT_FRAME_PUT_SIGNAL;
+    slot.request->frame.op = (uint8_t)signal->op;
+    slot.request->frame.size = 8;
+    slot.request->frame.bytes = (uint32_t)(bytes - before);
+    slot.request->frame.offset = offset + before;
+    slot.request->frame.operand = signal->value;
+    slot.request->frame.operand2 = signal->offset;
+    memcpy(slot.staging, (const char *)source + before, bytes - before);
+    quoit_channel_submit(ring, &slot);
+}
+
+/* The old value is at result_out when left_count was counted down, or at quiet when that is NULL. */
+static void ask(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
+                void *result_out, _Atomic uint32_t *left_count)
+{
+    struct quoit_slot slot;
+    quoit_channel_take(context, peer, &slot);
+    struct quoit_frame *frame = &slot.request->frame;
+    frame->kind = result_out ? QUOIT_FRAME_AMO_FETCH : QUOIT_FRAME_AMO;
+    frame->op = (uint8_t)atomic->op;
+    frame->size = (uint8_t)atomic->size;
+    frame->offset = atomic->offset;
+    frame->operand = atomic->operand;
+    frame->operand2 = atomic->compare;
+    slot.pending->result = result_out;
+    slot.pending->result_bytes = atomic->size;
+    slot.pending->left_count = left_count;
+    quoit_channel_submit(quoit_ring_engine_of(peer), &slot);
+}
+
+void quoit_relayed_amo(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
+                       void *result_out, bool is_nbi)
+{
+    _Atomic uint32_t left_count = 1;
+    bool waits = result_out && !is_nbi;
+    ask(context, peer, atomic, result_out, waits ? &left_count : NULL);
+    if (waits)
+        quoit_channel_wait32(quoit_ring_engine_of(peer), &left_count);
+}

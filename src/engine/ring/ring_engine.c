@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "engine/ring/ring_engine.h"
+#include "base/assert.h"
+#include "engine/ring/channel.h"
+
+#include <stdlib.h>
+
+/* A neighbour can be reached by both sides when there are two hosts; requests and direct puts take the same. */
+static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
+{
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    const struct quoit_self *self = engine->self;
+    const struct quoit_layout *layout = &self->layout;
+    const struct quoit_job_config *job = &layout->job;
+    struct quoit_ring_peer *own = &ring->peers[peer->pe];
+    if (peer->host == self->host)
+        return false;
+    peer->of_engine = own;
+    /* By hosts, not by PEs: the numbers of two PEs half a ring apart add up to the same parity all the way round. */
+    own->spread = (self->host + self->local + peer->local) % 2;
+    enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
+    own->side = (uint8_t)side;
+    own->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
+    if (quoit_layout_neighbour(layout, side) != peer->host || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+        return true;
+    struct quoit_port_limits limits;
+    quoit_port_limits(ring->ports[side], &limits);
+    if (!limits.arrives_on_return)
+        return true; /* what is lost with the link could not be told from what has arrived */
+    uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
+    uint64_t start = peer->local * layout->segment_stride;
+    if (start >= window)
+        return true;
+    own->window_offset = start;
+    own->window_bytes = window - start < layout->segment_stride ? window - start : layout->segment_stride;
+    peer->capabilities = QUOIT_PEER_DIRECT;
+    return true;
+}
+
+static void put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
+                size_t bytes, bool is_nbi)
+{
+    if (bytes == 0)
+        return;
+    if (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))
+        quoit_relayed_put(context, peer, offset, source, bytes, (struct quoit_put_manner){.is_nbi = is_nbi});
+}
+
+static void put_strided(struct quoit_context *context, const struct quoit_peer *peer,
+                        const struct quoit_strided *strided, const void *source)
+{
+    size_t done = 0;
+    if (strided->count == 0)
+        return;
+    bool is_direct = quoit_direct_reaches_strided(peer, strided);
+    while (is_direct && done < strided->count) {
+        is_direct =
+            quoit_direct_put(context, peer, quoit_strided_offset(strided, done),
+                             (const char *)source + (ptrdiff_t)done * strided->private_stride, strided->element_bytes);
+        done += is_direct;
+    }
+    quoit_relayed_put_strided(context, peer, strided, done, source);
+}
+
+/* A set is a store, so a neighbour's is a direct put: aligned stores through the window are never torn. */
+static void amo(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
+                void *result_out, bool is_nbi)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    if (!result_out && atomic->op == QUOIT_AMO_SET && atomic->offset + atomic->size <= own->window_bytes)
+        put(context, peer, atomic->offset, &atomic->operand, atomic->size, false); /* little-endian */
+    else
+        quoit_relayed_amo(context, peer, atomic, result_out, is_nbi);
+}
+
+static void put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                       const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi)
+{
+    if (bytes != 0 && !quoit_direct_reaches(peer, offset, bytes)) {
+        quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
+        return;
+    }
+    if (bytes != 0 && !quoit_direct_put(context, peer, offset, source, bytes))
+        quoit_relayed_put(context, peer, offset, source, bytes,
+                          (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
+    amo(context, peer,
+        &(struct quoit_atomic){.op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value}, NULL,
+        false);
+}
+
+static void fence(struct quoit_engine *engine, struct quoit_context *context)
+{
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    struct quoit_ring_context *own = &context->ring;
+    /* What was split over the lanes could be overtaken on each. */
+    if (atomic_load_explicit(&own->off_lane_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(ring, &own->off_lane_count);
+    /* What goes to one PE through the proxy keeps its order, if payload does not land early; see channel.c. */
+    if (atomic_load_explicit(&own->outstanding_count, memory_order_relaxed) != 0)
+        atomic_store_explicit(&own->has_fenced, true, memory_order_relaxed);
+    /* A direct put could overtake a request on its way to the same PE. */
+    if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)
+        quoit_channel_wait64(ring, &own->relayed_count);
+}
+
+static void quiet(struct quoit_engine *engine, struct quoit_context *context)
+{
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
+        quoit_channel_wait64(ring, &context->ring.outstanding_count);
+    if (atomic_load_explicit(&context->ring.dirty_sides, memory_order_relaxed) != 0)
+        quoit_direct_confirm(ring, context);
+}
+
+static void progress(struct quoit_engine *engine)
+{
+    quoit_channel_reap((struct quoit_ring_engine *)engine);
+}
+
+/* Clears the PE's doorbell bits so that the next direct put interrupts. */
+static void arm(struct quoit_engine *engine)
+{
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    if (engine->self->layout.job.protocol != QUOIT_PROTOCOL_QUEUE)
+        return;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_doorbell_clear(ring->ports[side], 1u << quoit_doorbell_of_pe(engine->self->local));
+}
+
+struct barrier_wait {
+    const struct quoit_host_header *header;
+    uint64_t count;
+};
+
+static bool is_released(void *arg)
+{
+    const struct barrier_wait *wait = arg;
+    return atomic_load_explicit(&wait->header->barrier_released_count, memory_order_acquire) >= wait->count;
+}
+
+/* That of the papers, by doorbells through the proxies. */
+static void host_barrier(struct quoit_engine *engine, const char *call)
+{
+    struct quoit_self *self = engine->self;
+    struct quoit_host_header *header = (struct quoit_host_header *)self->memory;
+    quoit_assert(self->local == 0);
+    uint64_t count = atomic_load_explicit(&header->barrier_arrived_count, memory_order_relaxed) + 1;
+    struct barrier_wait wait = {.header = header, .count = count};
+    atomic_store_explicit(&header->barrier_arrived_count, count,
+                          memory_order_release); /* pairs with lane 0's acquire */
+    quoit_park_wake(&quoit_memory_lane(&self->layout, self->memory, 0)->park);
+    quoit_self_wait(self, is_released, &wait, call);
+}
+
+static void close_ring(struct quoit_engine *engine)
+{
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(ring->ports[side]);
+    quoit_channel_close_all(ring);
+    free(ring->peers);
+    free(ring);
+}
+
+static const struct quoit_engine_ops ring_ops = {
+    .name = "ring",
+    .close = close_ring,
+    .connect = connect,
+    .put = put,
+    .get = quoit_relayed_get,
+    .put_strided = put_strided,
+    .get_strided = quoit_relayed_get_strided,
+    .amo = amo,
+    .put_signal = put_signal,
+    .fence = fence,
+    .quiet = quiet,
+    .progress = progress,
+    .arm = arm,
+    .host_barrier = host_barrier,
+};
+
+enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
+                                         const struct quoit_port_config ports[QUOIT_SIDE_COUNT],
+                                         struct quoit_engine **engine_out)
+{
+    struct quoit_ring_engine *ring = calloc(1, sizeof *ring);
+    if (!ring)
+        return QUOIT_NO_MEMORY;
+    ring->engine = (struct quoit_engine){.ops = &ring_ops, .self = self};
+    enum quoit_status status = QUOIT_NO_MEMORY;
+    ring->peers = calloc(self->pe_count, sizeof *ring->peers);
+    if (!ring->peers)
+        goto close_engine;
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        status = quoit_port_open(&ports[side], &ring->ports[side]);
+        if (status != QUOIT_OK)
+            goto close_engine;
+    }
+    status = quoit_channel_open_all(ring);
+    if (status != QUOIT_OK)
+        goto close_engine;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_channel_open_direct(ring, side);
+    *engine_out = &ring->engine;
+    return QUOIT_OK;
+
+close_engine:
+    close_ring(&ring->engine);
+    return status;
+}
+
+struct quoit_port *quoit_engine_ring_port(struct quoit_engine *engine, enum quoit_side side)
+{
+    return ((struct quoit_ring_engine *)engine)->ports[side];
+}

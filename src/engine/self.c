@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "engine/self.h"
+#include "base/assert.h"
+#include "engine/engine.h"
+#include "engine/settle.h"
+#include "env/clock.h"
+
+#include <string.h>
+
+/* Several threads of the PE may sleep: the last says where, and a torn name does no harm. */
+static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
+{
+    uint64_t words[QUOIT_CALL_NAME_BYTES / sizeof(uint64_t)] = {0};
+    strncpy((char *)words, call, sizeof words - 1);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        __atomic_store_n((uint64_t *)(void *)waiting_in + i, words[i], __ATOMIC_RELAXED);
+}
+
+/* Before the PE sleeps: says where, and has each engine make sure that it is woken. */
+static void arm(void *arg)
+{
+    struct quoit_self *self = arg;
+    struct quoit_pe_shared *shared = self->shared;
+    const char *call = __atomic_load_n(&self->call, __ATOMIC_RELAXED);
+    void *call_from = __atomic_load_n(&self->call_from, __ATOMIC_RELAXED);
+    if (call) {
+        if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
+            atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
+        describe(shared->waiting_in, call);
+        atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
+    }
+    for (uint32_t i = 0; i < self->engine_count; i++)
+        if (self->engines[i]->ops->arm)
+            self->engines[i]->ops->arm(self->engines[i]);
+}
+
+static void settle(void *arg)
+{
+    quoit_settle(arg);
+}
+
+void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout, void *memory, uint32_t pe,
+                     struct quoit_wait_policy policy)
+{
+    *self = (struct quoit_self){.layout = *layout,
+                                .memory = memory,
+                                .pe = pe,
+                                .pe_count = layout->job.pe_count,
+                                .host = layout->host,
+                                .local = pe - layout->first_pe};
+    quoit_assert(self->local < layout->local_count);
+    self->segment = self->memory + quoit_layout_segment(layout, self->local);
+    self->shared = quoit_memory_pe(layout, memory, self->local);
+    self->trace = quoit_memory_trace(layout, memory, self->local);
+    self->waiter = (struct quoit_waiter){.park = &self->shared->park,
+                                         .policy = policy,
+                                         .arm = arm,
+                                         .settle = settle,
+                                         .settle_yields = QUOIT_SETTLE_PE_YIELDS,
+                                         .arm_arg = self,
+                                         .is_hurried = &((const struct quoit_host_header *)memory)->has_plain_stores};
+}
+
+bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out)
+{
+    for (int i = 0; i < QUOIT_REGION_COUNT; i++) {
+        const struct quoit_region *region = self->regions[i];
+        uint64_t at = region ? (uintptr_t)buffer - region->base : UINT64_MAX;
+        if (region && at < region->bytes && bytes <= region->bytes - at) {
+            *offset_out = quoit_layout_segment(&self->layout, self->local) + region->segment_offset + at;
+            return true;
+        }
+    }
+    return false;
+}
+
+void quoit_self_expect_plain_stores(struct quoit_self *self)
+{
+    struct quoit_host_header *header = (struct quoit_host_header *)self->memory;
+    if (atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed))
+        return;
+    if (atomic_exchange(&header->has_plain_stores, 1) == 0)
+        for (uint32_t i = 0; i < self->layout.local_count; i++)
+            quoit_park_wake(&quoit_memory_pe(&self->layout, self->memory, i)->park); /* they sleep without limit */
+}
+
+void quoit_self_expect_threads(struct quoit_self *self)
+{
+    self->has_threads = true;
+    quoit_self_expect_plain_stores(self);
+}
+
+struct watched {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_done)(void *arg), void *arg,
+                     const char *call, uint64_t busy_ns)
+{
+    struct quoit_waiter waiter = self->waiter;
+    waiter.busy_ns = busy_ns;
+    waiter.watch_from = self->has_threads ? 0 : watched.offset;
+    waiter.watch_to = self->has_threads ? INT64_MAX : watched.offset + watched.bytes;
+    if (call)
+        __atomic_store_n(&self->call, call, __ATOMIC_RELAXED);
+    uint64_t begin_ns = 0;
+    if (__builtin_expect(self->trace != NULL, 0))
+        begin_ns = quoit_trace_enter(self->trace, "wait", 0, QUOIT_TRACE_NO_PE);
+    quoit_wait_until(&waiter, is_done, arg, 0);
+    if (__builtin_expect(self->trace != NULL, 0))
+        quoit_trace_leave(self->trace, begin_ns, waiter.sleep_count);
+    if (__atomic_load_n(&self->shared->waiting_in[0], __ATOMIC_RELAXED))
+        __atomic_store_n(&self->shared->waiting_in[0], '\0', __ATOMIC_RELAXED);
+}
+
+void quoit_self_wait(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call)
+{
+    quoit_self_wait_busy(self, is_done, arg, call, 0);
+}
+
+void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
+                          uint64_t busy_ns)
+{
+    const struct watched workspace = {.offset = 0, .bytes = self->layout.segment_data};
+    wait_for(self, workspace, is_done, arg, call, busy_ns);
+}
+
+void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
+                        const char *call)
+{
+    wait_for(self, (struct watched){offset, bytes}, is_done, arg, call, 0);
+}
