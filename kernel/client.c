@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* A client: an open /dev/ntbN, with its leases, mappings and events. */
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/pci.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "quoit_ntb_priv.h"
+
+#define QN_PEER          0
+#define QN_WINDOW_SHIFT  44
+#define QN_RANGES_MAX    64 /* leases of ranges of one client */
+#define QN_FAULT_BYTES   (2u << 20) /* mapped by one fault */
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
+#endif
+
+/* What one call carries. Copied in before and out after all locks. */
+union qn_argument {
+	struct quoit_ntb_info info;
+	struct quoit_ntb_link link;
+	struct quoit_ntb_lease lease;
+	struct quoit_ntb_memory memory;
+	struct quoit_ntb_inbound inbound;
+	struct quoit_ntb_bits bits;
+	struct quoit_ntb_scratchpad scratchpad;
+	struct quoit_ntb_eventfd eventfd;
+	struct quoit_ntb_copy copy;
+	u32 epoch;
+};
+
+/* Leases. port->lock is held. */
+
+bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 bytes)
+{
+	struct qn_range *range;
+	u64 end;
+
+	if (check_add_overflow(offset, bytes, &end))
+		return false;
+	list_for_each_entry(range, &client->ranges, node)
+		if (range->window == window && offset >= range->offset && end <= range->offset + range->bytes)
+			return true;
+	return false;
+}
+
+static bool range_is_free(struct qn_port *port, u32 window, u64 offset, u64 bytes)
+{
+	struct qn_client *client;
+	struct qn_range *range;
+
+	list_for_each_entry(client, &port->clients, node)
+		list_for_each_entry(range, &client->ranges, node)
+			if (range->window == window && offset < range->offset + range->bytes &&
+			    range->offset < offset + bytes)
+				return false;
+	return true;
+}
+
+static u64 bits_free(struct qn_port *port)
+{
+	u64 bits = ntb_db_valid_mask(port->ntb);
+	struct qn_client *client;
+
+	list_for_each_entry(client, &port->clients, node)
+		bits &= ~client->bits;
+	return bits;
+}
+
+static int lease_range(struct qn_client *client, const struct quoit_ntb_lease *lease)
+{
+	struct qn_port *port = client->port;
+	struct qn_range *range;
+	u32 count = 0;
+	u64 end;
+
+	if (lease->window >= port->outbound_count || !PAGE_ALIGNED(lease->offset) || !PAGE_ALIGNED(lease->bytes) ||
+	    check_add_overflow(lease->offset, lease->bytes, &end) || end > port->outbound[lease->window].bytes)
+		return -EINVAL;
+	list_for_each_entry(range, &client->ranges, node)
+		count++;
+	if (count >= QN_RANGES_MAX)
+		return -ENOSPC;
+	if (!range_is_free(port, lease->window, lease->offset, lease->bytes))
+		return -EBUSY;
+	range = kmalloc(sizeof(*range), GFP_KERNEL);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct qn_range){ .window = lease->window, .offset = lease->offset, .bytes = lease->bytes };
+	list_add(&range->node, &client->ranges);
+	return 0;
+}
+
+static int lease(struct qn_client *client, struct quoit_ntb_lease *lease)
+{
+	struct qn_port *port = client->port;
+	u64 available = bits_free(port), granted = lease->bits_want;
+	unsigned long flags;
+	u32 i;
+	int error;
+
+	if (granted & ~ntb_db_valid_mask(port->ntb))
+		return -EINVAL;
+	if (granted & ~available)
+		return -EBUSY;
+	for (i = 0; !lease->bits_want && i < lease->bit_count; i++) {
+		u64 left = available & ~granted;
+
+		if (!left)
+			return -EBUSY;
+		granted |= left & -left;
+	}
+	if (lease->bytes) {
+		error = lease_range(client, lease);
+		if (error)
+			return error;
+	}
+	spin_lock_irqsave(&port->event_lock, flags);
+	client->bits |= granted;
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	lease->bits = client->bits;
+	return 0;
+}
+
+/* The link */
+
+static void wish(struct qn_client *client, bool wishes)
+{
+	struct qn_port *port = client->port;
+
+	if (wishes == client->wishes_link)
+		return;
+	client->wishes_link = wishes;
+	if (wishes && port->wish_count++ == 0)
+		ntb_link_enable(port->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	if (!wishes && --port->wish_count == 0)
+		ntb_link_disable(port->ntb);
+}
+
+static int look_at_link(struct qn_client *client, struct quoit_ntb_link *link)
+{
+	struct qn_port *port = client->port;
+	enum ntb_speed speed = NTB_SPEED_NONE;
+	enum ntb_width width = NTB_WIDTH_NONE;
+	unsigned long flags;
+
+	if (link->wish > QUOIT_NTB_LINK_RELEASE)
+		return -EINVAL;
+	if (link->wish != QUOIT_NTB_LINK_LOOK) {
+		mutex_lock(&port->lock);
+		wish(client, link->wish == QUOIT_NTB_LINK_ENABLE);
+		mutex_unlock(&port->lock);
+	}
+	ntb_link_is_up(port->ntb, &speed, &width);
+	spin_lock_irqsave(&port->event_lock, flags);
+	*link = (struct quoit_ntb_link){ .wish = link->wish,
+					 .is_up = port->is_up,
+					 .epoch = port->epoch,
+					 .accepted_epoch = client->accepted_epoch,
+					 .speed = speed > 0 ? speed : 0,
+					 .width = width > 0 ? width : 0 };
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	return 0;
+}
+
+static int accept_epoch(struct qn_client *client, u32 epoch)
+{
+	struct qn_port *port = client->port;
+	unsigned long flags;
+	int error = -ENOLINK;
+
+	spin_lock_irqsave(&port->event_lock, flags);
+	if (port->is_up && port->epoch == epoch) {
+		client->accepted_epoch = epoch;
+		error = 0;
+	}
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	return error;
+}
+
+/* Events */
+
+static void forget_eventfds(struct qn_client *client)
+{
+	struct eventfd_ctx *old[QUOIT_NTB_EVENTFDS];
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	for (i = 0; i < QUOIT_NTB_EVENTFDS; i++) {
+		old[i] = client->eventfds[i].context;
+		client->eventfds[i] = (struct qn_eventfd){ 0 };
+	}
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
+	for (i = 0; i < QUOIT_NTB_EVENTFDS; i++)
+		if (old[i])
+			eventfd_ctx_put(old[i]);
+}
+
+static int add_eventfd(struct qn_client *client, const struct quoit_ntb_eventfd *wanted)
+{
+	struct eventfd_ctx *context;
+	unsigned long flags;
+	int i;
+
+	if (wanted->reserved || wanted->on_link > 1 || wanted->on_dma > 1)
+		return -EINVAL;
+	if (wanted->fd == -1) {
+		forget_eventfds(client);
+		return 0;
+	}
+	context = eventfd_ctx_fdget(wanted->fd);
+	if (IS_ERR(context))
+		return PTR_ERR(context);
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	for (i = 0; i < QUOIT_NTB_EVENTFDS && client->eventfds[i].context; i++)
+		;
+	if (i < QUOIT_NTB_EVENTFDS)
+		client->eventfds[i] = (struct qn_eventfd){ .context = context,
+							   .bits = wanted->bits,
+							   .on_link = wanted->on_link,
+							   .on_dma = wanted->on_dma };
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
+	if (i < QUOIT_NTB_EVENTFDS)
+		return 0;
+	eventfd_ctx_put(context);
+	return -ENOSPC;
+}
+
+/* Unmasking: what arrived meanwhile fires at once, and masks itself again, as an interrupt would. */
+static void unmask(struct qn_port *port, u64 bits)
+{
+	ntb_db_clear_mask(port->ntb, bits);
+	bits &= ntb_db_read(port->ntb);
+	if (bits) {
+		ntb_db_set_mask(port->ntb, bits);
+		qn_signal(port, bits, false, NULL);
+	}
+}
+
+static int doorbell(struct qn_client *client, unsigned int command, struct quoit_ntb_bits *bits)
+{
+	struct ntb_dev *ntb = client->port->ntb;
+	u64 leased = READ_ONCE(client->bits);
+
+	if (command == QUOIT_NTB_DOORBELL) {
+		bits->bits = ntb_db_read(ntb) & leased;
+		return 0;
+	}
+	if (bits->bits & ~leased)
+		return -EPERM;
+	switch (command) {
+	case QUOIT_NTB_RING:
+		return qn_client_is_current(client) ? ntb_peer_db_set(ntb, bits->bits) : -ENOLINK;
+	case QUOIT_NTB_CLEAR:
+		return ntb_db_clear(ntb, bits->bits);
+	case QUOIT_NTB_MASK:
+		return ntb_db_set_mask(ntb, bits->bits);
+	default:
+		unmask(client->port, bits->bits);
+		return 0;
+	}
+}
+
+static int scratchpad(struct qn_client *client, unsigned int command, struct quoit_ntb_scratchpad *scratchpad)
+{
+	struct ntb_dev *ntb = client->port->ntb;
+
+	if (scratchpad->index >= ntb_spad_count(ntb))
+		return -EINVAL;
+	if (command == QUOIT_NTB_SCRATCHPAD_PEER)
+		return ntb_peer_spad_write(ntb, QN_PEER, scratchpad->index, scratchpad->value);
+	scratchpad->value = ntb_spad_read(ntb, scratchpad->index);
+	return 0;
+}
+
+static void tell_info(struct qn_port *port, struct quoit_ntb_info *info)
+{
+	struct ntb_dev *ntb = port->ntb;
+	u32 i;
+
+	*info = (struct quoit_ntb_info){ .version = QUOIT_NTB_VERSION,
+					 .port = ntb_port_number(ntb),
+					 .peer_port = ntb_peer_port_number(ntb, QN_PEER),
+					 .inbound_count = port->inbound_count,
+					 .outbound_count = port->outbound_count,
+					 .scratchpad_count = ntb_spad_count(ntb),
+					 .vector_count = ntb_db_vector_count(ntb),
+					 .has_dma = dma_find_channel(DMA_MEMCPY) != NULL,
+					 .doorbell_bits = ntb_db_valid_mask(ntb) };
+	strscpy(info->driver, dev_driver_string(&ntb->pdev->dev), sizeof(info->driver));
+	for (i = 0; i < QUOIT_NTB_WINDOWS; i++) {
+		resource_size_t address_align = 0, bytes_align = 0, bytes_max = 0;
+
+		if (i < port->inbound_count)
+			ntb_mw_get_align(ntb, QN_PEER, i, &address_align, &bytes_align, &bytes_max);
+		info->windows[i] = (struct quoit_ntb_window){ .address_align = address_align,
+							      .bytes_align = bytes_align,
+							      .bytes_max = bytes_max,
+							      .peer_bytes = port->outbound[i].bytes };
+	}
+}
+
+/* port->alive is held, and the port is not gone. */
+static long call(struct qn_client *client, unsigned int command, union qn_argument *argument)
+{
+	struct qn_port *port = client->port;
+	long result;
+
+	switch (command) {
+	case QUOIT_NTB_INFO:
+		tell_info(port, &argument->info);
+		return 0;
+	case QUOIT_NTB_LINK:
+		return look_at_link(client, &argument->link);
+	case QUOIT_NTB_ACCEPT:
+		return accept_epoch(client, argument->epoch);
+	case QUOIT_NTB_LEASE:
+		mutex_lock(&port->lock);
+		result = lease(client, &argument->lease);
+		mutex_unlock(&port->lock);
+		return result;
+	case QUOIT_NTB_WINDOW:
+		mutex_lock(&port->lock);
+		result = qn_inbound_set(client, &argument->inbound);
+		mutex_unlock(&port->lock);
+		return result;
+	case QUOIT_NTB_RING:
+	case QUOIT_NTB_DOORBELL:
+	case QUOIT_NTB_CLEAR:
+	case QUOIT_NTB_MASK:
+	case QUOIT_NTB_UNMASK:
+		return doorbell(client, command, &argument->bits);
+	case QUOIT_NTB_SCRATCHPAD:
+	case QUOIT_NTB_SCRATCHPAD_PEER:
+		return scratchpad(client, command, &argument->scratchpad);
+	case QUOIT_NTB_EVENTFD:
+		return add_eventfd(client, &argument->eventfd);
+	case QUOIT_NTB_COPY:
+		return qn_copy_submit(client, &argument->copy);
+	default:
+		return -ENOTTY;
+	}
+}
+
+/* Memory is pinned with mmap_lock, so the device is only held by a reference meanwhile. */
+static long create_memory(struct qn_port *port, const struct quoit_ntb_memory *wanted)
+{
+	struct device *device = NULL;
+	long result;
+
+	down_read(&port->alive);
+	if (!port->is_gone)
+		device = get_device(&port->ntb->pdev->dev);
+	up_read(&port->alive);
+	if (!device)
+		return -ENODEV;
+	result = qn_memory_create(device, wanted);
+	put_device(device);
+	return result;
+}
+
+static long client_ioctl(struct file *file, unsigned int command, unsigned long address)
+{
+	struct qn_client *client = file->private_data;
+	struct qn_port *port = client->port;
+	void __user *user = (void __user *)address;
+	size_t bytes = _IOC_SIZE(command);
+	union qn_argument argument = { 0 };
+	long result = -ENODEV;
+
+	if (_IOC_TYPE(command) != 'N' || bytes > sizeof(argument))
+		return -ENOTTY;
+	if ((_IOC_DIR(command) & _IOC_WRITE) && copy_from_user(&argument, user, bytes))
+		return -EFAULT;
+	if (command == QUOIT_NTB_MEMORY)
+		return create_memory(port, &argument.memory);
+	down_read(&port->alive);
+	if (!port->is_gone)
+		result = call(client, command, &argument);
+	up_read(&port->alive);
+	if (result >= 0 && (_IOC_DIR(command) & _IOC_READ) && copy_to_user(user, &argument, bytes))
+		return -EFAULT;
+	return result;
+}
+
+/* Mappings of outbound windows: filled by faults, so that they can be revoked and come back. */
+
+static vm_fault_t outbound_fault(struct vm_fault *fault)
+{
+	struct vm_area_struct *vma = fault->vma;
+	struct qn_client *client = vma->vm_file->private_data;
+	struct qn_port *port = client->port;
+	u32 window = vma->vm_pgoff >> (QN_WINDOW_SHIFT - PAGE_SHIFT);
+	unsigned long first = max(vma->vm_start, ALIGN_DOWN(fault->address, QN_FAULT_BYTES));
+	unsigned long last = min(vma->vm_end, ALIGN_DOWN(fault->address, QN_FAULT_BYTES) + QN_FAULT_BYTES);
+	unsigned long pfn, at;
+	vm_fault_t result = VM_FAULT_SIGBUS;
+
+	down_read(&port->alive);
+	if (port->is_gone || !qn_client_is_current(client))
+		goto release;
+	pfn = (port->outbound[window].address >> PAGE_SHIFT) +
+	      (vma->vm_pgoff & ((1ul << (QN_WINDOW_SHIFT - PAGE_SHIFT)) - 1));
+	result = vmf_insert_pfn(vma, fault->address & PAGE_MASK,
+				pfn + ((fault->address - vma->vm_start) >> PAGE_SHIFT));
+	for (at = first; result == VM_FAULT_NOPAGE && at < last; at += PAGE_SIZE)
+		if (vmf_insert_pfn(vma, at, pfn + ((at - vma->vm_start) >> PAGE_SHIFT)) != VM_FAULT_NOPAGE)
+			break; /* the page that was asked for is there */
+release:
+	up_read(&port->alive);
+	return result;
+}
+
+static const struct vm_operations_struct outbound_operations = {
+	.fault = outbound_fault,
+};
+
+static int client_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct qn_client *client = file->private_data;
+	struct qn_port *port = client->port;
+	u64 window = vma->vm_pgoff >> (QN_WINDOW_SHIFT - PAGE_SHIFT);
+	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ((1ull << QN_WINDOW_SHIFT) - 1);
+	bool is_leased;
+
+	if (window >= QUOIT_NTB_WINDOWS || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	mutex_lock(&port->lock);
+	is_leased = qn_client_leases(client, window, offset, vma->vm_end - vma->vm_start);
+	mutex_unlock(&port->lock);
+	if (!is_leased)
+		return -EPERM;
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	vma->vm_ops = &outbound_operations;
+	return 0;
+}
+
+/* Files */
+
+static int client_open(struct inode *inode, struct file *file)
+{
+	struct qn_port *port = container_of(file->private_data, struct qn_port, misc);
+	struct qn_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	unsigned long flags;
+
+	if (!client)
+		return -ENOMEM;
+	kref_get(&port->ref); /* misc_open() excludes misc_deregister() */
+	client->port = port;
+	INIT_LIST_HEAD(&client->ranges);
+	init_waitqueue_head(&client->waiters);
+	mutex_init(&client->dma_lock);
+	mutex_lock(&port->lock);
+	spin_lock_irqsave(&port->event_lock, flags);
+	list_add(&client->node, &port->clients);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	mutex_unlock(&port->lock);
+	file->private_data = client;
+	file->f_mapping = port->inode->i_mapping;
+	return 0;
+}
+
+static void release_at_port(struct qn_client *client)
+{
+	struct qn_port *port = client->port;
+	u32 window;
+
+	if (port->is_gone)
+		return;
+	ntb_db_set_mask(port->ntb, client->bits);
+	ntb_db_clear(port->ntb, client->bits);
+	for (window = 0; window < port->inbound_count; window++)
+		if (port->inbound[window].client == client)
+			qn_inbound_clear(port, window);
+	wish(client, false);
+}
+
+static int client_release(struct inode *inode, struct file *file)
+{
+	struct qn_client *client = file->private_data;
+	struct qn_port *port = client->port;
+	struct qn_range *range, *next;
+	unsigned long flags;
+
+	qn_copy_release(client);
+	down_read(&port->alive);
+	mutex_lock(&port->lock);
+	release_at_port(client);
+	spin_lock_irqsave(&port->event_lock, flags);
+	list_del(&client->node);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	list_for_each_entry_safe(range, next, &client->ranges, node)
+		kfree(range);
+	mutex_unlock(&port->lock);
+	up_read(&port->alive);
+	forget_eventfds(client);
+	kfree(client);
+	qn_port_put(port);
+	return 0;
+}
+
+static ssize_t client_read(struct file *file, char __user *to, size_t bytes, loff_t *offset)
+{
+	return qn_copy_read(file->private_data, to, bytes);
+}
+
+static __poll_t client_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct qn_client *client = file->private_data;
+	__poll_t events = 0;
+
+	poll_wait(file, &client->waiters, table);
+	if (READ_ONCE(client->done_count))
+		events |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(client->port->is_gone))
+		events |= EPOLLHUP;
+	return events;
+}
+
+struct file_operations qn_port_file_operations = {
+	.owner = THIS_MODULE,
+	.open = client_open,
+	.release = client_release,
+	.unlocked_ioctl = client_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = client_mmap,
+	.read = client_read,
+	.poll = client_poll,
+};

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* DMA of a client: copies from memory into a leased outbound range, by any engine that the kernel offers. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "quoit_ntb_priv.h"
+
+static void copy_ended(void *context, const struct dmaengine_result *result)
+{
+	struct qn_copy *copy = context;
+	struct qn_client *client = copy->client;
+	struct qn_port *port = client->port;
+	unsigned long flags;
+	u32 index = copy - client->copies;
+
+	dma_unmap_resource(client->channel->device->dev, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
+	spin_lock_irqsave(&port->event_lock, flags);
+	copy->status = !result || result->result == DMA_TRANS_NOERROR ? 0 : -EIO;
+	client->done[(client->done_head + client->done_count++) % QUOIT_NTB_DMA_DEPTH] = index;
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	qn_signal(port, 0, false, client);
+}
+
+static struct qn_copy *take_copy(struct qn_client *client)
+{
+	struct qn_copy *taken = NULL;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	for (i = 0; i < QUOIT_NTB_DMA_DEPTH && !taken; i++)
+		if (!client->copies[i].is_used)
+			taken = &client->copies[i];
+	if (taken)
+		taken->is_used = true;
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
+	return taken;
+}
+
+static void give_back(struct qn_copy *copy)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&copy->client->port->event_lock, flags);
+	copy->is_used = false;
+	spin_unlock_irqrestore(&copy->client->port->event_lock, flags);
+}
+
+/* Nothing is under way afterwards. dma_lock is held. What was cut off has no completion of its own engine. */
+static void end_all(struct qn_client *client)
+{
+	if (client->channel)
+		dmaengine_terminate_sync(client->channel);
+}
+
+static int prepare(struct qn_client *client, struct qn_memory *memory)
+{
+	dma_cap_mask_t mask;
+
+	if (!client->channel) {
+		struct dma_chan *channel;
+
+		dma_cap_zero(mask);
+		dma_cap_set(DMA_MEMCPY, mask);
+		channel = dma_request_chan_by_mask(&mask);
+		if (IS_ERR(channel))
+			return PTR_ERR(channel);
+		client->channel = channel;
+	}
+	if (client->source == memory)
+		return 0;
+	end_all(client); /* the mapping may be read still */
+	qn_memory_unmap(&client->source_mapping);
+	qn_memory_put(client->source);
+	client->source = NULL;
+	if (qn_memory_map(memory, 0, qn_memory_bytes(memory), client->channel->device->dev, &client->source_mapping))
+		return -EADDRNOTAVAIL;
+	client->source = qn_memory_hold(memory);
+	return 0;
+}
+
+static int submit(struct qn_client *client, const struct quoit_ntb_copy *wanted, struct qn_copy *copy)
+{
+	struct device *dev = client->channel->device->dev;
+	phys_addr_t to = client->port->outbound[wanted->window].address + wanted->offset;
+	struct dma_async_tx_descriptor *descriptor;
+
+	*copy = (struct qn_copy){ .client = client, .cookie = wanted->cookie, .bytes = wanted->bytes, .is_used = true };
+	copy->destination = dma_map_resource(dev, to, wanted->bytes, DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(dev, copy->destination))
+		return -EIO;
+	descriptor = dmaengine_prep_dma_memcpy(client->channel, copy->destination,
+					       client->source_mapping.address + wanted->source, wanted->bytes,
+					       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
+	if (!descriptor)
+		goto unmap;
+	descriptor->callback_result = copy_ended;
+	descriptor->callback_param = copy;
+	if (dma_submit_error(dmaengine_submit(descriptor)))
+		goto unmap;
+	dma_async_issue_pending(client->channel);
+	return 0;
+
+unmap:
+	dma_unmap_resource(dev, copy->destination, wanted->bytes, DMA_FROM_DEVICE, 0);
+	return -EAGAIN;
+}
+
+int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted)
+{
+	struct qn_port *port = client->port;
+	struct qn_memory *memory;
+	struct qn_copy *copy;
+	bool is_leased;
+	int error;
+
+	if (wanted->window >= port->outbound_count || !wanted->bytes)
+		return -EINVAL;
+	mutex_lock(&port->lock);
+	is_leased = qn_client_leases(client, wanted->window, wanted->offset, wanted->bytes);
+	mutex_unlock(&port->lock);
+	if (!is_leased)
+		return -EPERM;
+	if (!qn_client_is_current(client))
+		return -ENOLINK;
+	memory = qn_memory_get(wanted->memory_fd);
+	if (IS_ERR(memory))
+		return PTR_ERR(memory);
+	error = -EINVAL;
+	if (wanted->source > qn_memory_bytes(memory) || wanted->bytes > qn_memory_bytes(memory) - wanted->source)
+		goto put_memory;
+	mutex_lock(&client->dma_lock);
+	error = prepare(client, memory);
+	if (error)
+		goto unlock;
+	error = -EAGAIN;
+	copy = take_copy(client);
+	if (!copy)
+		goto unlock;
+	error = submit(client, wanted, copy);
+	if (error)
+		give_back(copy);
+unlock:
+	mutex_unlock(&client->dma_lock);
+put_memory:
+	qn_memory_put(memory);
+	return error;
+}
+
+static bool take_done(struct qn_client *client, struct quoit_ntb_done *done)
+{
+	unsigned long flags;
+	bool is_taken;
+
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	is_taken = client->done_count != 0;
+	if (is_taken) {
+		struct qn_copy *copy = &client->copies[client->done[client->done_head]];
+
+		*done = (struct quoit_ntb_done){ .cookie = copy->cookie, .status = copy->status };
+		copy->is_used = false;
+		client->done_head = (client->done_head + 1) % QUOIT_NTB_DMA_DEPTH;
+		client->done_count--;
+	}
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
+	return is_taken;
+}
+
+ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes)
+{
+	struct quoit_ntb_done done;
+	size_t count = 0;
+
+	if (bytes < sizeof(done))
+		return -EINVAL;
+	while (count + sizeof(done) <= bytes && take_done(client, &done)) {
+		if (copy_to_user(to + count, &done, sizeof(done)))
+			return -EFAULT;
+		count += sizeof(done);
+	}
+	return count;
+}
+
+void qn_copy_release(struct qn_client *client)
+{
+	mutex_lock(&client->dma_lock);
+	if (client->channel) {
+		end_all(client);
+		dma_release_channel(client->channel);
+		client->channel = NULL;
+	}
+	qn_memory_unmap(&client->source_mapping);
+	qn_memory_put(client->source);
+	client->source = NULL;
+	mutex_unlock(&client->dma_lock);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Inside of quoit_ntb: a port is an NTB device with its clients; a client is an open file.
+ *
+ * Locks, in the order in which they are taken:
+ *   mmap_lock         of a process: page faults come with it, so nothing below is held while user memory is touched
+ *   port->alive       read: the NTB device is bound while it is held. write: removal, and revoking of mappings
+ *   port->lock        leases, windows, the list of clients, the wish for the link
+ *   client->dma_lock  the client's channel and its mapping of the source
+ *   port->event_lock  spinlock, interrupts off: link state, eventfds, completions
+ */
+#ifndef QUOIT_NTB_PRIV_H
+#define QUOIT_NTB_PRIV_H
+
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/ntb.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/version.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "quoit_ntb.h"
+
+struct qn_memory;
+
+/* A range of memory as one device sees it: one run of bus addresses. */
+struct qn_mapping {
+	struct device *dev; /* NULL: nothing is mapped */
+	struct sg_table table; /* in use if has_table */
+	bool has_table;
+	dma_addr_t address;
+};
+
+struct qn_inbound {
+	struct qn_client *client; /* NULL: free */
+	struct qn_memory *memory; /* NULL: no translation */
+	struct qn_mapping mapping;
+	u64 bytes;
+};
+
+struct qn_outbound {
+	phys_addr_t address;
+	resource_size_t bytes;
+};
+
+struct qn_port {
+	struct kref ref;
+	struct ntb_dev *ntb;
+	struct miscdevice misc;
+	char name[16];
+	int index;
+	struct inode *inode; /* all files of the port share its mapping, so that one call revokes all */
+	struct rw_semaphore alive;
+	bool is_gone;
+	struct mutex lock;
+	struct list_head clients;
+	struct qn_inbound inbound[QUOIT_NTB_WINDOWS];
+	struct qn_outbound outbound[QUOIT_NTB_WINDOWS];
+	u32 inbound_count;
+	u32 outbound_count;
+	u32 wish_count;
+	struct work_struct link_work;
+	spinlock_t event_lock;
+	bool is_up;
+	u32 epoch;
+};
+
+struct qn_range {
+	struct list_head node;
+	u32 window;
+	u64 offset;
+	u64 bytes;
+};
+
+struct qn_eventfd {
+	struct eventfd_ctx *context;
+	u64 bits;
+	bool on_link;
+	bool on_dma;
+};
+
+/* A copy under way, or ended and not yet read. */
+struct qn_copy {
+	struct qn_client *client;
+	u64 cookie;
+	dma_addr_t destination;
+	size_t bytes;
+	s32 status;
+	bool is_used;
+};
+
+struct qn_client {
+	struct list_head node;
+	struct qn_port *port;
+	u64 bits;                /* leased; port->lock for writing, event_lock too */
+	struct list_head ranges; /* leased; port->lock */
+	bool wishes_link;
+	u32 accepted_epoch; /* event_lock */
+	struct qn_eventfd eventfds[QUOIT_NTB_EVENTFDS]; /* event_lock */
+	wait_queue_head_t waiters;
+	struct mutex dma_lock;
+	struct dma_chan *channel;
+	struct qn_memory *source; /* mapped for the channel's device */
+	struct qn_mapping source_mapping;
+	struct qn_copy copies[QUOIT_NTB_DMA_DEPTH]; /* event_lock */
+	u32 done[QUOIT_NTB_DMA_DEPTH];              /* indices of copies that ended; event_lock */
+	u32 done_head;
+	u32 done_count;
+};
+
+/* port.c */
+void qn_port_put(struct qn_port *port);
+/* Whether the client works in the epoch of a link that is up. */
+bool qn_client_is_current(struct qn_client *client);
+void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
+void qn_inbound_clear(struct qn_port *port, u32 window);
+int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted);
+extern struct file_operations qn_port_file_operations;
+
+/* client.c */
+bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 bytes);
+
+/* memory.c */
+int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted);
+struct qn_memory *qn_memory_get(int fd); /* ERR_PTR */
+struct qn_memory *qn_memory_hold(struct qn_memory *memory);
+void qn_memory_put(struct qn_memory *memory);
+u64 qn_memory_bytes(const struct qn_memory *memory);
+int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device *dev, struct qn_mapping *mapping);
+void qn_memory_unmap(struct qn_mapping *mapping);
+
+/* copy.c */
+int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted);
+ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes);
+void qn_copy_release(struct qn_client *client);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Aim: what uapi/quoit_ntb.h promises, between two machines joined by one link. Method: the same program at both ends
+ * (a: checks and times, b: answers); every byte that crossed is compared with a pattern of its offset.
+ * Use: port_pair DEVICE a|b
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "quoit_ntb.h"
+
+#define BYTES      (1u << 20)
+#define DATA_AT    4096u
+#define ROUNDS     500u
+#define RINGS      100
+#define BIT        2u
+#define MAGIC      0x71756f69u
+#define PATIENCE_S 60
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("port_pair: line %d: %s: %s\n", __LINE__, #condition, strerror(errno));                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int fails_with(int result, int error)
+{
+    return result < 0 && errno == error;
+}
+
+static void await_word(volatile uint64_t *word, uint64_t value)
+{
+    double end_s = now_s() + PATIENCE_S;
+    while (*word < value)
+        CHECK(now_s() < end_s);
+}
+
+static unsigned char pattern(size_t at)
+{
+    return (unsigned char)(at * 7 + at / 251 + 3);
+}
+
+static struct quoit_ntb_link bring_up(int port, int on_link)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
+    double end_s = now_s() + PATIENCE_S;
+    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+    while (!link.is_up) {
+        struct pollfd wait = {.fd = on_link, .events = POLLIN};
+        uint64_t count;
+        if (poll(&wait, 1, 500) > 0)
+            CHECK(read(on_link, &count, sizeof count) == sizeof count);
+        link.wish = QUOIT_NTB_LINK_LOOK;
+        CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+        CHECK(now_s() < end_s);
+    }
+    return link;
+}
+
+/* What a client may not do. */
+static void check_refusals(int port, const struct quoit_ntb_info *info)
+{
+    struct quoit_ntb_bits bits = {.bits = info->doorbell_bits};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_RING, &bits), EPERM));
+    CHECK(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, port, QUOIT_NTB_OUTBOUND(0)) == MAP_FAILED && errno == EPERM);
+    struct quoit_ntb_lease lease = {.offset = info->windows[0].peer_bytes, .bytes = 4096};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_LEASE, &lease), EINVAL));
+    lease = (struct quoit_ntb_lease){.offset = ~0ull << 12, .bytes = 8192};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_LEASE, &lease), EINVAL));
+    struct quoit_ntb_inbound inbound = {.memory_fd = port, .window = info->inbound_count, .bytes = 4096};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_WINDOW, &inbound), EINVAL));
+    inbound.window = 0;
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_WINDOW, &inbound), EINVAL));
+    struct quoit_ntb_scratchpad pad = {.index = info->scratchpad_count};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_SCRATCHPAD, &pad), EINVAL));
+    struct quoit_ntb_memory memory = {.bytes = 4097};
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_MEMORY, &memory), EINVAL));
+    uint32_t epoch = 1u << 31;
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_ACCEPT, &epoch), ENOLINK));
+    CHECK(fails_with(ioctl(port, _IO('N', 0x7f)), ENOTTY));
+}
+
+/* A second client cannot have what the first one leased, and gets it when that one is gone. */
+static void check_leases(const char *device, int port, uint64_t bit)
+{
+    int other = open(device, O_RDWR);
+    CHECK(other >= 0);
+    struct quoit_ntb_lease lease = {.bits_want = bit};
+    CHECK(fails_with(ioctl(other, QUOIT_NTB_LEASE, &lease), EBUSY));
+    lease = (struct quoit_ntb_lease){.offset = 4096, .bytes = 4096};
+    CHECK(fails_with(ioctl(other, QUOIT_NTB_LEASE, &lease), EBUSY));
+    lease = (struct quoit_ntb_lease){.bit_count = 1};
+    CHECK(ioctl(other, QUOIT_NTB_LEASE, &lease) == 0 && lease.bits != 0 && (lease.bits & bit) == 0);
+    uint64_t held = lease.bits;
+    close(other);
+    lease = (struct quoit_ntb_lease){.bits_want = held};
+    CHECK(ioctl(port, QUOIT_NTB_LEASE, &lease) == 0);
+}
+
+/* One end of the pair: its port, what it exposes, and what it sees of the other. */
+struct end {
+    bool is_a;
+    int port, on_link, on_bit, memory;
+    volatile unsigned char *in, *out;
+    volatile uint64_t *in_word, *out_word;
+};
+
+static void open_end(struct end *end, const char *device)
+{
+    end->port = open(device, O_RDWR);
+    end->on_link = eventfd(0, 0);
+    end->on_bit = eventfd(0, 0);
+    CHECK(end->port >= 0 && end->on_link >= 0 && end->on_bit >= 0);
+    struct quoit_ntb_info info;
+    CHECK(ioctl(end->port, QUOIT_NTB_INFO, &info) == 0 && info.version == QUOIT_NTB_VERSION);
+    printf("%s: driver %s, windows %u/%u, %u scratchpads, bits %#llx, aperture %llu KiB\n", device, info.driver,
+           info.inbound_count, info.outbound_count, info.scratchpad_count, (unsigned long long)info.doorbell_bits,
+           (unsigned long long)info.windows[0].peer_bytes >> 10);
+    check_refusals(end->port, &info);
+    struct quoit_ntb_eventfd event = {.fd = end->on_link, .on_link = 1};
+    CHECK(ioctl(end->port, QUOIT_NTB_EVENTFD, &event) == 0);
+    event = (struct quoit_ntb_eventfd){.fd = end->on_bit, .bits = BIT};
+    CHECK(ioctl(end->port, QUOIT_NTB_EVENTFD, &event) == 0);
+    struct quoit_ntb_lease lease = {.bits_want = BIT, .window = 0, .bytes = BYTES};
+    CHECK(ioctl(end->port, QUOIT_NTB_LEASE, &lease) == 0 && lease.bits == BIT);
+    check_leases(device, end->port, BIT);
+}
+
+/* Both windows are there when both scratchpads say so. */
+static void meet(struct end *end)
+{
+    struct quoit_ntb_memory wanted = {.bytes = BYTES};
+    end->memory = ioctl(end->port, QUOIT_NTB_MEMORY, &wanted);
+    CHECK(end->memory >= 0);
+    end->in = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, end->memory, 0);
+    end->out = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, end->port, QUOIT_NTB_OUTBOUND(0));
+    CHECK(end->in != MAP_FAILED && end->out != MAP_FAILED);
+    end->in_word = (volatile uint64_t *)(uintptr_t)end->in;
+    end->out_word = (volatile uint64_t *)(uintptr_t)end->out;
+    struct quoit_ntb_link link = bring_up(end->port, end->on_link);
+    printf("link up, epoch %u\n", link.epoch);
+    struct quoit_ntb_inbound inbound = {.memory_fd = end->memory, .window = 0, .bytes = BYTES};
+    CHECK(ioctl(end->port, QUOIT_NTB_WINDOW, &inbound) == 0);
+    CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &link.epoch) == 0);
+    struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
+    for (double end_s = now_s() + PATIENCE_S; theirs.value != MAGIC; usleep(20000)) {
+        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD_PEER, &mine) == 0);
+        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD, &theirs) == 0);
+        CHECK(now_s() < end_s);
+    }
+}
+
+static void check_window(struct end *end)
+{
+    double begin_s = now_s();
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        if (end->is_a)
+            end->out_word[0] = i;
+        await_word(end->in_word, i);
+        if (!end->is_a)
+            end->out_word[0] = i;
+    }
+    if (end->is_a)
+        printf("a word there and back: %.2f us\n", (now_s() - begin_s) * 1e6 / ROUNDS);
+    for (size_t at = DATA_AT; at < BYTES; at++)
+        end->out[at] = pattern(at + end->is_a);
+    end->out_word[1] = 1; /* writes of one port keep their order */
+    await_word(end->in_word + 1, 1);
+    for (size_t at = DATA_AT; at < BYTES; at++)
+        CHECK(end->in[at] == pattern(at + !end->is_a));
+}
+
+/* A bit that fired is masked until it is cleared and unmasked. */
+static void check_doorbells(struct end *end)
+{
+    struct quoit_ntb_bits bit = {.bits = BIT};
+    CHECK(ioctl(end->port, QUOIT_NTB_CLEAR, &bit) == 0 && ioctl(end->port, QUOIT_NTB_UNMASK, &bit) == 0);
+    end->out_word[1] = 2;
+    await_word(end->in_word + 1, 2);
+    double begin_s = now_s();
+    for (int i = 0; i < RINGS; i++) {
+        uint64_t count;
+        if (end->is_a)
+            CHECK(ioctl(end->port, QUOIT_NTB_RING, &bit) == 0);
+        CHECK(read(end->on_bit, &count, sizeof count) == sizeof count);
+        CHECK(ioctl(end->port, QUOIT_NTB_CLEAR, &bit) == 0 && ioctl(end->port, QUOIT_NTB_UNMASK, &bit) == 0);
+        if (!end->is_a)
+            CHECK(ioctl(end->port, QUOIT_NTB_RING, &bit) == 0);
+    }
+    if (end->is_a)
+        printf("a doorbell there and back: %.0f us\n", (now_s() - begin_s) * 1e6 / RINGS);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 3);
+    struct end end = {.is_a = argv[2][0] == 'a'};
+    open_end(&end, argv[1]);
+    meet(&end);
+    check_window(&end);
+    check_doorbells(&end);
+    printf("port_pair: %s passed\n", argv[2]);
+    end.out_word[1] = 3;
+    await_word(end.in_word + 1, 3);
+    sleep(1); /* the last word is on its way */
+    return 0;
+}
