@@ -2,6 +2,8 @@
 #include "sim/canary.h"
 #include "base/assert.h"
 #include "papers/scratchpad.h"
+#include "proxy/lane.h"
+#include "ring/state.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -20,7 +22,8 @@ struct state {
     bool is_offered;
     struct sim_way *way; /* of the mistake; credit: whose word is wrong from then on */
     uint64_t offset;
-    const void *flow; /* resend: the one that forgets */
+    const void *flow;        /* resend: the one that forgets */
+    struct quoit_frame sent; /* before a mistake was made in it */
 };
 
 /* Where a write to the slots of a host goes. */
@@ -117,10 +120,10 @@ static void lose_write(struct sim_world *world, struct sim_way *way)
         packet->bytes = 0;
 }
 
-static uint32_t deliver_twice(struct sim_world *world, const struct quoit_frame *frame)
+static bool deliver_twice(struct sim_world *world, const struct quoit_frame *frame)
 {
     bool is_occasion = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST && !quoit_frame_asks(frame->kind);
-    return is_occasion && is_time(world) ? 2 : 1;
+    return is_occasion && is_time(world);
 }
 
 /* A total of credits is one too large, for ever: a slot counts as free before its frame was taken. */
@@ -156,7 +159,7 @@ static void take_outdated(struct sim_world *world, struct quoit_frame *frame, ui
 const struct sim_canary sim_canaries[] = {
     {.name = "credit", .sentence = "one credit of one queue is lost", .arrive = lose_credit},
     {.name = "early-credit", .sentence = "one slot is free before it was read", .arrive = credit_early},
-    {.name = "duplicate", .sentence = "one request is executed twice", .deliver = deliver_twice},
+    {.name = "duplicate", .sentence = "one request is executed twice", .repeat = deliver_twice},
     {.name = "reorder", .sentence = "one slot becomes valid before its content arrives", .arrive = reorder},
     {.name = "loss", .sentence = "one write to a slot or scratchpad vanishes", .arrive = lose_write},
     {.name = "early-ack", .sentence = "one acknowledgement covers one request too many", .receive = acknowledge_early},
@@ -213,30 +216,40 @@ void sim_canary_look(struct sim_way *way)
         world->config.canary->arrive(world, way);
 }
 
-uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *frame)
+bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame)
 {
-    if (world->canary_state && world->config.canary->deliver)
-        return world->config.canary->deliver(world, frame);
-    return 1;
+    return world->canary_state && world->config.canary->repeat && world->config.canary->repeat(world, frame);
 }
 
 void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
 {
-    if (world->canary_state && world->config.canary->receive)
-        world->config.canary->receive(world, frame, generation);
+    struct state *state = world->canary_state;
+    if (!state || !world->config.canary->receive)
+        return;
+    state->sent = *frame;
+    world->config.canary->receive(world, frame, generation);
 }
 
-void sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict)
+const struct quoit_frame *sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict,
+                                              const struct quoit_frame *shown)
 {
     struct state *state = world->canary_state;
     if (!state || !state->is_offered)
-        return;
+        return shown;
     state->is_offered = false;
     state->has_sung = !verdict || verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
                       (verdict->kind == QUOIT_VERDICT_CONSUMED && verdict->frame.kind == QUOIT_FRAME_ACK);
+    return &state->sent;
 }
 
-bool sim_canary_forget(struct sim_world *world, const void *flow)
+void sim_canary_forget(struct sim_world *world, struct quoit_lane *lane)
 {
-    return world->canary_state && world->config.canary->forget && world->config.canary->forget(world, flow);
+    if (!world->canary_state || !world->config.canary->forget || !lane->ring)
+        return;
+    for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * lane->layout->job.host_count; i++) {
+        struct quoit_ring_flow_out *flow = &lane->ring->flows_out[i];
+        bool has_any = flow->resend_plain != QUOIT_RING_NONE || flow->resend_asking != QUOIT_RING_NONE;
+        if (has_any && world->config.canary->forget(world, flow))
+            flow->resend_plain = flow->resend_asking = QUOIT_RING_NONE;
+    }
 }

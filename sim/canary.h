@@ -10,6 +10,8 @@
 #include "host/layout.h"
 #include "sim/port.h"
 
+struct quoit_lane;
+
 struct sim_canary {
     const char *name;
     const char *sentence;
@@ -17,8 +19,8 @@ struct sim_canary {
     bool may_do_no_harm; /* what is not sent again may have arrived */
     /* The first packet of `way` is about to arrive. NULL: does nothing there. */
     void (*arrive)(struct sim_world *world, struct sim_way *way);
-    /* How often a request is to be executed. NULL: once. */
-    uint32_t (*deliver)(struct sim_world *world, const struct quoit_frame *frame);
+    /* Whether a request that was executed shall be executed again. NULL: no. */
+    bool (*repeat)(struct sim_world *world, const struct quoit_frame *frame);
     /* A frame is about to be shown to its ring, whose generation this is. It counts when the ring takes it. NULL: as it
      * came. */
     void (*receive)(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
@@ -39,10 +41,13 @@ void sim_canary_look(struct sim_way *way);
 /* Up to which number the host that replies has executed the requests of that flow (watch.c). */
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply);
 
-uint32_t sim_canary_deliver(struct sim_world *world, const struct quoit_frame *frame);
+bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame);
 void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
-/* The ring has answered to what sim_canary_receive() gave out; NULL: it refused it. */
-void sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict);
-bool sim_canary_forget(struct sim_world *world, const void *flow);
+/* The ring has answered to what sim_canary_receive() gave out, `shown`; NULL: it refused it. Returns the frame as it
+ * was before that. */
+const struct quoit_frame *sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict,
+                                              const struct quoit_frame *shown);
+/* The ring of a lane has begun to send again, or has not: some of its flows may forget what. */
+void sim_canary_forget(struct sim_world *world, struct quoit_lane *lane);
 
 #endif

@@ -19,36 +19,15 @@ static void enter(void)
     sim_task_leave(world);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-/* The sanitizer takes a longjmp to another stack for one up its own. */
 static void enter_task(struct sim_task *task)
 {
-    swapcontext(&task->world->main_context, &task->context);
+    sim_stack_switch(&task->world->main_stack, &task->stack);
 }
 
 void sim_task_leave(struct sim_world *world)
 {
-    swapcontext(&world->current->context, &world->main_context);
+    sim_stack_switch(&world->current->stack, &world->main_stack);
 }
-#else
-/* After its first time a task is entered and left by setjmp and longjmp: swapcontext() asks the kernel for the signal
- * mask each time, which took half of all time. */
-static void enter_task(struct sim_task *task)
-{
-    if (_setjmp(task->world->main_place) != 0)
-        return;
-    if (task->has_started)
-        _longjmp(task->place, 1);
-    task->has_started = true;
-    setcontext(&task->context);
-}
-
-void sim_task_leave(struct sim_world *world)
-{
-    if (_setjmp(world->current->place) == 0)
-        _longjmp(world->main_place, 1);
-}
-#endif
 
 static struct sim_task *take_ready(struct sim_host *host)
 {
@@ -111,7 +90,7 @@ void sim_task_fire(struct sim_event *event)
         return;
     }
     if (task->state == SIM_TASK_BLOCKED) {
-        task->park = NULL;
+        task->sleeps_on = NULL;
         if (task->host->free_core_count == 0) {
             wait_for_core(task);
             return;
@@ -140,9 +119,10 @@ struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*
     struct sim_world *world = host->world;
     struct sim_task *task = calloc(1, sizeof *task);
     quoit_assert(task != NULL);
-    task->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    quoit_assert(task->stack != MAP_FAILED);
-    quoit_assert(mprotect(task->stack, GUARD_BYTES, PROT_NONE) == 0);
+    task->stack_memory =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    quoit_assert(task->stack_memory != MAP_FAILED);
+    quoit_assert(mprotect(task->stack_memory, GUARD_BYTES, PROT_NONE) == 0);
     task->event = (struct sim_event){.fire = sim_task_fire, .kind = "run", .who = world->task_count};
     task->world = world;
     task->host = host;
@@ -151,11 +131,7 @@ struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*
     task->arg = arg;
     task->state = SIM_TASK_BLOCKED;
     strncpy(task->name, name, sizeof task->name - 1);
-    getcontext(&task->context);
-    task->context.uc_stack.ss_sp = task->stack + GUARD_BYTES;
-    task->context.uc_stack.ss_size = STACK_BYTES - GUARD_BYTES;
-    task->context.uc_link = NULL;
-    makecontext(&task->context, enter, 0);
+    sim_stack_init(&task->stack, task->stack_memory + GUARD_BYTES, STACK_BYTES - GUARD_BYTES, enter);
     append(&world->tasks, &world->task_count, &world->task_capacity, task);
     append(&host->tasks, &host->task_count, &host->task_capacity, task);
     sim_schedule(world, &task->event, world->now_ns);
@@ -164,7 +140,7 @@ struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*
 
 void sim_task_free(struct sim_task *task)
 {
-    munmap(task->stack, STACK_BYTES);
+    munmap(task->stack_memory, STACK_BYTES);
     free(task);
 }
 
@@ -224,12 +200,12 @@ uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, boo
     return passed < 1 ? 1 : passed > count ? count : (uint32_t)passed;
 }
 
-void sim_yield(struct sim_world *world)
+void sim_yield(struct sim_world *world, bool is_fruitless)
 {
     struct sim_task *task = world->current;
     if (!task->host->ready_first)
         return;
-    task->is_fruitless = true;
+    task->is_fruitless = is_fruitless;
     give_way(world);
     task->is_fruitless = false;
 }

@@ -12,13 +12,12 @@
 #ifndef SIM_TASK_H
 #define SIM_TASK_H
 
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <ucontext.h>
 
-#include "env/park.h"
+#include "env/primitives.h"
 #include "sim/event.h"
+#include "sim/stack.h"
 
 struct quoit_lane;
 struct sim_world;
@@ -41,12 +40,11 @@ struct sim_task {
     char name[24];
     void (*run)(void *arg);
     void *arg;
-    ucontext_t context; /* how it begins */
-    jmp_buf place;      /* where it is, once it has begun */
-    bool has_started;
-    char *stack;
+    struct sim_stack stack;
+    char *stack_memory;
     struct sim_task *next_ready;
-    const struct quoit_park *park; /* asleep on it */
+    const _Atomic uint32_t *sleeps_on; /* NULL: not asleep */
+    struct quoit_wait_habit habit;
     uint64_t on_core_since_ns;
     uint64_t frozen_until_ns; /* a fault: does not run before */
     uint64_t idle_since_ns;
@@ -54,6 +52,9 @@ struct sim_task {
     uint64_t leave_count;          /* how often it stopped running */
     bool is_service;               /* a thread of a proxy */
     const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
+    uint64_t idle_leave_count;     /* leave_count when it last came back from idling */
+    uint32_t looks_since_change;   /* looks in vain since something changed */
+    uint32_t generation_before;    /* of the ring that is shown a frame */
     bool is_fruitless;             /* what it just did was a look in vain, so nobody else need look */
 };
 
@@ -72,8 +73,8 @@ void sim_block(struct sim_world *world, uint64_t until_ns);
 uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless);
 /* Goes back to the events, until resumed. */
 void sim_task_leave(struct sim_world *world);
-/* Lets others have the core, if any wait for it. */
-void sim_yield(struct sim_world *world);
+/* Lets others have the core, if any wait for it. is_fruitless: as above. */
+void sim_yield(struct sim_world *world, bool is_fruitless);
 
 /* Of any blocked task: it asks for a core after delay_ns. */
 void sim_task_wake(struct sim_task *task, uint64_t delay_ns);

@@ -1,35 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rings take in, watched by one who knows all hosts: the rules of docs/design/failover.md that show in the result
- * only by bad luck. Linked with --wrap, like env.c; canaries change here what a ring is shown. */
+ * only by bad luck. Canaries change here what a ring is shown. */
 #include "base/log.h"
 #include "ring/state.h"
 #include "sim/canary.h"
+#include "sim/observe.h"
 #include "sim/world.h"
 
-enum quoit_status __real_quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
-                                            const struct quoit_frame *frame, uint64_t now_ns,
-                                            struct quoit_verdict *verdict_out);
-void __real_quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
-void __real_quoit_log_line(enum quoit_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
-                                            const struct quoit_frame *frame, uint64_t now_ns,
-                                            struct quoit_verdict *verdict_out);
-void __wrap_quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
-void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* What a proxy complains of is wrong: nobody damages its memory here, and links that go down are no reason. */
-void __wrap_quoit_log_line(enum quoit_log_level level, const char *format, ...)
+void sim_log_line(int level, const char *text)
 {
-    struct sim_world *world = sim_world_current();
-    char text[SIM_FAILURE_BYTES / 2];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (world && level == QUOIT_LOG_ERROR)
-        sim_fail(world, "a proxy says: %s", text);
-    __real_quoit_log_line(level, "%s", text);
+    if (level == QUOIT_LOG_ERROR)
+        sim_fail(sim_world_current(), "a proxy says: %s", text);
+}
+
+void sim_assertion(const char *condition, const char *file, int line)
+{
+    sim_fail(sim_world_current(), "assertion failed: %s (%s:%d)", condition, file, line);
 }
 
 /* Nothing that the lane landed through `side` under an older topology is still under way by DMA. */
@@ -79,40 +66,49 @@ static void check_is_executed(struct sim_world *world, const struct quoit_frame 
                  frame->flow_sequence, frame->dest_host, executed);
 }
 
-enum quoit_status __wrap_quoit_ring_receive(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
-                                            const struct quoit_frame *frame, uint64_t now_ns,
-                                            struct quoit_verdict *verdict_out)
+void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame)
 {
     struct sim_world *world = sim_world_current();
-    if (!world || !world->config.checks_each_step)
-        return __real_quoit_ring_receive(ring, side, class, frame, now_ns, verdict_out);
-    const struct quoit_lane *lane = world->current->lane;
-    uint32_t generation = ring->links.generation;
-    struct quoit_frame shown = *frame;
-    sim_canary_receive(world, &shown, generation);
-    enum quoit_status status = __real_quoit_ring_receive(ring, side, class, &shown, now_ns, verdict_out);
-    sim_canary_received(world, status == QUOIT_OK ? verdict_out : NULL);
-    if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict_out->kind == QUOIT_VERDICT_NO_RESOURCE)
-        return status;
-    if (frame->generation != generation && verdict_out->kind != QUOIT_VERDICT_CONSUMED)
-        sim_fail(world, "host %u takes a frame of generation %u in generation %u", lane->layout->host,
-                 frame->generation, generation);
-    if (verdict_out->kind == QUOIT_VERDICT_CONSUMED && frame->generation == generation &&
-        (frame->flags & QUOIT_FRAME_LANDED))
-        sim_fail(world, "the payload of request %u of host %u lands again at host %u", frame->flow_sequence,
-                 frame->source_host, lane->layout->host);
-    if (class == QUOIT_CLASS_REPLY && frame->generation == generation && frame->dest_host == lane->layout->host)
-        check_is_executed(world, &shown);
-    if (class == QUOIT_CLASS_REQUEST && verdict_out->kind == QUOIT_VERDICT_DELIVER)
-        check_is_settled(world, lane);
-    return status;
+    world->current->generation_before = lane->ring->links.generation;
+    sim_canary_receive(world, frame, lane->ring->links.generation);
 }
 
-void __wrap_quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow)
+/* What a ring has taken, and why it must not have. */
+static void check_taken(struct sim_world *world, const struct quoit_lane *lane, const struct quoit_frame *frame,
+                        const struct quoit_verdict *verdict)
 {
+    uint32_t generation = world->current->generation_before;
+    bool is_consumed = verdict->kind == QUOIT_VERDICT_CONSUMED;
+    if (frame->generation != generation && !is_consumed)
+        sim_fail(world, "host %u takes a frame of generation %u in generation %u", lane->layout->host,
+                 frame->generation, generation);
+    if (is_consumed && frame->generation == generation && (frame->flags & QUOIT_FRAME_LANDED))
+        sim_fail(world, "the payload of request %u of host %u lands again at host %u", frame->flow_sequence,
+                 frame->source_host, lane->layout->host);
+}
+
+void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
+                     const struct quoit_verdict *verdict)
+{
+    (void)side;
     struct sim_world *world = sim_world_current();
-    __real_quoit_ring_flow_start_resend(flow);
-    bool has_any = flow->resend_plain != QUOIT_RING_NONE || flow->resend_asking != QUOIT_RING_NONE;
-    if (world && has_any && sim_canary_forget(world, flow))
-        flow->resend_plain = flow->resend_asking = QUOIT_RING_NONE;
+    if (!world->config.checks_each_step)
+        return;
+    const struct quoit_frame *sent = sim_canary_received(world, status == QUOIT_OK ? verdict : NULL, frame);
+    if (frame->kind == QUOIT_FRAME_TOPOLOGY)
+        sim_canary_forget(world, lane);
+    if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict->kind == QUOIT_VERDICT_NO_RESOURCE)
+        return;
+    check_taken(world, lane, sent, verdict);
+    if (class == QUOIT_CLASS_REPLY && sent->generation == world->current->generation_before &&
+        sent->dest_host == lane->layout->host)
+        check_is_executed(world, frame);
+    if (class == QUOIT_CLASS_REQUEST && verdict->kind == QUOIT_VERDICT_DELIVER)
+        check_is_settled(world, lane);
+}
+
+void sim_link_followed(struct quoit_lane *lane, int side)
+{
+    (void)side;
+    sim_canary_forget(sim_world_current(), lane);
 }

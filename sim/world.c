@@ -4,6 +4,7 @@
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
+#include "sim/observe.h"
 #include "sim/workload.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@
 #define NO_PROGRESS_NS    500000000u  /* of virtual time, with the PEs at work */
 #define NO_PROGRESS_STEPS 50000000u   /* or so many events */
 
-/* The functions that replace those of env/ have no argument to hand it in. */
+/* Primitives and observers have no argument to hand it in. */
 static struct sim_world *current_world;
 
 struct sim_world *sim_world_current(void)
@@ -207,6 +208,8 @@ struct sim_world *sim_world_new(const struct sim_config *config)
     }
     world->ledger = sim_ledger_new(world);
     current_world = world;
+    quoit_primitives = &sim_primitives;
+    quoit_observer = &sim_observer;
     return world;
 }
 
@@ -244,6 +247,8 @@ void sim_world_free(struct sim_world *world)
     free(world->hosts);
     free(world->metrics);
     sim_queue_free(&world->queue);
+    quoit_primitives = NULL;
+    quoit_observer = NULL;
     current_world = NULL;
     free(world);
 }
@@ -312,7 +317,7 @@ static void check_deadlines(struct sim_world *world)
 static bool is_patient_manager(const struct sim_event *event)
 {
     const struct sim_task *task = (const struct sim_task *)event;
-    return event->fire == sim_task_fire && task->is_service && !task->lane && task->park != NULL;
+    return event->fire == sim_task_fire && task->is_service && !task->lane && task->sleeps_on != NULL;
 }
 
 static bool links_are_up(const struct sim_world *world)

@@ -4,9 +4,9 @@
  * One process, one thread, one event a step. All chance comes from `chance`, which starts from the seed, so the trace
  * of a seed is the same byte for byte on each run.
  *
- * The production code runs unchanged: functions of src/env/ that touch the machine, and a few functions at which work
- * is done that passes neither env nor port, are replaced at link time by --wrap (env.c, cost.c). Outside of a run they
- * do what they always do. The current world is the one global of the simulator, since those functions have no handle.
+ * The production code runs unchanged: while there is a world, the primitives of src/env/ are its own (env.c), and it
+ * observes the points of base/observer.h (cost.c, watch.c). The current world is the one global of the simulator, since
+ * primitives and observers have no handle.
  *
  * Errors: sim_fail() ends the run, from wherever it is called; assertions of the production code end there too.
  */
@@ -90,10 +90,9 @@ struct sim_world {
     struct sim_queue queue;
     uint64_t event_count;
     uint64_t trace_hash;
-    struct sim_task *current; /* NULL: between tasks */
-    jmp_buf main_place;       /* where the running task was resumed */
-    ucontext_t main_context;  /* the same where jumps between stacks cannot be used */
-    jmp_buf escape;
+    struct sim_task *current;    /* NULL: between tasks */
+    struct sim_stack main_stack; /* where the running task was resumed */
+    jmp_buf escape;              /* of the main stack */
     bool has_failed;
     char failure[SIM_FAILURE_BYTES];
     struct sim_host *hosts;
@@ -124,6 +123,8 @@ struct sim_world {
     struct sim_metric *metrics;
     uint32_t metric_count;
 };
+
+extern const struct quoit_primitives sim_primitives;
 
 /* The world that runs now, or NULL. */
 struct sim_world *sim_world_current(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
 #include "base/assert.h"
+#include "base/observer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -67,11 +68,13 @@ void quoit_log_line(enum quoit_log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    quoit_observe(log_line, level, text);
     quoit_say("%s: %s", names[level], text);
 }
 
 void quoit_assert_failed(const char *condition, const char *file, int line)
 {
+    quoit_observe(assertion, condition, file, line);
     quoit_say("internal error: assertion failed: %s (%s:%d)", condition, file, line);
     abort();
 }

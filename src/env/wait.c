@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/wait.h"
 #include "env/clock.h"
+#include "env/primitives.h"
 
 #include <sched.h>
 
@@ -17,11 +18,7 @@
 #define YIELD_LONG_NS  500000u
 #define HASTY_WAIT_MAX 128
 
-static _Thread_local struct {
-    uint32_t yield_count;
-    uint32_t hasty_count; /* waits that are still to be hasty */
-    uint32_t hasty_run;   /* how many they were at the last long yield */
-} own;
+static _Thread_local struct quoit_wait_habit own;
 
 struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t core_count)
 {
@@ -29,21 +26,44 @@ struct quoit_wait_policy quoit_wait_policy_for(uint32_t thread_count, uint32_t c
                                       .awake_ns = AWAKE_NS};
 }
 
+static void yield(bool is_in_vain)
+{
+    if (QUOIT_HAS_PRIMITIVES)
+        quoit_primitives->yield(is_in_vain);
+    else
+        sched_yield();
+}
+
 void quoit_wait_yield(void)
 {
-    sched_yield();
+    yield(false);
+}
+
+static struct quoit_wait_habit *habit_of_thread(void)
+{
+    return QUOIT_HAS_PRIMITIVES ? quoit_primitives->habit() : &own;
+}
+
+/* Up to `most` pauses; returns how many have passed. */
+static inline uint32_t pause_up_to(uint32_t most, bool is_in_vain)
+{
+    if (QUOIT_HAS_PRIMITIVES)
+        return quoit_primitives->pause(most, is_in_vain);
+    quoit_pause();
+    return 1;
 }
 
 /* Yields, and returns what time it is then. */
-static uint64_t yield_from(uint64_t now_ns, uint64_t busy_ns)
+static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint64_t busy_ns, bool is_in_vain)
 {
-    sched_yield();
+    yield(is_in_vain);
     uint64_t after_ns = quoit_clock_now_ns();
     if (after_ns - now_ns > YIELD_LONG_NS + busy_ns) {
-        own.hasty_run = own.hasty_run == 0 ? 1 : own.hasty_run < HASTY_WAIT_MAX ? 2 * own.hasty_run : HASTY_WAIT_MAX;
-        own.hasty_count = own.hasty_run;
+        uint32_t run = habit->hasty_run;
+        habit->hasty_run = run == 0 ? 1 : run < HASTY_WAIT_MAX ? 2 * run : HASTY_WAIT_MAX;
+        habit->hasty_count = habit->hasty_run;
     } else {
-        own.hasty_run /= 2;
+        habit->hasty_run /= 2;
     }
     return after_ns;
 }
@@ -51,17 +71,21 @@ static uint64_t yield_from(uint64_t now_ns, uint64_t busy_ns)
 /* Looks for a while without sleeping. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {
+    struct quoit_wait_habit *habit = NULL;
     uint64_t now_ns = 0, until_ns = 0;
+    bool is_in_vain = false;
     for (;;) {
         if (is_done(arg))
             return true;
-        for (uint32_t i = 0; i < waiter->policy.spin_count; i++) {
-            quoit_pause();
+        for (uint32_t left = waiter->policy.spin_count; left > 0; is_in_vain = true) {
+            left -= pause_up_to(left, is_in_vain);
             if (is_done(arg))
                 return true;
         }
-        if (own.hasty_count > 0) {
-            own.hasty_count--;
+        if (!habit)
+            habit = habit_of_thread();
+        if (habit->hasty_count > 0) {
+            habit->hasty_count--;
             return false;
         }
         if (now_ns == 0) {
@@ -70,8 +94,9 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         }
         if (now_ns >= until_ns)
             return false;
-        now_ns = yield_from(now_ns, waiter->busy_ns);
-        if (waiter->settle && ++own.yield_count % waiter->settle_yields == 0)
+        now_ns = yield_from(habit, now_ns, waiter->busy_ns, is_in_vain);
+        is_in_vain = true;
+        if (waiter->settle && ++habit->yield_count % waiter->settle_yields == 0 && !quoit_primitives)
             waiter->settle(waiter->arm_arg);
     }
 }

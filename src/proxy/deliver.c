@@ -2,6 +2,7 @@
 /* What a lane does at the memory of its own PEs. */
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/observer.h"
 #include "host/execute.h"
 #include "proxy/lane.h"
 
@@ -51,7 +52,7 @@ static void deliver_answer(struct quoit_lane *lane, const struct quoit_verdict *
     }
 }
 
-void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
+static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY) {
@@ -96,6 +97,13 @@ void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *ver
         quoit_park_wake(park);
 }
 
+void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
+{
+    quoit_observe(frame_executing, lane, verdict, payload);
+    execute(lane, verdict, payload);
+    quoit_observe(frame_executed, lane, verdict, payload);
+}
+
 const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit_frame *frame)
 {
     const char *from = segment_of(lane, frame->source_pe) + frame->offset;
@@ -138,6 +146,7 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
         (struct quoit_issued){.data_offset = data_offset, .bytes = frame.bytes};
     *frame_out = frame;
     *spread_out = request->spread;
+    quoit_observe(request_taken, lane);
     return QUOIT_OK;
 
 refuse:
@@ -150,6 +159,7 @@ void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie)
 {
     uint32_t local = (uint32_t)(cookie / QUOIT_REQUESTS_A_CHANNEL);
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+    quoit_observe(request_completing, lane, cookie);
     uint32_t tail = atomic_load_explicit(&channel->complete_tail, memory_order_relaxed);
     channel->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = (uint16_t)(cookie % QUOIT_REQUESTS_A_CHANNEL);
     atomic_store_explicit(&channel->complete_tail, tail + 1, memory_order_release); /* pairs with the PE's reaping */

@@ -2,6 +2,7 @@
 #include "proxy/lane.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/observer.h"
 #include "env/clock.h"
 #include "proxy/scratchpad_lane.h"
 
@@ -195,7 +196,9 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         memcpy(&frame, slot, sizeof frame);
         if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(lane->mover))
             break; /* what was sent under the old topology arrives before anybody hears of the new one */
+        quoit_observe(frame_received, lane, &frame);
         enum quoit_status status = quoit_ring_receive(lane->ring, side, class, &frame, now_ns, &verdict);
+        quoit_observe(frame_taken, lane, side, class, &frame, status, &verdict);
         if (status != QUOIT_OK) {
             quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from the %s: kind %u",
                       side == QUOIT_LEFT ? "left" : "right", frame.kind);
@@ -356,6 +359,7 @@ static void follow_links(struct quoit_lane *lane)
             quoit_ring_link_down(lane->ring, side);
         lane->must_ring[side] = false;
         lane->has_news = true;
+        quoit_observe(link_followed, lane, side);
         quoit_lane_trace_link(lane, side, wanted & 1);
         atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/local/local.h"
+#include "base/observer.h"
 #include "host/execute.h"
 
 #include <stdlib.h>
@@ -66,6 +67,7 @@ static void put(struct quoit_context *context, const struct quoit_peer *peer, ui
     if (bytes == 0)
         return;
     struct quoit_copy_place to = place_of(peer, offset);
+    quoit_observe(copied, bytes);
     quoit_copy_put(method_for(peer, offset, bytes), &to, source, bytes);
     atomic_thread_fence(memory_order_release);
     quoit_park_wake_at(peer->park, offset, bytes);
@@ -79,6 +81,7 @@ static void get(struct quoit_context *context, const struct quoit_peer *peer, vo
     atomic_thread_fence(memory_order_acquire);
     struct quoit_copy_place from = place_of(peer, offset);
     quoit_copy_get(method_for(peer, offset, bytes), destination, &from, bytes);
+    quoit_observe(copied, bytes);
 }
 
 static void copy_strided(char *to, ptrdiff_t to_stride, const char *from, ptrdiff_t from_stride, size_t count,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/ring/channel.h"
 #include "base/assert.h"
+#include "base/observer.h"
 #include "env/clock.h"
 
 #include <stdlib.h>
@@ -243,6 +244,7 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
 {
     struct quoit_channel_end *end = slot->end;
     struct quoit_trace_event event;
+    quoit_observe(request_submitted, ring, slot);
     mark_order(slot);
     if (__builtin_expect(ring->engine.self->trace != NULL, 0))
         begin_trace(ring, slot, &event);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What goes through the proxy, cut into requests of at most one chunk. */
 #include "engine/ring/channel.h"
+#include "base/observer.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ void quoit_relayed_get(struct quoit_context *context, const struct quoit_peer *p
     }
     if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
         quoit_channel_wait32(ring, &left_count);
+    quoit_observe(copied, bytes);
 }
 
 static void gather(char *to, const struct quoit_strided *strided, const char *from, size_t count)

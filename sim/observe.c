@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/observe.h"
+
+const struct quoit_observer sim_observer = {
+    .log_line = sim_log_line,
+    .assertion = sim_assertion,
+    .request_submitted = sim_request_submitted,
+    .request_taken = sim_request_taken,
+    .frame_received = sim_frame_received,
+    .frame_taken = sim_frame_taken,
+    .frame_executing = sim_frame_executing,
+    .frame_executed = sim_frame_executed,
+    .request_completing = sim_request_completing,
+    .link_followed = sim_link_followed,
+    .copied = sim_copied,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* observe.h - what the simulator does at the points of base/observer.h. Points of the same name. */
+#ifndef SIM_OBSERVE_H
+#define SIM_OBSERVE_H
+
+#include "base/observer.h"
+
+extern const struct quoit_observer sim_observer;
+
+/* cost.c */
+void sim_request_submitted(struct quoit_ring_engine *ring, struct quoit_slot *slot);
+void sim_request_taken(struct quoit_lane *lane);
+void sim_frame_executing(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
+void sim_frame_executed(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
+void sim_request_completing(struct quoit_lane *lane, uint64_t cookie);
+void sim_copied(size_t bytes);
+
+/* watch.c */
+void sim_log_line(int level, const char *text);
+void sim_assertion(const char *condition, const char *file, int line);
+void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame);
+void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
+                     const struct quoit_verdict *verdict);
+void sim_link_followed(struct quoit_lane *lane, int side);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stack.h - one thread of the process changes from one stack to another. Private to task.c.
+ *
+ * Not longjmp(), which _FORTIFY_SOURCE stops between stacks, and not swapcontext() where it can be avoided: that asks
+ * the kernel for the signal mask each time, which was half of all time. The address sanitizer knows only the latter.
+ */
+#ifndef SIM_STACK_H
+#define SIM_STACK_H
+
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIM_STACK_UCONTEXT
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || !(defined(__x86_64__) || defined(__aarch64__))
+#define SIM_STACK_UCONTEXT
+#endif
+
+#ifdef SIM_STACK_UCONTEXT
+#include <ucontext.h>
+struct sim_stack {
+    ucontext_t context;
+};
+#else
+/* Where a stack that does not run goes on: its callee-saved registers and the address lie there. */
+struct sim_stack {
+    void *pointer;
+};
+#endif
+
+/* A stack in [memory, memory + bytes), 16-byte aligned, that begins with entry(), which never returns. */
+void sim_stack_init(struct sim_stack *stack, char *memory, size_t bytes, void (*entry)(void));
+/* Goes on at `to`, and returns when somebody switches back to `from`. */
+void sim_stack_switch(struct sim_stack *from, struct sim_stack *to);
+
+#endif
