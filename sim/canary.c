@@ -2,7 +2,7 @@
 #include "sim/canary.h"
 #include "base/assert.h"
 #include "papers/scratchpad.h"
-#include "proxy/lane.h"
+#include "proxy/queue.h"
 #include "ring/state.h"
 #include "sim/world.h"
 
@@ -244,10 +244,10 @@ const struct quoit_frame *sim_canary_received(struct sim_world *world, const str
 
 void sim_canary_forget(struct sim_world *world, struct quoit_lane *lane)
 {
-    if (!world->canary_state || !world->config.canary->forget || !lane->ring)
+    if (!world->canary_state || !world->config.canary->forget || !quoit_queue_of(lane))
         return;
     for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * lane->layout->job.host_count; i++) {
-        struct quoit_ring_flow_out *flow = &lane->ring->flows_out[i];
+        struct quoit_ring_flow_out *flow = &quoit_queue_of(lane)->ring->flows_out[i];
         bool has_any = flow->resend_plain != QUOIT_RING_NONE || flow->resend_asking != QUOIT_RING_NONE;
         if (has_any && world->config.canary->forget(world, flow))
             flow->resend_plain = flow->resend_asking = QUOIT_RING_NONE;

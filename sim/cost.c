@@ -2,7 +2,7 @@
 /* Work of the production code that passes neither env nor port, given its time here; and the places at which the ledger
  * sees each request. */
 #include "engine/ring/channel.h"
-#include "proxy/lane.h"
+#include "lane/lane.h"
 #include "sim/canary.h"
 #include "sim/ledger.h"
 #include "sim/observe.h"

@@ -39,7 +39,7 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
 static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
 {
     const struct sim_canary *canary = config->canary;
-    if (fault->kind == SIM_FAULT_DELAY || !quoit_job_config_survives_loss(&config->job))
+    if (fault->kind == SIM_FAULT_DELAY || !quoit_job_config_has_failover(&config->job))
         return fault->kind == SIM_FAULT_DELAY;
     return canary ? canary->needs_outage && fault == sim_fault_find("link") : !final || fault == final;
 }

@@ -23,8 +23,8 @@ void sim_assertion(const char *condition, const char *file, int line)
 static void check_is_landed(struct sim_world *world, const struct quoit_lane *lane, enum quoit_side side,
                             uint32_t generation)
 {
-    for (uint64_t left = lane->mover->busy; left; left &= left - 1) {
-        const struct quoit_departure *departure = &lane->departures[__builtin_ctzll(left)];
+    for (uint64_t left = quoit_queue_of(lane)->mover->busy; left; left &= left - 1) {
+        const struct quoit_departure *departure = &quoit_queue_of(lane)->departures[__builtin_ctzll(left)];
         if (departure->side == side && (departure->frame.flags & QUOIT_FRAME_LANDED) &&
             departure->frame.generation < generation)
             sim_fail(world, "a request is executed while DMA of lane %u of host %u may still land an outdated one",
@@ -40,10 +40,10 @@ static void check_is_settled(struct sim_world *world, const struct quoit_lane *l
         uint32_t neighbour = quoit_layout_neighbour(lane->layout, side);
         const struct quoit_lane *there = quoit_proxy_lane(world->hosts[neighbour].proxy, lane->index);
         enum quoit_side facing = side == QUOIT_LEFT ? QUOIT_RIGHT : QUOIT_LEFT;
-        if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&there->ring->links, facing))
+        if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&quoit_queue_of(there)->ring->links, facing))
             continue;
-        check_is_landed(world, there, facing, lane->ring->links.generation);
-        if (there->ring->links.generation < lane->ring->links.generation)
+        check_is_landed(world, there, facing, quoit_queue_of(lane)->ring->links.generation);
+        if (quoit_queue_of(there)->ring->links.generation < quoit_queue_of(lane)->ring->links.generation)
             sim_fail(world, "lane %u of host %u executes a request while host %u may still land outdated ones",
                      lane->index, lane->layout->host, neighbour);
     }
@@ -52,7 +52,8 @@ static void check_is_settled(struct sim_world *world, const struct quoit_lane *l
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply)
 {
     const struct quoit_lane *lane = world->current->lane;
-    const struct quoit_ring *there = quoit_proxy_lane(world->hosts[reply->source_host].proxy, lane->index)->ring;
+    const struct quoit_ring *there =
+        quoit_queue_of(quoit_proxy_lane(world->hosts[reply->source_host].proxy, lane->index))->ring;
     uint32_t index = quoit_ring_flow_side(reply) * lane->layout->job.host_count + reply->dest_host;
     return there->flows_in[index].executed;
 }
@@ -69,8 +70,8 @@ static void check_is_executed(struct sim_world *world, const struct quoit_frame 
 void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame)
 {
     struct sim_world *world = sim_world_current();
-    world->current->generation_before = lane->ring->links.generation;
-    sim_canary_receive(world, frame, lane->ring->links.generation);
+    world->current->generation_before = quoit_queue_of(lane)->ring->links.generation;
+    sim_canary_receive(world, frame, quoit_queue_of(lane)->ring->links.generation);
 }
 
 /* What a ring has taken, and why it must not have. */

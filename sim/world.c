@@ -378,7 +378,7 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
 static void check_knowledge(struct sim_world *world, const struct quoit_lane *lane)
 {
     struct quoit_ring_topology topology;
-    quoit_ring_topology(lane->ring, &topology);
+    quoit_ring_topology(quoit_queue_of(lane)->ring, &topology);
     if (topology.dead_count != world->dead_count)
         sim_fail(world, "lane %u of host %u holds %u links for dead, and %u are", lane->index, lane->layout->host,
                  topology.dead_count, world->dead_count);
@@ -394,7 +394,7 @@ static void check_quiet(struct sim_world *world)
             if (!quoit_lane_is_quiescent(lane))
                 sim_fail(world, "lane %u of host %u does not come to rest: a credit, a request or a reply is missing",
                          index, host);
-            if (lane->ring)
+            if (quoit_queue_of(lane))
                 check_knowledge(world, lane);
         }
     if (world->config.workload->check)

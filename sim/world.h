@@ -17,7 +17,8 @@
 #include <stdio.h>
 
 #include "base/prng.h"
-#include "proxy/lane.h"
+#include "lane/lane.h"
+#include "proxy/queue.h"
 #include "proxy/proxy.h"
 #include "sim/event.h"
 #include "sim/model.h"

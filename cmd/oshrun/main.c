@@ -134,8 +134,7 @@ static void make_shape(struct job *job)
         .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
         .slot_count = (uint32_t)plan_number(plan, QUOIT_OPT_SLOTS),
         .chunk_bytes = (uint32_t)plan_number(plan, QUOIT_OPT_CHUNK),
-        .protocol =
-            is_option(plan, QUOIT_OPT_PROTOCOL, "scratchpad") ? QUOIT_PROTOCOL_SCRATCHPAD : QUOIT_PROTOCOL_QUEUE,
+        .protocol = (uint8_t)quoit_protocol_named(plan_text(plan, QUOIT_OPT_PROTOCOL)),
         .barrier = is_option(plan, QUOIT_OPT_BARRIER, "papers") ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO,
         .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
     };

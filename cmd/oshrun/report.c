@@ -284,10 +284,10 @@ static void tell_cannot_start(FILE *out, const struct job *job)
 static void tell_lost_link(FILE *out, const struct job *job)
 {
     uint32_t link = job->dead_links[0];
-    const char *option =
-        job->config.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? "--protocol scratchpad" : "--barrier papers";
-    tell(out, "Q0218", "link %u-%u went down, which no job with %s outlives", link, (link + 1) % job->plan->host_count,
-         option);
+    const struct quoit_protocol_traits *protocol = quoit_job_config_traits(&job->config);
+    tell(out, "Q0218", "link %u-%u went down, which no job with %s %s outlives", link,
+         (link + 1) % job->plan->host_count, protocol->has_failover ? "--barrier" : "--protocol",
+         protocol->has_failover ? "papers" : protocol->name);
 }
 
 /* Two links down part the ring in two lines of hosts: the shorter one is called the one that cannot be reached. */

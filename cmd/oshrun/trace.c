@@ -160,7 +160,7 @@ static void declare_host(struct job *job, struct host *host)
 static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
-    trace->has_slots = job->config.protocol == QUOIT_PROTOCOL_QUEUE;
+    trace->has_slots = quoit_job_config_traits(&job->config)->slot_count == 0;
     size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->config.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
     trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);

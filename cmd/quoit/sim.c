@@ -296,7 +296,7 @@ static bool survives_faults(const struct sim_plan *plan)
     bool has_outage = false;
     for (uint32_t i = 0; i < plan->fault_count; i++)
         has_outage |= plan->faults[i]->kind != SIM_FAULT_DELAY;
-    return !has_outage || quoit_job_config_survives_loss(&job);
+    return !has_outage || quoit_job_config_has_failover(&job);
 }
 
 static bool read_options(struct session *session, int argc, char **argv)

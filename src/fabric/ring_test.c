@@ -602,6 +602,13 @@ static void test_papers_copied_payload(void **state)
     run_world(job, (struct quoit_emulated_knobs){0});
 }
 
+/* Every second descriptor fails after a part of it was written: what the papers' lane then copies is whole. */
+static void test_papers_dma_failures(void **state)
+{
+    (void)state;
+    run_world(papers(3, 5, 2, 4096), (struct quoit_emulated_knobs){.dma_failures = 500});
+}
+
 /* A window that ends in the first segment: beyond it payload goes through the bypass buffers. */
 static void test_papers_small_memory_window(void **state)
 {
@@ -630,6 +637,7 @@ int main(void)
         cmocka_unit_test(test_papers_blocks_and_four_threads),
         cmocka_unit_test(test_papers_eight_threads),
         cmocka_unit_test(test_papers_copied_payload),
+        cmocka_unit_test(test_papers_dma_failures),
         cmocka_unit_test(test_papers_small_memory_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

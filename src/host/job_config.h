@@ -40,12 +40,6 @@ struct quoit_job_config {
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
 
-/* Whether nothing is lost when a link goes down. The papers' protocol and their barrier cannot send again. */
-static inline bool quoit_job_config_survives_loss(const struct quoit_job_config *job)
-{
-    return job->protocol == QUOIT_PROTOCOL_QUEUE && job->barrier != QUOIT_BARRIER_PAPERS;
-}
-
 /* PEs lie over the hosts in blocks: the first pe_count % host_count hosts have one more. */
 static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_config *job, uint32_t host)
 {

@@ -8,9 +8,6 @@
 
 #define PAGE_BYTES    4096u
 #define SEGMENT_ALIGN QUOIT_HUGE_PAGE_BYTES
-#define CREDIT_LINE   64u /* each credit word has a cache line of its own */
-
-_Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= CREDIT_LINE, "the answers of a lane share a cache line");
 
 static uint64_t round_up(uint64_t value, uint64_t align)
 {
@@ -35,46 +32,27 @@ static bool config_is_sound(const struct quoit_job_config *job)
            job->payload < QUOIT_PAYLOAD_KIND_COUNT;
 }
 
-uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
+uint64_t quoit_layout_lane_line(const struct quoit_layout *layout, uint32_t lane, uint32_t line)
 {
     quoit_assert(lane < layout->job.lane_count);
-    return ((uint64_t)lane * QUOIT_CLASS_COUNT + class) * CREDIT_LINE;
+    quoit_assert(line < layout->lane_line_count);
+    return ((uint64_t)lane * layout->lane_line_count + line) * QUOIT_LINE_BYTES;
 }
 
-uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
-                           uint32_t slot_index)
+uint64_t quoit_layout_lane_slot(const struct quoit_layout *layout, uint32_t lane, uint32_t slot)
 {
-    quoit_assert(lane < layout->job.lane_count);
-    quoit_assert(slot_index < layout->job.slot_count);
-    uint64_t credits = round_up((uint64_t)layout->job.lane_count * QUOIT_CLASS_COUNT * CREDIT_LINE, PAGE_BYTES);
-    uint64_t queue = (uint64_t)lane * QUOIT_CLASS_COUNT + class;
-    return credits + (queue * layout->job.slot_count + slot_index) * quoit_slot_bytes(layout->job.chunk_bytes);
-}
-
-uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word)
-{
-    quoit_assert(lane < layout->job.lane_count);
-    quoit_assert(word < QUOIT_ANSWER_WORDS);
-    return (uint64_t)lane * CREDIT_LINE + word * sizeof(uint64_t);
-}
-
-uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t place)
-{
-    quoit_assert(lane < layout->job.lane_count);
-    quoit_assert(place < QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH);
-    uint64_t answers = round_up((uint64_t)layout->job.lane_count * CREDIT_LINE, PAGE_BYTES);
-    return answers + ((uint64_t)lane * QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH + place) *
-                         quoit_slot_bytes(layout->job.chunk_bytes);
+    const struct quoit_job_config *job = &layout->job;
+    quoit_assert(lane < job->lane_count);
+    quoit_assert(slot < layout->lane_slot_count);
+    uint64_t lines_bytes = (uint64_t)job->lane_count * layout->lane_line_count * QUOIT_LINE_BYTES;
+    return round_up(lines_bytes, PAGE_BYTES) +
+           ((uint64_t)lane * layout->lane_slot_count + slot) * quoit_slot_bytes(job->chunk_bytes);
 }
 
 static uint64_t slots_bytes(const struct quoit_layout *layout)
 {
     const struct quoit_job_config *job = &layout->job;
-    if (job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
-        return round_up(quoit_layout_bypass(layout, job->lane_count - 1, QUOIT_BYPASS_COUNT * QUOIT_BYPASS_DEPTH - 1) +
-                            quoit_slot_bytes(job->chunk_bytes),
-                        PAGE_BYTES);
-    uint64_t last = quoit_layout_slot(layout, job->lane_count - 1, QUOIT_CLASS_COUNT - 1, job->slot_count - 1);
+    uint64_t last = quoit_layout_lane_slot(layout, job->lane_count - 1, layout->lane_slot_count - 1);
     return round_up(last + quoit_slot_bytes(job->chunk_bytes), PAGE_BYTES);
 }
 
@@ -89,6 +67,9 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
     memset(layout, 0, sizeof *layout);
     layout->job = *job;
     layout->host = host;
+    const struct quoit_protocol_traits *traits = quoit_job_config_traits(job);
+    layout->lane_line_count = traits->line_count;
+    layout->lane_slot_count = traits->slot_count ? traits->slot_count : QUOIT_CLASS_COUNT * job->slot_count;
     layout->local_count = quoit_job_config_pes_of_host(job, host);
     layout->first_pe = quoit_job_config_first_pe(job, host);
     layout->pes = round_up(sizeof(struct quoit_host_header), PAGE_BYTES);

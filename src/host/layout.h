@@ -9,8 +9,7 @@
  *   lanes       struct quoit_lane_shared of each lane
  *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
- *   slots       what the neighbours write: per side (window SLOTS) credits, then queues of each lane and class;
- *               in the protocol SCRATCHPAD answer words, then the bypass buffers of each lane
+ *   slots       what the neighbours write: per side (window SLOTS) the words of each lane (credits), then its slots
  *   segments    the symmetric segments of the local PEs (window MEMORY), `segment_stride` apart:
  *               [runtime: coll workspace][data: globals and statics of the program][heap]
  *
@@ -30,14 +29,12 @@
 #include "host/job_config.h"
 #include "host/lane_record.h"
 #include "host/pe_record.h"
+#include "host/protocol.h"
 #include "ring/ring.h"
 #include "trace/trace.h"
 
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each segment, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
-#define QUOIT_BYPASS_COUNT        6 /* bypass buffers of a lane and direction in the protocol SCRATCHPAD, queues of */
-#define QUOIT_BYPASS_DEPTH        2 /* so many places, so that one is filled while the other is emptied */
-#define QUOIT_ANSWER_WORDS        8 /* by which the neighbour answers a lane there */
 
 /* Where things lie in the memory of one host; all offsets from its start. */
 struct quoit_layout {
@@ -54,8 +51,10 @@ struct quoit_layout {
     uint64_t slots_bytes;             /* of one side */
     uint64_t segments;
     uint64_t segment_stride;
-    uint64_t segment_data; /* offset of data in a segment */
-    uint64_t segment_heap; /* offset of the heap in a segment */
+    uint64_t segment_data;    /* offset of data in a segment */
+    uint64_t segment_heap;    /* offset of the heap in a segment */
+    uint32_t lane_line_count; /* in the window SLOTS */
+    uint32_t lane_slot_count;
     uint64_t total_bytes;
 };
 
@@ -97,14 +96,22 @@ static inline uint64_t quoit_layout_segment(const struct quoit_layout *layout, u
 {
     return layout->segments + local * layout->segment_stride;
 }
-/* Offsets inside one side's window SLOTS: the credit word and the first slot of a queue. */
-uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class);
-uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
-                           uint32_t slot_index);
+#define QUOIT_LINE_BYTES 64u
 
-/* The same in the protocol SCRATCHPAD: a word by which a neighbour answers a lane, and a bypass buffer. */
-uint64_t quoit_layout_answer(const struct quoit_layout *layout, uint32_t lane, uint32_t word);
-uint64_t quoit_layout_bypass(const struct quoit_layout *layout, uint32_t lane, uint32_t place);
+/* Offsets inside one side's window SLOTS. Each lane has lines, for words that the neighbour writes, and slots, for
+ * frames with their payload; how many, its protocol says (host/protocol.h). */
+uint64_t quoit_layout_lane_line(const struct quoit_layout *layout, uint32_t lane, uint32_t line);
+uint64_t quoit_layout_lane_slot(const struct quoit_layout *layout, uint32_t lane, uint32_t slot);
+/* In the protocol QUEUE: the credit word, and a slot of a queue. */
+static inline uint64_t quoit_layout_credit(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class)
+{
+    return quoit_layout_lane_line(layout, lane, class);
+}
+static inline uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint32_t lane, enum quoit_class class,
+                                         uint32_t slot_index)
+{
+    return quoit_layout_lane_slot(layout, lane, class * layout->job.slot_count + slot_index);
+}
 
 /* The host at the other end of `side`'s link. */
 static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout, enum quoit_side side)

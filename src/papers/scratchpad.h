@@ -3,7 +3,7 @@
  *
  * What it is: what stands in the eight scratchpads, which buffer of the next host a transfer goes to, what becomes of a
  * bit and of the scratchpads while a transfer is under way, and what a transfer is answered with. The engine that does
- * it is scratchpad_lane.h; what is the papers' and what is ours is in docs/design/scratchpad-protocol.md.
+ * it is lane.h; what is the papers' and what is ours is in docs/design/scratchpad-protocol.md.
  *
  * Bits: lane n owns bit dmaputget[n] of each link and direction. It has one transfer under way: from the moment at
  *   which the bit is taken until the receiver freed it.
@@ -23,6 +23,12 @@
 
 #include "host/layout.h"
 #include "port/port.h"
+
+#define QUOIT_BYPASS_COUNT 6 /* bypass buffers of a lane and direction, queues of */
+#define QUOIT_BYPASS_DEPTH 2 /* so many places, so that one is filled while the other is emptied */
+#define QUOIT_ANSWER_WORDS 8 /* by which the neighbour answers a lane */
+_Static_assert(QUOIT_BYPASS_COUNT *QUOIT_BYPASS_DEPTH == QUOIT_SCRATCHPAD_SLOTS, "each place is a slot of the window");
+_Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= QUOIT_LINE_BYTES, "the answers of a lane share a cache line");
 
 /* What a lane's bit, and the transfer that has it, is doing. */
 enum quoit_transfer_state {
@@ -67,6 +73,15 @@ enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
 /* The buffer at `host` for a transfer that arrives there. Transit changes to the second buffer where it passes between
  * the host with the highest number and host 0, so that no circle of full buffers can form. */
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host);
+/* Offsets inside one side's window SLOTS: a word by which the neighbour answers a lane, and a place of a buffer. */
+static inline uint64_t quoit_answer_offset(const struct quoit_layout *layout, uint32_t lane, uint32_t word)
+{
+    return quoit_layout_lane_line(layout, lane, 0) + word * sizeof(uint64_t);
+}
+static inline uint64_t quoit_bypass_offset(const struct quoit_layout *layout, uint32_t lane, uint32_t place)
+{
+    return quoit_layout_lane_slot(layout, lane, place);
+}
 static inline bool quoit_bypass_is_local(uint32_t buffer)
 {
     return buffer % (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT) == 0;

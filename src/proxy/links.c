@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "proxy/engines.h"
 #include "proxy/start.h"
 #include "ring/ring.h"
 
@@ -79,20 +80,6 @@ static void begin_down(struct quoit_links *links, enum quoit_side side)
     quoit_log(QUOIT_LOG_INFO, "the link to the %s went down", side == QUOIT_LEFT ? "left" : "right");
 }
 
-/* Slots are empty when their sequence is zero; payload behind it is never looked at. */
-static void zero_slots(const struct quoit_links *links, enum quoit_side side)
-{
-    const struct quoit_layout *layout = links->config->layout;
-    char *slots = (char *)links->config->memory + layout->slots[side];
-    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++) {
-        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
-            memset(slots + quoit_layout_credit(layout, lane, class), 0, sizeof(uint64_t));
-            for (uint32_t i = 0; i < layout->job.slot_count; i++)
-                memset(slots + quoit_layout_slot(layout, lane, class, i), 0, QUOIT_FRAME_BYTES);
-        }
-    }
-}
-
 /* The neighbour is down too, so nobody writes here. */
 static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word)
 {
@@ -101,8 +88,7 @@ static void clean(struct quoit_links *links, enum quoit_side side, uint32_t word
     if (status == QUOIT_OK) {
         if (WORD_NUMBER(word) > link->incarnation)
             link->incarnation = WORD_NUMBER(word);
-        if (links->config->layout->job.protocol == QUOIT_PROTOCOL_QUEUE) /* the other comes to a link once */
-            zero_slots(links, side);
+        quoit_engine_of(&links->config->layout->job)->clean(links->config->layout, links->config->memory, side);
         status = quoit_proxy_offer_windows(links->config->layout, side, link->port);
     }
     if (status == QUOIT_LINK_DOWN)
@@ -152,7 +138,7 @@ static bool step_side(struct quoit_links *links, enum quoit_side side)
     case QUOIT_LINK_PHASE_UP:
         if (!has_lost(link)) /* asked once: the answer may change at any instant */
             break;
-        if (quoit_job_config_survives_loss(&links->config->layout->job))
+        if (quoit_job_config_has_failover(&links->config->layout->job))
             begin_down(links, side);
         else
             lose(links, side);
@@ -223,7 +209,7 @@ void quoit_links_lead(struct quoit_links *links, struct quoit_lane *lanes)
         /* It was lost before there were lanes. Those of the neighbour may have seen it, so ours begin where they are.
          */
         for (uint32_t i = 0; i < links->config->layout->job.lane_count; i++) {
-            quoit_ring_link_down(lanes[i].ring, side);
+            lanes[i].engine->begin_down(&lanes[i], side);
             atomic_store_explicit(&lanes[i].reached[side], QUOIT_LANE_DOWN(incarnation), memory_order_relaxed);
         }
         tell_lanes(links, side, QUOIT_LANE_UP(incarnation));

@@ -24,7 +24,8 @@
 #ifndef QUOIT_PROXY_LINKS_H
 #define QUOIT_PROXY_LINKS_H
 
-#include "proxy/lane.h"
+#include "lane/lane.h"
+#include "proxy/proxy.h"
 
 enum quoit_link_phase {
     QUOIT_LINK_PHASE_UP,

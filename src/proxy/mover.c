@@ -35,34 +35,32 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
 }
 
 /* What is told by the option, or measured. */
-static struct quoit_measured choose(const struct quoit_proxy_config *config, struct quoit_port *port,
+static struct quoit_measured choose(const struct quoit_lane_group *group, struct quoit_port *port,
                                     uint32_t channel_count)
 {
     struct quoit_measured never = {.dma_bytes = QUOIT_DMA_NEVER, .direct_bytes = QUOIT_DMA_NEVER};
-    bool is_queue = config->layout->job.protocol == QUOIT_PROTOCOL_QUEUE; /* the papers' lanes drive DMA themselves */
-    if (channel_count == 0 || config->dma_bytes == QUOIT_DMA_NEVER || !is_queue)
+    if (channel_count == 0 || group->dma_bytes == QUOIT_DMA_NEVER)
         return never;
-    if (config->dma_bytes != QUOIT_DMA_MEASURED)
-        return (struct quoit_measured){.dma_bytes = config->dma_bytes, .direct_bytes = config->dma_bytes};
-    return quoit_measure(config->layout, config->memory, port);
+    if (group->dma_bytes != QUOIT_DMA_MEASURED)
+        return (struct quoit_measured){.dma_bytes = group->dma_bytes, .direct_bytes = group->dma_bytes};
+    return quoit_measure(group->layout, group->memory, port);
 }
 
-enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quoit_proxy_config *config,
-                                    struct quoit_port *const ports[QUOIT_SIDE_COUNT])
+enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quoit_lane_group *group)
 {
-    const struct quoit_layout *layout = config->layout;
-    struct quoit_host_header *header = config->memory;
+    const struct quoit_layout *layout = group->layout;
+    struct quoit_host_header *header = group->memory;
     uint32_t lane_count = layout->job.lane_count;
     memset(movers, 0, lane_count * sizeof *movers);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port_limits limits;
-        quoit_port_limits(ports[side], &limits);
-        struct quoit_measured chosen = choose(config, ports[side], limits.dma_channel_count);
-        enum quoit_status status = set_vectors(layout, ports[side], limits.dma_channel_count);
+        quoit_port_limits(group->ports[side], &limits);
+        struct quoit_measured chosen = choose(group, group->ports[side], limits.dma_channel_count);
+        enum quoit_status status = set_vectors(layout, group->ports[side], limits.dma_channel_count);
         if (status != QUOIT_OK)
             return status;
         for (uint32_t lane = 0; lane < lane_count; lane++) {
-            movers[lane].ports[side] = ports[side];
+            movers[lane].ports[side] = group->ports[side];
             movers[lane].channel_count[side] = limits.dma_channel_count;
             movers[lane].dma_bytes[side] = chosen.dma_bytes;
         }
@@ -75,7 +73,7 @@ enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quo
         movers[lane].all = movers;
         movers[lane].lane_index = lane;
         movers[lane].lane_count = lane_count;
-        movers[lane].park = &quoit_memory_lane(layout, config->memory, lane)->park;
+        movers[lane].park = &quoit_memory_lane(layout, group->memory, lane)->park;
     }
     return QUOIT_OK;
 }

@@ -16,8 +16,7 @@
 #ifndef QUOIT_PROXY_MOVER_H
 #define QUOIT_PROXY_MOVER_H
 
-#include "host/layout.h"
-#include "proxy/proxy.h"
+#include "lane/lane.h"
 #include "port/port.h"
 
 #define QUOIT_MOVES_MAX 64 /* of one lane under way */
@@ -49,8 +48,7 @@ struct quoit_mover {
 
 /* Both links are up and the lanes do not run yet. Decides from which size on DMA is used, says so in the host's header,
  * and makes a mover for each lane. `movers` has room for all lanes. */
-QUOIT_MUST_USE enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quoit_proxy_config *config,
-                                                   struct quoit_port *const ports[QUOIT_SIDE_COUNT]);
+QUOIT_MUST_USE enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quoit_lane_group *group);
 
 /* True: it is under way as *index_out. False: the caller copies it himself; it is too small, or there is no room. */
 bool quoit_mover_start(struct quoit_mover *mover, const struct quoit_move *move, uint32_t *index_out);

@@ -36,9 +36,9 @@ static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit
         .host_count = 2, .pe_count = 2, .lane_count = lane_count, .slot_count = 2, .chunk_bytes = 64};
     assert_int_equal(quoit_layout_make(&job, 0, &s->layout), QUOIT_OK);
     assert_true(s->layout.channels < SEGMENTS_AT);
-    struct quoit_proxy_config config = {.layout = &s->layout, .memory = s->rig.memory[0], .dma_bytes = DMA_BYTES};
-    struct quoit_port *const sides[QUOIT_SIDE_COUNT] = {s->ports[0], s->ports[0]};
-    assert_int_equal(quoit_movers_open(s->movers, &config, sides), QUOIT_OK);
+    const struct quoit_lane_group group = {
+        .layout = &s->layout, .memory = s->rig.memory[0], .ports = {s->ports[0], s->ports[0]}, .dma_bytes = DMA_BYTES};
+    assert_int_equal(quoit_movers_open(s->movers, &group), QUOIT_OK);
     for (uint32_t i = 0; i < 0x20000; i++)
         s->rig.memory[0][FROM + i] = (uint8_t)(i * 7 + i / 256 + 1);
 }

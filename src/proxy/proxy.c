@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/proxy.h"
 #include "base/log.h"
+#include "lane/lane.h"
+#include "proxy/engines.h"
 #include "proxy/links.h"
-#include "proxy/scratchpad_lane.h"
 #include "proxy/start.h"
 
 #include <pthread.h>
@@ -13,9 +14,8 @@ struct quoit_proxy {
     struct quoit_proxy_config config;
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     struct quoit_links links;
-    struct quoit_scratchpad_proxy *scratchpad; /* protocol SCRATCHPAD, else NULL */
+    struct quoit_lane_group group;
     uint32_t lane_count;
-    struct quoit_mover movers[QUOIT_LANES_MAX];
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
 
@@ -28,6 +28,26 @@ void quoit_proxy_stop(const struct quoit_layout *layout, void *memory)
     quoit_park_wake(&header->manager_park);
 }
 
+static enum quoit_status open_lanes(struct quoit_proxy *proxy)
+{
+    const struct quoit_proxy_config *config = &proxy->config;
+    proxy->group = (struct quoit_lane_group){
+        .layout = config->layout,
+        .memory = config->memory,
+        .ports = {proxy->ports[QUOIT_LEFT], proxy->ports[QUOIT_RIGHT]},
+        .policy = config->policy,
+        .dma_bytes = config->dma_bytes,
+        .engine = quoit_engine_of(&config->layout->job),
+        .barrier = quoit_barrier_of(&config->layout->job),
+    };
+    enum quoit_status status = proxy->group.engine->group_open(&proxy->group);
+    while (status == QUOIT_OK && proxy->lane_count < config->layout->job.lane_count) {
+        status = quoit_lane_open(&proxy->lanes[proxy->lane_count], &proxy->group, proxy->lane_count);
+        proxy->lane_count++; /* one that was opened in part is closed too */
+    }
+    return status;
+}
+
 enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, struct quoit_proxy **proxy_out)
 {
     struct quoit_proxy *proxy = calloc(1, sizeof *proxy);
@@ -35,22 +55,11 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
         return QUOIT_NO_MEMORY;
     proxy->config = *config;
     quoit_park_setup();
-    enum quoit_status status = QUOIT_OK;
-    if (config->layout->job.protocol == QUOIT_PROTOCOL_SCRATCHPAD) {
-        proxy->scratchpad = calloc(1, sizeof *proxy->scratchpad);
-        status = proxy->scratchpad ? QUOIT_OK : QUOIT_NO_MEMORY;
-    }
-    if (status == QUOIT_OK)
-        status = quoit_proxy_open_ports(&proxy->config, proxy->ports);
+    enum quoit_status status = quoit_proxy_open_ports(&proxy->config, proxy->ports);
     if (status == QUOIT_OK)
         status = quoit_links_start(&proxy->links, &proxy->config, proxy->ports);
     if (status == QUOIT_OK)
-        status = quoit_movers_open(proxy->movers, &proxy->config, proxy->ports);
-    while (status == QUOIT_OK && proxy->lane_count < config->layout->job.lane_count) {
-        status = quoit_lane_open(&proxy->lanes[proxy->lane_count], &proxy->config, proxy->lane_count, proxy->ports,
-                                 &proxy->movers[proxy->lane_count], proxy->scratchpad);
-        proxy->lane_count++; /* one that was opened in part is closed too */
-    }
+        status = open_lanes(proxy);
     if (status != QUOIT_OK) {
         quoit_proxy_close(proxy);
         return status;
@@ -96,7 +105,8 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
         quoit_port_close(proxy->ports[side]); /* before the lanes, whose buffers a DMA under way may read */
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
-    free(proxy->scratchpad);
+    if (proxy->group.engine)
+        proxy->group.engine->group_close(&proxy->group);
     free(proxy);
 }
 

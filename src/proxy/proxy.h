@@ -6,7 +6,7 @@
  * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
  * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
  * it. With the job config's protocol SCRATCHPAD the lanes carry everything as the papers do instead
- * (scratchpad_lane.h), and a link that goes down ends the job; its transfers overwrite what the neighbours told each
+ * (papers/lane.h), and a link that goes down ends the job; its transfers overwrite what the neighbours told each
  * other at start, so no PE may hand over a request before the proxies of all hosts are ready.
  *
  * Threads: quoit_proxy_run() blocks its caller; quoit_proxy_stop may come from a signal handler or another thread.
@@ -31,7 +31,7 @@ struct quoit_proxy_config {
     void (*on_ready)(void *arg); /* called once: both neighbours agreed on the job */
     /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
      * once, with twice the same, when a link goes down that this job does not survive
-     * (quoit_job_config_survives_loss()). Link l joins host l and the next. The caller ends the job, unless it is
+     * (quoit_job_config_has_failover()). Link l joins host l and the next. The caller ends the job, unless it is
      * stopping the proxies already: the link to a neighbour that stopped first is down too. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *on_ready_arg; /* of both */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/start.h"
 #include "base/log.h"
+#include "proxy/engines.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -27,54 +28,33 @@ static uint32_t job_digest(const struct quoit_job_config *job)
     return digest;
 }
 
-static struct quoit_port_vector lane_vector(const struct quoit_layout *layout, uint32_t first, uint32_t count)
+static struct quoit_port_vector lane_vector(const struct quoit_layout *layout, uint32_t lane)
 {
     return (struct quoit_port_vector){
         .park_offset =
-            layout->lanes + first * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
+            layout->lanes + lane * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
         .park_stride = sizeof(struct quoit_lane_shared),
-        .park_count = count,
+        .park_count = 1,
     };
 }
 
-/* Bits of direct puts wake the PEs that share them. In the protocol SCRATCHPAD there are none; one of the bits answers
- * transfers and wakes all lanes, any of which may wait for the scratchpads. */
-static enum quoit_status set_direct_vectors(const struct quoit_layout *layout, struct quoit_port *port,
-                                            uint32_t *bits_out)
-{
-    if (layout->job.protocol == QUOIT_PROTOCOL_SCRATCHPAD) {
-        struct quoit_port_vector vector = lane_vector(layout, 0, layout->job.lane_count);
-        *bits_out = 1u << QUOIT_DOORBELL_ANSWER;
-        return quoit_port_set_vector(port, QUOIT_DOORBELL_ANSWER, &vector);
-    }
-    enum quoit_status status = QUOIT_OK;
-    for (uint32_t i = 0; i < QUOIT_DOORBELL_DIRECT_COUNT && i < layout->local_count && status == QUOIT_OK; i++) {
-        struct quoit_port_vector vector = {
-            .park_offset = layout->pes + i * sizeof(struct quoit_pe_shared) + offsetof(struct quoit_pe_shared, park),
-            .park_stride = QUOIT_DOORBELL_DIRECT_COUNT * sizeof(struct quoit_pe_shared),
-            .park_count = (layout->local_count - i + QUOIT_DOORBELL_DIRECT_COUNT - 1) / QUOIT_DOORBELL_DIRECT_COUNT,
-        };
-        status = quoit_port_set_vector(port, QUOIT_DOORBELL_DIRECT + i, &vector);
-        *bits_out |= 1u << (QUOIT_DOORBELL_DIRECT + i);
-    }
-    return status;
-}
-
-/* Doorbells of lanes wake the lanes, those of the barrier lane 0. */
+/* Doorbells of lanes wake the lanes, those of the barrier lane 0; the engine says what the others do. */
 static enum quoit_status set_vectors(const struct quoit_layout *layout, struct quoit_port *port)
 {
-    uint32_t bits = 0;
-    enum quoit_status status = set_direct_vectors(layout, port, &bits);
-    for (uint32_t lane = 0; lane < layout->job.lane_count && status == QUOIT_OK; lane++) {
-        struct quoit_port_vector vector = lane_vector(layout, lane, 1);
-        status = quoit_port_set_vector(port, QUOIT_DOORBELL_LANE(lane), &vector);
+    struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT];
+    uint32_t bits = quoit_engine_of(&layout->job)->doorbells(layout, vectors);
+    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++) {
+        vectors[QUOIT_DOORBELL_LANE(lane)] = lane_vector(layout, lane);
         bits |= 1u << QUOIT_DOORBELL_LANE(lane);
     }
-    struct quoit_port_vector vector = lane_vector(layout, 0, 1);
-    for (uint32_t bit = QUOIT_DOORBELL_BARRIER; bit <= QUOIT_DOORBELL_BARRIER_END && status == QUOIT_OK; bit++) {
-        status = quoit_port_set_vector(port, bit, &vector);
+    for (uint32_t bit = QUOIT_DOORBELL_BARRIER; bit <= QUOIT_DOORBELL_BARRIER_END; bit++) {
+        vectors[bit] = lane_vector(layout, 0);
         bits |= 1u << bit;
     }
+    enum quoit_status status = QUOIT_OK;
+    for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT && status == QUOIT_OK; bit++)
+        if (bits & (1u << bit))
+            status = quoit_port_set_vector(port, bit, &vectors[bit]);
     const struct quoit_port_vector manager = {.park_offset = offsetof(struct quoit_host_header, manager_park),
                                               .park_stride = sizeof(struct quoit_park),
                                               .park_count = 1};

@@ -4,48 +4,48 @@
 
 #include "base/assert.h"
 
-/* Allowed moves of `hold`, from row to column. */
-static const bool hold_moves[QUOIT_RING_NO_RESOURCE_COUNT][QUOIT_RING_NO_RESOURCE_COUNT] = {
+/* Allowed moves of `transit`, from row to column. */
+static const bool transit_moves[QUOIT_RING_TRANSIT_COUNT][QUOIT_RING_TRANSIT_COUNT] = {
     [QUOIT_RING_OPEN] = {[QUOIT_RING_WAITING] = true},
-    [QUOIT_RING_WAITING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_RESTING] = true},
-    [QUOIT_RING_RESTING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_WAITING] = true},
+    [QUOIT_RING_WAITING] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_PAUSED] = true},
+    [QUOIT_RING_PAUSED] = {[QUOIT_RING_OPEN] = true, [QUOIT_RING_WAITING] = true},
 };
 
-static void move_hold(struct quoit_ring_outbound *out, enum quoit_ring_hold to, uint64_t now_ns)
+static void move_transit(struct quoit_ring_outbound *out, enum quoit_ring_transit to, uint64_t now_ns)
 {
-    quoit_assert(hold_moves[out->hold][to]);
-    out->hold = to;
+    quoit_assert(transit_moves[out->transit][to]);
+    out->transit = to;
     out->since_ns = now_ns;
-    out->is_refused_in_rest = false;
+    out->is_refused_in_pause = false;
 }
 
 bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
 {
     if (quoit_ring_free_slots(out, config->slot_count) >= 2) {
-        if (out->hold != QUOIT_RING_OPEN)
-            move_hold(out, QUOIT_RING_OPEN, now_ns);
+        if (out->transit != QUOIT_RING_OPEN)
+            move_transit(out, QUOIT_RING_OPEN, now_ns);
         return true;
     }
-    if (out->hold == QUOIT_RING_OPEN)
-        move_hold(out, QUOIT_RING_WAITING, now_ns);
-    else if (out->hold == QUOIT_RING_RESTING)
-        out->is_refused_in_rest = true;
+    if (out->transit == QUOIT_RING_OPEN)
+        move_transit(out, QUOIT_RING_WAITING, now_ns);
+    else if (out->transit == QUOIT_RING_PAUSED)
+        out->is_refused_in_pause = true;
     return false;
 }
 
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
-                            uint64_t *hold_until_ns_out)
+                            uint64_t *retry_at_ns_out)
 {
     bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0; /* no time helps then, only a credit */
-    *hold_until_ns_out = 0;
-    if (out->hold == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->hold_after_ns)
-        move_hold(out, QUOIT_RING_RESTING, now_ns);
-    if (out->hold == QUOIT_RING_RESTING) {
-        if (now_ns - out->since_ns < config->hold_for_ns) {
-            *hold_until_ns_out = is_full ? 0 : out->since_ns + config->hold_for_ns;
+    *retry_at_ns_out = 0;
+    if (out->transit == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->transit_pause_after_ns)
+        move_transit(out, QUOIT_RING_PAUSED, now_ns);
+    if (out->transit == QUOIT_RING_PAUSED) {
+        if (now_ns - out->since_ns < config->transit_pause_ns) {
+            *retry_at_ns_out = is_full ? 0 : out->since_ns + config->transit_pause_ns;
             return false;
         }
-        move_hold(out, out->is_refused_in_rest ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
+        move_transit(out, out->is_refused_in_pause ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
     }
     return !is_full;
 }
@@ -75,8 +75,8 @@ void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t s
 {
     quoit_assert(out->credited_total <= out->sent_total);
     quoit_assert(out->sent_total - out->credited_total <= slot_count);
-    quoit_assert(out->hold < QUOIT_RING_NO_RESOURCE_COUNT);
-    quoit_assert(out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest);
+    quoit_assert(out->transit < QUOIT_RING_TRANSIT_COUNT);
+    quoit_assert(out->transit == QUOIT_RING_PAUSED || !out->is_refused_in_pause);
 }
 
 void quoit_ring_check_inbound(const struct quoit_ring_inbound *in, uint32_t slot_count)

@@ -5,22 +5,22 @@
  *   what is on its way back counts as taken, so the sender never believes in more room than there is.
  * Bubble: an injection takes a slot only where two are free; transit takes the last one. See docs/design/deadlock.md.
  * Rest: transit that never pauses would take every slot before two are free at once. A refused injection starts the
- *   clock (WAITING); after hold_after_ns the next transit rests (RESTING) for hold_for_ns, or until the injection got
- *   in (OPEN). Nobody who came back during the rest: nobody waits any more.
+ *   clock (WAITING); after transit_pause_after_ns the next transit rests (PAUSED) for transit_pause_ns, or until the
+ * injection got in (OPEN). Nobody who came back during the rest: nobody waits any more.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H
 
 #include "ring/ring.h"
 
-enum quoit_ring_hold { QUOIT_RING_OPEN, QUOIT_RING_WAITING, QUOIT_RING_RESTING, QUOIT_RING_NO_RESOURCE_COUNT };
+enum quoit_ring_transit { QUOIT_RING_OPEN, QUOIT_RING_WAITING, QUOIT_RING_PAUSED, QUOIT_RING_TRANSIT_COUNT };
 
 struct quoit_ring_outbound {
     uint64_t sent_total;
     uint64_t credited_total; /* consumed by the neighbour, as far as it told */
-    uint64_t since_ns;       /* WAITING, RESTING: when this state began */
-    enum quoit_ring_hold hold;
-    bool is_refused_in_rest;
+    uint64_t since_ns;       /* WAITING, PAUSED: when this state began */
+    enum quoit_ring_transit transit;
+    bool is_refused_in_pause;
 };
 
 struct quoit_ring_inbound {
@@ -46,7 +46,7 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
 /* Whether a frame that passes through may take a slot now. If it may not only because transit rests, until when; else
  * 0. */
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
-                            uint64_t *hold_until_ns_out);
+                            uint64_t *retry_at_ns_out);
 
 /* Takes the next slot; its frame carries the new sent_total as sequence. */
 void quoit_ring_take_slot(struct quoit_ring_outbound *out, const struct quoit_ring_config *config);

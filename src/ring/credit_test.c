@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const struct quoit_ring_config config = {.slot_count = 3, .hold_after_ns = 100, .hold_for_ns = 20};
+static const struct quoit_ring_config config = {.slot_count = 3, .transit_pause_after_ns = 100, .transit_pause_ns = 20};
 
 static bool may_inject(struct quoit_ring_outbound *out, uint64_t now_ns)
 {
@@ -62,7 +62,7 @@ static void a_total_neither_goes_back_nor_ahead(void **state)
     assert_int_equal(out.credited_total, 7);
 }
 
-static void a_rest_starts_after_hold_after_and_lasts_hold_for(void **state)
+static void a_transit_pause_starts_after_its_wait_and_lasts_its_time(void **state)
 {
     (void)state;
     struct quoit_ring_outbound out = {.sent_total = 2};
@@ -79,7 +79,7 @@ static void a_rest_starts_after_hold_after_and_lasts_hold_for(void **state)
     assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
     assert_true(may_inject(&out, 1225));
     assert_int_equal(transit(&out, 1226), 1);
-    assert_int_equal(out.hold, QUOIT_RING_OPEN);
+    assert_int_equal(out.transit, QUOIT_RING_OPEN);
 }
 
 static void a_waiter_that_gave_up_costs_one_rest(void **state)
@@ -89,7 +89,7 @@ static void a_waiter_that_gave_up_costs_one_rest(void **state)
     assert_false(may_inject(&out, 0));
     assert_int_equal(transit(&out, 100), 120);
     assert_int_equal(transit(&out, 120), 1);
-    assert_int_equal(out.hold, QUOIT_RING_OPEN);
+    assert_int_equal(out.transit, QUOIT_RING_OPEN);
     assert_int_equal(transit(&out, 10000), 1);
 }
 
@@ -100,7 +100,7 @@ static void a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest(void *
     struct quoit_ring_outbound out = {.sent_total = 3};
     assert_false(may_inject(&out, 1000));
     assert_int_equal(transit(&out, 1100), 0);
-    assert_int_equal(out.hold, QUOIT_RING_RESTING);
+    assert_int_equal(out.transit, QUOIT_RING_PAUSED);
     assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
     assert_int_equal(transit(&out, 1110), 1120);
     assert_int_equal(transit(&out, 1120), 1);
@@ -128,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(injection_leaves_a_bubble_that_transit_may_take),
         cmocka_unit_test(a_total_neither_goes_back_nor_ahead),
-        cmocka_unit_test(a_rest_starts_after_hold_after_and_lasts_hold_for),
+        cmocka_unit_test(a_transit_pause_starts_after_its_wait_and_lasts_its_time),
         cmocka_unit_test(a_waiter_that_gave_up_costs_one_rest),
         cmocka_unit_test(a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),

@@ -73,10 +73,10 @@ struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config 
     return ring;
 }
 
-static void hold(struct quoit_verdict *verdict, uint64_t until_ns)
+static void no_resource(struct quoit_verdict *verdict, uint64_t until_ns)
 {
     verdict->kind = QUOIT_VERDICT_NO_RESOURCE;
-    verdict->hold_until_ns = until_ns;
+    verdict->retry_at_ns = until_ns;
 }
 
 /* Takes the next slot of an outbound queue for verdict->frame, which the caller has seen to be free. */
@@ -144,7 +144,7 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
     if (ring->pool.free.count == 0 || is_fetch_too_many ||
         !quoit_ring_links_way(&ring->links, flow_side, frame.dest_host, &side) ||
         first_resending(ring, side) != QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns)) {
-        hold(verdict_out, 0);
+        no_resource(verdict_out, 0);
         return;
     }
     uint32_t index = quoit_ring_pool_take(&ring->pool, &frame, cookie);
@@ -171,7 +171,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
         inject(ring, side, verdict_out);
         return;
     }
-    hold(verdict_out, 0);
+    no_resource(verdict_out, 0);
 }
 
 /* The side by which answers and acknowledgements of a flow leave: back the way its requests come. */
@@ -263,7 +263,7 @@ static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_sid
     }
     if (must_wait_for_news(ring, onward, class) ||
         !quoit_ring_may_transit(&ring->outbound[onward][class], &ring->config, now_ns, &until_ns)) {
-        hold(verdict, until_ns);
+        no_resource(verdict, until_ns);
         return QUOIT_OK;
     }
     consume(ring, side, class);
@@ -328,7 +328,7 @@ static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_v
     if (quoit_ring_is_before(flow->executed + 1, frame->flow_sequence))
         return QUOIT_INVALID;
     if (!ring->links.is_settled || (is_asking && !quoit_ring_replies_has_room(&ring->replies))) {
-        hold(verdict, 0);
+        no_resource(verdict, 0);
         return QUOIT_OK;
     }
     if (frame->flow_sequence != flow->executed + 1)
@@ -407,7 +407,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
     }
     if (copy->generation > ring->links.generation) {
         /* The news is on its way among the replies, before any reply that was passed on with it. */
-        hold(verdict_out, 0);
+        no_resource(verdict_out, 0);
         return class == QUOIT_CLASS_REPLY ? QUOIT_INVALID : QUOIT_OK;
     }
     if (copy->dest_host != ring->config.host_self)
@@ -495,7 +495,7 @@ void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoi
         ring->reply_side = quoit_ring_opposite(verdict_out->side);
         return;
     }
-    hold(verdict_out, 0);
+    no_resource(verdict_out, 0);
 }
 
 bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out)

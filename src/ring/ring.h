@@ -16,8 +16,8 @@
  * - No deadlock with slot_count >= 2: transit needs one free slot, injection leaves one free (a bubble) in that queue,
  *   per class; replies never wait behind requests; a request that needs a reply is only accepted while there is room
  * for the reply to wait.
- * - Injection does not starve: when transit has kept an injection waiting for hold_after_ns, transit of that queue
- * rests for at most hold_for_ns, again and again, until an injection succeeded.
+ * - Injection does not starve: when transit has kept an injection waiting for transit_pause_after_ns, transit of that
+ * queue pauses for at most transit_pause_ns, again and again, until an injection succeeded.
  * - Every request is acknowledged: a flow is (source host, destination host, side it takes while all links are up); its
  *   requests are numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is
  *   complete when it is acknowledged, or, if it asks for something, when the answer is there.
@@ -54,8 +54,8 @@ struct quoit_ring_config {
     uint32_t
         fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
                       is NO_RESOURCE. Each host keeps so many old values for each flow, in case it is asked again */
-    uint64_t hold_after_ns;
-    uint64_t hold_for_ns;             /* longer than a neighbour takes to consume a slot and tell the credit */
+    uint64_t transit_pause_after_ns;
+    uint64_t transit_pause_ns;        /* longer than a neighbour takes to consume a slot and tell the credit */
     struct quoit_frame_limits limits; /* limits.host_count >= 2; pe_counts must outlive the ring */
 };
 
@@ -66,7 +66,7 @@ size_t quoit_ring_bytes(const struct quoit_ring_config *config);
 struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config *config);
 
 enum quoit_verdict_kind {
-    QUOIT_VERDICT_NO_RESOURCE, /* not now: offer it again after something changed or hold_until_ns passed (0: no time)
+    QUOIT_VERDICT_NO_RESOURCE, /* not now: offer it again after something changed or retry_at_ns passed (0: no time)
                                 */
     QUOIT_VERDICT_SEND,        /* write `frame` (sequence included) to outbound slot `slot_index` of `side`, `class` */
     QUOIT_VERDICT_DELIVER,     /* it is for a PE of this host: execute it now */
@@ -81,7 +81,7 @@ struct quoit_verdict {
     uint32_t slot_index;      /* SEND */
     bool may_land;            /* SEND of a put: the payload may be written straight to its destination, which is a PE of
                                  the neighbour: then add the flag LANDED and leave the payload out of the slot */
-    uint64_t hold_until_ns;   /* NO_RESOURCE */
+    uint64_t retry_at_ns;     /* NO_RESOURCE */
     uint64_t cookie;          /* DELIVER of DATA or VALUE: the cookie of the request that it answers; SEND of
                                  next_resend(): the cookie of the request */
     struct quoit_frame frame; /* SEND: the header to write. DELIVER: the frame */

@@ -31,8 +31,8 @@ static struct quoit_ring *make_ring(uint32_t slot_count)
         .outstanding_max = 8,
         .pending_reply_max = 4,
         .fetch_max = 2,
-        .hold_after_ns = 100,
-        .hold_for_ns = 10,
+        .transit_pause_after_ns = 100,
+        .transit_pause_ns = 10,
         .limits = {.host_count = 5, .chunk_bytes = 64, .segment_bytes = 1024, .pe_counts = pe_counts},
     };
     size_t bytes = quoit_ring_bytes(&config);

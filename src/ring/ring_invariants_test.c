@@ -50,8 +50,8 @@ static struct quoit_ring *make_busy_ring(void)
         .outstanding_max = 8,
         .pending_reply_max = 4,
         .fetch_max = 4,
-        .hold_after_ns = 100,
-        .hold_for_ns = 10,
+        .transit_pause_after_ns = 100,
+        .transit_pause_ns = 10,
         .limits = {.host_count = 3, .chunk_bytes = 64, .segment_bytes = 64, .pe_counts = pe_counts},
     };
     size_t bytes = quoit_ring_bytes(&config);
@@ -98,8 +98,8 @@ static struct quoit_ring *make_busy_ring(void)
 #define SPOIL_TABLE(X)                                                                                                 \
     X(OUT.credited_total = OUT.sent_total + 1, "out->credited_total <= out->sent_total")                               \
     X(OUT.sent_total += 9, "out->sent_total - out->credited_total <= slot_count")                                      \
-    X(OUT.hold = QUOIT_RING_NO_RESOURCE_COUNT, "out->hold < QUOIT_RING_NO_RESOURCE_COUNT")                             \
-    X(OUT.is_refused_in_rest = true, "out->hold == QUOIT_RING_RESTING || !out->is_refused_in_rest")                    \
+    X(OUT.transit = QUOIT_RING_TRANSIT_COUNT, "out->transit < QUOIT_RING_TRANSIT_COUNT")                               \
+    X(OUT.is_refused_in_pause = true, "out->transit == QUOIT_RING_PAUSED || !out->is_refused_in_pause")                \
     X(IN.told_total = 1, "in->told_total <= in->consumed_total")                                                       \
     X(IN.in_use = 9, "in->in_use <= in->consumed_total - in->told_total")                                              \
     X(IN.consumed_total = 9, "in->consumed_total - in->told_total <= slot_count")                                      \

@@ -422,7 +422,7 @@ static bool step(struct mesh *mesh)
 static bool sweep(struct mesh *mesh)
 {
     bool has_moved = false;
-    mesh->now_ns += mesh->config.hold_after_ns + mesh->config.hold_for_ns;
+    mesh->now_ns += mesh->config.transit_pause_after_ns + mesh->config.transit_pause_ns;
     for (uint32_t h = 0; h < mesh->host_count; h++) {
         for (int queue = 0; queue < QUOIT_SIDE_COUNT * QUOIT_CLASS_COUNT; queue++) {
             enum quoit_side side = (enum quoit_side)(queue & 1);
@@ -590,8 +590,8 @@ static struct mesh *make_mesh(uint64_t seed, uint32_t host_count)
         .outstanding_max = 1 + choose(mesh, 12),
         .pending_reply_max = 1 + choose(mesh, 4),
         .fetch_max = 1 + choose(mesh, 6),
-        .hold_after_ns = 100 + choose(mesh, 2000),
-        .hold_for_ns = 100 + choose(mesh, 1000),
+        .transit_pause_after_ns = 100 + choose(mesh, 2000),
+        .transit_pause_ns = 100 + choose(mesh, 1000),
         .limits = {.host_count = mesh->host_count,
                    .chunk_bytes = CHUNK_BYTES,
                    .segment_bytes = SEGMENT_BYTES,

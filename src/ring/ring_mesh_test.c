@@ -51,8 +51,8 @@ static uint32_t relay_one(struct mesh *mesh, uint32_t h)
     assert_int_equal(
         quoit_ring_receive(host->ring, QUOIT_LEFT, QUOIT_CLASS_REQUEST, &slot->frame, mesh->now_ns, &verdict),
         QUOIT_OK);
-    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE && verdict.hold_until_ns > 0)
-        assert_in_range(verdict.hold_until_ns, mesh->now_ns + 1, mesh->now_ns + mesh->config.hold_for_ns);
+    if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE && verdict.retry_at_ns > 0)
+        assert_in_range(verdict.retry_at_ns, mesh->now_ns + 1, mesh->now_ns + mesh->config.transit_pause_ns);
     if (verdict.kind != QUOIT_VERDICT_SEND)
         return 0;
     write_slot(mesh, h, &verdict, slot->payload);
@@ -82,8 +82,8 @@ static void transit_does_not_starve_injection(void **state)
     }
     mesh->config.slot_count = 2;
     mesh->config.outstanding_max = 2000;
-    mesh->config.hold_after_ns = 40;
-    mesh->config.hold_for_ns = 10;
+    mesh->config.transit_pause_after_ns = 40;
+    mesh->config.transit_pause_ns = 10;
     start_rings(mesh, 0);
     uint32_t relayed_count = 0;
     uint32_t spoken_count = 0;

@@ -25,8 +25,8 @@ static struct quoit_ring *make_ring(uint32_t slot_count, uint32_t outstanding_ma
         .outstanding_max = outstanding_max,
         .pending_reply_max = pending_reply_max,
         .fetch_max = 2,
-        .hold_after_ns = 100,
-        .hold_for_ns = 10,
+        .transit_pause_after_ns = 100,
+        .transit_pause_ns = 10,
         .limits = {.host_count = 5, .chunk_bytes = 64, .segment_bytes = 1024, .pe_counts = pe_counts},
     };
     size_t bytes = quoit_ring_bytes(&config);
@@ -124,7 +124,7 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
     assert_int_equal(submit(ring, put_to(2), 1).kind, QUOIT_VERDICT_SEND);
     struct quoit_verdict verdict = submit(ring, put_to(2), 2);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_NO_RESOURCE);
-    assert_int_equal(verdict.hold_until_ns, 0);
+    assert_int_equal(verdict.retry_at_ns, 0);
     assert_int_equal(submit(ring, put_to(0), 3).kind, QUOIT_VERDICT_SEND); /* the other queue has its own slots */
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 1), QUOIT_OK);
     assert_int_equal(submit(ring, put_to(2), 4).kind, QUOIT_VERDICT_NO_RESOURCE); /* two are under way */
@@ -211,7 +211,7 @@ static void transit_passes_on_what_it_got(void **state)
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
     assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, frame, &verdict), QUOIT_OK);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_NO_RESOURCE);
-    assert_int_equal(verdict.hold_until_ns, 0);
+    assert_int_equal(verdict.retry_at_ns, 0);
     assert_int_equal(quoit_ring_expected(ring, QUOIT_LEFT, REQUEST), 2);
     assert_true(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, false));
     assert_int_equal(quoit_ring_consumed_total(ring, QUOIT_LEFT, REQUEST), 1);

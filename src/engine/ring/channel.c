@@ -161,7 +161,7 @@ static uint32_t lane_to(const struct quoit_context *context, const struct quoit_
 {
     const struct quoit_self *self = peer->engine->self;
     const struct quoit_job_config *job = &self->layout.job;
-    bool is_spread = !quoit_wait_shares(self->waiter.policy) || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    bool is_spread = !quoit_wait_shares(self->waiter.policy) || quoit_job_config_traits(job)->spreads_pes;
     return ((is_spread ? peer->pe + self->pe * 7 : 0) + context->salt) & (job->lane_count - 1);
 }
 

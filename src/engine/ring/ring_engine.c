@@ -21,7 +21,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
     own->side = (uint8_t)side;
     own->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
-    if (quoit_layout_neighbour(layout, side) != peer->host || job->protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+    if (quoit_layout_neighbour(layout, side) != peer->host || !quoit_job_config_traits(job)->has_direct_puts)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
@@ -121,7 +121,7 @@ static void progress(struct quoit_engine *engine)
 static void arm(struct quoit_engine *engine)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
-    if (engine->self->layout.job.protocol != QUOIT_PROTOCOL_QUEUE)
+    if (!quoit_job_config_traits(&engine->self->layout.job)->has_direct_puts)
         return;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_port_doorbell_clear(ring->ports[side], 1u << quoit_doorbell_of_pe(engine->self->local));

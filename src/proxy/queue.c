@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/lane.h"
+#include "proxy/queue.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/observer.h"
 #include "env/clock.h"
-#include "proxy/scratchpad_lane.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_COUNT       16  /* frames of one queue, requests of one PE, before the others have their turn */
-#define INLINE_BYTES      512 /* up to here payload and header go out in one write */
-#define LAND_BYTES        512 /* beyond it the last hop writes straight into the segment: one copy less */
-#define PENDING_REPLY_MAX 64
-#define HOLD_AFTER_NS     50000
-#define HOLD_FOR_NS       20000
+#define BATCH_COUNT            16  /* frames of one queue, requests of one PE, before the others have their turn */
+#define INLINE_BYTES           512 /* up to here payload and header go out in one write */
+#define LAND_BYTES             512 /* beyond it the last hop writes straight into the segment: one copy less */
+#define PENDING_REPLY_MAX      64
+#define TRANSIT_PAUSE_AFTER_NS 50000
+#define TRANSIT_PAUSE_NS       20000
 
 /* What a write through a port came to. A frame lost with its link is the ring's to send again. */
 static void note_write(struct quoit_lane *lane, enum quoit_status status)
@@ -23,27 +22,23 @@ static void note_write(struct quoit_lane *lane, enum quoit_status status)
         quoit_lane_fail(lane, status);
 }
 
-static bool is_up(const struct quoit_lane *lane, enum quoit_side side)
+static void note_no_resource(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 {
-    return atomic_load_explicit(&lane->reached[side], memory_order_relaxed) & 1;
-}
-
-static void hold(struct quoit_lane *lane, const struct quoit_verdict *verdict)
-{
-    if (verdict->hold_until_ns && (!lane->hold_until_ns || verdict->hold_until_ns < lane->hold_until_ns))
-        lane->hold_until_ns = verdict->hold_until_ns;
+    if (verdict->retry_at_ns && (!lane->retry_at_ns || verdict->retry_at_ns < lane->retry_at_ns))
+        lane->retry_at_ns = verdict->retry_at_ns;
 }
 
 /* Payload of a put whose destination is the neighbour goes straight to where it belongs, if the window reaches there.
  */
 static bool lands(const struct quoit_lane *lane, const struct quoit_verdict *verdict, uint64_t *at_out)
 {
+    struct quoit_queue_lane *queue = lane->state;
     const struct quoit_frame *frame = &verdict->frame;
     if (!verdict->may_land || frame->bytes <= LAND_BYTES ||
         (frame->kind != QUOIT_FRAME_PUT && frame->kind != QUOIT_FRAME_PUT_SIGNAL))
         return false;
     uint64_t at = frame->dest_pe * lane->layout->segment_stride + frame->offset;
-    uint64_t covered = lane->landing_bytes[verdict->side];
+    uint64_t covered = queue->landing_bytes[verdict->side];
     if (at > covered || frame->bytes > covered - at)
         return false;
     *at_out = at;
@@ -58,6 +53,7 @@ static const char no_payload[1];
 static void publish(struct quoit_lane *lane, enum quoit_side side, uint64_t slot_at, const struct quoit_frame *frame,
                     const char *payload, uint32_t inline_bytes)
 {
+    struct quoit_queue_lane *queue = lane->state;
     struct quoit_port *port = lane->ports[side];
     char header[QUOIT_FRAME_BYTES + INLINE_BYTES];
     memcpy(header, frame, QUOIT_FRAME_BYTES);
@@ -68,18 +64,19 @@ static void publish(struct quoit_lane *lane, enum quoit_side side, uint64_t slot
     if (status == QUOIT_OK)
         status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, slot_at, frame->sequence);
     note_write(lane, status);
-    lane->must_ring[side] = true;
+    queue->must_ring[side] = true;
 }
 
 /* A payload that travels apart from its header. True: it is there. False: it is under way, and the header goes when it
  * has arrived; or it is lost with its link. */
 static bool place(struct quoit_lane *lane, const struct quoit_move *move, const struct quoit_departure *departure)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t index;
     uint64_t begin_ns = quoit_lane_trace_now(lane);
-    if (move->source != lane->gather && quoit_mover_start(lane->mover, move, &index)) {
-        lane->departures[index] = *departure;
-        lane->departures[index].begin_ns = begin_ns;
+    if (move->source != lane->gather && quoit_mover_start(queue->mover, move, &index)) {
+        queue->departures[index] = *departure;
+        queue->departures[index].begin_ns = begin_ns;
         quoit_lane_count_up(&lane->shared->out[move->side].dma_count, move->bytes);
         return false;
     }
@@ -140,31 +137,33 @@ static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict
 /* Slots that departures still read are not given back. */
 static void keep_slots(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t counts[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT] = {{0}};
-    if (!lane->keeps_slots && lane->mover->busy == 0)
+    if (!queue->keeps_slots && queue->mover->busy == 0)
         return;
-    lane->keeps_slots = lane->mover->busy != 0;
-    for (uint64_t left = lane->mover->busy; left; left &= left - 1) {
-        const struct quoit_departure *departure = &lane->departures[__builtin_ctzll(left)];
+    queue->keeps_slots = queue->mover->busy != 0;
+    for (uint64_t left = queue->mover->busy; left; left &= left - 1) {
+        const struct quoit_departure *departure = &queue->departures[__builtin_ctzll(left)];
         if (departure->from_sequence == 0)
             continue;
         uint32_t *count = &counts[departure->from_side][departure->from_class];
         uint64_t back =
-            quoit_ring_expected(lane->ring, departure->from_side, departure->from_class) - departure->from_sequence;
+            quoit_ring_expected(queue->ring, departure->from_side, departure->from_class) - departure->from_sequence;
         *count = back > *count ? (uint32_t)back : *count;
     }
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++)
-            quoit_ring_keep_slots(lane->ring, side, class, counts[side][class]);
+            quoit_ring_keep_slots(queue->ring, side, class, counts[side][class]);
 }
 
 /* What has arrived by DMA is announced; what was lost with its link is the ring's to send again. */
 static uint32_t announce_departures(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t index, done_count = 0;
     enum quoit_status status;
-    while (lane->status == QUOIT_OK && quoit_mover_next(lane->mover, &index, &status)) {
-        const struct quoit_departure *departure = &lane->departures[index];
+    while (lane->status == QUOIT_OK && quoit_mover_next(queue->mover, &index, &status)) {
+        const struct quoit_departure *departure = &queue->departures[index];
         quoit_lane_trace_dma(lane, &departure->frame, departure->side, index, departure->begin_ns);
         if (status == QUOIT_OK)
             publish(lane, departure->side, departure->slot_at, &departure->frame, no_payload, 0);
@@ -175,17 +174,19 @@ static uint32_t announce_departures(struct quoit_lane *lane)
     return done_count;
 }
 
-static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
+static void respond(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
+    struct quoit_queue_lane *queue = lane->state;
     if (quoit_frame_asks(request->kind)) /* the ring acknowledges the others */
-        quoit_ring_reply(lane->ring, request, value);
+        quoit_ring_reply(queue->ring, request, value);
 }
 
 static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t done_count = 0;
-    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK && is_up(lane, side)) {
-        uint64_t expected = quoit_ring_expected(lane->ring, side, class);
+    while (done_count < BATCH_COUNT && lane->status == QUOIT_OK && quoit_lane_is_up(lane, side)) {
+        uint64_t expected = quoit_ring_expected(queue->ring, side, class);
         uint32_t slot_index = (uint32_t)((expected - 1) % lane->layout->job.slot_count);
         char *slot =
             lane->memory + lane->layout->slots[side] + quoit_layout_slot(lane->layout, lane->index, class, slot_index);
@@ -194,10 +195,10 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         struct quoit_frame frame;
         struct quoit_verdict verdict;
         memcpy(&frame, slot, sizeof frame);
-        if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(lane->mover))
+        if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(queue->mover))
             break; /* what was sent under the old topology arrives before anybody hears of the new one */
         quoit_observe(frame_received, lane, &frame);
-        enum quoit_status status = quoit_ring_receive(lane->ring, side, class, &frame, now_ns, &verdict);
+        enum quoit_status status = quoit_ring_receive(queue->ring, side, class, &frame, now_ns, &verdict);
         quoit_observe(frame_taken, lane, side, class, &frame, status, &verdict);
         if (status != QUOIT_OK) {
             quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from the %s: kind %u",
@@ -206,14 +207,14 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
             break;
         }
         if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            hold(lane, &verdict);
+            note_no_resource(lane, &verdict);
             break;
         }
         if (verdict.kind == QUOIT_VERDICT_SEND)
             send(lane, &verdict, slot + QUOIT_FRAME_BYTES,
                  &(struct quoit_departure){.from_side = side, .from_class = class, .from_sequence = expected});
         else if (verdict.kind == QUOIT_VERDICT_CONSUMED)
-            lane->has_news |= frame.kind == QUOIT_FRAME_TOPOLOGY;
+            queue->has_link_update |= frame.kind == QUOIT_FRAME_TOPOLOGY;
         else if (verdict.kind == QUOIT_VERDICT_DELIVER)
             deliver(lane, &verdict, slot + QUOIT_FRAME_BYTES, side);
         done_count++;
@@ -222,14 +223,15 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
 }
 
 /* Requests that may be lost go out again before new ones; their payload is held until they are complete. */
-static uint32_t send_again(struct quoit_lane *lane, uint64_t now_ns)
+static uint32_t resend(struct quoit_lane *lane, uint64_t now_ns)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t done_count = 0;
     while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         struct quoit_verdict verdict;
-        quoit_ring_next_resend(lane->ring, now_ns, &verdict);
+        quoit_ring_next_resend(queue->ring, now_ns, &verdict);
         if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            hold(lane, &verdict);
+            note_no_resource(lane, &verdict);
             break;
         }
         send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, NULL);
@@ -241,6 +243,7 @@ static uint32_t send_again(struct quoit_lane *lane, uint64_t now_ns)
 
 static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns)
 {
+    struct quoit_queue_lane *queue = lane->state;
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire);
     uint32_t done_count = 0;
@@ -255,9 +258,9 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
             break;
         }
         uint64_t cookie = quoit_lane_cookie(local, index);
-        quoit_ring_submit(lane->ring, &frame, spread, cookie, now_ns, &verdict);
+        quoit_ring_submit(queue->ring, &frame, spread, cookie, now_ns, &verdict);
         if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            hold(lane, &verdict);
+            note_no_resource(lane, &verdict);
             break;
         }
         send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, NULL);
@@ -269,12 +272,13 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
 
 static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t done_count = 0;
     while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         struct quoit_verdict verdict;
-        quoit_ring_next_reply(lane->ring, now_ns, &verdict);
+        quoit_ring_next_reply(queue->ring, now_ns, &verdict);
         if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            hold(lane, &verdict);
+            note_no_resource(lane, &verdict);
             break;
         }
         const char *payload =
@@ -289,12 +293,13 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
  * came with the doorbell that was cleared just now. */
 static void take_credits(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && is_up(lane, side); class ++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT && quoit_lane_is_up(lane, side); class ++) {
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             uint64_t *inbound = (uint64_t *)(lane->memory + lane->layout->slots[side] + at);
             uint64_t total = __atomic_load_n(inbound, __ATOMIC_ACQUIRE);
-            enum quoit_status status = quoit_ring_credit(lane->ring, side, class, total);
+            enum quoit_status status = quoit_ring_credit(queue->ring, side, class, total);
             quoit_lane_trace_credit(lane, side, class, total);
             if (status != QUOIT_OK)
                 quoit_lane_fail(lane, status);
@@ -304,16 +309,17 @@ static void take_credits(struct quoit_lane *lane)
 
 static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
 {
+    struct quoit_queue_lane *queue = lane->state;
     uint32_t done_count = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
-            if (!quoit_ring_credit_due(lane->ring, side, class, is_idle))
+            if (!quoit_ring_credit_due(queue->ring, side, class, is_idle))
                 continue;
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
-                                                          quoit_ring_consumed_total(lane->ring, side, class));
-            quoit_ring_credit_told(lane->ring, side, class);
-            lane->must_ring[side] = true;
+                                                          quoit_ring_consumed_total(queue->ring, side, class));
+            quoit_ring_credit_told(queue->ring, side, class);
+            queue->must_ring[side] = true;
             done_count++;
             note_write(lane, status);
         }
@@ -323,21 +329,23 @@ static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
 
 static void ring_doorbells(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        if (!lane->must_ring[side])
+        if (!queue->must_ring[side])
             continue;
         quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
         quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
-        lane->must_ring[side] = false;
+        queue->must_ring[side] = false;
     }
 }
 
-/* Tells the manager what the ring has heard of the links. */
-static void tell_news(struct quoit_lane *lane)
+/* Tells the manager which links the ring holds for dead. */
+static void report_topology(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     struct quoit_ring_topology topology;
-    lane->has_news = false;
-    quoit_ring_topology(lane->ring, &topology);
+    queue->has_link_update = false;
+    quoit_ring_topology(queue->ring, &topology);
     uint64_t dead =
         topology.dead_count < 2 ? 0 : ((uint64_t)topology.dead_links[0] + 1) << 32 | (topology.dead_links[1] + 1);
     atomic_store_explicit(&lane->dead_links, dead, memory_order_release);
@@ -347,36 +355,31 @@ static void tell_news(struct quoit_lane *lane)
 /* Does what the manager wants of a side, and says so. */
 static void follow_links(struct quoit_lane *lane)
 {
+    struct quoit_queue_lane *queue = lane->state;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint32_t wanted = atomic_load_explicit(&lane->wanted[side], memory_order_acquire);
         if (__builtin_expect(wanted == atomic_load_explicit(&lane->reached[side], memory_order_relaxed), 1))
             continue;
-        if (!quoit_mover_rest(lane->mover))
+        if (!quoit_mover_rest(queue->mover))
             continue; /* nothing is written after it is said to have stopped */
         if (wanted & 1)
-            quoit_ring_link_up(lane->ring, side, wanted >> 1);
-        else if (is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
-            quoit_ring_link_down(lane->ring, side);
-        lane->must_ring[side] = false;
-        lane->has_news = true;
+            quoit_ring_link_up(queue->ring, side, wanted >> 1);
+        else if (quoit_lane_is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
+            quoit_ring_link_down(queue->ring, side);
+        queue->must_ring[side] = false;
+        queue->has_link_update = true;
         quoit_observe(link_followed, lane, side);
         quoit_lane_trace_link(lane, side, wanted & 1);
         atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
     }
 }
 
-/* One look at everything; true when there was something to do or something rests for a short time, or when it is time
- * to end. */
-static bool step(void *arg)
+static uint32_t step(struct quoit_lane *lane)
 {
-    struct quoit_lane *lane = arg;
-    if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
-        return true;
+    struct quoit_queue_lane *queue = lane->state;
     uint64_t now_ns = quoit_clock_now_ns();
     uint64_t cookie;
-    uint32_t done_count = 0;
-    lane->hold_until_ns = 0;
-    done_count += announce_departures(lane);
+    uint32_t done_count = announce_departures(lane);
     follow_links(lane);
     take_credits(lane);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
@@ -384,131 +387,138 @@ static bool step(void *arg)
     done_count += send_replies(lane, now_ns);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REQUEST, now_ns);
-    done_count += send_again(lane, now_ns);
+    done_count += resend(lane, now_ns);
     uint32_t local_count = lane->layout->local_count;
     for (uint32_t i = 0; i < local_count; i++)
         done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
-    while (quoit_ring_next_completion(lane->ring, &cookie))
+    while (quoit_ring_next_completion(queue->ring, &cookie))
         quoit_lane_complete(lane, cookie);
-    done_count += quoit_lane_barrier(lane);
     keep_slots(lane);
     done_count += return_credits(lane, done_count == 0);
-    if (lane->has_news)
-        tell_news(lane);
+    if (queue->has_link_update)
+        report_topology(lane);
     ring_doorbells(lane);
-    return done_count > 0 || lane->hold_until_ns != 0;
+    return done_count;
 }
 
-void quoit_lane_run(struct quoit_lane *lane)
+static enum quoit_status group_open(struct quoit_lane_group *group)
 {
-    while (lane->status == QUOIT_OK && !quoit_lane_is_stopping(lane)) {
-        quoit_wait_until(&lane->waiter, lane->step, lane, 0);
-        if (lane->hold_until_ns)
-            quoit_wait_yield(); /* transit rests, or DMA runs: too short for a sleep */
-    }
+    struct quoit_mover *movers = calloc(group->layout->job.lane_count, sizeof *movers);
+    group->shared = movers;
+    return movers ? quoit_movers_open(movers, group) : QUOIT_NO_MEMORY;
 }
 
-static void arm(void *arg)
+static void group_close(struct quoit_lane_group *group)
 {
-    struct quoit_lane *lane = arg;
-    atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits);
+    free(group->shared);
 }
 
-static void disarm(void *arg)
-{
-    struct quoit_lane *lane = arg;
-    uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
-    uint64_t now_ns = quoit_clock_now_ns();
-    quoit_lane_count_up(&lane->shared->sleep_ns, now_ns - since_ns);
-    quoit_lane_trace_sleep(lane, since_ns, now_ns);
-    atomic_store_explicit(&lane->shared->sleep_since_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
-}
-
-static void settle(void *arg)
-{
-    struct quoit_lane *lane = arg;
-    quoit_settling_look(&lane->settling);
-}
-
-static enum quoit_status open_ring(struct quoit_lane *lane)
+static enum quoit_status open_ring(struct quoit_lane *lane, struct quoit_queue_lane *queue)
 {
     const struct quoit_layout *layout = lane->layout;
-    struct quoit_ring_config ring = {
+    const struct quoit_ring_config config = {
         .host_self = layout->host,
         .slot_count = layout->job.slot_count,
         .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
         .pending_reply_max = PENDING_REPLY_MAX,
         .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
-        .hold_after_ns = HOLD_AFTER_NS,
-        .hold_for_ns = HOLD_FOR_NS,
+        .transit_pause_after_ns = TRANSIT_PAUSE_AFTER_NS,
+        .transit_pause_ns = TRANSIT_PAUSE_NS,
         .limits = quoit_lane_limits(lane),
     };
-    size_t ring_bytes = (quoit_ring_bytes(&ring) + 63) / 64 * 64;
+    size_t ring_bytes = (quoit_ring_bytes(&config) + 63) / 64 * 64;
     void *ring_memory = aligned_alloc(64, ring_bytes);
     if (!ring_memory)
         return QUOIT_NO_MEMORY;
     memset(ring_memory, 0, ring_bytes);
-    lane->ring = quoit_ring_init(ring_memory, &ring);
-    lane->step = step;
-    lane->answer = answer;
-    lane->hint_bits = 1u << QUOIT_DOORBELL_LANE(lane->index);
+    queue->ring = quoit_ring_init(ring_memory, &config);
     return QUOIT_OK;
 }
 
-enum quoit_status quoit_lane_open(struct quoit_lane *lane, const struct quoit_proxy_config *config, uint32_t index,
-                                  struct quoit_port *const ports[QUOIT_SIDE_COUNT], struct quoit_mover *mover,
-                                  struct quoit_scratchpad_proxy *scratchpad_proxy)
+static enum quoit_status open(struct quoit_lane *lane)
 {
-    const struct quoit_layout *layout = config->layout;
-    const struct quoit_job_config *job = &layout->job;
-    memset(lane, 0, sizeof *lane);
-    lane->layout = layout;
-    lane->memory = config->memory;
-    lane->index = index;
-    lane->mover = mover;
-    lane->barrier = (struct quoit_papers_barrier){.host = layout->host, .host_count = job->host_count};
-    lane->shared = quoit_memory_lane(layout, config->memory, index);
-    lane->trace = quoit_memory_trace(layout, config->memory, layout->local_count + index);
-    lane->waiter = (struct quoit_waiter){.park = &lane->shared->park,
-                                         .policy = config->policy,
-                                         .arm = arm,
-                                         .disarm = disarm,
-                                         .settle = settle,
-                                         .settle_yields = QUOIT_SETTLE_YIELDS,
-                                         .arm_arg = lane};
-    quoit_settling_start(&lane->settling, layout, index, config->policy);
-    lane->pe_counts = calloc(job->host_count, sizeof *lane->pe_counts);
-    lane->issued = calloc((size_t)layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
-    lane->submit_heads = calloc(layout->local_count, sizeof *lane->submit_heads);
-    lane->gather = malloc(job->chunk_bytes);
-    if (!lane->pe_counts || !lane->issued || !lane->submit_heads || !lane->gather)
+    const struct quoit_layout *layout = lane->layout;
+    struct quoit_queue_lane *queue = calloc(1, sizeof *queue);
+    lane->state = queue;
+    lane->hint_bits = 1u << QUOIT_DOORBELL_LANE(lane->index);
+    if (!queue)
         return QUOIT_NO_MEMORY;
-    for (uint32_t host = 0; host < job->host_count; host++)
-        lane->pe_counts[host] = quoit_job_config_pes_of_host(job, host);
+    queue->mover = (struct quoit_mover *)lane->group->shared + lane->index;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t neighbour = quoit_layout_neighbour(layout, side);
         struct quoit_port_limits limits;
-        quoit_port_limits(ports[side], &limits);
-        uint64_t segments_bytes = lane->pe_counts[neighbour] * layout->segment_stride;
+        quoit_port_limits(lane->ports[side], &limits);
+        uint64_t segments_bytes = lane->pe_counts[quoit_layout_neighbour(layout, side)] * layout->segment_stride;
         uint64_t window_bytes = limits.window_bytes[QUOIT_WINDOW_MEMORY];
-        lane->landing_bytes[side] = segments_bytes < window_bytes ? segments_bytes : window_bytes;
-        lane->ports[side] = ports[side];
-        lane->wanted[side] = lane->reached[side] = QUOIT_LANE_UP(0);
+        queue->landing_bytes[side] = segments_bytes < window_bytes ? segments_bytes : window_bytes;
     }
-    return scratchpad_proxy ? quoit_scratchpad_lane_open(lane, scratchpad_proxy) : open_ring(lane);
+    return open_ring(lane, queue);
 }
 
-void quoit_lane_close(struct quoit_lane *lane)
+static void close(struct quoit_lane *lane)
 {
-    quoit_scratchpad_lane_close(lane);
-    free(lane->ring);
-    free(lane->gather);
-    free(lane->submit_heads);
-    free(lane->issued);
-    free(lane->pe_counts);
-    memset(lane, 0, sizeof *lane);
+    struct quoit_queue_lane *queue = lane->state;
+    if (queue)
+        free(queue->ring);
+    free(queue);
 }
+
+static void begin_down(struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_queue_lane *queue = lane->state;
+    quoit_ring_link_down(queue->ring, side);
+}
+
+/* Slots are empty when their sequence is zero; payload behind it is never looked at. */
+static void clean(const struct quoit_layout *layout, void *memory, enum quoit_side side)
+{
+    char *slots = (char *)memory + layout->slots[side];
+    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++) {
+        for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+            memset(slots + quoit_layout_credit(layout, lane, class), 0, sizeof(uint64_t));
+            for (uint32_t i = 0; i < layout->job.slot_count; i++)
+                memset(slots + quoit_layout_slot(layout, lane, class, i), 0, QUOIT_FRAME_BYTES);
+        }
+    }
+}
+
+/* Direct puts wake the PEs that share a bit. */
+static uint32_t doorbells(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT])
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < QUOIT_DOORBELL_DIRECT_COUNT && i < layout->local_count; i++) {
+        vectors[QUOIT_DOORBELL_DIRECT + i] = (struct quoit_port_vector){
+            .park_offset = layout->pes + i * sizeof(struct quoit_pe_shared) + offsetof(struct quoit_pe_shared, park),
+            .park_stride = QUOIT_DOORBELL_DIRECT_COUNT * sizeof(struct quoit_pe_shared),
+            .park_count = (layout->local_count - i + QUOIT_DOORBELL_DIRECT_COUNT - 1) / QUOIT_DOORBELL_DIRECT_COUNT,
+        };
+        bits |= 1u << (QUOIT_DOORBELL_DIRECT + i);
+    }
+    return bits;
+}
+
+static bool is_quiescent(const struct quoit_lane *lane)
+{
+    struct quoit_queue_lane *queue = lane->state;
+    return quoit_ring_is_quiescent(queue->ring);
+}
+
+static void check(const struct quoit_lane *lane)
+{
+    struct quoit_queue_lane *queue = lane->state;
+    quoit_ring_check_invariants(queue->ring);
+}
+
+const struct quoit_lane_engine quoit_queue_engine = {
+    .group_open = group_open,
+    .group_close = group_close,
+    .open = open,
+    .close = close,
+    .step = step,
+    .respond = respond,
+    .begin_down = begin_down,
+    .clean = clean,
+    .doorbells = doorbells,
+    .is_quiescent = is_quiescent,
+    .check = check,
+};

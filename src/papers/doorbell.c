@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The papers' barrier at the doorbells: START and END come in at the left port and go out at the right one. */
-#include "proxy/lane.h"
+#include "papers/barrier.h"
+#include "papers/lane.h"
 
-uint32_t quoit_lane_barrier(struct quoit_lane *lane)
+#include <stdlib.h>
+
+static enum quoit_status open(struct quoit_lane *lane)
 {
-    if (lane->index != 0 || lane->layout->job.barrier != QUOIT_BARRIER_PAPERS)
-        return 0;
+    struct quoit_papers_barrier *barrier = calloc(1, sizeof *barrier);
+    lane->barrier_state = barrier;
+    if (!barrier)
+        return QUOIT_NO_MEMORY;
+    *barrier = (struct quoit_papers_barrier){.host = lane->layout->host, .host_count = lane->layout->job.host_count};
+    return QUOIT_OK;
+}
+
+static uint32_t step(struct quoit_lane *lane)
+{
     struct quoit_host_header *header = (struct quoit_host_header *)lane->memory;
     uint32_t move_count = 0;
     for (;;) {
@@ -14,7 +25,7 @@ uint32_t quoit_lane_barrier(struct quoit_lane *lane)
             atomic_load_explicit(&header->barrier_arrived_count, memory_order_acquire);
         uint32_t signals = quoit_port_doorbell_read(lane->ports[QUOIT_LEFT]) >> QUOIT_DOORBELL_BARRIER;
         struct quoit_papers_barrier_move move =
-            quoit_papers_barrier_step(&lane->barrier, arrived_count > released_count, signals);
+            quoit_papers_barrier_step(lane->barrier_state, arrived_count > released_count, signals);
         if (!move.is_move)
             return move_count;
         move_count++;
@@ -30,3 +41,14 @@ uint32_t quoit_lane_barrier(struct quoit_lane *lane)
         }
     }
 }
+
+static bool is_quiescent(const struct quoit_lane *lane)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    const struct quoit_papers_barrier *barrier = lane->barrier_state;
+    return barrier->state == QUOIT_BARRIER_IDLE &&
+           atomic_load(&header->barrier_arrived_count) == atomic_load(&header->barrier_released_count);
+}
+
+const struct quoit_lane_barrier quoit_papers_barrier_engine = {
+    .open = open, .step = step, .is_quiescent = is_quiescent};

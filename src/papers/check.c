@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must hold of a lane whenever it is between two calls of env or port. For the simulator and tests. */
+/* What must hold of a lane between two calls of env or port, and when it is quiescent. */
 #include "base/assert.h"
-#include "proxy/scratchpad_lane.h"
+#include "papers/lane.h"
 
 static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
 {
-    const struct quoit_scratchpad_lane *own = lane->scratchpad;
-    const struct quoit_transfer *transfer = &own->transfers[side];
+    const struct quoit_papers_lane *papers = lane->state;
+    const struct quoit_transfer *transfer = &papers->transfers[side];
     uint64_t read_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ),
              freed_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED);
-    const struct quoit_scratchpads *set = &own->proxy->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    const struct quoit_scratchpads *set = &papers->shared->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
     bool is_owner = atomic_load(&set->owner) == lane->index + 1;
     bool is_ready = transfer->state == QUOIT_TRANSFER_READY, is_offered = transfer->state == QUOIT_TRANSFER_OFFERED;
     uint64_t placed_count = 0;
@@ -40,41 +40,34 @@ static void check_arrivals(const struct quoit_arrivals *arrivals)
     quoit_assert(filled_count == arrivals->count);
 }
 
-void quoit_lane_check_invariants(const struct quoit_lane *lane)
+void quoit_papers_check(const struct quoit_lane *lane)
 {
-    if (lane->ring) {
-        quoit_ring_check_invariants(lane->ring);
-        return;
-    }
+    struct quoit_papers_lane *papers = lane->state;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         check_transfer(lane, side);
-        check_arrivals(&lane->scratchpad->arrivals[side]);
+        check_arrivals(&papers->arrivals[side]);
     }
-    const struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    const struct quoit_reply_queue *replies = &papers->replies;
     quoit_assert(replies->tail - replies->head <= QUOIT_REPLIES_MAX);
 }
 
-static bool side_rests(const struct quoit_lane *lane, enum quoit_side side)
+static bool is_side_quiescent(const struct quoit_lane *lane, enum quoit_side side)
 {
-    const struct quoit_scratchpad_lane *own = lane->scratchpad;
-    bool rests = own->transfers[side].state == QUOIT_TRANSFER_FREE && !own->arrivals[side].owes_bit;
+    const struct quoit_papers_lane *papers = lane->state;
+    bool is_quiescent = papers->transfers[side].state == QUOIT_TRANSFER_FREE && !papers->arrivals[side].owes_bit;
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
-        rests = rests && own->arrivals[side].filled_count[i] == own->arrivals[side].emptied_count[i] &&
-                quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) == own->transfers[side].placed_count[i];
-    return rests;
+        is_quiescent =
+            is_quiescent && papers->arrivals[side].filled_count[i] == papers->arrivals[side].emptied_count[i] &&
+            quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) == papers->transfers[side].placed_count[i];
+    return is_quiescent;
 }
 
-bool quoit_lane_is_quiescent(const struct quoit_lane *lane)
+bool quoit_papers_is_quiescent(const struct quoit_lane *lane)
 {
-    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
-    if (lane->barrier.state != QUOIT_BARRIER_IDLE ||
-        atomic_load(&header->barrier_arrived_count) != atomic_load(&header->barrier_released_count))
-        return false;
-    if (lane->ring)
-        return quoit_ring_is_quiescent(lane->ring);
+    struct quoit_papers_lane *papers = lane->state;
     for (uint32_t i = 0; i < lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL; i++)
-        if (lane->scratchpad->open[i].is_open)
+        if (papers->open[i].is_open)
             return false;
-    return lane->scratchpad->replies.head == lane->scratchpad->replies.tail && side_rests(lane, QUOIT_LEFT) &&
-           side_rests(lane, QUOIT_RIGHT);
+    return papers->replies.head == papers->replies.tail && is_side_quiescent(lane, QUOIT_LEFT) &&
+           is_side_quiescent(lane, QUOIT_RIGHT);
 }

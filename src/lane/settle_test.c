@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "proxy/settle.h"
+#include "lane/settle.h"
 
 static const struct quoit_wait_policy shared = {.spin_count = 0}, alone = {.spin_count = 80};
 

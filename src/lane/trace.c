@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a lane tells of itself to --trace. */
-#include "proxy/lane.h"
-
-_Static_assert(QUOIT_MOVES_MAX <= QUOIT_TRACE_DMAS_MAX, "each DMA under way has a track");
+#include "lane/lane.h"
 
 /* The PE that asked, from whose number the flow has its name: an answer travels back to it. */
 static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame *frame)

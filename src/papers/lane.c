@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/scratchpad_lane.h"
+#include "papers/lane.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
@@ -14,7 +14,7 @@
 static const char *payload_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t buffer, uint64_t count)
 {
     uint32_t place = buffer * QUOIT_BYPASS_DEPTH + (uint32_t)(count % QUOIT_BYPASS_DEPTH);
-    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, place);
+    uint64_t at = quoit_bypass_offset(lane->layout, lane->index, place);
     return lane->memory + lane->layout->slots[side] + at + QUOIT_FRAME_BYTES;
 }
 
@@ -50,7 +50,8 @@ static const struct quoit_bypass *first_of(const struct quoit_arrivals *arrivals
 /* Reads the scratchpads and puts the transfer into the queue it belongs to; its place there is reserved. */
 static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_arrivals *arrivals = &papers->arrivals[side];
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
     struct quoit_frame frame = {.kind = QUOIT_FRAME_NONE};
     uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
@@ -94,8 +95,9 @@ static uint32_t receive(struct quoit_lane *lane, enum quoit_side side)
 static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame,
                                         const char *payload)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint32_t open_count = lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL;
-    struct quoit_open *open = frame->token < open_count ? &lane->scratchpad->open[frame->token] : NULL;
+    struct quoit_open *open = frame->token < open_count ? &papers->open[frame->token] : NULL;
     if (!open || !open->is_open || open->reply_kind != frame->kind || open->dest_host != frame->source_host ||
         (frame->kind == QUOIT_FRAME_DATA && frame->bytes != lane->issued[frame->token].bytes))
         return refuse(lane, side, frame);
@@ -114,9 +116,10 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
 }
 
 /* The reply goes on round the ring. */
-static void answer(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
+static void respond(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
-    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_reply_queue *replies = &papers->replies;
     quoit_assert(replies->tail - replies->head < QUOIT_REPLIES_MAX);
     replies->frames[replies->tail++ % QUOIT_REPLIES_MAX] = quoit_scratchpad_reply(request, value);
 }
@@ -124,8 +127,9 @@ static void answer(struct quoit_lane *lane, const struct quoit_frame *request, u
 /* The queue of local delivery. A request waits in it while there is no room for its reply. */
 static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint32_t buffer = class * (QUOIT_BYPASS_COUNT / QUOIT_CLASS_COUNT);
-    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    struct quoit_arrivals *arrivals = &papers->arrivals[side];
     const struct quoit_bypass *bypass = first_of(arrivals, buffer);
     if (!bypass)
         return 0;
@@ -136,7 +140,7 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
         if (status != QUOIT_OK)
             quoit_lane_fail(lane, status);
     } else {
-        const struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+        const struct quoit_reply_queue *replies = &papers->replies;
         if (replies->tail - replies->head == QUOIT_REPLIES_MAX)
             return 0;
         struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .frame = bypass->frame};
@@ -151,8 +155,9 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
 /* The queues of relay: what came in at the other side and leaves by `side`. */
 static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
 {
+    struct quoit_papers_lane *papers = lane->state;
     enum quoit_side relay_side = quoit_ring_opposite(side);
-    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[relay_side];
+    struct quoit_arrivals *arrivals = &papers->arrivals[relay_side];
     for (uint32_t i = QUOIT_BYPASS_COUNT; i-- > 0;) { /* replies first: requests wait for them */
         const struct quoit_bypass *bypass = first_of(arrivals, i);
         if (quoit_bypass_is_local(i) || !bypass)
@@ -170,7 +175,8 @@ static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
 
 static bool begin_reply(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_reply_queue *replies = &lane->scratchpad->replies;
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_reply_queue *replies = &papers->replies;
     if (replies->head == replies->tail)
         return false;
     struct quoit_outgoing out = {.frame = replies->frames[replies->head % QUOIT_REPLIES_MAX]};
@@ -195,10 +201,10 @@ static uint8_t reply_kind_of(uint8_t request_kind)
 
 static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint32_t local)
 {
-    struct quoit_scratchpad_lane *own = lane->scratchpad;
+    struct quoit_papers_lane *papers = lane->state;
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
-    struct quoit_outgoing out = {.wanted_ns = own->wanted_ns[local]};
+    struct quoit_outgoing out = {.wanted_ns = papers->wanted_ns[local]};
     uint32_t spread;
     enum quoit_status status = quoit_lane_take_request(lane, local, index, &out.frame, &spread);
     if (status != QUOIT_OK) {
@@ -214,11 +220,11 @@ static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint
     out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
     if (!quoit_scratchpad_begin(lane, side, &out))
         return false;
-    own->open[cookie] = (struct quoit_open){.is_open = true,
-                                            .reply_kind = reply_kind_of(out.frame.kind),
-                                            .dest_host = out.frame.dest_host,
-                                            .since_ns = out.is_put ? out.wanted_ns : 0};
-    own->wanted_ns[local] = 0;
+    papers->open[cookie] = (struct quoit_open){.is_open = true,
+                                               .reply_kind = reply_kind_of(out.frame.kind),
+                                               .dest_host = out.frame.dest_host,
+                                               .since_ns = out.is_put ? out.wanted_ns : 0};
+    papers->wanted_ns[local] = 0;
     lane->submit_heads[local]++;
     return true;
 }
@@ -232,22 +238,24 @@ static bool has_request(struct quoit_lane *lane, uint32_t local)
 /* From here on a request waits for the bit, be it free or not. */
 static void note_requests(struct quoit_lane *lane)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint64_t now_ns = 0;
     for (uint32_t local = 0; local < lane->layout->local_count; local++) {
-        if (lane->scratchpad->wanted_ns[local] != 0 || !has_request(lane, local))
+        if (papers->wanted_ns[local] != 0 || !has_request(lane, local))
             continue;
         if (now_ns == 0)
             now_ns = quoit_clock_now_ns();
-        lane->scratchpad->wanted_ns[local] = now_ns;
+        papers->wanted_ns[local] = now_ns;
     }
 }
 
 static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint32_t local_count = lane->layout->local_count;
     for (uint32_t i = 0; i < local_count; i++) {
         uint32_t local = (lane->first_pe_turn + i) % local_count;
-        if (lane->scratchpad->wanted_ns[local] == 0)
+        if (papers->wanted_ns[local] == 0)
             continue;
         if (begin_request_of(lane, side, local)) {
             lane->first_pe_turn = (local + 1) % local_count;
@@ -260,9 +268,10 @@ static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 /* Whoever began last is asked last, so that no source shuts out another. */
 static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
 {
+    struct quoit_papers_lane *papers = lane->state;
     static bool (*const sources[SOURCE_COUNT])(struct quoit_lane *, enum quoit_side) = {begin_relay, begin_reply,
                                                                                         begin_request};
-    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_transfer *transfer = &papers->transfers[side];
     note_requests(lane);
     if (transfer->state != QUOIT_TRANSFER_FREE)
         return 0;
@@ -279,7 +288,8 @@ static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
 
 static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_arrivals *arrivals = &papers->arrivals[side];
     if (!arrivals->owes_bit)
         return 0;
     arrivals->owes_bit = false;
@@ -287,13 +297,9 @@ static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
     return 1;
 }
 
-static bool step(void *arg)
+static uint32_t step(struct quoit_lane *lane)
 {
-    struct quoit_lane *lane = arg;
-    if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
-        return true;
     uint32_t done_count = 0;
-    lane->hold_until_ns = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += receive(lane, side);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -307,32 +313,71 @@ static bool step(void *arg)
         done_count += begin_next(lane, side);
         quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* of what was sent on */
     }
-    done_count += quoit_lane_barrier(lane);
-    return done_count > 0 || lane->hold_until_ns != 0 || lane->status != QUOIT_OK;
+    return done_count;
 }
 
-enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane, struct quoit_scratchpad_proxy *proxy)
+static enum quoit_status group_open(struct quoit_lane_group *group)
 {
-    struct quoit_scratchpad_lane *own = calloc(1, sizeof *own);
-    if (!own)
+    group->shared = calloc(1, sizeof(struct quoit_papers_shared));
+    return group->shared ? QUOIT_OK : QUOIT_NO_MEMORY;
+}
+
+static void group_close(struct quoit_lane_group *group)
+{
+    free(group->shared);
+}
+
+static enum quoit_status open(struct quoit_lane *lane)
+{
+    struct quoit_papers_lane *papers = calloc(1, sizeof *papers);
+    lane->state = papers;
+    if (!papers)
         return QUOIT_NO_MEMORY;
-    lane->scratchpad = own;
-    own->proxy = proxy;
-    own->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *own->open);
-    own->wanted_ns = calloc(lane->layout->local_count, sizeof *own->wanted_ns);
-    lane->step = step;
-    lane->answer = answer;
+    papers->shared = lane->group->shared;
+    papers->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *papers->open);
+    papers->wanted_ns = calloc(lane->layout->local_count, sizeof *papers->wanted_ns);
     /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
     lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
     lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
-    return own->open && own->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
+    return papers->open && papers->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 
-void quoit_scratchpad_lane_close(struct quoit_lane *lane)
+static void close(struct quoit_lane *lane)
 {
-    if (!lane->scratchpad)
+    struct quoit_papers_lane *papers = lane->state;
+    if (!papers)
         return;
-    free(lane->scratchpad->wanted_ns);
-    free(lane->scratchpad->open);
-    free(lane->scratchpad);
+    free(papers->wanted_ns);
+    free(papers->open);
+    free(papers);
 }
+
+/* A link comes up once: its words and buffers are new. */
+static void clean(const struct quoit_layout *layout, void *memory, enum quoit_side side)
+{
+    (void)layout, (void)memory, (void)side;
+}
+
+/* Answers to transfers wake all lanes, any of which may wait for the scratchpads. */
+static uint32_t doorbells(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT])
+{
+    vectors[QUOIT_DOORBELL_ANSWER] = (struct quoit_port_vector){
+        .park_offset = layout->lanes + offsetof(struct quoit_lane_shared, park),
+        .park_stride = sizeof(struct quoit_lane_shared),
+        .park_count = layout->job.lane_count,
+    };
+    return 1u << QUOIT_DOORBELL_ANSWER;
+}
+
+const struct quoit_lane_engine quoit_papers_engine = {
+    .group_open = group_open,
+    .group_close = group_close,
+    .open = open,
+    .close = close,
+    .step = step,
+    .respond = respond,
+    .clean = clean,
+    .doorbells = doorbells,
+    .is_quiescent = quoit_papers_is_quiescent,
+    .check = quoit_papers_check,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy/settle.h"
+#include "lane/settle.h"
 #include "env/clock.h"
 #include "env/processor.h"
 

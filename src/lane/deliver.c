@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/observer.h"
 #include "host/execute.h"
-#include "proxy/lane.h"
+#include "lane/lane.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void store_strided(char *to, const struct quoit_frame *frame, const char 
 }
 
 /* Data of a get, or an old value, for a request of a PE of this host. */
-static void deliver_answer(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
+static void deliver_response(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
     uint32_t local = (uint32_t)(verdict->cookie / QUOIT_REQUESTS_A_CHANNEL);
@@ -56,7 +56,7 @@ static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict
 {
     const struct quoit_frame *frame = &verdict->frame;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY) {
-        deliver_answer(lane, verdict, payload);
+        deliver_response(lane, verdict, payload);
         return;
     }
     uint64_t value = 0;
@@ -83,10 +83,10 @@ static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict
         break;
     default: /* gets: the frame's check let nothing else through */
         quoit_assert(frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED);
-        lane->answer(lane, frame, 0);
+        lane->engine->respond(lane, frame, 0);
         return;
     }
-    lane->answer(lane, frame, value);
+    lane->engine->respond(lane, frame, value);
     atomic_thread_fence(memory_order_release);
     struct quoit_park *park = &quoit_memory_pe(lane->layout, lane->memory, frame->dest_pe)->park;
     if (frame->kind == QUOIT_FRAME_PUT)

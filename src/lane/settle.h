@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settle.h - where the service threads of a ring run while threads of the job share processors. Private to proxy.
+/* settle.h - where the service threads of a ring run while threads of the job share processors.
  *
  * The hosts of an emulated ring share one machine, and where their lanes run decides what a hop costs. A small message
  * is passed on soonest if the next host's lane runs on another processor: it is looking already, while on the same one
@@ -12,8 +12,8 @@
  *
  * Threads: the lane's. Errors: none; what the kernel refuses is left as it is.
  */
-#ifndef QUOIT_PROXY_SETTLE_H
-#define QUOIT_PROXY_SETTLE_H
+#ifndef QUOIT_LANE_SETTLE_H
+#define QUOIT_LANE_SETTLE_H
 
 #include <sched.h>
 #include <stdbool.h>

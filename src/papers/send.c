@@ -2,7 +2,7 @@
 /* A transfer on its way out: bit, payload, scratchpads, doorbell, answers. */
 #include "base/assert.h"
 #include "env/clock.h"
-#include "proxy/scratchpad_lane.h"
+#include "papers/lane.h"
 
 #define DMA_POLL_COUNT QUOIT_LANES_MAX
 #define DMA_BYTES_MIN  1024  /* the papers' smallest; below it a descriptor costs more than the copy */
@@ -12,31 +12,34 @@
 uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
 {
     const char *answers = lane->memory + lane->layout->slots[side];
-    return __atomic_load_n((const uint64_t *)(answers + quoit_layout_answer(lane->layout, lane->index, word)),
+    return __atomic_load_n((const uint64_t *)(answers + quoit_answer_offset(lane->layout, lane->index, word)),
                            __ATOMIC_ACQUIRE); /* pairs with the neighbour's write64 */
 }
 
 void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count)
 {
+    struct quoit_papers_lane *papers = lane->state;
     enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
-                                                  quoit_layout_answer(lane->layout, lane->index, word), count);
+                                                  quoit_answer_offset(lane->layout, lane->index, word), count);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
-    lane->scratchpad->arrivals[side].owes_ring = true;
+    papers->arrivals[side].owes_ring = true;
 }
 
 void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side)
 {
-    if (!lane->scratchpad->arrivals[side].owes_ring)
+    struct quoit_papers_lane *papers = lane->state;
+    if (!papers->arrivals[side].owes_ring)
         return;
-    lane->scratchpad->arrivals[side].owes_ring = false;
+    papers->arrivals[side].owes_ring = false;
     quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }
 
 void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer)
 {
-    struct quoit_arrivals *arrivals = &lane->scratchpad->arrivals[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_arrivals *arrivals = &papers->arrivals[side];
     quoit_assert(buffer < QUOIT_BYPASS_COUNT);
     quoit_assert(arrivals->filled_count[buffer] != arrivals->emptied_count[buffer]);
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
@@ -52,9 +55,10 @@ static void end_step(struct quoit_lane *lane, struct quoit_transfer *transfer, e
     transfer->since_ns = now_ns;
 }
 
-static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t at)
+static void move_payload(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_transfer *transfer = &papers->transfers[side];
     struct quoit_port *port = lane->ports[side];
     const struct quoit_outgoing *out = &transfer->out;
     struct quoit_port_limits limits;
@@ -64,22 +68,23 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side, uint64_t
     enum quoit_status status = QUOIT_FULL;
     uint64_t begin_ns = quoit_lane_trace_now(lane);
     if (is_dma)
-        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS, at,
-                                       out->payload, out->frame.bytes, lane->index);
+        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS,
+                                       transfer->payload_at, out->payload, out->frame.bytes, lane->index);
     if (is_dma && status == QUOIT_OK) {
         transfer->dma_begin_ns = begin_ns;
         return;
     }
     if (status == QUOIT_FULL) /* or no DMA was wanted */
-        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, at, out->payload, out->frame.bytes);
+        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, transfer->payload_at, out->payload, out->frame.bytes);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
-    atomic_store_explicit(&lane->scratchpad->proxy->dma_done[side][lane->index], 1, memory_order_relaxed);
+    atomic_store_explicit(&papers->shared->dma_done[side][lane->index], 1, memory_order_relaxed);
 }
 
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out)
 {
-    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_transfer *transfer = &papers->transfers[side];
     uint32_t buffer = quoit_bypass_of(&out->frame, quoit_layout_neighbour(lane->layout, side));
     uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
     if (transfer->state != QUOIT_TRANSFER_FREE ||
@@ -95,7 +100,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
 
     struct quoit_frame *frame = &transfer->out.frame;
     uint32_t bytes = quoit_frame_payload_bytes(frame);
-    uint64_t at = quoit_layout_bypass(lane->layout, lane->index, buffer * QUOIT_BYPASS_DEPTH + (uint32_t)place);
+    uint64_t at = quoit_bypass_offset(lane->layout, lane->index, buffer * QUOIT_BYPASS_DEPTH + (uint32_t)place);
     if (quoit_scratchpad_has_head(frame)) {
         frame->generation = frame->op | (uint32_t)frame->size << 8;
         enum quoit_status status =
@@ -103,7 +108,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
         if (status != QUOIT_OK)
             quoit_lane_fail(lane, status);
     }
-    at += QUOIT_FRAME_BYTES;
+    transfer->payload_at = at + QUOIT_FRAME_BYTES;
     struct quoit_link_count *count = &lane->shared->out[side];
     quoit_lane_count_up(&count->byte_count, bytes);
     quoit_lane_count_up(&count->message_count, 1);
@@ -111,16 +116,28 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     end_step(lane, transfer, QUOIT_PUT_SETUP);
     transfer->dma_begin_ns = 0;
     if (bytes > 0)
-        move_payload(lane, side, at);
+        move_payload(lane, side);
     else
-        atomic_store_explicit(&lane->scratchpad->proxy->dma_done[side][lane->index], 1, memory_order_relaxed);
+        atomic_store_explicit(&papers->shared->dma_done[side][lane->index], 1, memory_order_relaxed);
     return true;
+}
+
+/* A descriptor that failed while the link is up is made good by a copy, which writes the same bytes again. */
+static enum quoit_status make_good(struct quoit_lane *lane, enum quoit_side side, enum quoit_status status)
+{
+    struct quoit_papers_lane *papers = lane->state;
+    const struct quoit_transfer *transfer = &papers->transfers[side];
+    if (status == QUOIT_OK || status == QUOIT_LINK_DOWN)
+        return status;
+    return quoit_port_write(lane->ports[side], QUOIT_WINDOW_SLOTS, transfer->payload_at, transfer->out.payload,
+                            transfer->out.frame.bytes);
 }
 
 /* Whether the payload is at the neighbour. A channel is shared by lanes, so what is polled may be another's. */
 static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
 {
-    _Atomic uint32_t *dma_done = lane->scratchpad->proxy->dma_done[side];
+    struct quoit_papers_lane *papers = lane->state;
+    _Atomic uint32_t *dma_done = papers->shared->dma_done[side];
     uint32_t own = atomic_load_explicit(&dma_done[lane->index], memory_order_acquire);
     if (own == 0) {
         struct quoit_dma_done done[DMA_POLL_COUNT];
@@ -135,8 +152,9 @@ static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
     if (own == 0)
         return false;
     atomic_store_explicit(&dma_done[lane->index], 0, memory_order_relaxed);
-    if (own != 1 + (uint32_t)QUOIT_OK)
-        quoit_lane_fail(lane, (enum quoit_status)(own - 1));
+    enum quoit_status status = make_good(lane, side, (enum quoit_status)(own - 1));
+    if (status != QUOIT_OK)
+        quoit_lane_fail(lane, status);
     return true;
 }
 
@@ -156,7 +174,8 @@ static bool await_payload(struct quoit_lane *lane, enum quoit_side side)
 
 static void offer(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_transfer *transfer = &lane->scratchpad->transfers[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_transfer *transfer = &papers->transfers[side];
     struct quoit_port *port = lane->ports[side];
     uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
     uint64_t begin_ns = quoit_lane_trace_now(lane);
@@ -174,8 +193,9 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
 /* The other lanes of the host may sleep for the scratchpads. */
 static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint32_t set = lane->index % QUOIT_METADATA_SETS;
-    quoit_scratchpads_release(&lane->scratchpad->proxy->scratchpads[side][set], lane->index);
+    quoit_scratchpads_release(&papers->shared->scratchpads[side][set], lane->index);
     for (uint32_t i = 0; i < lane->layout->job.lane_count; i++)
         if (i != lane->index)
             quoit_park_wake(&quoit_memory_lane(lane->layout, lane->memory, i)->park);
@@ -183,8 +203,8 @@ static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
 
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
 {
-    struct quoit_scratchpad_lane *own = lane->scratchpad;
-    struct quoit_transfer *transfer = &own->transfers[side];
+    struct quoit_papers_lane *papers = lane->state;
+    struct quoit_transfer *transfer = &papers->transfers[side];
     uint32_t move_count = 0;
     if (transfer->state == QUOIT_TRANSFER_COPYING) {
         if (!await_payload(lane, side))
@@ -197,7 +217,7 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);
         move_count++;
     }
-    struct quoit_scratchpads *set = &own->proxy->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    struct quoit_scratchpads *set = &papers->shared->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
     if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(set, lane->index)) {
         offer(lane, side);
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);

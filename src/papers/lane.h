@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scratchpad_lane.h - one lane of the papers' protocol at work. Private to proxy.
+/* lane.h - the engine of the papers' protocol.
  *
  * A lane is a service thread of the papers' pool with its interrupt bit. Out of each side it has one transfer under
  * way; into each side it takes what the neighbour's bit announces, executes what is for its host, and sends on what is
  * not. Transfers are a request of an own PE, a reply to a request that was executed here, or one that passes through.
  *
- * Threads: the lane's, save struct quoit_scratchpad_proxy, which all lanes share.
+ * Threads: the lane's, save struct quoit_papers_shared, which all lanes share.
  */
-#ifndef QUOIT_PROXY_SCRATCHPAD_LANE_H
-#define QUOIT_PROXY_SCRATCHPAD_LANE_H
+#ifndef QUOIT_PAPERS_LANE_H
+#define QUOIT_PAPERS_LANE_H
 
-#include "proxy/lane.h"
+#include "lane/lane.h"
 #include "papers/scratchpad.h"
 
 #define QUOIT_REPLIES_MAX 64 /* waiting; a request that would cause one more waits in its buffer */
 
 /* All zero is a valid start. */
-struct quoit_scratchpad_proxy {
+struct quoit_papers_shared {
     struct quoit_scratchpads scratchpads[QUOIT_SIDE_COUNT][QUOIT_METADATA_SETS];
     /* 0: none; else 1 + status of the lane's DMA. Writers: whichever lane polls the channel; cleared by the lane. */
     _Atomic uint32_t dma_done[QUOIT_SIDE_COUNT][QUOIT_LANES_MAX];
@@ -44,6 +44,7 @@ struct quoit_transfer {
     struct quoit_outgoing out;
     uint64_t count;                            /* transfers of this bit since the start, with this one */
     uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
+    uint64_t payload_at;                       /* in the window SLOTS, where the payload goes */
     uint64_t since_ns;                         /* is_put: when the state began */
     uint64_t dma_begin_ns;                     /* when its DMA began; 0: it is copied, or nothing is traced */
     uint32_t turn;                             /* which source is asked first for the next transfer */
@@ -72,8 +73,8 @@ struct quoit_open {
     uint64_t since_ns; /* of a put: since when its proxy knows it; else 0 */
 };
 
-struct quoit_scratchpad_lane {
-    struct quoit_scratchpad_proxy *proxy;
+struct quoit_papers_lane {
+    struct quoit_papers_shared *shared;
     struct quoit_transfer transfers[QUOIT_SIDE_COUNT];
     struct quoit_arrivals arrivals[QUOIT_SIDE_COUNT];
     struct quoit_reply_queue replies;
@@ -81,12 +82,16 @@ struct quoit_scratchpad_lane {
     uint64_t *wanted_ns;     /* [local PE]: since when the PE's next request is known, 0: there is none */
 };
 
-QUOIT_MUST_USE enum quoit_status quoit_scratchpad_lane_open(struct quoit_lane *lane,
-                                                            struct quoit_scratchpad_proxy *proxy);
-/* Also of a lane that was not opened, or of the other protocol. */
-void quoit_scratchpad_lane_close(struct quoit_lane *lane);
+extern const struct quoit_lane_engine quoit_papers_engine;
 
-/* scratchpad_send.c */
+/* doorbell.c: the papers' barrier, as lane 0 plays it whatever the engine. */
+extern const struct quoit_lane_barrier quoit_papers_barrier_engine;
+
+/* check.c */
+void quoit_papers_check(const struct quoit_lane *lane);
+bool quoit_papers_is_quiescent(const struct quoit_lane *lane);
+
+/* send.c */
 /* Starts the transfer out of `side` and returns true, or false if the bit or the buffer is not free. */
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out);
 /* Brings the transfer out of `side` as far as it goes now. Returns moves made. */

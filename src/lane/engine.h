@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.h - what carries the requests of a lane across its links.
+ *
+ * An engine is one protocol: our queues (proxy/queue.c), or the papers' scratchpads (papers/lane.c). The job config
+ * names it, a table in proxy/engines.c finds it, and nothing else of the service knows which one runs. What layers
+ * above a lane must know of a protocol (what it promises, what window it needs) is a row of host/protocol.h.
+ *
+ * Threads: group_open, open, close and group_close belong to one thread; the rest of a lane to the lane's. is_quiescent
+ * and check are called between two steps.
+ */
+#ifndef QUOIT_LANE_ENGINE_H
+#define QUOIT_LANE_ENGINE_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "host/layout.h"
+#include "port/port.h"
+#include "wire/frame.h"
+
+struct quoit_lane;
+struct quoit_lane_group;
+
+struct quoit_lane_engine {
+    /* What the lanes of a group share: group->shared. Both links are up and no lane is open. NULL: nothing. */
+    enum quoit_status (*group_open)(struct quoit_lane_group *group);
+    /* Also after a group_open() that failed. The ports are closed. */
+    void (*group_close)(struct quoit_lane_group *group);
+    /* The lane is filled in, save state and hint_bits, which are the engine's to set. */
+    enum quoit_status (*open)(struct quoit_lane *lane);
+    /* Also after an open() that failed. */
+    void (*close)(struct quoit_lane *lane);
+    /* One look at everything; returns how much was done. Sets lane->retry_at_ns if something had no resource that
+     * comes by itself. */
+    uint32_t (*step)(struct quoit_lane *lane);
+    /* A request was executed at this host; value: of an AMO_FETCH the old value. Called from within step(). */
+    void (*respond)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
+    /* The link was lost before there were lanes, and is in `incarnation` now: begin with that side down. NULL: the
+     * protocol does not outlive the loss of a link. */
+    void (*begin_down)(struct quoit_lane *lane, enum quoit_side side);
+    /* Neither end of the link writes: makes the range of that side in the window SLOTS as new. */
+    void (*clean)(const struct quoit_layout *layout, void *memory, enum quoit_side side);
+    /* The doorbell bits it uses beyond those of the lanes, and what each wakes. Returns the bits. */
+    uint32_t (*doorbells)(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT]);
+    bool (*is_quiescent)(const struct quoit_lane *lane);
+    void (*check)(const struct quoit_lane *lane);
+};
+
+/* A barrier among hosts that lane 0 plays its host's part in, whatever the engine. */
+struct quoit_lane_barrier {
+    enum quoit_status (*open)(struct quoit_lane *lane); /* makes lane->barrier_state, which free() ends */
+    uint32_t (*step)(struct quoit_lane *lane);          /* returns moves made */
+    bool (*is_quiescent)(const struct quoit_lane *lane);
+};
+
+#endif
