@@ -17,7 +17,7 @@
 #include "base/log.h"
 
 /* Options of one word each that go on to the PEs. */
-#define TOLD_COUNT 2
+#define TOLD_COUNT 3
 #define TOLD_BYTES 64
 
 /* The ends of one PE that its child process takes. */
@@ -31,11 +31,11 @@ struct ends {
  * QUOIT_BOOT_FD, which differs from PE to PE. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
-    static const enum quoit_option_id told[TOLD_COUNT] = {QUOIT_OPT_DEBUG, QUOIT_OPT_PATH};
+    static const enum quoit_option_id told[TOLD_COUNT] = {QUOIT_OPT_DEBUG, QUOIT_OPT_PATH, QUOIT_OPT_CORE};
     size_t count = 0, used = 0, own_count = 0;
     while (job->environment[count])
         count++;
-    count += program->export_count + 5;
+    count += program->export_count + TOLD_COUNT + 3;
     char **made = calloc(1, count * sizeof *made + TOLD_COUNT * TOLD_BYTES); /* what is told stands behind the list */
     char *own[TOLD_COUNT + 2] = {NULL};
     if (!made)

@@ -130,7 +130,7 @@ static bool make_memory(struct rig *rig)
         return fail("memory");
     char *base = ftruncate(fd, (off_t)total) ? NULL : quoit_map_file(fd, total, PROT_READ | PROT_WRITE);
     int problem = !base                                    ? errno
-                  : rig->config->kind == QUOIT_BUFFER_HEAP ? quoit_map_take(fd, 0, base, 0, total)
+                  : rig->config->kind == QUOIT_BUFFER_HEAP ? quoit_map_take(base, 0, total)
                                                            : posix_fallocate(fd, 0, (off_t)total);
     close(fd);
     if (problem) {

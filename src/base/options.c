@@ -242,6 +242,8 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
         return (number & (number - 1)) ? "a power of two" : NULL;
     case QUOIT_OPT_BIND_TO:
         return strcmp(text, "core") && strcmp(text, "none") ? "core or none" : NULL;
+    case QUOIT_OPT_CORE:
+        return strcmp(text, "heap") && strcmp(text, "none") ? "heap or none" : NULL;
     case QUOIT_OPT_PROTOCOL:
         return strcmp(text, "queue") && strcmp(text, "scratchpad") ? "queue or scratchpad" : NULL;
     case QUOIT_OPT_PAYLOAD:

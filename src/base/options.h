@@ -83,6 +83,10 @@ enum quoit_option_type {
       "Such as 512M or 1.5G. Pages are taken as they are used. 0 is three quarters of the machine's memory, shared "   \
       "by the PEs. The variable's name of old, SMA_SYMMETRIC_SIZE, is known too, as are SMA_INFO, SMA_VERSION and "    \
       "SMA_DEBUG.")                                                                                                    \
+    X(CORE, "core", "QUOIT_CORE", STRING, "heap", "heap|none", 0, 0, MEMORY,                                           \
+      "what core files of PEs hold of symmetric memory, beside the program's variables",                               \
+      "heap: the part of the own heap that is in use. none: nothing of it. Memory of other PEs and of the library is " \
+      "never in a core file.")                                                                                         \
     X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY,                        \
       "how puts and gets are copied between PEs of one host",                                                          \
       "With auto by size and kind of buffer, as quoit tune has measured on this machine, or as built in: quoit info "  \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/crash.h"
+#include "local/data_segment.h"
 
 #include <link.h>
 #include <signal.h>
@@ -112,6 +113,7 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
     signal(signal_number, SIG_DFL);
     if (shared && getpid() == crash.pid && !atomic_flag_test_and_set(&is_taken))
         write_record(&shared->crash, signal_number, info, context);
+    quoit_data_segments_leave_holes_out();
     /* A fault happens again when the handler returns; a signal that somebody sent must be sent again. */
     if (info->si_code <= 0)
         raise(signal_number);

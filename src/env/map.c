@@ -3,13 +3,18 @@
 #include "base/assert.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
+/* Headers of Debian 12 may be older. */
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; headers of Debian 12 may be older */
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+#define PAGE_BYTES 4096u
 
 /* Reserves more than is needed, maps the file at the first good address, and gives the rest back. */
 void *quoit_map_file(int fd, uint64_t bytes, int protection)
@@ -25,38 +30,63 @@ void *quoit_map_file(int fd, uint64_t bytes, int protection)
         munmap(reserve, reserved);
         return NULL;
     }
-    uint64_t end = (bytes + 4095) / 4096 * 4096; /* mmap maps whole pages */
+    uint64_t end = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; /* mmap maps whole pages */
     if (before > 0)
         munmap(reserve, before);
     if (before + end < reserved)
         munmap(base + end, reserved - before - end);
+    quoit_map_leave_out(base, end);
     return base;
 }
 
-static int take(int fd, uint64_t offset, uint64_t bytes)
+void quoit_map_leave_out(void *base, uint64_t bytes)
 {
-    int error;
-    do
-        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
-    while (error == EINTR);
-    return error;
+    madvise(base, bytes, MADV_DONTDUMP);
+}
+
+void quoit_map_put_in(void *base, uint64_t bytes)
+{
+    madvise(base, bytes, MADV_DODUMP);
+}
+
+/* Before Linux 5.14, and where a filter of system calls refuses madvise: the write fault of each page takes it. */
+__attribute__((no_sanitize("address", "thread"))) static void touch(char *base, uint64_t from, uint64_t to)
+{
+    for (uint64_t at = from / PAGE_BYTES * PAGE_BYTES; at < to; at += PAGE_BYTES)
+        __atomic_fetch_or(base + at, 0, __ATOMIC_RELAXED);
+}
+
+/* By the mapping, never by the file's number: the program may have closed that and opened a file of its own. */
+static int take(char *base, uint64_t from, uint64_t to)
+{
+    uint64_t first = from / PAGE_BYTES * PAGE_BYTES;
+    for (;;) {
+        if (madvise(base + first, to - first, MADV_POPULATE_WRITE) == 0)
+            return 0;
+        if (errno == ENOMEM || errno == EFAULT)
+            return errno;
+        if (errno != EINTR && errno != EAGAIN) {
+            touch(base, from, to);
+            return 0;
+        }
+    }
 }
 
 /* One small page is enough for the kernel to make a huge one of it, and quicker than many: those would be cleared one
  * by one and then copied. All by one call, since each waits for every processor. What the kernel does not make huge,
  * all of it if it is old, is taken as small pages. */
-int quoit_map_take(int fd, uint64_t file_offset, void *base, uint64_t from, uint64_t to)
+int quoit_map_take(void *base, uint64_t from, uint64_t to)
 {
     quoit_assert((uintptr_t)base % QUOIT_HUGE_PAGE_BYTES == 0);
     quoit_assert(from <= to);
     uint64_t first = from / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
     uint64_t end = to / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
     for (uint64_t at = first; at < end; at += QUOIT_HUGE_PAGE_BYTES) {
-        int error = take(fd, file_offset + at, 1);
+        int error = take(base, at, at + 1);
         if (error)
             return error;
     }
     if (first < end)
         madvise((char *)base + first, end - first, MADV_COLLAPSE);
-    return from < to ? take(fd, file_offset + from, to - from) : 0;
+    return from < to ? take(base, from, to) : 0;
 }

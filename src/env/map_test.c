@@ -3,13 +3,19 @@
  * Method: a memfd filled with a pattern through one mapping, looked at through another and with pread. */
 #include "env/map.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -77,10 +83,10 @@ static void test_huge_pages_keep_every_byte(void **state)
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         writer[i] = pattern(i);
     unsigned long before = huge_kib();
-    assert_int_equal(quoit_map_take(fd, 0, writer, 0, 3 * 4096), 0);                       /* no whole huge page */
-    assert_int_equal(quoit_map_take(fd, 0, writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES), 0);   /* ends the first */
-    assert_int_equal(quoit_map_take(fd, 0, writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES), 0); /* three more, and a rest */
-    assert_int_equal(quoit_map_take(fd, 0, writer, 0, FILE_BYTES), 0);                     /* again */
+    assert_int_equal(quoit_map_take(writer, 0, 3 * 4096), 0);                       /* no whole huge page */
+    assert_int_equal(quoit_map_take(writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES), 0);   /* ends the first */
+    assert_int_equal(quoit_map_take(writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES), 0); /* three more, and a rest */
+    assert_int_equal(quoit_map_take(writer, 0, FILE_BYTES), 0);                     /* again */
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         if (writer[i] != pattern(i) || reader[i] != pattern(i))
             fail_msg("byte %llu has changed", (unsigned long long)i);
@@ -106,24 +112,76 @@ static void test_taken_is_there(void **state)
     assert_non_null(base);
     const uint64_t ends[] = {0, 4096, QUOIT_HUGE_PAGE_BYTES + 8192, 2 * QUOIT_HUGE_PAGE_BYTES, FILE_BYTES};
     for (size_t i = 0; i + 1 < sizeof ends / sizeof ends[0]; i++) {
-        assert_int_equal(quoit_map_take(fd, 0, base, ends[i], ends[i + 1]), 0);
+        assert_int_equal(quoit_map_take(base, ends[i], ends[i + 1]), 0);
         assert_int_equal(fstat(fd, &stat), 0);
         assert_int_equal(stat.st_blocks * 512, ends[i + 1]);
     }
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         assert_int_equal(base[i], 0);
-    assert_int_not_equal(quoit_map_take(-1, 0, base, 0, FILE_BYTES), 0);
     munmap(base, FILE_BYTES);
     close(fd);
+}
+
+/* Aim: memory is taken through the mapping, so that a file that the program opened under the same number after it had
+ * closed all keeps its size. */
+static void test_closed_number_is_not_used(void **state)
+{
+    (void)state;
+    struct stat stat;
+    int fd = new_file();
+    unsigned char *base = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+    assert_non_null(base);
+    int other = memfd_create("of-the-program", 0);
+    assert_int_equal(dup2(other, fd), fd);
+    assert_int_equal(quoit_map_take(base, 0, FILE_BYTES), 0);
+    assert_int_equal(fstat(other, &stat), 0);
+    assert_int_equal(stat.st_size, 0);
+    base[FILE_BYTES - 1] = 1;
+    munmap(base, FILE_BYTES);
+    close(fd);
+    close(other);
+}
+
+/* Aim: the same where the kernel does not know or forbids the call. Method: a filter of system calls, in a child. */
+static void test_old_kernel(void **state)
+{
+    (void)state;
+    static const int errors[] = {EINVAL, EPERM, ENOSYS};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct sock_filter rules[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)errors[i]),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+            };
+            struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+            struct stat stat;
+            int fd = memfd_create("map-test", 0);
+            if (fd < 0 || ftruncate(fd, (off_t)FILE_BYTES) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+                _exit(77);
+            unsigned char *base = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+            _exit(!base || quoit_map_take(base, 4096, FILE_BYTES) != 0 || fstat(fd, &stat) != 0 ||
+                  stat.st_blocks * 512 < (blkcnt_t)FILE_BYTES - 4096);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 77)
+            skip(); /* no filters here */
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map_is_aligned_and_whole),
-        cmocka_unit_test(test_refused_file_is_said),
-        cmocka_unit_test(test_huge_pages_keep_every_byte),
-        cmocka_unit_test(test_taken_is_there),
+        cmocka_unit_test(test_map_is_aligned_and_whole),   cmocka_unit_test(test_refused_file_is_said),
+        cmocka_unit_test(test_huge_pages_keep_every_byte), cmocka_unit_test(test_taken_is_there),
+        cmocka_unit_test(test_closed_number_is_not_used),  cmocka_unit_test(test_old_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

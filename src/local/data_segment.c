@@ -4,16 +4,26 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* fork handlers take no argument, so what is shared now stands here; the mappings it names are the process's own. */
+/* Handlers of forks and of signals take no argument, so what is shared now stands here; the mappings it names are the
+ * process's own. */
 static struct quoit_data_segments shared;
+/* The file that holds it. The program may close the number and open a file of its own under it. */
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    uint64_t offset;
+} backing;
 static void *fork_copy;
 static bool has_handlers;
 
@@ -44,13 +54,16 @@ static bool is_of_process(const struct dl_phdr_info *info)
 static struct quoit_data_segment writable_part(const struct dl_phdr_info *info)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = UINTPTR_MAX, end = 0, relro_end = 0;
+    uintptr_t start = UINTPTR_MAX, end = 0, relro_end = 0, zero = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && (header->p_flags & PF_W)) {
             start = from < start ? from : start;
-            end = from + header->p_memsz > end ? from + header->p_memsz : end;
+            if (from + header->p_memsz > end) {
+                end = from + header->p_memsz;
+                zero = from + header->p_filesz;
+            }
         }
         if (header->p_type == PT_GNU_RELRO)
             relro_end = from + header->p_memsz;
@@ -61,7 +74,11 @@ static struct quoit_data_segment writable_part(const struct dl_phdr_info *info)
         start = relro_end;
     start = start / page * page; /* the loader protects whole pages below the end of relro, so does this */
     end = (end + page - 1) / page * page;
-    return (struct quoit_data_segment){.base = (char *)start, .bytes = end > start ? end - start : 0};
+    zero = (zero + page - 1) / page * page; /* the rest of the page before is cleared, so touched, by the kernel */
+    zero = zero > start ? zero : start;
+    return (struct quoit_data_segment){.base = (char *)start,
+                                       .bytes = end > start ? end - start : 0,
+                                       .zero_at = end > zero ? zero - start : end - start};
 }
 
 /* True also where /proc is not there to tell. */
@@ -111,7 +128,7 @@ void quoit_data_segments_find(struct quoit_data_segments *segments_out)
     dl_iterate_phdr(add_object, &search);
 }
 
-/* Copies all variables, and what an address sanitizer put between them, which memcpy would complain about. */
+/* Copies variables, and what an address sanitizer put between them, which memcpy would complain about. */
 __attribute__((no_sanitize("address", "thread"))) static void copy_variables(void *to, const void *from, uint64_t bytes)
 {
     volatile uint64_t *words_to = to;
@@ -120,21 +137,76 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_variables(voi
         words_to[i] = words_from[i];
 }
 
+/* Copies the pages of .bss that the process has touched, in memory or in swap: the rest reads as zero there as here,
+ * and takes memory at neither place. Where /proc does not tell, all. */
+static void copy_touched(char *to, const char *from, uint64_t bytes)
+{
+    enum { ENTRIES = 512 };
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), is_touched = 3ull << 62; /* present, swapped */
+    uint64_t entries[ENTRIES];
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (uint64_t at = 0; at < bytes;) {
+        uint64_t count = (bytes - at) / page < ENTRIES ? (bytes - at) / page : ENTRIES;
+        ssize_t want = (ssize_t)(count * sizeof entries[0]);
+        bool is_told = fd >= 0 && pread(fd, entries, (size_t)want,
+                                        (off_t)((uintptr_t)(from + at) / page * sizeof entries[0])) == want;
+        for (uint64_t i = 0; i < count; i++, at += page)
+            if (!is_told || (entries[i] & is_touched))
+                copy_variables(to + at, from + at, page);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The next range of what is shared, from `at` on, that holds memory: its start, and its end in *end_out; `bytes` if
+ * there is none. All of it where the file cannot be asked. Async-signal-safe. */
+static uint64_t next_data(uint64_t at, uint64_t *end_out)
+{
+    struct stat file;
+    *end_out = shared.bytes;
+    if (fstat(backing.fd, &file) != 0 || file.st_dev != backing.device || file.st_ino != backing.inode)
+        return at;
+    off_t data = lseek(backing.fd, (off_t)(backing.offset + at), SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? shared.bytes : at;
+    if ((uint64_t)data >= backing.offset + shared.bytes)
+        return shared.bytes;
+    off_t hole = lseek(backing.fd, data, SEEK_HOLE);
+    if (hole > 0 && (uint64_t)hole < backing.offset + shared.bytes)
+        *end_out = (uint64_t)hole - backing.offset;
+    return (uint64_t)data - backing.offset;
+}
+
+/* Calls `work` for each part of a segment between two offsets of what is shared. */
+static void for_parts(uint64_t from, uint64_t to, void (*work)(char *at, uint64_t bytes, uint64_t offset))
+{
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < shared.count; start += shared.segment[i++].bytes) {
+        uint64_t end = start + shared.segment[i].bytes;
+        uint64_t first = from > start ? from : start, last = to < end ? to : end;
+        if (first < last)
+            work(shared.segment[i].base + (first - start), last - first, first);
+    }
+}
+
+static void copy_for_child(char *at, uint64_t bytes, uint64_t offset)
+{
+    copy_variables((char *)fork_copy + offset, at, bytes);
+}
+
 /* The child of a fork would write into the parent's variables: it gets the copy that was made just before the fork. */
 static void before_fork(void)
 {
     if (!shared.bytes)
         return;
-    char *copy = fork_copy = mmap(NULL, shared.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fork_copy = mmap(NULL, shared.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fork_copy == MAP_FAILED) {
         quoit_say("fork: no memory for a copy of %llu bytes of global variables; the child is ended",
                   (unsigned long long)shared.bytes);
         return;
     }
-    for (uint32_t i = 0; i < shared.count; i++) {
-        copy_variables(copy, shared.segment[i].base, shared.segment[i].bytes);
-        copy += shared.segment[i].bytes;
-    }
+    for (uint64_t at = 0, end; (at = next_data(at, &end)) < shared.bytes; at = end)
+        for_parts(at, end, copy_for_child);
 }
 
 static void after_fork_in_parent(void)
@@ -160,14 +232,36 @@ static void after_fork_in_child(void)
     shared.bytes = 0;
 }
 
+static void leave_out(char *at, uint64_t bytes, uint64_t offset)
+{
+    (void)offset;
+    madvise(at, bytes, MADV_DONTDUMP);
+}
+
+void quoit_data_segments_leave_holes_out(void)
+{
+    for (uint64_t at = 0, end, data; at < shared.bytes; at = end) {
+        data = next_data(at, &end);
+        for_parts(at, data, leave_out);
+    }
+}
+
 enum quoit_status quoit_data_segments_share(const struct quoit_data_segments *segments, int fd, uint64_t file_offset,
                                             char *view)
 {
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        return QUOIT_SYSTEM;
+    backing.fd = fd;
+    backing.device = file.st_dev;
+    backing.inode = file.st_ino;
+    backing.offset = file_offset;
     for (uint32_t i = 0; i < segments->count; i++) {
         const struct quoit_data_segment *segment = &segments->segment[i];
         if (!segment->bytes)
             continue;
-        copy_variables(view, segment->base, segment->bytes);
+        copy_variables(view, segment->base, segment->zero_at);
+        copy_touched(view + segment->zero_at, segment->base + segment->zero_at, segment->bytes - segment->zero_at);
         void *at =
             mmap(segment->base, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)file_offset);
         if (at == MAP_FAILED) {

@@ -10,6 +10,8 @@
  * forked child changes them before anything can be done about it), nor those loaded by dlopen after find(). When the
  * process has several threads at find(), no library, since its threads may be at work on its variables.
  *
+ * Memory: pages of .bss that nobody has touched take none, neither in the file nor in the copy of a forked child.
+ *
  * A program that forks keeps its children's variables apart: the child gets a private copy of what the variables were
  * at the fork.
  *
@@ -29,7 +31,8 @@ struct quoit_data_segments {
     /* [0]: the program, the rest in the order in which they were loaded, the same in each process of a program. */
     struct quoit_data_segment {
         char *base;
-        uint64_t bytes; /* whole pages; 0: the program has no such variables */
+        uint64_t bytes;   /* whole pages; 0: the program has no such variables */
+        uint64_t zero_at; /* from there on pages are zero until the program touches them: the end of .bss */
     } segment[QUOIT_DATA_SEGMENTS_MAX];
     uint64_t bytes;     /* of all */
     uint64_t load_base; /* where the loader put the program; for addresses in messages */
@@ -40,5 +43,8 @@ void quoit_data_segments_find(struct quoit_data_segments *segments_out);
  * an error some may be shared: the process can only end. */
 QUOIT_MUST_USE enum quoit_status quoit_data_segments_share(const struct quoit_data_segments *segments, int fd,
                                                            uint64_t file_offset, char *view);
+/* Before a core file is written: without what no process has touched, which the kernel would take memory for to write
+ * zeros. Async-signal-safe. */
+void quoit_data_segments_leave_holes_out(void);
 
 #endif

@@ -7,8 +7,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,30 @@ static char zeroed[100000];
 static const long constant = 99;
 static int *volatile pointer_to_variable;
 static int pointed = 5;
+#define LARGE_BYTES (256u << 20)
+static char large[LARGE_BYTES]; /* hardly touched */
+
+/* Memory that a file takes. */
+static uint64_t memory_bytes(int fd)
+{
+    struct stat file;
+    return fstat(fd, &file) == 0 ? (uint64_t)file.st_blocks * 512 : UINT64_MAX;
+}
+
+/* Memory that this process has touched. */
+static uint64_t resident_bytes(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 0; /* the sanitizer's own is more */
+#else
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*u %lu", &pages) != 1)
+        return UINT64_MAX;
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+#endif
+}
 
 static void test_share_and_fork(void **state)
 {
@@ -43,6 +69,7 @@ static void test_share_and_fork(void **state)
 
     zeroed[77] = 42;
     pointer_to_variable = &pointed;
+    large[LARGE_BYTES / 2] = 43;
     int fd = memfd_create("variables", 0);
     assert_int_equal(ftruncate(fd, (off_t)(8192 + segments.bytes)), 0);
     char *view = mmap(NULL, 8192 + segments.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -50,6 +77,8 @@ static void test_share_and_fork(void **state)
     assert_int_equal(initialised, 1234567);
     assert_int_equal(zeroed[77], 42);
     assert_int_equal(*pointer_to_variable, 5);
+    assert_int_equal(large[LARGE_BYTES / 2], 43);
+    assert_true(memory_bytes(fd) < LARGE_BYTES / 8);
 
     volatile long *seen = (volatile long *)(view + 8192 + ((char *)&initialised - segment.base));
     *seen = 31;
@@ -65,7 +94,12 @@ static void test_share_and_fork(void **state)
         *(volatile long *)&initialised = 1000; /* must not reach the parent */
         if (read(to_child[0], &byte, 1) != 1)  /* the parent has changed zeroed[78] by now */
             _exit(2);
-        _exit(*(volatile char *)&zeroed[78] == 0 && *(volatile char *)&zeroed[77] == 42 ? 0 : 3);
+        if (memory_bytes(fd) >= LARGE_BYTES / 8 || resident_bytes() >= LARGE_BYTES / 8)
+            _exit(4);
+        _exit(large[LARGE_BYTES / 2] == 43 && large[LARGE_BYTES / 4] == 0 && *(volatile char *)&zeroed[78] == 0 &&
+                      *(volatile char *)&zeroed[77] == 42
+                  ? 0
+                  : 3);
     }
     *(volatile char *)&zeroed[78] = 1; /* must not reach the child */
     assert_int_equal(write(to_child[1], "x", 1), 1);

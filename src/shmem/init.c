@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "boot/crash.h"
 #include "boot/info.h"
+#include "env/map.h"
 #include "engine/settle.h"
 #include "local/data_segment.h"
 
@@ -50,6 +51,8 @@ static void map_heap(struct quoit_boot *boot)
     }
     if (at == MAP_FAILED)
         at = (char *)boot->memory + offset;
+    else
+        quoit_map_leave_out(at, bytes);
     quoit_job.heap = (struct quoit_region){
         .base = (uintptr_t)at, .bytes = 0, .segment_offset = boot->layout.segment_heap}; /* grows with shmem_malloc */
 }
@@ -304,6 +307,7 @@ void quoit_job_start(int thread_level)
         cannot_start("the job could not be joined", status);
 
     char who[32];
+    quoit_job.is_heap_in_core = strcmp(options.values[QUOIT_OPT_CORE].text, "heap") == 0;
     snprintf(who, sizeof who, "PE %u", boot->pe);
     quoit_log_setup(log_level(&options), who);
     map_heap(boot);

@@ -62,8 +62,9 @@ struct quoit_job {
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
-    uint32_t life;  /* how often the process was a PE before */
-    int init_count; /* shmem_init calls that no shmem_finalize has undone */
+    uint32_t life;        /* how often the process was a PE before */
+    int init_count;       /* shmem_init calls that no shmem_finalize has undone */
+    bool is_heap_in_core; /* --core */
     struct quoit_heap *allocator;
     struct quoit_team_state *world; /* see coll.h */
     struct quoit_boot boot;

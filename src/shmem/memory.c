@@ -59,11 +59,21 @@ static bool is_room(uint64_t more_bytes)
            !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= quoit_limits_free_bytes();
 }
 
+/* What the kernel is told of a part of a huge page would split it. */
+static void put_in_core(char *heap, uint64_t from, uint64_t to)
+{
+    const uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
+    from = from / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
+    to = (to + QUOIT_HUGE_PAGE_BYTES - 1) / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
+    quoit_map_put_in(heap + from, (to < limit ? to : limit) - from);
+}
+
 static bool take_pages(uint64_t from, uint64_t to)
 {
-    const struct quoit_boot *boot = &quoit_job.boot;
-    uint64_t heap = quoit_layout_segment(&boot->layout, boot->pe - boot->layout.first_pe) + boot->layout.segment_heap;
-    return quoit_map_take(boot->memory_fd, heap, (void *)quoit_job.heap.base, from, to) == 0;
+    char *heap = (char *)quoit_job.heap.base;
+    if (quoit_job.is_heap_in_core)
+        put_in_core(heap, from, to);
+    return quoit_map_take(heap, from, to) == 0;
 }
 
 /* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */
