@@ -60,8 +60,9 @@ struct quoit_ring_context {
     _Atomic uint64_t outstanding_count; /* requests handed to the proxy and not yet reaped */
     _Atomic uint64_t relayed_count;     /* of them: to direct peers, where a later direct put could overtake them */
     _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
-    _Atomic bool has_fenced;            /* a fence came while requests were under way */
-    _Atomic uint32_t dirty_sides;       /* bit per side: direct puts not yet known to have arrived */
+    _Atomic uint32_t fence_mark;        /* 0, or the number of a fence that came while requests were under way */
+    _Atomic uint32_t last_mark;
+    _Atomic uint32_t dirty; /* bit per side: direct puts not yet known to have arrived; above, who reads back */
 };
 
 /* A context: each engine's part is the engine's alone. */

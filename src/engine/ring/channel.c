@@ -2,6 +2,7 @@
 #include "engine/ring/channel.h"
 #include "base/assert.h"
 #include "base/observer.h"
+#include "engine/ring/context.h"
 #include "env/clock.h"
 
 #include <stdlib.h>
@@ -18,50 +19,82 @@ static void scatter(const struct quoit_pending *pending, const char *staging)
         memcpy(to, staging + at, pending->element_bytes);
 }
 
-static void finish(struct quoit_ring_engine *ring, uint32_t lane, uint16_t index)
+/* The request is executed, which is all that fence and order ask. */
+static void count_executed(struct quoit_ring_engine *ring, const struct quoit_pending *pending)
 {
-    struct quoit_channel_end *end = &ring->channels[lane];
-    struct quoit_pending *pending = &end->pending[index];
-    struct quoit_request *request = &end->shared->requests[index];
-    if (pending->destination)
-        scatter(pending, ring->engine.self->memory +
-                             quoit_layout_staging(&ring->engine.self->layout, ring->engine.self->local, lane, index));
-    if (pending->result)
-        memcpy(pending->result, &request->result, pending->result_bytes);
+    struct quoit_ring_context *context = &pending->context->ring;
     if (pending->is_relayed) {
-        atomic_fetch_sub_explicit(&pending->context->ring.relayed_count, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&context->relayed_count, 1, memory_order_release);
         atomic_fetch_sub_explicit(&ring->direct[pending->side].relayed_count, 1, memory_order_release);
     }
     if (pending->is_off_lane)
-        atomic_fetch_sub_explicit(&pending->context->ring.off_lane_count, 1, memory_order_release);
-    atomic_fetch_sub_explicit(&pending->context->ring.outstanding_count, 1, memory_order_release);
-    if (pending->left_count)
-        atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
-    quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
-    end->free[end->free_count++] = index;
+        atomic_fetch_sub_explicit(&context->off_lane_count, 1, memory_order_release);
 }
 
-static void reap_locked(struct quoit_ring_engine *ring, uint32_t lane)
+/* The copies may call a fault handler of the program, and that may fence or quiet. Quiet waits for what nobody waits
+ * for by itself, and for that until it is copied. */
+static void finish(struct quoit_ring_engine *ring, uint32_t lane, uint16_t index)
+{
+    const struct quoit_self *self = ring->engine.self;
+    struct quoit_channel_end *end = &ring->channels[lane];
+    const struct quoit_pending *pending = &end->pending[index];
+    _Atomic uint64_t *outstanding_count = &pending->context->ring.outstanding_count;
+    count_executed(ring, pending);
+    if (pending->left_count)
+        atomic_fetch_sub_explicit(outstanding_count, 1, memory_order_release);
+    if (pending->destination)
+        scatter(pending, self->memory + quoit_layout_staging(&self->layout, self->local, lane, index));
+    if (pending->result)
+        memcpy(pending->result, &end->shared->requests[index].result, pending->result_bytes);
+    if (pending->left_count)
+        atomic_fetch_sub_explicit(pending->left_count, 1, memory_order_release);
+    else
+        atomic_fetch_sub_explicit(outstanding_count, 1, memory_order_release);
+}
+
+static bool has_completions(struct quoit_channel_end *end)
+{
+    return atomic_load_explicit(&end->complete_head, memory_order_relaxed) !=
+           atomic_load_explicit(&end->shared->complete_tail, memory_order_acquire);
+}
+
+#define NO_INDEX UINT16_MAX
+
+/* Frees a finished request (NO_INDEX: none) and takes the next complete one; NO_INDEX: there is none. */
+static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
+{
+    uint16_t index = NO_INDEX;
+    pthread_mutex_lock(&end->lock);
+    if (finished != NO_INDEX) {
+        quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
+        end->free[end->free_count++] = finished;
+    }
+    if (has_completions(end)) {
+        uint32_t head = atomic_load_explicit(&end->complete_head, memory_order_relaxed);
+        index = end->shared->complete[head % QUOIT_REQUESTS_A_CHANNEL];
+        quoit_assert(index < QUOIT_REQUESTS_A_CHANNEL);
+        atomic_store_explicit(&end->complete_head, head + 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&end->lock);
+    return index;
+}
+
+/* One by one, so that a fault handler, which a copy calls, can reap the others. */
+static void reap_lane(struct quoit_ring_engine *ring, uint32_t lane)
 {
     struct quoit_channel_end *end = &ring->channels[lane];
-    uint32_t tail = atomic_load_explicit(&end->shared->complete_tail, memory_order_acquire);
-    while (end->complete_head != tail) {
-        uint16_t index = end->shared->complete[end->complete_head % QUOIT_REQUESTS_A_CHANNEL];
-        quoit_assert(index < QUOIT_REQUESTS_A_CHANNEL);
+    if (!has_completions(end))
+        return;
+    for (uint16_t index = next_complete(end, NO_INDEX); index != NO_INDEX; index = next_complete(end, index))
         finish(ring, lane, index);
-        end->complete_head++;
-    }
+    if (ring->engine.self->has_threads) /* one of them may sleep for what was reaped here */
+        quoit_park_wake(&ring->engine.self->shared->park);
 }
 
 void quoit_channel_reap(struct quoit_ring_engine *ring)
 {
-    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++) {
-        struct quoit_channel_end *end = &ring->channels[lane];
-        if (pthread_mutex_trylock(&end->lock) != 0)
-            continue; /* whoever holds it reaps or submits; the caller looks again */
-        reap_locked(ring, lane);
-        pthread_mutex_unlock(&end->lock);
-    }
+    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++)
+        reap_lane(ring, lane);
 }
 
 enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
@@ -138,20 +171,27 @@ void quoit_channel_wait64(struct quoit_ring_engine *ring, _Atomic uint64_t *coun
 struct slot_wait {
     struct quoit_ring_engine *ring;
     uint32_t lane;
+    uint16_t index; /* of the slot that was taken */
 };
 
-/* True, with the channel locked, when a slot is free. */
+/* True, with a slot taken, when one was free. */
 static bool slot_is_free(void *arg)
 {
     struct slot_wait *wait = arg;
     struct quoit_channel_end *end = &wait->ring->channels[wait->lane];
     pthread_mutex_lock(&end->lock);
-    if (end->free_count == 0)
-        reap_locked(wait->ring, wait->lane);
-    if (end->free_count > 0)
-        return true;
+    bool is_free = end->free_count > 0;
+    if (is_free)
+        wait->index = end->free[--end->free_count];
     pthread_mutex_unlock(&end->lock);
-    return false;
+    return is_free;
+}
+
+static bool slot_has_come_free(void *arg)
+{
+    struct slot_wait *wait = arg;
+    reap_lane(wait->ring, wait->lane);
+    return slot_is_free(wait);
 }
 
 /* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer.
@@ -165,12 +205,11 @@ static uint32_t lane_to(const struct quoit_context *context, const struct quoit_
     return ((is_spread ? peer->pe + self->pe * 7 : 0) + context->salt) & (job->lane_count - 1);
 }
 
-bool quoit_channel_splits(const struct quoit_context *context, const struct quoit_peer *peer, size_t bytes)
+bool quoit_channel_splits(struct quoit_context *context, const struct quoit_peer *peer, size_t bytes)
 {
     const struct quoit_job_config *job = &peer->engine->self->layout.job;
     return job->lane_count > 1 && bytes >= (size_t)job->lane_count * job->chunk_bytes &&
-           !(atomic_load_explicit(&context->ring.has_fenced, memory_order_relaxed) &&
-             atomic_load_explicit(&context->ring.outstanding_count, memory_order_relaxed) != 0);
+           !quoit_ring_context_is_fenced(&context->ring);
 }
 
 void quoit_channel_take(struct quoit_context *context, const struct quoit_peer *peer, struct quoit_slot *slot_out)
@@ -187,13 +226,13 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     uint32_t lane_count = self->layout.job.lane_count;
     struct slot_wait wait = {.ring = ring, .lane = (lane_to(context, peer) + part) & (lane_count - 1)};
     if (!slot_is_free(&wait))
-        quoit_self_wait(self, slot_is_free, &wait, NULL);
+        quoit_self_wait(self, slot_has_come_free, &wait, NULL);
 
     struct quoit_channel_end *end = &ring->channels[wait.lane];
     struct quoit_slot *slot = slot_out;
     slot->end = end;
     slot->lane = wait.lane;
-    slot->index = end->free[--end->free_count];
+    slot->index = wait.index;
     slot->request = &end->shared->requests[slot->index];
     slot->pending = &end->pending[slot->index];
     slot->staging_offset = quoit_layout_staging(&self->layout, self->local, wait.lane, slot->index);
@@ -209,18 +248,6 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     slot->pending->is_relayed = own->window_bytes != 0;
     slot->pending->side = own->side;
     slot->pending->is_off_lane = (part & (lane_count - 1)) != 0;
-}
-
-/* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
-static void mark_order(struct quoit_slot *slot)
-{
-    struct quoit_context *context = slot->pending->context;
-    if (!atomic_load_explicit(&context->ring.has_fenced, memory_order_relaxed))
-        return;
-    if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_relaxed) == 0)
-        atomic_store_explicit(&context->ring.has_fenced, false, memory_order_relaxed);
-    else
-        slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
 }
 
 /* Numbers the request for the trace. */
@@ -244,17 +271,22 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
 {
     struct quoit_channel_end *end = slot->end;
     struct quoit_trace_event event;
+    struct quoit_pending *pending = slot->pending;
+    struct quoit_ring_context *context = &pending->context->ring;
     quoit_observe(request_submitted, ring, slot);
-    mark_order(slot);
+    /* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
+    if (quoit_ring_context_is_fenced(context))
+        slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
     if (__builtin_expect(ring->engine.self->trace != NULL, 0))
         begin_trace(ring, slot, &event);
-    atomic_fetch_add_explicit(&slot->pending->context->ring.outstanding_count, 1, memory_order_relaxed);
-    if (slot->pending->is_off_lane)
-        atomic_fetch_add_explicit(&slot->pending->context->ring.off_lane_count, 1, memory_order_relaxed);
-    if (slot->pending->is_relayed) {
-        atomic_fetch_add_explicit(&slot->pending->context->ring.relayed_count, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&ring->direct[slot->pending->side].relayed_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&context->outstanding_count, 1, memory_order_relaxed);
+    if (pending->is_off_lane)
+        atomic_fetch_add_explicit(&context->off_lane_count, 1, memory_order_relaxed);
+    if (pending->is_relayed) {
+        atomic_fetch_add_explicit(&context->relayed_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&ring->direct[pending->side].relayed_count, 1, memory_order_relaxed);
     }
+    pthread_mutex_lock(&end->lock);
     uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
     end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
     atomic_store_explicit(&end->shared->submit_tail, tail + 1,

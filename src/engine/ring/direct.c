@@ -2,6 +2,7 @@
 /* Puts to a neighbour: one copy through the window, then the doorbell of the PE; docs/design/direct-puts.md. */
 #include "base/assert.h"
 #include "engine/ring/channel.h"
+#include "engine/ring/context.h"
 #include "env/clock.h"
 
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
@@ -80,8 +81,7 @@ bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *pe
         atomic_store_explicit(&ring->direct[own->side].is_open, false, memory_order_relaxed);
         wake_by_request(context, peer);
     }
-    if ((atomic_load_explicit(&context->ring.dirty_sides, memory_order_relaxed) & (1u << own->side)) == 0)
-        atomic_fetch_or_explicit(&context->ring.dirty_sides, 1u << own->side, memory_order_relaxed);
+    quoit_ring_context_soil(&context->ring, own->side);
     count(self, own->side, bytes);
     if (__builtin_expect(begin_ns != 0, 0))
         trace(self, peer->pe, bytes, begin_ns);
@@ -91,7 +91,7 @@ bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *pe
 /* A read through the window returns after all that this host wrote there before: it is how arrival is known. */
 void quoit_direct_confirm(struct quoit_ring_engine *ring, struct quoit_context *context)
 {
-    uint32_t sides = atomic_exchange_explicit(&context->ring.dirty_sides, 0, memory_order_relaxed);
+    uint32_t sides = quoit_ring_context_begin_read(&context->ring);
     for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint64_t word;
         if ((sides & (1u << side)) == 0)
@@ -100,4 +100,5 @@ void quoit_direct_confirm(struct quoit_ring_engine *ring, struct quoit_context *
             /* The puts have arrived: each returned OK before the link went down. */
             atomic_store_explicit(&ring->direct[side].is_open, false, memory_order_relaxed);
     }
+    quoit_ring_context_end_read(&context->ring);
 }

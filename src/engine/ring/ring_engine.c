@@ -2,6 +2,7 @@
 #include "engine/ring/ring_engine.h"
 #include "base/assert.h"
 #include "engine/ring/channel.h"
+#include "engine/ring/context.h"
 
 #include <stdlib.h>
 
@@ -96,8 +97,7 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
     if (atomic_load_explicit(&own->off_lane_count, memory_order_relaxed) != 0)
         quoit_channel_wait64(ring, &own->off_lane_count);
     /* What goes to one PE through the proxy keeps its order, if payload does not land early; see channel.c. */
-    if (atomic_load_explicit(&own->outstanding_count, memory_order_relaxed) != 0)
-        atomic_store_explicit(&own->has_fenced, true, memory_order_relaxed);
+    quoit_ring_context_fence(own);
     /* A direct put could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)
         quoit_channel_wait64(ring, &own->relayed_count);
@@ -108,7 +108,7 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
-    if (atomic_load_explicit(&context->ring.dirty_sides, memory_order_relaxed) != 0)
+    if (!quoit_ring_context_is_clean(&context->ring))
         quoit_direct_confirm(ring, context);
 }
 

@@ -32,9 +32,9 @@ struct quoit_pending {
 
 /* The PE's end of one channel. */
 struct quoit_channel_end {
-    pthread_mutex_t lock; /* between threads of this process */
+    pthread_mutex_t lock; /* between threads of this process; never held over a touch of the user's memory */
     struct quoit_channel *shared;
-    uint32_t complete_head;
+    _Atomic uint32_t complete_head;
     uint32_t free_count;
     uint16_t free[QUOIT_REQUESTS_A_CHANNEL];
     struct quoit_pending pending[QUOIT_REQUESTS_A_CHANNEL];
