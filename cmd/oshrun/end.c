@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,25 +7,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "env/clock.h"
+#include "hosts.h"
 
-#define FAILURE_GRACE_NS 200000000u /* for the last output of the PEs that are ended */
-#define DRAIN_NS         200000000u /* for pipes that something else holds open */
-#define SWEEP_ROUNDS_MAX 100
+#define DRAIN_NS           200000000u  /* for pipes that something else holds open */
+#define SWEEP_EVERY_NS     10000000u   /* while that lasts */
+#define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and nobody reads the output */
+#define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
 
+/* A group's number is not given away while its leader is not reaped. */
 void end_signal_all(struct job *job, int signal_number)
 {
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        int group = atomic_load(&job->guard.entries[i].group);
-        int program = atomic_load(&job->guard.entries[i].program);
-        if (group > 0)
-            kill(-group, signal_number);
-        if (program > 0 && signal_number == SIGKILL)
-            kill(program, SIGKILL); /* it may have left the group */
+        pid_t pid = job->pes[i].pid;
+        if (pid && kill(-pid, signal_number) != 0)
+            kill(pid, signal_number); /* it has not made its group yet */
     }
+}
+
+static bool is_stopped(const struct pe *pe)
+{
+    char path[48], text[512];
+    pid_t pid = pe->program_pid ? pe->program_pid : pe->pid;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *after_name = strrchr(text, ')');
+    return after_name && strlen(after_name) > 2 && strchr("Tt", after_name[2]);
 }
 
 /* Where every PE is now, before it is killed. */
@@ -37,6 +51,7 @@ static void take_notes(struct job *job)
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
         note->is_alive = !job->pes[i].is_ended;
         note->phase = job->pes[i].phase;
+        note->is_stopped = note->is_alive && is_stopped(&job->pes[i]);
         if (!shared || note->phase != PE_RUNNING)
             continue;
         memcpy(note->call, shared->waiting_in, sizeof note->call);
@@ -51,9 +66,7 @@ static void kill_all(struct job *job, uint64_t now_ns)
     if (!job->notes)
         take_notes(job);
     end_signal_all(job, SIGKILL);
-    for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].proxy_pid)
-            kill(job->hosts[i].proxy_pid, SIGKILL);
+    hosts_kill(job);
     job->end.phase = ENDING_KILLED;
     job->end.deadline_ns = now_ns + DRAIN_NS;
 }
@@ -72,74 +85,35 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
         kill_all(job, now_ns);
 }
 
-/* What the end of one PE means for the job. */
-static void judge_pe(struct job *job, struct pe *pe)
+/* For a job that has ended well, but not as oshrun was to end it. */
+static void end_be(struct job *job, enum end_reason reason, int status)
 {
-    bool is_signal = WIFSIGNALED(pe->wait_status);
-    int status = is_signal ? 128 + WTERMSIG(pe->wait_status) : WEXITSTATUS(pe->wait_status);
-    bool has_begun = pe->phase != PE_STARTED && pe->phase != PE_FINALIZED;
-    if (atomic_load(&job->guard.entries[pe->index].exec_error)) {
-        end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
-    } else if (pe->phase == PE_FINALIZED && !is_signal) {
-        /* The others are through shmem_finalize too, so they end by themselves, if none waits to begin anew; the status
-         * is the job's. */
-        if (status && !job->end.status && job->end.phase == ENDING_NOT) {
-            job->end.status = status;
-            job->end.culprit = pe->index;
-        }
-        job->through_count++;
-        service_step(job);
-    } else if (status || has_begun) {
-        end_begin(job, END_PE_FAILED, status ? status : STATUS_CANNOT_START, pe->index, FAILURE_GRACE_NS);
-    } else if (pe->phase == PE_STARTED) {
-        job->quiet_exit_count++;
-        service_step(job);
+    job->end.phase = ENDING_KILLED;
+    job->end.reason = reason;
+    job->end.status = status;
+}
+
+bool end_gives_up_output(struct job *job, uint64_t now_ns)
+{
+    bool is_late = job->timeout_at_ns && now_ns >= job->timeout_at_ns;
+    if (is_late && job->end.reason == END_NORMAL && job->alive_count == 0)
+        end_be(job, END_TIMEOUT, STATUS_TIMEOUT);
+    bool is_told_to_end = is_late || job->end.reason == END_INTERRUPTED;
+    return job->is_hurried || (is_told_to_end && output_stuck_ns(&job->output, now_ns) > OUTPUT_STUCK_NS);
+}
+
+void end_interrupt(struct job *job, int signal_number)
+{
+    if (job->alive_count == 0 && job->end.reason == END_NORMAL) /* only the output waits, for its reader */
+        end_be(job, END_INTERRUPTED, 128 + signal_number);
+    if (job->end.phase != ENDING_NOT) {
+        job->is_hurried = true;
+        job->end.deadline_ns = 0;
+        return;
     }
-}
-
-static void pe_ended(struct job *job, struct pe *pe, int wait_status)
-{
-    int group = pe->pid;
-    pe->is_ended = true;
-    pe->wait_status = wait_status;
-    pe->pid = 0;
-    job->alive_count--;
-    if (kill(-group, 0) != 0 && errno == ESRCH)
-        atomic_store(&job->guard.entries[pe->index].group, 0);
-    service_drain(pe); /* what it said last comes before its end */
-    judge_pe(job, pe);
-    loop_close(&job->loop, &pe->socket);
-    atomic_store(&job->guard.entries[pe->index].program, 0);
-    if (pe->index == 0)
-        input_close(&job->input);
-}
-
-static void proxy_ended(struct job *job, struct host *host, int wait_status)
-{
-    host->proxy_pid = 0;
-    host->proxy_wait_status = wait_status;
-    loop_close(&job->loop, &host->proxy_ready);
-    bool is_orderly = job->proxies_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-    if (!is_orderly)
-        end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
-}
-
-void end_reap(struct job *job)
-{
-    for (;;) {
-        int wait_status = 0;
-        pid_t pid = waitpid(-1, &wait_status, WNOHANG);
-        if (pid <= 0)
-            return;
-        if (pid == job->guard.pid) /* somebody ended it: the job is guarded further on */
-            guard_start(&job->guard);
-        for (uint32_t i = 0; i < job->plan->pe_count; i++)
-            if (job->pes[i].pid == pid)
-                pe_ended(job, &job->pes[i], wait_status);
-        for (uint32_t i = 0; i < job->plan->host_count; i++)
-            if (job->hosts[i].proxy_pid == pid)
-                proxy_ended(job, &job->hosts[i], wait_status);
-    }
+    end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
+    end_signal_all(job, SIGCONT);
+    end_signal_all(job, SIGTERM);
 }
 
 bool end_is_over(const struct job *job)
@@ -149,24 +123,27 @@ bool end_is_over(const struct job *job)
     return job->output.open_count == 0 || job->end.is_drained;
 }
 
-/* After the kill: everything in the pipes is still passed on, until they are quiet. */
+/* After the kill: everything in the pipes is still passed on, until they are quiet. What held them open in a group of
+ * its own has become a child by now. */
 static uint64_t drain(struct job *job, uint64_t now_ns)
 {
+    if (job->end.reason != END_NORMAL)
+        children_kill();
     if (job->alive_count || !hosts_are_gone(job))
-        return UINT64_MAX;
+        return now_ns + SWEEP_EVERY_NS;
     uint64_t until_ns = output_last_active_ns(&job->output, now_ns) + DRAIN_NS;
     if (job->end.deadline_ns > until_ns)
         until_ns = job->end.deadline_ns;
-    if (job->is_hurried || now_ns >= until_ns)
+    if (end_gives_up_output(job, now_ns) || now_ns >= until_ns)
         job->end.is_drained = true;
-    return until_ns;
+    return now_ns + SWEEP_EVERY_NS < until_ns ? now_ns + SWEEP_EVERY_NS : until_ns;
 }
 
 uint64_t end_step(struct job *job, uint64_t now_ns)
 {
     struct end *end = &job->end;
     if (end->phase == ENDING_NOT && job->timeout_at_ns && now_ns >= job->timeout_at_ns)
-        end_begin(job, END_TIMEOUT, 124, 0, 0);
+        end_begin(job, END_TIMEOUT, STATUS_TIMEOUT, 0, 0);
     int error = output_error(&job->output);
     if (end->phase == ENDING_NOT && error)
         end_begin(job, END_OUTPUT_GONE, error == EPIPE ? 128 + SIGPIPE : STATUS_CANNOT_START, (uint32_t)error, 0);
@@ -188,43 +165,4 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
     if (job->proxies_stop_ns)
         return job->proxies_stop_ns;
     return job->timeout_at_ns ? job->timeout_at_ns : UINT64_MAX;
-}
-
-/* The children of this process, as the kernel lists them; orphans of the job have become children of it. */
-static int list_children(pid_t *pids, int count_max)
-{
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    int count = 0;
-    char *at = text, *end = text;
-    while (count < count_max) {
-        long pid = strtol(at, &end, 10);
-        if (end == at)
-            break;
-        pids[count++] = (pid_t)pid;
-        at = end;
-    }
-    return count;
-}
-
-void end_sweep(struct job *job)
-{
-    guard_stop(&job->guard);
-    end_signal_all(job, SIGKILL);
-    for (int round = 0; round < SWEEP_ROUNDS_MAX; round++) {
-        pid_t pids[256];
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-            ;
-        if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
-            return;
-        int count = list_children(pids, 256);
-        for (int i = 0; i < count; i++)
-            kill(pids[i], SIGKILL);
-        quoit_clock_sleep_ns(1000000);
-    }
 }

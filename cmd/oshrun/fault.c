@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/prng.h"
+#include "hosts.h"
 
 #define WORDS_MAX      10
 #define WORD_BYTES_MAX 32

@@ -1,58 +1,93 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "guard.h"
+#include "children.h"
 
-#include <signal.h>
-#include <sys/mman.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool guard_open(struct guard *guard, uint32_t count)
+#include "base/log.h"
+
+void guard_block_signals(sigset_t *set_out)
 {
-    void *table = mmap(NULL, count * sizeof *guard->entries, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (table == MAP_FAILED)
-        return false;
-    *guard = (struct guard){.entries = table, .count = count};
-    return true;
+    static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
+    struct sigaction old;
+    sigemptyset(set_out);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        bool is_ignored = sigaction(taken[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN; /* nohup */
+        if (!is_ignored || taken[i] == SIGCHLD)
+            sigaddset(set_out, taken[i]);
+    }
+    sigaddset(set_out, GUARD_GONE_SIGNAL);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap for us */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f is an errno, which can be told */
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    sigprocmask(SIG_BLOCK, set_out, NULL);
 }
 
-static void __attribute__((noreturn)) watch_over(const struct guard *guard, pid_t parent)
+/* The job's process has ended: nothing of the job stays. */
+static void __attribute__((noreturn)) finish(int status)
+{
+    children_sweep();
+    if (WIFEXITED(status))
+        _exit(WEXITSTATUS(status));
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    quoit_say("the process that ran the job was killed by SIG%s; the job was ended, status %d [Q0219]",
+              name ? name : "?", 128 + WTERMSIG(status));
+    _exit(128 + WTERMSIG(status));
+}
+
+/* After SIGCHLD: the child ended, stopped, or this is about an orphan. */
+static void look_at(pid_t child)
+{
+    for (;;) {
+        int status = 0;
+        pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+        if (pid <= 0)
+            return;
+        if (pid == child && WIFSTOPPED(status))
+            raise(SIGSTOP); /* the shell sees oshrun stop, once all of it has; SIGCONT is passed on later */
+        else if (pid == child)
+            finish(status);
+    }
+}
+
+static void __attribute__((noreturn)) watch_over(pid_t child, const sigset_t *set)
+{
+    for (;;) {
+        int number = sigwaitinfo(set, NULL);
+        if (number == SIGCHLD)
+            look_at(child);
+        else if (number > 0)
+            kill(child, number);
+    }
+}
+
+pid_t guard_start(void)
 {
     sigset_t set;
-    int signal_number;
-    prctl(PR_SET_NAME, "quoit-guard");
+    guard_block_signals(&set);
+    children_adopt();
+    pid_t guard = getpid(), group = getpgrp();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0)
+        return -1;
+    if (child > 0) {
+        setpgid(child, child);
+        watch_over(child, &set);
+    }
     setpgid(0, 0);
-    close_range(0, ~0u, 0);
-    sigfillset(&set);
-    sigprocmask(SIG_SETMASK, &set, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    prctl(PR_SET_PDEATHSIG, SIGUSR1);
-    while (getppid() == parent)
-        sigwait(&set, &signal_number);
-    for (uint32_t i = 0; i < guard->count; i++) {
-        int group = atomic_load(&guard->entries[i].group), program = atomic_load(&guard->entries[i].program);
-        if (group > 0)
-            kill(-group, SIGKILL);
-        if (program > 0)
-            kill(program, SIGKILL);
-    }
-    _exit(0);
-}
-
-void guard_start(struct guard *guard)
-{
-    pid_t parent = getpid();
-    guard->pid = fork();
-    if (guard->pid == 0)
-        watch_over(guard, parent);
-}
-
-void guard_stop(struct guard *guard)
-{
-    if (guard->pid > 0) {
-        kill(guard->pid, SIGKILL);
-        waitpid(guard->pid, NULL, 0);
-    }
-    guard->pid = 0;
+    prctl(PR_SET_NAME, "quoit-job");
+    children_adopt(); /* not inherited */
+    prctl(PR_SET_PDEATHSIG, GUARD_GONE_SIGNAL);
+    if (getppid() != guard)
+        _exit(128 + SIGKILL);
+    return group;
 }

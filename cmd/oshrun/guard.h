@@ -1,36 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* guard.h - a process that outlives oshrun by an instant, to leave nothing behind even after kill -9 of oshrun.
+/* guard.h - two processes, so that a kill -9 of either leaves nothing behind.
  *
- * Children of oshrun are killed by the kernel when it dies. What they started is not: a program under a shell, or in a
- * session of its own. The guard kills that: the process groups of the PEs, and who said HELLO, from a table that oshrun
- * keeps in memory shared with it. (Not by a signal at the end of the boot socket: the kernel may send it for the
- * launcher's last message, after the PE has read that.)
+ * The guard is the process that the user started; it passes signals on, waits, and ends with the status of its child,
+ * which runs the job ("quoit-job"). Every process of the job descends from both, and both are subreapers. When the
+ * job's process is killed, what it leaves, in whatever group or session, becomes the guard's and is killed. When the
+ * guard is killed, the job's process gets GUARD_GONE_SIGNAL and ends the job. Killed both at once, PEs and proxies
+ * still die with their parent; only what a PE itself has moved to another session would stay.
  */
 #ifndef OSHRUN_GUARD_H
 #define OSHRUN_GUARD_H
 
-#include <stdatomic.h>
+#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-struct guard_entry {
-    _Atomic int group;      /* process group of the PE; 0: none is left. Writers: the child, then oshrun */
-    _Atomic int program;    /* pid of who said HELLO; 0: nobody, or ended. Writer: oshrun */
-    _Atomic int exec_error; /* errno of the step that failed between fork and exec. Writer: the child */
-};
+#define GUARD_GONE_SIGNAL (SIGRTMIN + 3)
 
-struct guard {
-    struct guard_entry *entries; /* shared memory, [count] */
-    uint32_t count;
-    pid_t pid;
-};
-
-/* Makes the table. False with errno. */
-bool guard_open(struct guard *guard, uint32_t count);
-/* Starts the process. */
-void guard_start(struct guard *guard);
-/* Ends the process and waits for its end. */
-void guard_stop(struct guard *guard);
+/* Blocks the signals that oshrun takes as events, and puts them in set_out. What was ignored at start (nohup) stays
+ * ignored. */
+void guard_block_signals(sigset_t *set_out);
+/* Forks. Returns in the child, which runs the job in a process group of its own; the parent never returns. -1 with
+ * errno if there can be no child; else the guard's process group, the one that the user's shell knows. */
+pid_t guard_start(void);
 
 #endif

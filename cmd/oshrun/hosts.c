@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,6 @@
 #define HEAP_BYTES_MIN     (1u << 20)
 #define PROXY_STOP_NS      1000000000u
 #define PROXY_FIRST_FD     3
-#define CUT_OFF_GRACE_NS   200000000u /* for the last output of the PEs */
 
 /* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
 static uint64_t map_count(const struct job *job)
@@ -258,6 +257,14 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     return quoit_proxy_run(&config) == QUOIT_OK ? 0 : 1;
 }
 
+const struct host *hosts_cut_off(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].is_cut_off)
+            return &job->hosts[i];
+    return NULL;
+}
+
 /* A word is smaller than what a pipe writes at once, so it comes whole. */
 static void proxy_speaks(struct watch *watch, uint32_t events)
 {
@@ -269,11 +276,9 @@ static void proxy_speaks(struct watch *watch, uint32_t events)
         loop_close(&job->loop, watch); /* it ended, which SIGCHLD tells */
     } else if (word.kind == PROXY_READY) {
         host->is_ready = true;
-        service_step(job);
-    } else if (job->end.phase == ENDING_NOT &&
-               !job->proxies_stop_ns) { /* a host that stops first looks like a dead one */
+    } else if (!hosts_cut_off(job)) {
         memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
-        end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, host->index, CUT_OFF_GRACE_NS);
+        host->is_cut_off = true;
     }
 }
 
@@ -324,6 +329,13 @@ void hosts_stop(struct job *job)
         if (job->hosts[i].proxy_pid && job->hosts[i].front)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     job->proxies_stop_ns = quoit_clock_now_ns() + PROXY_STOP_NS;
+}
+
+void hosts_kill(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].proxy_pid)
+            kill(job->hosts[i].proxy_pid, SIGKILL);
 }
 
 bool hosts_are_gone(const struct job *job)

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.h - the running job: everything oshrun knows of it hangs from struct job.
+/* job.h - the state of the running job; each file of oshrun works on it. What may be done with it stands in the header
+ * of the file that does it. The files have an order, and a file calls only what comes before it:
  *
- * Life of a job: spawn.c starts the PEs; service.c answers them on their boot sockets; when all said HELLO, hosts.c
- * makes the hosts' memories and links and starts the proxies; end.c notices who ended and how, and ends the rest;
- * report.c explains.
+ *   plan      what the user asked for
+ *   loop output terminal children guard    the process's own surroundings
+ *   job.h     the state
+ *   hosts     the memories, links and proxies of the hosts
+ *   end       the decision that the job must end, and why; signals to the PEs
+ *   service   answers to what PEs say on their boot sockets
+ *   spawn     starts the PEs
+ *   reap      notices which child ended, and judges what it means
+ *   fault trace stats report                what is done to the job, and told of it
+ *   main
  */
 #ifndef OSHRUN_JOB_H
 #define OSHRUN_JOB_H
@@ -14,11 +22,10 @@
 #include <sys/types.h>
 
 #include "boot/protocol.h"
-#include "guard.h"
-#include "input.h"
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
+#include "terminal.h"
 
 enum pe_phase {
     PE_STARTED,   /* runs, and has not called shmem_init */
@@ -34,9 +41,13 @@ struct pe {
     uint32_t index;
     uint32_t host;
     pid_t pid;           /* what oshrun started; also its process group. 0 after it was reaped */
-    pid_t program_pid;   /* who said HELLO: the same, or started by it */
+    pid_t program_pid;   /* who said HELLO, by the kernel's word: the same, or started by it. 0 before */
+    int program_fd;      /* pidfd of program_pid; -1: none */
     struct watch socket; /* oshrun's end of the boot socket */
     enum pe_phase phase;
+    bool is_leaving;        /* came to shmem_finalize, */
+    uint64_t meeting_count; /* collectives before that */
+    bool leaves_by_exit;    /* by exit(0) or a return from main */
     bool is_ended;
     int wait_status;  /* once is_ended */
     char *executable; /* of program_pid, for addresses; NULL before HELLO */
@@ -55,6 +66,7 @@ struct host {
     int proxy_wait_status;    /* once it has ended */
     struct watch proxy_ready; /* what the proxy says: first that it is ready */
     bool is_ready;
+    bool is_cut_off;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
 };
 
@@ -63,12 +75,14 @@ enum end_reason {
     END_PE_FAILED,   /* a signal, a status, or gone without shmem_finalize */
     END_NO_INIT,     /* some wait in shmem_init for one that ended without it */
     END_ABORTED,     /* a PE asked for it, with a text */
+    END_LEFT,        /* a PE finalized while others were elsewhere */
     END_GLOBAL_EXIT, /* a PE asked for it, without a word */
     END_PROXY_DIED,
     END_CUT_OFF,
     END_CANNOT_START,
     END_TIMEOUT,
     END_INTERRUPTED,
+    END_GUARD_GONE,
     END_OUTPUT_GONE,
 };
 
@@ -91,6 +105,7 @@ struct end {
 /* Where a PE was when the job was ended. */
 struct wait_note {
     bool is_alive;
+    bool is_stopped; /* by a signal, or a debugger */
     enum pe_phase phase;
     char call[QUOIT_CALL_NAME_BYTES]; /* "": running, in no call */
     uint64_t from;                    /* return address of that call less load address; 0: not known */
@@ -101,9 +116,9 @@ struct job {
     char **environment;
     struct loop loop;
     struct output output;
-    struct input input;
-    struct guard guard;
+    struct terminal terminal;
     struct watch signals;
+    int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed */
     struct rlimit old_files; /* given back to the PEs */
     struct quoit_job_config config;
     struct quoit_wait_policy policy;
@@ -116,7 +131,9 @@ struct job {
     uint32_t alive_count;
     uint32_t hello_count;
     uint32_t ready_count;
-    uint32_t quiet_exit_count; /* ended well without shmem_init */
+    uint32_t leaving_count;
+    const struct pe *finalized; /* the first one that is through shmem_finalize; NULL: none since GO */
+    uint32_t quiet_exit_count;  /* ended well without shmem_init */
     bool has_layout;
     uint32_t through_count; /* ended after shmem_finalize */
     bool is_going;          /* GO was sent */
@@ -127,35 +144,5 @@ struct job {
     struct end end;
     bool is_hurried; /* interrupted twice: nothing is waited for any more */
 };
-
-/* spawn.c: starts every PE. False if one could not be started; the job is being ended then. */
-bool spawn_all(struct job *job);
-
-/* service.c */
-void service_watch(struct pe *pe, int socket_fd);
-void service_drain(struct pe *pe);  /* takes what the PE said before it ended */
-void service_step(struct job *job); /* LAYOUT and GO when it is time */
-
-/* hosts.c */
-bool hosts_start(struct job *job, uint64_t data_bytes); /* memories, links, proxies. False: told, the job must end */
-void hosts_stop(struct job *job);                       /* asks the proxies to stop */
-bool hosts_are_gone(const struct job *job);
-int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side);
-uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);
-struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe); /* NULL before the layout */
-
-/* end.c */
-void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
-void end_signal_all(struct job *job, int signal_number); /* to the process group of each PE */
-void end_reap(struct job *job);                          /* after SIGCHLD */
-uint64_t end_step(struct job *job, uint64_t now_ns);     /* returns the next deadline */
-bool end_is_over(const struct job *job);
-void end_sweep(struct job *job); /* kills and reaps whatever descends from this job and is left */
-
-/* report.c: explains the end on standard error. */
-void report_end(struct job *job);
-/* stats.c: what the links carried, on standard error, and as JSON in a file. */
-void stats_print(struct job *job);
-void stats_write(const struct job *job, const char *path);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* oshrun - starts an OpenSHMEM job on this machine, on one host or on a ring of emulated hosts, and sees it to its end.
  */
-#include "job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,56 +8,72 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/limits.h"
+#include "children.h"
+#include "end.h"
+#include "guard.h"
+#include "help.h"
+#include "reap.h"
+#include "report.h"
+#include "service.h"
+#include "spawn.h"
+#include "stats.h"
 #include "trace.h"
 
-#define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
-
-/* The first asks the PEs to end, the second does not ask. */
-static void interrupt(struct job *job, int signal_number)
+/* To the programs, not to what stands between. */
+static void pass_on(struct job *job, int signal_number)
 {
-    if (job->end.phase != ENDING_NOT) {
-        job->is_hurried = true;
-        job->end.deadline_ns = 0;
-        return;
+    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
+        const struct pe *pe = &job->pes[i];
+        if (pe->program_fd >= 0)
+            syscall(SYS_pidfd_send_signal, pe->program_fd, signal_number, NULL, 0);
+        else if (pe->pid)
+            kill(pe->pid, signal_number);
     }
-    end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
-    end_signal_all(job, SIGCONT);
-    end_signal_all(job, SIGTERM);
+}
+
+#define FLUSH_TURN_NS 50000000u
+
+/* Nobody waits for a status or for output any more. */
+static void lose_guard(struct job *job)
+{
+    job->is_hurried = true;
+    end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
 }
 
 static void take_signal(struct job *job, int signal_number)
 {
     switch (signal_number) {
     case SIGCHLD:
-        end_reap(job);
+        reap_children(job);
         break;
     case SIGINT:
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
-        interrupt(job, signal_number);
+        end_interrupt(job, signal_number);
         break;
     case SIGTSTP:
         end_signal_all(job, SIGTSTP);
         raise(SIGSTOP);
         break;
     case SIGCONT:
+        if (job->terminal.is_wanted && job->pes[job->terminal.pe].pid)
+            terminal_give(&job->terminal, job->pes[job->terminal.pe].pid);
         end_signal_all(job, SIGCONT);
-        input_resume(&job->input);
         break;
     default:
-        for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-            const struct pe *pe = &job->pes[i];
-            if (pe->pid)
-                kill(pe->program_pid ? pe->program_pid : pe->pid, signal_number);
-        }
+        if (signal_number == GUARD_GONE_SIGNAL)
+            lose_guard(job);
+        else
+            pass_on(job, signal_number);
     }
 }
 
@@ -73,21 +88,8 @@ static void signals_ready(struct watch *watch, uint32_t events)
 /* Signals become something to read; those of the terminal must not stop or kill oshrun itself. */
 static bool open_signals(struct job *job)
 {
-    static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
     sigset_t set;
-    struct sigaction old;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-        bool is_ignored = sigaction(taken[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN; /* nohup */
-        if (!is_ignored || taken[i] == SIGCHLD)
-            sigaddset(&set, taken[i]);
-    }
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap for us */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f is an errno, which can be told */
-    signal(SIGTTIN, SIG_IGN);
-    signal(SIGTTOU, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    guard_block_signals(&set);
     job->signals = (struct watch){
         .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signals_ready, .owner = job};
     return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals);
@@ -152,7 +154,7 @@ static void make_shape(struct job *job)
     job->policy = quoit_wait_policy_for(plan->pe_count + proxy_threads, quoit_limits_core_count());
 }
 
-static bool open_job(struct job *job, const struct plan *plan, char **environment)
+static bool open_job(struct job *job, const struct plan *plan, char **environment, pid_t shell_group)
 {
     job->plan = plan;
     job->environment = environment;
@@ -160,15 +162,18 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);
     make_shape(job);
     raise_file_limit(job);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (!job->pes || !job->hosts || !loop_open(&job->loop) || !open_signals(job) ||
-        !guard_open(&job->guard, plan->pe_count) || !output_open(&job->output, &job->loop, 2 * (size_t)plan->pe_count))
+    terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
+    job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!job->pes || !job->hosts || job->exec_errors == MAP_FAILED || !loop_open(&job->loop) || !open_signals(job) ||
+        !output_open(&job->output, &job->loop, 2 * (size_t)plan->pe_count))
         return false;
     for (uint32_t i = 0; i < plan->pe_count; i++) {
         job->pes[i].job = job;
         job->pes[i].index = i;
         job->pes[i].host = quoit_job_config_host_of_pe(&job->config, i);
         job->pes[i].socket.fd = -1;
+        job->pes[i].program_fd = -1;
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_ready.fd = -1};
@@ -180,11 +185,11 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
 
 static void run(struct job *job)
 {
-    guard_start(&job->guard); /* before there is something to guard */
     if (!spawn_all(job))
         end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
     for (;;) {
         uint64_t now_ns = quoit_clock_now_ns();
+        service_step(job);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = fault_step(job, now_ns);
@@ -196,6 +201,18 @@ static void run(struct job *job)
         if (end_is_over(job))
             return;
         loop_turn(&job->loop, output_ns < end_ns ? output_ns : end_ns);
+    }
+}
+
+/* Until the readers have what there is, or oshrun was told not to wait for them. */
+static void flush_output(struct job *job)
+{
+    for (;;) {
+        uint64_t now_ns = quoit_clock_now_ns();
+        output_step(&job->output, now_ns);
+        if (output_stuck_ns(&job->output, now_ns) == 0 || end_gives_up_output(job, now_ns))
+            return;
+        loop_turn(&job->loop, now_ns + FLUSH_TURN_NS);
     }
 }
 
@@ -213,20 +230,25 @@ int main(int argc, char **argv)
         plan_print(&plan);
         return 0;
     }
-    if (!open_job(&job, &plan, environ)) {
+    pid_t shell_group = guard_start();
+    if (shell_group < 0 || !open_job(&job, &plan, environ, shell_group)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }
     if (!trace_open(&job))
         return STATUS_CANNOT_START;
     run(&job);
-    end_sweep(&job);
+    terminal_take_back(&job.terminal);
+    children_sweep();
     trace_finish(&job);
-    output_finish(&job.output, job.is_hurried);
+    output_end(&job.output);
+    flush_output(&job);
     if (plan_number(&plan, QUOIT_OPT_STATS))
         stats_print(&job);
     if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
         stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
     report_end(&job);
+    flush_output(&job);
+    output_close(&job.output);
     return job.end.status;
 }

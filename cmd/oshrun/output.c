@@ -43,6 +43,8 @@ static void sink_append(struct sink *sink, const char *data, size_t bytes)
 {
     if (bytes == 0 || sink->error)
         return;
+    if (sink->begin == sink->end)
+        sink->output->last_write_ns = quoit_clock_now_ns();
     if (!sink_reserve(sink, bytes)) {
         sink->error = ENOMEM;
         return;
@@ -66,11 +68,13 @@ static void sink_write(struct sink *sink)
         if (!sink->is_always_ready && bytes > PIPE_BUF)
             bytes = PIPE_BUF;
         ssize_t n = write(sink->watch.fd, sink->data + sink->begin, bytes);
-        if (n > 0)
+        if (n > 0) {
             sink->begin += (size_t)n;
-        else if (n < 0 && errno == EAGAIN)
+            sink->output->last_write_ns = quoit_clock_now_ns();
+        }
+        if (n < 0 && errno == EAGAIN)
             break;
-        else if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR)
             sink->error = errno;
     }
     if (sink->error)
@@ -245,20 +249,36 @@ uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)
     return output->last_read_ns;
 }
 
-void output_finish(struct output *output, bool is_hurried)
+uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns)
+{
+    for (int i = 0; i < 2; i++)
+        if (output->sinks[i].begin < output->sinks[i].end)
+            return now_ns > output->last_write_ns ? now_ns - output->last_write_ns : 1;
+    return 0;
+}
+
+void output_say(struct output *output, const char *text, size_t bytes)
+{
+    struct sink *sink = sink_for(output, 1);
+    if (sink->open_line && bytes) {
+        sink_append(sink, "\n", 1);
+        sink->open_line->is_in_line = false;
+        sink->open_line = NULL;
+    }
+    sink_append(sink, text, bytes);
+    sink_write(sink);
+}
+
+void output_end(struct output *output)
 {
     for (size_t i = 0; i < output->stream_count; i++)
         stream_end(output, &output->streams[i]);
+}
+
+void output_close(struct output *output)
+{
     for (int i = 0; i < 2; i++) {
         struct sink *sink = &output->sinks[i];
-        while (sink->begin < sink->end) {
-            struct pollfd wait = {.fd = sink->watch.fd, .events = POLLOUT};
-            if (poll(&wait, 1, is_hurried ? 0 : -1) == 0)
-                break;
-            sink_write(sink);
-        }
-        if (sink->open_line)
-            sink->open_line->is_in_line = false;
         loop_pause(output->loop, &sink->watch);
         free(sink->data);
         *sink = (struct sink){.watch = {.fd = -1}};

@@ -47,6 +47,7 @@ struct output {
     size_t stream_count;
     size_t open_count; /* streams before their end of file */
     uint64_t last_read_ns;
+    uint64_t last_write_ns; /* when a sink took something, or began to have something to write */
 };
 
 /* False with errno if memory is short. */
@@ -59,7 +60,12 @@ uint64_t output_step(struct output *output, uint64_t now_ns);
 int output_error(const struct output *output);
 /* When something was last read, or `now_ns` while something waits to be written. */
 uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
-/* Gives up the streams that are open still, and writes everything out, waiting for the reader unless hurried. */
-void output_finish(struct output *output, bool is_hurried);
+/* For how long no sink has taken what waits to be written; 0: nothing waits. */
+uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns);
+/* Text of oshrun's own for standard error, behind what waits there. */
+void output_say(struct output *output, const char *text, size_t bytes);
+/* Hands over all that has been read and gives up the streams that are open still. */
+void output_end(struct output *output);
+void output_close(struct output *output);
 
 #endif

@@ -207,6 +207,23 @@ static int count_pes(struct plan *plan)
     return PLAN_GO_ON;
 }
 
+/* "gdb --args", "3:gdb --args", "all:xterm -e gdb --args" */
+static int read_debugger(struct plan *plan)
+{
+    const char *text = plan_text(plan, QUOIT_OPT_DEBUGGER), *colon = strchr(text, ':');
+    char who[16];
+    uint64_t pe = 0;
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    snprintf(who, sizeof who, "%.*s", (int)length, text);
+    plan->debugs_all = strcmp(who, "all") == 0;
+    bool is_number = length < sizeof who && quoit_parse_uint(who, &pe);
+    if (is_number && pe >= plan->pe_count)
+        return bad_usage("--debugger %s: there is no PE %s in the job (0..%u)", text, who, plan->pe_count - 1);
+    plan->debugger = is_number || plan->debugs_all ? colon + 1 : text;
+    plan->debugged_pe = (uint32_t)pe;
+    return PLAN_GO_ON;
+}
+
 /* Looks at one candidate path; 0 if it can be executed, else errno. */
 static int try_path(int wdir_fd, const char *path)
 {
@@ -291,6 +308,8 @@ int plan_make(struct plan *plan, int argc, char **argv, char **environment)
         return 0;
     quoit_options_unknown(environment, tell_unknown, NULL);
     status = count_pes(plan);
+    if (status == PLAN_GO_ON)
+        status = read_debugger(plan);
     for (uint32_t i = 0; i < plan->fault_count && status == PLAN_GO_ON; i++) {
         char text[FAULT_PROBLEM_BYTES];
         if (!fault_fit(&plan->faults[i], plan->host_count, text))

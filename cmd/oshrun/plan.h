@@ -16,6 +16,7 @@
 #define STATUS_NOT_RUNNABLE 126
 #define STATUS_NOT_FOUND    127
 #define STATUS_CANNOT_START 1
+#define STATUS_TIMEOUT      124
 #define PLAN_GO_ON          (-1)
 #define PLAN_PE_COUNT_MAX   65536u
 #define PLAN_HOST_PES_MAX   1024u
@@ -36,6 +37,9 @@ struct plan {
     uint32_t program_count;
     struct fault *faults; /* [fault_count] */
     uint32_t fault_count;
+    const char *debugger; /* the command of --debugger; "": none */
+    bool debugs_all;      /* for every PE, each in a terminal that the command opens; */
+    uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
     uint32_t pe_count;
     uint32_t host_count;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "report.h"
 #include "boot/place.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "env/clock.h"
+#include "hosts.h"
 
 #define CODE_COLUMN     80
 #define GROUPS_MAX      8 /* more than this explain nothing */
@@ -75,8 +76,8 @@ static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
     const char *p = job->pes[a].executable, *q = job->pes[b].executable;
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
-    return x->phase == y->phase && x->from == y->from && strcmp(x->call, y->call) == 0 &&
-           (p == q || (p && q && strcmp(p, q) == 0));
+    return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
+           strcmp(x->call, y->call) == 0 && (p == q || (p && q && strcmp(p, q) == 0));
 }
 
 struct membership {
@@ -116,6 +117,8 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
     uint64_t before = note->from - 1; /* the call stands before the address it returns to */
     if (!note->is_alive)
         fprintf(out, "  %s had ended", group->pes);
+    else if (note->is_stopped)
+        fprintf(out, "  %s %s stopped by a signal", group->pes, were);
     else if (note->phase == PE_STARTED)
         fprintf(out, "  %s had not called shmem_init", group->pes);
     else if (note->phase == PE_FINALIZED)
@@ -276,7 +279,7 @@ static void tell_no_init(FILE *out, const struct job *job)
 static void tell_cannot_start(FILE *out, const struct job *job)
 {
     uint32_t pe = job->end.culprit;
-    int error = atomic_load(&job->guard.entries[pe].exec_error);
+    int error = job->exec_errors[pe];
     if (error)
         tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
 }
@@ -353,7 +356,14 @@ static void tell_reason(FILE *out, const struct job *job)
             tell(out, "Q0216", "cannot write the output: %s; the job was ended, status %d", strerror((int)end->culprit),
                  end->status);
         break;
+    case END_LEFT:
+        tell(out, "Q0209", "PE %u on host%u left the job by %s while others were elsewhere", end->culprit,
+             job->pes[end->culprit].host,
+             job->pes[end->culprit].leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize");
+        tell_others(out, job, end->culprit, false);
+        break;
     case END_GLOBAL_EXIT:
+    case END_GUARD_GONE:
         break;
     }
 }
@@ -368,11 +378,6 @@ void report_end(struct job *job)
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = write(STDERR_FILENO, text + done, bytes - done);
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
+    output_say(&job->output, text, bytes);
     free(text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,20 +8,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "children.h"
+#include "end.h"
+#include "hosts.h"
 
 #define ABORT_GRACE_NS 200000000u /* for the same fate of other PEs, and for their output */
 
-static void take_hello(struct pe *pe, const struct quoit_boot_message *message)
+/* What a PE says of itself is not believed: the kernel names the sender of HELLO, and only a descendant is ever sent a
+ * signal, by a pidfd, which no later process can inherit. */
+static void learn_program(struct pe *pe, pid_t sender)
+{
+    pe->program_pid = pe->pid;
+    if (sender <= 0 || sender == pe->pid)
+        return;
+    int fd = (int)syscall(SYS_pidfd_open, sender, 0);
+    if (fd >= 0 && children_include(sender)) {
+        pe->program_pid = sender;
+        pe->program_fd = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void take_hello(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     char link[64], path[PATH_MAX];
     struct job *job = pe->job;
     pe->phase = PE_HELLO;
-    pe->program_pid = (pid_t)message->body.hello.pid;
+    learn_program(pe, sender);
     snprintf(link, sizeof link, "/proc/%d/exe", pe->program_pid);
-    atomic_store(&job->guard.entries[pe->index].program, pe->program_pid);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length > 0)
         pe->executable = strndup(path, (size_t)length);
@@ -44,17 +63,29 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
 }
 
 /* A message out of turn is a program that speaks another version, or none of ours. */
-static void take_message(struct pe *pe, const struct quoit_boot_message *message)
+static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {
-        take_hello(pe, message);
+        take_hello(pe, message, sender);
     } else if (message->kind == QUOIT_BOOT_READY && (pe->phase == PE_LAID_OUT || pe->phase == PE_FINALIZED)) {
         pe->phase = PE_READY;
         pe->job->ready_count++;
+    } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == PE_RUNNING) {
+        pe->is_leaving = true;
+        pe->meeting_count = message->body.leaving.meeting_count;
+        pe->leaves_by_exit = message->body.leaving.is_exit != 0;
+        pe->job->leaving_count++;
     } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == PE_RUNNING) {
         pe->phase = PE_FINALIZED;
+        if (!pe->job->finalized)
+            pe->job->finalized = pe;
     } else if (message->kind == QUOIT_BOOT_ABORT) {
         take_abort(pe, message);
+    } else if (message->kind == QUOIT_BOOT_HELLO) {
+        quoit_say("PE %u started a second OpenSHMEM program (process %d): the PEs of a job are one program each, from "
+                  "shmem_init to its end [Q0208]\n  give each program an oshrun of its own",
+                  pe->index, (int)sender);
+        end_begin(pe->job, END_CANNOT_START, STATUS_CANNOT_START, pe->index, 0);
     } else {
         quoit_say("PE %u said something out of turn (%u): was it built with another version of Quoit? [Q0214]",
                   pe->index, message->kind);
@@ -62,36 +93,56 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
     }
 }
 
+/* One message, and who sent it by the kernel's word (0: a process that this one cannot name). */
+static ssize_t hear(int fd, struct quoit_boot_message *message_out, pid_t *sender_out)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
+    struct msghdr packet = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    *sender_out = 0;
+    ssize_t n = recvmsg(fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&packet) : NULL;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
+        struct ucred sender;
+        memcpy(&sender, CMSG_DATA(header), sizeof sender);
+        *sender_out = sender.pid;
+    }
+    return n;
+}
+
 void service_drain(struct pe *pe)
 {
     while (pe->socket.fd >= 0) {
         struct quoit_boot_message message;
-        ssize_t n = recv(pe->socket.fd, &message, sizeof message, MSG_DONTWAIT);
+        pid_t sender;
+        ssize_t n = hear(pe->socket.fd, &message, &sender);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            atomic_store(&pe->job->guard.entries[pe->index].program, 0);
             loop_close(&pe->job->loop, &pe->socket);
             return;
         }
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
             message.kind = 0;
-        take_message(pe, &message);
+        take_message(pe, &message, sender);
     }
 }
 
 static void socket_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
-    struct pe *pe = watch->owner;
-    service_drain(pe);
-    service_step(pe->job);
+    service_drain(watch->owner);
 }
 
 void service_watch(struct pe *pe, int socket_fd)
 {
+    setsockopt(socket_fd, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
     pe->socket = (struct watch){.fd = socket_fd, .events = EPOLLIN, .ready = socket_ready, .owner = pe};
     loop_add(&pe->job->loop, &pe->socket);
 }
@@ -119,6 +170,21 @@ static void say(struct pe *pe, const struct quoit_boot_message *message, const i
     do
         n = pe->socket.fd < 0 ? 0 : sendmsg(pe->socket.fd, &packet, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
+}
+
+/* shmem_finalize waits for all PEs. One that is through it, while another has not come to it or came after more
+ * collectives, took its meeting for another one, and what the others wait for will not come. */
+static void look_for_one_that_left(struct job *job)
+{
+    const struct pe *left = job->finalized;
+    if (!left)
+        return;
+    if (job->leaving_count < job->plan->pe_count)
+        for (uint32_t i = 0; i < job->plan->pe_count; i++)
+            service_drain(&job->pes[i]); /* each said LEAVING before any could say FINALIZED */
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (!job->pes[i].is_leaving || job->pes[i].meeting_count > left->meeting_count)
+            end_begin(job, END_LEFT, STATUS_CANNOT_START, left->index, ABORT_GRACE_NS);
 }
 
 static void say_layout(struct pe *pe)
@@ -151,8 +217,14 @@ static bool proxies_are_ready(const struct job *job)
 void service_step(struct job *job)
 {
     uint32_t pe_count = job->plan->pe_count;
+    const struct host *cut_off = hosts_cut_off(job);
     if (job->end.phase != ENDING_NOT)
         return;
+    if (cut_off && !job->proxies_stop_ns) { /* a host that stops first looks like a dead one */
+        end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, cut_off->index, ABORT_GRACE_NS);
+        return;
+    }
+    look_for_one_that_left(job);
     bool is_again = job->is_going && job->ready_count > 0;
     if ((job->hello_count > 0 && job->quiet_exit_count > 0) || (is_again && job->through_count > 0)) {
         end_begin(job, END_NO_INIT, STATUS_CANNOT_START, 0, ABORT_GRACE_NS);
@@ -171,8 +243,11 @@ void service_step(struct job *job)
         const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
         job->is_going = true;
         job->ready_count = 0;
+        job->leaving_count = 0;
+        job->finalized = NULL;
         for (uint32_t i = 0; i < pe_count; i++) {
             job->pes[i].phase = PE_RUNNING;
+            job->pes[i].is_leaving = false;
             say(&job->pes[i], &message, NULL, 0);
         }
     }

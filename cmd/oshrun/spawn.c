@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "service.h"
 
 /* Options of one word each that go on to the PEs. */
 #define TOLD_COUNT 3
@@ -84,7 +85,8 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     char boot_fd[48];
     int core = plan_core_of(job->plan, pe->index);
     setpgid(0, 0);
-    atomic_store(&job->guard.entries[pe->index].group, getpid());
+    if (pe->index != job->terminal.pe)
+        terminal_renounce(&job->terminal);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(STATUS_CANNOT_START);
@@ -118,6 +120,38 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     return errno;
 }
 
+/* Whether the PE runs under the command of --debugger. */
+static bool is_debugged(const struct job *job, const struct pe *pe)
+{
+    return job->plan->debugger[0] && (job->plan->debugs_all || job->plan->debugged_pe == pe->index);
+}
+
+/* Whether that command has oshrun's own terminal. */
+static bool has_debugger_here(const struct job *job, const struct pe *pe)
+{
+    return is_debugged(job, pe) && !job->plan->debugs_all;
+}
+
+/* The program after the words of --debugger, which a shell takes apart. */
+static bool put_under_debugger(const struct job *job, const struct plan_program *program,
+                               struct plan_program *debugged_out)
+{
+    char *script = NULL;
+    char **argv = calloc((size_t)program->argc + 5, sizeof *argv);
+    if (!argv || asprintf(&script, "exec %s \"$@\"", job->plan->debugger) < 0)
+        return false;
+    argv[0] = "sh";
+    argv[1] = "-c";
+    argv[2] = script;
+    argv[3] = "oshrun";
+    argv[4] = program->path;
+    memcpy(argv + 5, program->argv + 1, ((size_t)program->argc - 1) * sizeof *argv);
+    *debugged_out = *program;
+    debugged_out->argv = argv;
+    debugged_out->path = "/bin/sh";
+    return true;
+}
+
 /* --output DIR: one file for both outputs of a PE. */
 static int open_output_file(const struct job *job, const struct pe *pe)
 {
@@ -133,6 +167,11 @@ static int open_output_file(const struct job *job, const struct pe *pe)
 static bool make_outputs(const struct job *job, const struct pe *pe, struct ends *ends, int read_out[2])
 {
     read_out[0] = read_out[1] = -1;
+    if (has_debugger_here(job, pe)) { /* a debugger's lines are edited in place */
+        ends->output[0] = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        ends->output[1] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        return ends->output[0] >= 0 && ends->output[1] >= 0;
+    }
     if (plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) {
         ends->output[0] = ends->output[1] = open_output_file(job, pe);
         return ends->output[0] >= 0;
@@ -153,6 +192,12 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
 {
     int sockets[2], read_ends[2];
     struct ends ends = {.input = input_fd};
+    struct plan_program debugged;
+    if (is_debugged(job, pe)) {
+        if (!put_under_debugger(job, program, &debugged))
+            return false;
+        program = &debugged;
+    }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         !make_outputs(job, pe, &ends, read_ends)) {
         quoit_say("cannot start PE %u: %s (%u PEs need %u descriptors: ulimit -n) [Q0213]", pe->index, strerror(errno),
@@ -164,7 +209,7 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
     pid_t pid = fork();
     if (pid == 0) {
         int error = become_program(job, pe, program, environment, &ends, parent);
-        atomic_store(&job->guard.entries[pe->index].exec_error, error);
+        job->exec_errors[pe->index] = error;
         _exit(STATUS_NOT_FOUND);
     }
     close(ends.socket);
@@ -179,7 +224,8 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
         return false;
     }
     setpgid(pid, pid); /* here too: whoever is first */
-    atomic_store(&job->guard.entries[pe->index].group, pid);
+    if (has_debugger_here(job, pe))
+        terminal_give(&job->terminal, pid);
     pe->pid = pid;
     job->alive_count++;
     for (int i = 0; i < 2; i++)
@@ -189,18 +235,26 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
     return true;
 }
 
-static bool spawn_program(struct job *job, const struct plan_program *program, uint32_t first, int input_fd,
-                          int nothing_fd)
+static bool spawn_program(struct job *job, const struct plan_program *program, uint32_t first, int nothing_fd)
 {
     char **environment = make_environment(job, program);
     bool is_started = environment != NULL;
     for (uint32_t i = 0; i < program->pe_count && is_started; i++) {
         struct pe *pe = &job->pes[first + i];
         pe->tag = make_tag(job, pe);
-        is_started = pe->tag && spawn_pe(job, pe, program, environment, pe->index == 0 ? input_fd : nothing_fd);
+        is_started = pe->tag &&
+                     spawn_pe(job, pe, program, environment, pe->index == job->terminal.pe ? STDIN_FILENO : nothing_fd);
     }
     free(environment);
     return is_started;
+}
+
+static int open_nothing(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        quoit_say("cannot open /dev/null, the standard input of all PEs but one: %s [Q0213]", strerror(errno));
+    return fd;
 }
 
 bool spawn_all(struct job *job)
@@ -210,15 +264,13 @@ bool spawn_all(struct job *job)
         quoit_say("cannot make directory %s: %s [Q0213]", directory, strerror(errno));
         return false;
     }
-    int nothing_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int input_fd = input_open(&job->input, &job->loop);
-    bool is_started = nothing_fd >= 0 && input_fd >= 0;
+    int nothing_fd = open_nothing();
+    bool is_started = nothing_fd >= 0;
     uint32_t first = 0;
     for (uint32_t i = 0; i < job->plan->program_count && is_started; i++) {
-        is_started = spawn_program(job, &job->plan->programs[i], first, input_fd, nothing_fd);
+        is_started = spawn_program(job, &job->plan->programs[i], first, nothing_fd);
         first += job->plan->programs[i].pe_count;
     }
-    input_start(&job->input);
     if (nothing_fd >= 0)
         close(nothing_fd);
     return is_started;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job.h"
+#include "stats.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -39,7 +40,7 @@ static void describe(void *arg, uint32_t from, enum quoit_side side, char text_o
 }
 
 /* Figure 4b of RING-22: how long each step of a put takes, on the average of all that hosts began. */
-static void print_put_steps(const struct job *job)
+static void print_put_steps(const struct job *job, FILE *out)
 {
     uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
@@ -53,9 +54,9 @@ static void print_put_steps(const struct job *job)
     }
     if (put_count == 0)
         return;
-    fprintf(stderr, "oshrun: time of each step of a put, average of %llu\n", (unsigned long long)put_count);
+    fprintf(out, "oshrun: time of each step of a put, average of %llu\n", (unsigned long long)put_count);
     for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
-        fprintf(stderr, "  %-34s %10.3f us\n", quoit_put_step_name((enum quoit_put_step)step),
+        fprintf(out, "  %-34s %10.3f us\n", quoit_put_step_name((enum quoit_put_step)step),
                 (double)ns[step] / (double)put_count / 1000);
 }
 
@@ -94,25 +95,37 @@ static void tell_json(const struct quoit_direction *direction, FILE *out)
     fprintf(out, "}");
 }
 
-void stats_print(struct job *job)
+static void print(struct job *job, FILE *out)
 {
     if (!job->has_layout)
         return;
     if (job->plan->host_count == 1) {
-        fprintf(stderr, "oshrun: one host, so nothing travelled over links\n");
+        fprintf(out, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
-    fprintf(stderr, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
+    fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
             "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
-    each_direction(job, tell_row, stderr);
+    each_direction(job, tell_row, out);
     bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
-    fprintf(stderr, "oshrun: how payload travelled, as %s\n",
-            is_measured ? "measured at start" : "told by --dma-bytes");
-    each_direction(job, tell_dma, stderr);
+    fprintf(out, "oshrun: how payload travelled, as %s\n", is_measured ? "measured at start" : "told by --dma-bytes");
+    each_direction(job, tell_dma, out);
     const struct quoit_picture picture = {
         .host_count = job->plan->host_count, .indent = "  ", .describe = describe, .arg = job};
-    print_put_steps(job);
-    quoit_picture_print(&picture, stderr);
+    print_put_steps(job, out);
+    quoit_picture_print(&picture, out);
+}
+
+void stats_print(struct job *job)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    print(job, out);
+    fclose(out);
+    output_say(&job->output, text, bytes);
+    free(text);
 }
 
 void stats_write(const struct job *job, const char *path)

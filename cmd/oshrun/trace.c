@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "boot/survey.h"
 #include "env/clock.h"
+#include "hosts.h"
 #include "perfetto.h"
 #include "trace.h"
 

@@ -78,7 +78,8 @@ static void take_descriptors(struct job_view *view, const char *folder)
         closedir(descriptors);
 }
 
-static bool is_oshrun_of_ours(pid_t pid)
+/* Whether a process of this user has that name. */
+static bool is_ours(pid_t pid, const char *wanted)
 {
     char path[40], name[16] = "";
     struct stat facts;
@@ -86,20 +87,35 @@ static bool is_oshrun_of_ours(pid_t pid)
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    bool is_oshrun = fgets(name, sizeof name, file) && strcmp(name, "oshrun\n") == 0;
-    is_oshrun = is_oshrun && fstat(fileno(file), &facts) == 0 && facts.st_uid == geteuid();
+    bool is_it = fgets(name, sizeof name, file) != NULL;
+    name[strcspn(name, "\n")] = '\0';
+    is_it = is_it && strcmp(name, wanted) == 0 && fstat(fileno(file), &facts) == 0 && facts.st_uid == geteuid();
     fclose(file);
-    return is_oshrun;
+    return is_it;
+}
+
+/* The child of oshrun that runs the job; see cmd/oshrun/guard.h. 0: none */
+static pid_t find_runner(pid_t oshrun)
+{
+    char path[64];
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", oshrun, oshrun);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &pid) == 1 && !is_ours(pid, "quoit-job"))
+        pid = 0;
+    if (file)
+        fclose(file);
+    return pid;
 }
 
 bool job_open(struct job_view *view, pid_t pid)
 {
     char folder[40];
     *view = (struct job_view){.pid = pid, .pid_fd = -1};
-    if (!is_oshrun_of_ours(pid))
+    if (!is_ours(pid, "oshrun"))
         return false;
     view->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    snprintf(folder, sizeof folder, "/proc/%d/fd", find_runner(pid));
     take_descriptors(view, folder);
     bool is_whole = view->pid_fd >= 0 && view->hosts;
     for (uint32_t i = 0; is_whole && i < view->config.host_count; i++)

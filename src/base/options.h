@@ -62,6 +62,11 @@ enum quoit_option_type {
     X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH,                                  \
       "bind each PE to one core, or to none",                                                                          \
       "PE i gets core i of those that oshrun may use, counted round again when there are more PEs than cores.")        \
+    X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PE:]COMMAND", 0, 0, LAUNCH,                                \
+      "run PE 0 (or that PE) under a debugger that has the terminal: \"gdb --args\"",                                  \
+      "The shell takes the command apart; program and arguments follow it. The other PEs run as always, and wait "     \
+      "where they need that PE. all:COMMAND runs every PE so; the command must open a terminal then, such as "         \
+      "\"all:xterm -e gdb --args\". Without a debugger PE 0 gets the terminal when it first touches it.")              \
     X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, "print what would run, and start nothing",                 \
       "One line a PE: its number, host, core, and command.")                                                           \
     X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, "begin each line of output with its PE and host",          \

@@ -187,7 +187,6 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
     }
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
     message.body.hello.data_bytes = data_bytes;
-    message.body.hello.pid = (uint32_t)getpid();
     enum quoit_status status = say_to_launcher(boot, &message);
     if (status != QUOIT_OK)
         return status;
@@ -209,6 +208,15 @@ enum quoit_status quoit_boot_ready(struct quoit_boot *boot)
     if (status != QUOIT_OK)
         return status;
     return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
+}
+
+void quoit_boot_leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
+    message.body.leaving.meeting_count = meeting_count;
+    message.body.leaving.is_exit = is_exit;
+    if (boot->socket_fd >= 0 && say_to_launcher(boot, &message) != QUOIT_OK)
+        quoit_log(QUOIT_LOG_WARN, "the launcher has gone before shmem_finalize");
 }
 
 void quoit_boot_finalized(struct quoit_boot *boot)

@@ -28,6 +28,10 @@ QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct qu
 /* A barrier of all PEs and proxies through the launcher, after which every window is there: once after start, and once
  * after each quoit_boot_finalized that is followed by another shmem_init. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
+/* Tells the launcher that this PE begins shmem_finalize, before it meets the others there. meeting_count: collectives
+ * of all PEs so far, by which the launcher finds one that met others elsewhere. is_exit: because the process exits with
+ * status 0. */
+void quoit_boot_leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit);
 /* Tells the launcher that this PE is through shmem_finalize. */
 void quoit_boot_finalized(struct quoit_boot *boot);
 /* Ends the whole job with `status`; `text` (may be "") is what the user reads, printed by the launcher once. Does not

@@ -9,6 +9,7 @@
  *                       <-   LAYOUT + fds     when every PE said HELLO: the job config, who you are, and the memory
  *   READY               ->                    the PE's segment is mapped, globals are shared
  *                       <-   GO               when all PEs and all proxies are ready
+ *   LEAVING             ->                    shmem_finalize begins
  *   FINALIZED           ->                    shmem_finalize is through its last barrier; the process may go on alone
  *   READY               ->                    shmem_init after that: everything is there still
  *                       <-   GO               when all PEs said so
@@ -16,7 +17,8 @@
  *
  * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, for LEFT and for RIGHT: the link,
  * and the memory of the host at its other end. End of file on the socket: the other side died. When the launcher
- * is killed, its guard ends the PEs (cmd/oshrun/guard.h).
+ * is killed, its guard ends the PEs (cmd/oshrun/guard.h). Who sent HELLO the kernel tells (SCM_CREDENTIALS): a PE
+ * cannot name another process, and may be in a pid namespace of its own.
  */
 #ifndef QUOIT_BOOT_PROTOCOL_H
 #define QUOIT_BOOT_PROTOCOL_H
@@ -37,6 +39,7 @@ enum quoit_boot_kind {
     QUOIT_BOOT_LAYOUT,
     QUOIT_BOOT_READY,
     QUOIT_BOOT_GO,
+    QUOIT_BOOT_LEAVING,
     QUOIT_BOOT_FINALIZED,
     QUOIT_BOOT_ABORT,
 };
@@ -47,7 +50,6 @@ struct quoit_boot_message {
     union {
         struct {
             uint64_t data_bytes; /* of globals and statics, whole pages */
-            uint32_t pid;
         } hello;
         struct {
             struct quoit_job_config job;
@@ -56,6 +58,10 @@ struct quoit_boot_message {
             struct quoit_wait_policy policy;
             struct quoit_emulated_knobs knobs;
         } layout;
+        struct {
+            uint64_t meeting_count; /* collectives of the world before this one */
+            uint32_t is_exit;       /* not the program called shmem_finalize, but exit(0) or a return from main */
+        } leaving;
         struct {
             int32_t status;
             char text[QUOIT_BOOT_TEXT_BYTES]; /* what to tell the user; "" for shmem_global_exit */

@@ -54,6 +54,9 @@ static inline void *quoit_coll_address(const struct quoit_fabric *fabric, uint64
     return fabric->self.segment + offset;
 }
 
+/* Operations of the team so far. Members of a correct program agree on it between two operations. */
+uint64_t quoit_coll_count(const struct quoit_team_state *team);
+
 /* All members have come. Does not complete memory updates: a barrier is quiet, then sync. */
 void quoit_coll_sync(struct quoit_team_state *team, const char *call);
 

@@ -125,9 +125,15 @@ void quoit_team_delete(struct quoit_team_state *team)
  * of 16 PEs and blocks of 1 MiB takes half the time. What caches hold they make slower. */
 #define STREAM_BYTES (64u << 20)
 
+uint64_t quoit_coll_count(const struct quoit_team_state *team)
+{
+    return team->enter_count;
+}
+
 void quoit_team_enter(struct quoit_team_state *team, const char *call, uint64_t group_bytes)
 {
     team->call = call;
+    team->enter_count++;
     team->busy_ns = team->local_count > 1 ? group_bytes / BYTES_A_NS : 0;
     team->streams = group_bytes >= STREAM_BYTES;
 }

@@ -79,9 +79,10 @@ struct quoit_team_state {
     struct quoit_context context;
     struct quoit_team_shape shape;
     struct quoit_team_space space;
-    const char *call; /* the API routine that is inside */
-    uint64_t busy_ns; /* for about so long the members of the group copy in it, all together */
-    bool streams;     /* they write more than caches hold */
+    const char *call;     /* the API routine that is inside */
+    uint64_t enter_count; /* of operations: the same on all members that are in the same one */
+    uint64_t busy_ns;     /* for about so long the members of the group copy in it, all together */
+    bool streams;         /* they write more than caches hold */
     uint32_t rank;
     uint32_t host_count;
     uint32_t host; /* own: index in hosts */

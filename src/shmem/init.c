@@ -248,8 +248,11 @@ static void print_if_asked(const struct quoit_options *options)
  * launcher sees. A forked child is no PE. */
 static void at_exit(int status, void *arg)
 {
-    if (status == 0 && quoit_job.state == QUOIT_JOB_RUNNING && getpid() == (pid_t)(intptr_t)arg)
-        quoit_job_finish();
+    if (status == 0 && quoit_job.state == QUOIT_JOB_RUNNING && getpid() == (pid_t)(intptr_t)arg) {
+        quoit_job.fabric->self.call = "shmem_finalize";
+        quoit_job.fabric->self.call_from = NULL; /* no line of the program */
+        quoit_job_finish(true);
+    }
 }
 
 static enum quoit_log_level log_level(const struct quoit_options *options)
@@ -343,16 +346,16 @@ static void start_again(int thread_level)
         cannot_start("the other PEs did not come", status);
 }
 
-void quoit_job_finish(void)
+void quoit_job_finish(bool is_exit)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
-    QUOIT_JOB_ENTER("shmem_finalize");
     struct quoit_span span = quoit_span_begin("shmem_finalize", 0, QUOIT_TRACE_NO_PE);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
     if (quoit_job.audit)
         quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
+    quoit_boot_leaving(&quoit_job.boot, quoit_coll_count(quoit_job.world), is_exit);
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
@@ -417,8 +420,9 @@ QUOIT_API(void, finalize, (void))
                          "shmem_finalize before shmem_init: call shmem_init first [Q0101]");
     if (quoit_job.state != QUOIT_JOB_RUNNING)
         return;
+    QUOIT_JOB_ENTER("shmem_finalize");
     if (--quoit_job.init_count == 0)
-        quoit_job_finish();
+        quoit_job_finish(false);
     else
         pshmem_barrier_all(); /* as the specification says of all but the last */
 }

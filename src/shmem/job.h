@@ -116,7 +116,7 @@ static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t 
 
 /* Set up and torn down by shmem_init and shmem_finalize (init.c). */
 void quoit_job_start(int thread_level);
-void quoit_job_finish(void);
+void quoit_job_finish(bool is_exit); /* is_exit: the program did not call shmem_finalize, but exits with status 0 */
 /* After a change of heap or data: the fast way knows of it. */
 void quoit_job_regions_changed(void);
 

@@ -3,6 +3,7 @@
 Method: programs that end in every way, first without the library (sh, sleep), then PEs that misbehave, on one host and
 on a ring; signals to oshrun. Every test looks for processes that were left (scenario.Case.tearDown)."""
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -14,6 +15,7 @@ import unittest
 import scenario
 
 MISBEHAVE = scenario.program("scenario_misbehave")
+PRETEND = scenario.program("scenario_pretend")
 HAS_LIBRARY = os.path.exists(MISBEHAVE)
 # Without addr2line of binutils the messages have addresses for lines.
 HAS_LINES = shutil.which("addr2line") is not None
@@ -130,20 +132,35 @@ class Plain(scenario.Case):
             job.communicate(timeout=scenario.LIMIT_S)
             self.assert_nothing_left()
 
-    def guards_of(self, job):
-        with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
-            return {int(pid) for pid in file.read().split() if scenario.name_of(int(pid)) == "quoit-guard"}
+    def test_kill_of_the_launcher_beside_other_sessions(self):
+        """What a PE has put in a session of its own ends too, whichever of oshrun's two processes is killed."""
+        for name in ("oshrun", "quoit-job"):
+            job = self.start("-n", 2, "sh", "-c", "setsid sh -c 'setsid sleep 100 & sleep 102' & sleep 101; true")
+            self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 6,
+                          "all that the PEs start")
+            for pid in scenario.processes(self.mark):
+                if scenario.name_of(pid) == name:
+                    os.kill(pid, signal.SIGKILL)
+            _, err = job.communicate(timeout=scenario.LIMIT_S)
+            self.assert_nothing_left()
+            self.assertEqual("Q0219" in err.decode(), name == "quoit-job", err)
 
-    def test_kill_of_the_guard_and_the_launcher(self):
-        job = self.start("-n", 3, "sh", "-c", "sleep 100 & sleep 101; true")
-        self.wait_for(lambda: self.guards_of(job), "the guard")
-        first = self.guards_of(job)
-        for pid in first:
-            os.kill(pid, signal.SIGKILL)
-        self.wait_for(lambda: self.guards_of(job) - first, "another guard")
-        job.kill()
-        job.communicate(timeout=scenario.LIMIT_S)
-        self.assert_nothing_left()
+    def test_stopped_reader_of_the_output(self):
+        """oshrun can be ended while nobody reads what the PEs printed, also after they have ended."""
+        for body in ("head -c 900000 /dev/zero", "head -c 9000000 /dev/zero"):
+            for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None):
+                options = ["--timeout", "1s"] if how is None else []
+                read_end, write_end = os.pipe()
+                job = self.start(*options, "-n", 1, "sh", "-c", body, stdout=write_end, stderr=write_end)
+                os.close(write_end)
+                try:
+                    time.sleep(0.6)
+                    if how:
+                        job.send_signal(how)
+                    self.assertEqual(job.wait(timeout=scenario.SOON_S), 124 if how is None else 128 + how)
+                finally:
+                    job.kill()
+                    os.close(read_end)
 
 
 @unittest.skipUnless(HAS_LIBRARY, "the library was not built")
@@ -239,6 +256,59 @@ class Pes(scenario.Case):
         for result in self.misbehave(0, "sleep", 100, options=("--timeout", "1.5s")):
             self.assertEqual(result.status, 124, result)
             self.assertIn("PE 0 was running", result.err)
+
+    def test_stopped_pe(self):
+        for result in self.misbehave(1, "kill", int(signal.SIGSTOP), options=("--timeout", "1.5s")):
+            self.assertEqual(result.status, 124, result)
+            self.assertIn("PE 1 was stopped by a signal", result.err)
+
+    def test_one_leaves_early(self):
+        """Its shmem_finalize meets a barrier of the others, which then wait for what will not come."""
+        for deed, words in (("exit", "by exit(0)"), ("finalize", "by shmem_finalize")):
+            for result in self.misbehave(1, deed, 0):
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"PE 1 on host\d left the job " + re.escape(words) + ".*Q0209")
+                self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_finalize({LINE})?|"
+                                 rf"waiting in shmem_barrier_all{LINE}|running)")
+
+    def test_all_leave_by_exit(self):
+        for result in self.misbehave(-1, "exit", 0):
+            self.assertEqual((result.status, result.err), (0, ""), result)
+        for result in self.misbehave(1, "exit-late", 0):
+            self.assertEqual((result.status, result.err), (0, ""), result)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can name another process as the sender")
+    def test_no_stranger_is_signalled(self):
+        """A PE says HELLO in the name of a process that is no part of the job."""
+        stranger = subprocess.Popen(["sleep", "100"])
+        try:
+            job = self.start("-n", 1, PRETEND, "impostor", stranger.pid)
+            self.assertEqual(job.stdout.readline(), b"said 0\n")
+            time.sleep(0.1)
+            job.send_signal(signal.SIGUSR1)
+            time.sleep(0.1)
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=scenario.LIMIT_S)
+            self.assertIsNone(stranger.poll())
+        finally:
+            stranger.kill()
+            stranger.wait()
+
+    def test_pid_namespace(self):
+        """In a pid namespace of its own a PE calls itself by a number that means another process outside."""
+        apart = ["unshare", "--pid", "--fork"]
+        if not shutil.which("unshare") or subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+            self.skipTest("pid namespaces are not allowed here")
+        job = self.start("-n", 2, *apart, PRETEND, "usr1")
+        for _ in range(2):
+            self.assertEqual(job.stdout.readline(), b"ready\n")
+        job.send_signal(signal.SIGUSR1)
+        out, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual((job.returncode, out), (0, b"signalled\n" * 2), err)
+        for deed, status in ((["null"], 139), (["exit", 3], 3)):
+            if not (scenario.SANITIZE and deed == ["null"]):
+                result = self.run_job("--hosts", 2, "-n", 2, *apart, MISBEHAVE, 1, *deed)
+                self.assertEqual(result.status, status, result)
 
     def test_one_without_init(self):
         result = self.run_job("-n", 2, MISBEHAVE, 0, "nothing", ":", "-n", 2, "true")

@@ -63,7 +63,10 @@ static void misbehave(const char *deed, int argument)
         shmem_long_p(&flag, 1, 1000);
     else if (strcmp(deed, "flag") == 0)
         wait_for_flag();
-    else if (strcmp(deed, "lock") == 0)
+    else if (strcmp(deed, "finalize") == 0) {
+        shmem_finalize();
+        exit(argument);
+    } else if (strcmp(deed, "lock") == 0)
         die_with_lock(argument);
     else if (strcmp(deed, "sleep") == 0)
         sleep((unsigned)argument);
@@ -79,6 +82,8 @@ int main(int argc, char **argv)
     if (who == -1 || shmem_my_pe() == who)
         misbehave(argv[2], argument);
     shmem_barrier_all();
+    if (strcmp(argv[2], "exit-late") == 0 && shmem_my_pe() == who)
+        exit(argument);
     int is_late = strcmp(argv[2], "return") == 0 && shmem_my_pe() == who;
     shmem_finalize();
     return is_late ? argument : 0;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "env/clock.h"
+
+#define SWEEP_ROUNDS_MAX 400 /* of 1 ms */
+#define PIDS_A_ROUND     512
+#define ANCESTORS_MAX    256
+
+void children_adopt(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* As the kernel lists them; what does not fit comes in the next round. */
+static int list(pid_t pids[PIDS_A_ROUND])
+{
+    char path[64], text[8 * PIDS_A_ROUND];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    int count = 0;
+    char *at = text, *end = text;
+    while (count < PIDS_A_ROUND) {
+        long pid = strtol(at, &end, 10);
+        if (end == at || *end != ' ') /* the last may have been cut */
+            break;
+        pids[count++] = (pid_t)pid;
+        at = end;
+    }
+    return count;
+}
+
+void children_kill(void)
+{
+    pid_t pids[PIDS_A_ROUND];
+    int count = list(pids);
+    for (int i = 0; i < count; i++)
+        kill(pids[i], SIGKILL);
+}
+
+void children_sweep(void)
+{
+    for (int round = 0; round < SWEEP_ROUNDS_MAX; round++) {
+        pid_t pid;
+        children_kill();
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            return;
+        quoit_clock_sleep_ns(1000000);
+    }
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[48], text[512];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *after_name = strrchr(text, ')'); /* the name may hold anything, parentheses too */
+    return after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+bool children_include(pid_t pid)
+{
+    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid == getpid())
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hosts.h - the memories and links of the hosts, and their proxies. */
+#ifndef OSHRUN_HOSTS_H
+#define OSHRUN_HOSTS_H
+
+#include "job.h"
+
+/* Makes memories and links and starts the proxies. False: told, the job must end. */
+bool hosts_start(struct job *job, uint64_t data_bytes);
+/* Asks the proxies to stop. */
+void hosts_stop(struct job *job);
+void hosts_kill(struct job *job);
+bool hosts_are_gone(const struct job *job);
+/* The host whose proxy says that two links are down for too long; NULL: none. job->dead_links has the links. */
+const struct host *hosts_cut_off(const struct job *job);
+int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side);
+uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);
+/* NULL before the layout. */
+struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "reap.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "end.h"
+#include "service.h"
+
+#define FAILURE_GRACE_NS 200000000u /* for the last output of the PEs that are ended */
+
+/* What the end of one PE means for the job. */
+static void judge_pe(struct job *job, struct pe *pe)
+{
+    bool is_signal = WIFSIGNALED(pe->wait_status);
+    int status = is_signal ? 128 + WTERMSIG(pe->wait_status) : WEXITSTATUS(pe->wait_status);
+    bool is_key = is_signal && pe->index == job->terminal.pe &&
+                  (WTERMSIG(pe->wait_status) == SIGINT || WTERMSIG(pe->wait_status) == SIGQUIT);
+    bool has_begun = pe->phase != PE_STARTED && pe->phase != PE_FINALIZED;
+    if (job->exec_errors[pe->index]) {
+        end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
+    } else if (is_key && job->terminal.given_to) {
+        end_interrupt(job, WTERMSIG(pe->wait_status));
+    } else if (pe->phase == PE_FINALIZED && !is_signal) {
+        /* The others are through shmem_finalize too, so they end by themselves, if none waits to begin anew; the status
+         * is the job's. */
+        if (status && !job->end.status && job->end.phase == ENDING_NOT) {
+            job->end.status = status;
+            job->end.culprit = pe->index;
+        }
+        job->through_count++;
+    } else if (status || has_begun) {
+        end_begin(job, END_PE_FAILED, status ? status : STATUS_CANNOT_START, pe->index, FAILURE_GRACE_NS);
+    } else if (pe->phase == PE_STARTED) {
+        job->quiet_exit_count++;
+    }
+}
+
+static void pe_ended(struct job *job, struct pe *pe, int wait_status)
+{
+    pe->is_ended = true;
+    pe->wait_status = wait_status;
+    pe->pid = 0;
+    job->alive_count--;
+    service_drain(pe); /* what it said last comes before its end */
+    judge_pe(job, pe);
+    loop_close(&job->loop, &pe->socket);
+    if (pe->index == job->terminal.pe)
+        terminal_take_back(&job->terminal);
+}
+
+/* As a shell does with what runs in its foreground: a PE that touches the terminal gets it, and Ctrl-Z to that PE stops
+ * the whole job. Any other stop is somebody's wish, and lasts. */
+static void pe_stopped(struct job *job, struct pe *pe, int signal_number)
+{
+    struct terminal *terminal = &job->terminal;
+    bool is_for_terminal = signal_number == SIGTTIN || signal_number == SIGTTOU;
+    if (pe->index != terminal->pe || terminal->fd < 0)
+        return;
+    if (is_for_terminal && terminal_give(terminal, pe->pid)) {
+        kill(-pe->pid, SIGCONT);
+    } else if (is_for_terminal || (signal_number == SIGTSTP && terminal->given_to)) {
+        terminal_take_back(terminal);
+        terminal->is_wanted = true;
+        end_signal_all(job, SIGTSTP);
+        raise(SIGSTOP);
+    }
+}
+
+static void proxy_ended(struct job *job, struct host *host, int wait_status)
+{
+    host->proxy_pid = 0;
+    host->proxy_wait_status = wait_status;
+    loop_close(&job->loop, &host->proxy_ready);
+    bool is_orderly = job->proxies_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+    if (!is_orderly)
+        end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
+}
+
+void reap_children(struct job *job)
+{
+    for (;;) {
+        int wait_status = 0;
+        pid_t pid = waitpid(-1, &wait_status, WNOHANG | WUNTRACED);
+        if (pid <= 0)
+            return;
+        for (uint32_t i = 0; i < job->plan->pe_count; i++)
+            if (job->pes[i].pid == pid && WIFSTOPPED(wait_status))
+                pe_stopped(job, &job->pes[i], WSTOPSIG(wait_status));
+            else if (job->pes[i].pid == pid)
+                pe_ended(job, &job->pes[i], wait_status);
+        for (uint32_t i = 0; i < job->plan->host_count && !WIFSTOPPED(wait_status); i++)
+            if (job->hosts[i].proxy_pid == pid)
+                proxy_ended(job, &job->hosts[i], wait_status);
+    }
+}

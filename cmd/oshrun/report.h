@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.h - explains on standard error how the job ended. */
+#ifndef OSHRUN_REPORT_H
+#define OSHRUN_REPORT_H
+
+#include "job.h"
+
+void report_end(struct job *job);
+
+#endif

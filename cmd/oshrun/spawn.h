@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spawn.h - starts the PEs. */
+#ifndef OSHRUN_SPAWN_H
+#define OSHRUN_SPAWN_H
+
+#include "job.h"
+
+/* Starts every PE. False if one could not be started, which was told; the job must end then. */
+bool spawn_all(struct job *job);
+
+#endif

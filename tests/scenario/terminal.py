@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: programs that use the terminal run under oshrun as under a shell: PE 0 reads it, changes its modes, has Ctrl-C and
+Ctrl-Z; the others do without and are not stopped by it; a debugger has it whole. Method: oshrun as the leader of a session
+on a pseudo terminal, keys written to the other end, and what appears there."""
+import os
+import pty
+import select
+import shlex
+import signal
+import sys
+import time
+import unittest
+
+import scenario
+
+READ = 'read x </dev/tty && echo "got $x"'
+
+
+class Terminal(scenario.Case):
+    def setUp(self):
+        super().setUp()
+        self.seen = b""
+
+    def open(self, *arguments):
+        """oshrun on a terminal of its own."""
+        environment = scenario.environment(self.mark)
+        try:
+            self.pid, self.keys = pty.fork()
+        except OSError as problem:
+            self.skipTest(f"no pseudo terminal: {problem}")
+        if self.pid == 0:
+            os.execve(scenario.OSHRUN, [scenario.OSHRUN, *map(str, arguments)], environment)
+        self.addCleanup(os.close, self.keys)
+
+    def type(self, text):
+        os.write(self.keys, text.encode())
+
+    def expect(self, words):
+        end = time.monotonic() + scenario.SOON_S
+        while words.encode() not in self.seen:
+            ready, _, _ = select.select([self.keys], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                self.give_up(f"{words!r} does not appear")
+            try:
+                self.seen += os.read(self.keys, 4096)
+            except OSError:
+                self.give_up(f"{words!r} did not appear before the end")
+        self.seen = self.seen[self.seen.index(words.encode()) + len(words):]
+
+    def give_up(self, why):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.fail(f"{why} after {self.seen!r}")
+
+    def status(self):
+        """That of oshrun; what it prints meanwhile is kept."""
+        end = time.monotonic() + scenario.SOON_S
+        while time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            if select.select([self.keys], [], [], 0.01)[0]:
+                try:
+                    self.seen += os.read(self.keys, 4096)
+                except OSError:
+                    pass
+        self.give_up("oshrun does not end")
+
+    def test_pe_0_reads_the_terminal(self):
+        self.open("-n", 3, "sh", "-c", f"{READ} || echo none")
+        self.expect("none")
+        self.expect("none")
+        self.type("hello\n")
+        self.expect("got hello")
+        self.assertEqual(self.status(), 0)
+
+    def test_standard_input_is_the_terminal(self):
+        self.open("-n", 2, "sh", "-c", "read x && echo got $x || echo none")
+        self.expect("none")
+        self.type("hello\n")
+        self.expect("got hello")
+        self.assertEqual(self.status(), 0)
+
+    def test_modes(self):
+        self.open("-n", 2, "sh", "-c", "stty -echo </dev/tty && echo changed; stty sane </dev/tty")
+        self.expect("changed")
+        self.assertIn(self.status(), (0, 1, 2))
+
+    def test_shell(self):
+        self.open("-n", 1, "bash", "--norc", "-i")
+        self.type("echo $((6 * 7))\n")
+        self.expect("\n42")
+        self.type("exit 3\n")
+        self.assertEqual(self.status(), 3)
+
+    def test_interrupt_key(self):
+        self.open("-n", 2, "sleep", 100)
+        time.sleep(0.3)
+        self.type("\x03")
+        self.assertEqual(self.status(), 130)
+        # From the PE that has the terminal: it ends by the key, and the job as if oshrun had got it.
+        self.seen = b""
+        self.open("-n", 2, sys.executable, "-c", "import signal, sys, time\nsignal.signal(signal.SIGINT, "
+                  "signal.SIG_DFL)\nprint(sys.stdin.readline(), flush=True)\ntime.sleep(100)")
+        self.type("hello\n")
+        self.expect("hello")
+        self.expect("hello")
+        self.type("\x03")
+        self.assertEqual(self.status(), 130)
+
+    def test_stop_key(self):
+        self.open("-n", 2, "sh", "-c", f"{READ}; {READ}; {READ}; sleep 1")
+        self.type("one\n")
+        self.expect("got one")
+        time.sleep(0.2)
+        self.type("\x1a")
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status), status)
+        names = [p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sh"]
+        for pid in names:
+            with open(f"/proc/{pid}/stat") as file:
+                self.assertEqual(file.read().rsplit(")", 1)[1].split()[0], "T")
+        os.kill(self.pid, signal.SIGCONT)
+        self.type("two\n")
+        self.expect("got two")
+        self.type("three\n")
+        self.expect("got three")
+        self.status()
+
+    def test_modes_come_back(self):
+        """A PE that dies with the terminal in raw mode leaves it as it was."""
+        self.open("-n", 1, "sh", "-c", "stty raw -echo </dev/tty; kill -9 $$")
+        self.assertEqual(self.status(), 137)
+
+    def test_debugger(self):
+        """The debugged PE has the whole terminal, the others what they always have."""
+        tool = "sh -c '[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo whole $2; " + READ + "; exec \"$@\"' tool"
+        self.open("-n", 2, "--debugger", tool, "sh", "-c", "echo $1 ran", "sh", "program")
+        self.expect("whole")
+        self.type("go\n")
+        self.expect("got go")
+        self.expect("program ran")
+        self.assertEqual(self.status(), 0)
+        self.seen = b""
+        self.open("-n", 3, "--debugger", "2:" + tool, "sh", "-c", "echo $1 ran", "sh", "program")
+        self.expect("whole")
+        self.type("go\n")
+        self.expect("got go")
+        self.assertEqual(self.status(), 0)
+
+    def test_debugger_for_all_and_for_none(self):
+        result = self.run_job("-n", 3, "--debugger", "all:sh -c 'echo under; exec \"$@\"' tool", "echo", "x")
+        self.assertEqual((result.status, sorted(result.out.split())), (0, ["under"] * 3 + ["x"] * 3), result)
+        result = self.run_job("-n", 3, "--debugger", "3:gdb", "true")
+        self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), result)
+        self.assertIn("no PE 3", result.err)
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/gdb"), "no gdb")
+    def test_gdb(self):
+        self.open("-n", 2, "--debugger", "gdb -q -nx -iex 'set style enabled off' --args", scenario.program("scenario_misbehave"), 5, "nothing")
+        self.expect("(gdb)")
+        self.type("break shmem_finalize\nrun\nbt\n")
+        self.expect("main (")
+        self.type("continue\nquit\ny\n")
+        self.status()
+
+
+if __name__ == "__main__":
+    scenario.main()
