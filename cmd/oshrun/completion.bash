@@ -8,7 +8,7 @@ _oshrun()
         case ${COMP_WORDS[i]} in
         :) at_option=1 ;;
         -n | -np | -x | --hosts | --wdir | --bind-to | --output | --stats-json | --trace* | --timeout | --symmetric-size | \
-            --lanes | --slots | --chunk | --link-* | --window-memory | --*-latency | --fault | --debug) ((i++)) ;;
+            --lanes | --slots | --chunk | --link-* | --debugger | --window-memory | --*-latency | --fault | --debug) ((i++)) ;;
         -*) ;;
         *) at_option=0 ;;
         esac

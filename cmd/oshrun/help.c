@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SWITCH_COLUMNS 30
+#define NAMES_COLUMNS  90
 
 /* "-n N", "--hosts H", or the variable where there is no option. */
 static void format_switch(const struct quoit_option *option, char *text, size_t bytes)
@@ -16,12 +17,31 @@ static void format_switch(const struct quoit_option *option, char *text, size_t 
                  option->placeholder[0] ? " " : "", option->placeholder);
 }
 
+/* Names alone, for a section that few need. */
+static void print_names(int section)
+{
+    int column = printf("  ");
+    for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
+        const struct quoit_option *option = &quoit_options_table[i];
+        if ((int)option->section != section || !option->name)
+            continue;
+        if (column + (int)strlen(option->name) > NAMES_COLUMNS)
+            column = printf("\n  ") - 1;
+        column += printf("--%s ", option->name);
+    }
+    printf("(man oshrun)\n");
+}
+
 static void print_help(void)
 {
     printf("usage: oshrun [options] program [args] [: [options] program [args]] ...\n"
            "Runs an OpenSHMEM program, such as: oshrun -n 4 ./a.out   or on a ring: oshrun --hosts 5 -n 5 ./a.out\n");
     for (int section = 0; section < QUOIT_SECTION_COUNT; section++) {
         printf("\n%s\n", quoit_option_sections[section]);
+        if (section == QUOIT_SECTION_EMULATED) {
+            print_names(section);
+            continue;
+        }
         for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
             const struct quoit_option *option = &quoit_options_table[i];
             char text[80];
