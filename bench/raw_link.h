@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "port/emulated/emulated.h"
+#include "port/driver.h"
 #include "samples.h"
 
 struct raw_end {
@@ -33,10 +33,12 @@ static inline int raw_memory_file(const char *name, size_t bytes)
 static inline void raw_open_end(struct raw_end *end, const struct raw_end *peer, int link_fd, uint32_t side,
                                 size_t bytes)
 {
-    struct quoit_emulated_config driver = {.link_fd = link_fd, .peer_memory_fd = peer->memory_fd, .side = side};
+    const struct quoit_port_driver *driver = quoit_port_driver_at(0);
+    const struct quoit_port_site site = {.link_fd = link_fd, .peer_memory_fd = peer->memory_fd, .side = side};
+    struct quoit_port_endpoint endpoint;
     struct quoit_port_config config = {
-        .driver = &quoit_port_emulated, .memory = {.base = end->memory, .bytes = bytes}, .driver_config = &driver};
-    if (quoit_port_open(&config, &end->port) != QUOIT_OK)
+        .driver = driver, .memory = {.base = end->memory, .bytes = bytes}, .endpoint = &endpoint};
+    if (driver->describe(&site, &endpoint) != QUOIT_OK || quoit_port_open(&config, &end->port) != QUOIT_OK)
         raw_fail("open failed");
     quoit_port_link_enable(end->port);
 }
@@ -44,7 +46,9 @@ static inline void raw_open_end(struct raw_end *end, const struct raw_end *peer,
 /* Two hosts with `bytes` of memory each, all of it in the window MEMORY of the other. */
 static inline void raw_open(struct raw_end ends[2], size_t bytes)
 {
-    int link_fd = raw_memory_file("bench-link", QUOIT_EMULATED_LINK_BYTES);
+    int link_fd;
+    if (quoit_port_driver_at(0)->link_create(&link_fd) != QUOIT_OK)
+        raw_fail("no link");
     for (int i = 0; i < 2; i++) {
         ends[i].memory_fd = raw_memory_file("bench-host", bytes);
         ends[i].memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ends[i].memory_fd, 0);

@@ -231,17 +231,19 @@ static void lose_packets(struct sim_end *end)
 
 static enum quoit_status port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
-    const struct sim_port_config *own = config->driver_config;
+    struct sim_end *end;
+    memcpy(&end, config->endpoint->bytes, sizeof end);
     struct opening *opening = calloc(1, sizeof *opening);
     if (!opening)
         return QUOIT_NO_MEMORY;
-    opening->end = own->end;
+    opening->end = end;
     opening->port.limits = (struct quoit_port_limits){
-        .window_bytes = {SLOTS_WINDOW_BYTES, model_of(own->end)->window_memory_mib << 20},
+        .window_bytes = {SLOTS_WINDOW_BYTES, model_of(end)->window_memory_mib << 20},
         .translation_align = 4096,
+        .translation_bytes_align = 1,
         .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
-        .arrives_on_return = own->end->world->config.has_direct_puts,
+        .capabilities = QUOIT_PORT_CUTS | (end->world->config.has_direct_puts ? QUOIT_PORT_ARRIVES_ON_RETURN : 0),
     };
     *port_out = &opening->port;
     return QUOIT_OK;
@@ -337,10 +339,15 @@ static uint32_t piece_bytes(struct sim_world *world, uint64_t offset, size_t lef
     return (uint32_t)(cut > offset ? cut - offset : 8 - offset % 8);
 }
 
+static bool arrives_on_return(const struct quoit_port *port)
+{
+    return port->limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN;
+}
+
 /* Who is to be told that a write has arrived; posted writes are forgotten. */
 static uint32_t *count_of(const struct quoit_port *port, uint32_t *arrived_count)
 {
-    return port->limits.arrives_on_return ? arrived_count : NULL;
+    return arrives_on_return(port) ? arrived_count : NULL;
 }
 
 /* Where writes return after they have arrived, waits until this one has, or is lost. */
@@ -348,7 +355,7 @@ static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_cou
 {
     struct sim_end *end = ((const struct opening *)port)->end;
     struct sim_world *world = end->world;
-    if (!port->limits.arrives_on_return)
+    if (!arrives_on_return(port))
         return reaches(port) ? QUOIT_OK : QUOIT_LINK_DOWN;
     uint64_t there_ns = end->ways[0].last_arrival_ns;
     if (*arrived_count < sent_count && there_ns >= world->now_ns)
@@ -567,14 +574,19 @@ static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit
     return count;
 }
 
-const struct quoit_port_ops sim_port_driver = {
-    .name = "simulated",
+static void link_cut(struct quoit_port *port, bool is_cut)
+{
+    sim_link_cut(enter(port), is_cut);
+}
+
+static const struct quoit_port_ops ops = {
     .open = port_open,
     .close = port_close,
     .link_enable = link_enable,
     .link_is_up = link_is_up,
     .link_epoch = link_epoch,
     .bind = port_bind,
+    .link_cut = link_cut,
     .set_translation = set_translation,
     .write = port_write,
     .write64 = port_write64,
@@ -589,6 +601,14 @@ const struct quoit_port_ops sim_port_driver = {
     .dma_submit = dma_submit,
     .dma_poll = dma_poll,
 };
+
+void sim_port_describe(struct sim_end *end, struct quoit_port_endpoint *endpoint_out)
+{
+    *endpoint_out = (struct quoit_port_endpoint){0};
+    memcpy(endpoint_out->bytes, &end, sizeof end);
+}
+
+const struct quoit_port_driver sim_port_driver = {.name = "simulated", .ops = &ops};
 
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index)
 {

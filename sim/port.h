@@ -10,7 +10,7 @@
 #ifndef SIM_PORT_H
 #define SIM_PORT_H
 
-#include "port/port.h"
+#include "port/driver.h"
 #include "sim/event.h"
 
 struct sim_world;
@@ -96,12 +96,10 @@ struct sim_end {
     uint64_t extra_latency_ns; /* a fault */
 };
 
-/* driver_config of a simulated port. */
-struct sim_port_config {
-    struct sim_end *end;
-};
+extern const struct quoit_port_driver sim_port_driver;
 
-extern const struct quoit_port_ops sim_port_driver;
+/* The endpoint of a simulated end holds its address. */
+void sim_port_describe(struct sim_end *end, struct quoit_port_endpoint *endpoint_out);
 
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);

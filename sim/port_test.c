@@ -258,7 +258,7 @@ static void direct_writes(void *arg)
     connect_ends(rig);
     memset(data, 3, sizeof data);
     quoit_port_limits(rig->left, &limits);
-    assert_true(limits.arrives_on_return);
+    assert_true(limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN);
     assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 16, data, sizeof data), QUOIT_OK);
     assert_memory_equal(rig->there + 16, data, sizeof data);
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, 5), QUOIT_OK);

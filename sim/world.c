@@ -164,11 +164,11 @@ static void init_host(struct sim_world *world, uint32_t index)
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         host->ends[side] = calloc(1, sizeof *host->ends[side]);
         quoit_assert(host->ends[side] != NULL);
-        host->port_configs[side].end = host->ends[side];
+        sim_port_describe(host->ends[side], &host->port_endpoints[side]);
         host->proxy_config.ports[side] =
             (struct quoit_port_config){.driver = &sim_port_driver,
                                        .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-                                       .driver_config = &host->port_configs[side]};
+                                       .endpoint = &host->port_endpoints[side]};
     }
 }
 

@@ -66,7 +66,7 @@ struct sim_host {
     struct quoit_layout layout;
     char *memory;
     struct sim_end *ends[QUOIT_SIDE_COUNT];
-    struct sim_port_config port_configs[QUOIT_SIDE_COUNT];
+    struct quoit_port_endpoint port_endpoints[QUOIT_SIDE_COUNT];
     struct quoit_proxy_config proxy_config;
     struct quoit_proxy *proxy;
     uint32_t free_core_count;

@@ -171,15 +171,11 @@ static struct quoit_port *port_of(struct job *job, uint32_t link)
     struct host *host = &job->hosts[link];
     if (host->fault_port)
         return host->fault_port;
-    const struct quoit_emulated_config end = {
-        .link_fd = host->link_fd,
-        .peer_memory_fd = job->hosts[hosts_neighbour(job, link, QUOIT_RIGHT)].memory_fd,
-        .side = 0,
-        .knobs = job->knobs,
-    };
+    struct quoit_port_endpoint end;
     const struct quoit_port_config config = {
-        .driver = &quoit_port_emulated, .memory = {host->front, host->layout.channels}, .driver_config = &end};
-    if (quoit_port_open(&config, &host->fault_port) != QUOIT_OK)
+        .driver = job->driver, .memory = {host->front, host->layout.channels}, .endpoint = &end};
+    if (hosts_describe(job, link, QUOIT_RIGHT, &end) != QUOIT_OK ||
+        quoit_port_open(&config, &host->fault_port) != QUOIT_OK)
         quoit_say("--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
     return host->fault_port;
 }
@@ -189,12 +185,11 @@ static void set_link(struct job *job, uint32_t link, bool is_up)
     struct quoit_port *port = port_of(job, link);
     if (!port)
         return;
-    if (is_up)
-        quoit_emulated_link_mend(port);
+    if ((is_up ? quoit_port_mend(port) : quoit_port_cut(port)) != QUOIT_OK)
+        quoit_say("--fault: the driver %s cannot cut a link", job->driver->name);
     else
-        quoit_emulated_link_cut(port);
-    quoit_say("link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
-              is_up ? "is up again" : "goes down");
+        quoit_say("link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
+                  is_up ? "is up again" : "goes down");
 }
 
 /* One change; sets when the next one is due. */

@@ -21,7 +21,7 @@
 
 #define PAGE_BYTES         4096u
 #define SEGMENT_ALIGN      (2u << 20)
-#define SEGMENTS_BYTES_MAX (64ull << 30) /* of a host, by default: the emulated port's window */
+#define SEGMENTS_BYTES_MAX (64ull << 30) /* of a host, by default: a port's window */
 #define HEAP_BYTES_MIN     (1u << 20)
 #define PROXY_STOP_NS      1000000000u
 #define PROXY_FIRST_FD     3
@@ -63,9 +63,16 @@ uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side s
 }
 
 /* Link i joins host i, at its right, to the next host, at its left. */
-int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side)
+enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
+                                 struct quoit_port_endpoint *endpoint_out)
 {
-    return job->hosts[side == QUOIT_RIGHT ? host : hosts_neighbour(job, host, QUOIT_LEFT)].link_fd;
+    const struct quoit_port_site site = {
+        .link_fd = job->hosts[side == QUOIT_RIGHT ? host : hosts_neighbour(job, host, QUOIT_LEFT)].link_fd,
+        .peer_memory_fd = job->hosts[hosts_neighbour(job, host, side)].memory_fd,
+        .side = side == QUOIT_RIGHT ? 0 : 1,
+        .knobs = job->knobs,
+    };
+    return job->driver->describe(&site, endpoint_out);
 }
 
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
@@ -74,16 +81,6 @@ struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
     if (!host->front)
         return NULL;
     return quoit_memory_pe(&host->layout, host->front, pe - host->layout.first_pe);
-}
-
-static int make_memory(const char *name, uint64_t bytes)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
 }
 
 /* Says which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
@@ -134,13 +131,13 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     if (is_refused(job, host))
         return false;
-    host->memory_fd = make_memory("quoit-host", host->layout.total_bytes);
-    if (job->plan->host_count > 1)
-        host->link_fd = make_memory("quoit-link", QUOIT_EMULATED_LINK_BYTES);
+    enum quoit_status status = job->driver->memory_create("quoit-host", host->layout.total_bytes, &host->memory_fd);
     void *front = MAP_FAILED;
-    if (host->memory_fd >= 0)
+    if (status == QUOIT_OK)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    if (front == MAP_FAILED || (job->plan->host_count > 1 && host->link_fd < 0)) {
+    if (front != MAP_FAILED && job->plan->host_count > 1 && job->driver->link_create)
+        status = job->driver->link_create(&host->link_fd);
+    if (front == MAP_FAILED || status != QUOIT_OK) {
         say_no_memory(host, errno);
         return false;
     }
@@ -208,7 +205,7 @@ static enum quoit_log_level debug_level(const struct job *job)
 /* The proxy's process, from fork to its end. */
 static int serve(const struct job *job, const struct host *host, int ready_fd, pid_t parent)
 {
-    enum { MEMORY, READY, LEFT_LINK, LEFT_MEMORY, RIGHT_LINK, RIGHT_MEMORY, FD_COUNT };
+    enum { MEMORY, READY, ENDS, FDS_MAX = ENDS + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS };
     char who[24];
     sigset_t none;
     setpgid(0, 0);
@@ -220,26 +217,26 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(who, sizeof who, "host%u", host->index);
     quoit_log_setup(debug_level(job), who);
-    int fds[FD_COUNT] = {
-        host->memory_fd,
-        ready_fd,
-        hosts_link_fd(job, host->index, QUOIT_LEFT),
-        job->hosts[hosts_neighbour(job, host->index, QUOIT_LEFT)].memory_fd,
-        hosts_link_fd(job, host->index, QUOIT_RIGHT),
-        job->hosts[hosts_neighbour(job, host->index, QUOIT_RIGHT)].memory_fd,
-    };
-    if (!keep_only(fds, FD_COUNT))
+    int fds[FDS_MAX] = {host->memory_fd, ready_fd}, fd_count = ENDS;
+    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        if (hosts_describe(job, host->index, side, &ends[side]) != QUOIT_OK) {
+            quoit_say("the driver %s has no port for host%u", job->driver->name, host->index);
+            return 1;
+        }
+        memcpy(fds + fd_count, ends[side].fds, ends[side].fd_count * sizeof fds[0]);
+        fd_count += (int)ends[side].fd_count;
+    }
+    if (!keep_only(fds, fd_count))
         return 1;
+    memcpy(ends[QUOIT_LEFT].fds, fds + ENDS, ends[QUOIT_LEFT].fd_count * sizeof fds[0]);
+    memcpy(ends[QUOIT_RIGHT].fds, fds + ENDS + ends[QUOIT_LEFT].fd_count, ends[QUOIT_RIGHT].fd_count * sizeof fds[0]);
     uint64_t bytes = host->layout.total_bytes;
     void *memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
     if (!memory) {
         quoit_say("cannot map %llu MiB: %s", (unsigned long long)(bytes >> 20), strerror(errno));
         return 1;
     }
-    const struct quoit_emulated_config ends[QUOIT_SIDE_COUNT] = {
-        [QUOIT_LEFT] = {fds[LEFT_LINK], fds[LEFT_MEMORY], 1, job->knobs},
-        [QUOIT_RIGHT] = {fds[RIGHT_LINK], fds[RIGHT_MEMORY], 0, job->knobs},
-    };
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = memory,
@@ -252,8 +249,8 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         .on_ready_arg = &fds[READY],
     };
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        config.ports[side] = (struct quoit_port_config){
-            .driver = &quoit_port_emulated, .memory = {memory, bytes}, .driver_config = &ends[side]};
+        config.ports[side] =
+            (struct quoit_port_config){.driver = job->driver, .memory = {memory, bytes}, .endpoint = &ends[side]};
     return quoit_proxy_run(&config) == QUOIT_OK ? 0 : 1;
 }
 

@@ -13,7 +13,9 @@ void hosts_kill(struct job *job);
 bool hosts_are_gone(const struct job *job);
 /* The host whose proxy says that two links are down for too long; NULL: none. job->dead_links has the links. */
 const struct host *hosts_cut_off(const struct job *job);
-int hosts_link_fd(const struct job *job, uint32_t host, enum quoit_side side);
+/* What a process of `host` opens its port of `side` with. */
+enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
+                                 struct quoit_port_endpoint *endpoint_out);
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);
 /* NULL before the layout. */
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe);

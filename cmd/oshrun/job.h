@@ -122,7 +122,8 @@ struct job {
     struct rlimit old_files; /* given back to the PEs */
     struct quoit_job_config config;
     struct quoit_wait_policy policy;
-    struct quoit_emulated_knobs knobs;
+    const struct quoit_port_driver *driver; /* of all ports */
+    struct quoit_port_knobs knobs;
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */

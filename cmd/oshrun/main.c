@@ -142,13 +142,15 @@ static void make_shape(struct job *job)
     };
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
-    job->knobs = (struct quoit_emulated_knobs){
+    job->driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));
+    job->knobs = (struct quoit_port_knobs){
         .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),
         .rate_bytes_per_s = plan_number(plan, QUOIT_OPT_LINK_RATE),
         .read_latency_ns = plan_number(plan, QUOIT_OPT_READ_LATENCY),
         .write_latency_ns = plan_number(plan, QUOIT_OPT_WRITE_LATENCY),
         .doorbell_latency_ns = plan_number(plan, QUOIT_OPT_DOORBELL_LATENCY),
         .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
+        .arrives_on_return = is_option(plan, QUOIT_OPT_WRITES, "arrived"),
     };
     uint32_t proxy_threads = plan->host_count > 1 ? job->config.lane_count * plan->host_count : 0;
     job->policy = quoit_wait_policy_for(plan->pe_count + proxy_threads, quoit_limits_core_count());

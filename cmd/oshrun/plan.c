@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "port/driver.h"
 #include "host/layout.h"
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
@@ -294,6 +295,18 @@ static void tell_unknown(void *arg, const char *text)
     quoit_say("%s", text);
 }
 
+static int check_driver(const struct plan *plan)
+{
+    const char *name = plan->options.values[QUOIT_OPT_DRIVER].text;
+    char names[256] = "";
+    if (quoit_port_driver_find(name))
+        return PLAN_GO_ON;
+    for (uint32_t i = 0; quoit_port_driver_at(i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 quoit_port_driver_at(i)->name);
+    return bad_usage("--driver: there is no port driver %s; there is: %s", name, names);
+}
+
 int plan_make(struct plan *plan, int argc, char **argv, char **environment)
 {
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
@@ -310,6 +323,8 @@ int plan_make(struct plan *plan, int argc, char **argv, char **environment)
     status = count_pes(plan);
     if (status == PLAN_GO_ON)
         status = read_debugger(plan);
+    if (status == PLAN_GO_ON)
+        status = check_driver(plan);
     for (uint32_t i = 0; i < plan->fault_count && status == PLAN_GO_ON; i++) {
         char text[FAULT_PROBLEM_BYTES];
         if (!fault_fit(&plan->faults[i], plan->host_count, text))

@@ -195,12 +195,15 @@ static void say_layout(struct pe *pe)
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;
     message.body.layout.policy = job->policy;
-    message.body.layout.knobs = job->knobs;
+    snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
     size_t fd_count = 1;
     for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1; side++) {
-        fds[fd_count++] = hosts_link_fd(job, pe->host, (enum quoit_side)side);
-        fds[fd_count++] = job->hosts[hosts_neighbour(job, pe->host, (enum quoit_side)side)].memory_fd;
+        struct quoit_port_endpoint *end = &message.body.layout.ends[side];
+        if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)
+            continue; /* the proxy of the host could not either, and says so */
+        memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
+        fd_count += end->fd_count;
     }
     say(pe, &message, fds, fd_count);
     pe->phase = PE_LAID_OUT;

@@ -131,6 +131,12 @@ enum quoit_option_type {
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
+    X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING,                                        \
+      "driver of the ports that join the hosts", "")                                                                   \
+    X(WRITES, "writes", "QUOIT_WRITES", STRING, "arrived", "posted|arrived", 0, 0, EMULATED,                           \
+      "whether a write through a window may return before it has arrived",                                             \
+      "posted: as hardware does; a link that goes down loses what is on the way, also after the write has returned. "  \
+      "arrived: a write returns when it has arrived.")                                                                 \
     X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED,                                   \
       "bytes a second that one direction of a link carries; 0: as fast as this machine goes", "")                      \
     X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,           \

@@ -145,28 +145,47 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
     return QUOIT_OK;
 }
 
+/* The ports of a ring: the endpoints with the descriptors that came for them. */
+static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                   uint32_t fd_count)
+{
+    char name[QUOIT_BOOT_NAME_BYTES];
+    uint32_t taken = 1;
+    memcpy(name, message->body.layout.driver, sizeof name);
+    name[sizeof name - 1] = '\0';
+    if (boot->layout.job.host_count == 1)
+        return fd_count == taken ? QUOIT_OK : QUOIT_INVALID;
+    boot->driver = quoit_port_driver_find(name);
+    if (!boot->driver) {
+        quoit_say("the launcher chose the port driver %s, which this program's library does not have [Q0303]", name);
+        return QUOIT_UNSUPPORTED;
+    }
+    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_endpoint *end = &boot->ends[side];
+        *end = message->body.layout.ends[side];
+        if (end->fd_count > QUOIT_PORT_ENDPOINT_FDS || end->fd_count > fd_count - taken)
+            return QUOIT_INVALID;
+        memcpy(end->fds, fds + taken, end->fd_count * sizeof fds[0]);
+        taken += end->fd_count;
+    }
+    return taken == fd_count ? QUOIT_OK : QUOIT_INVALID;
+}
+
 static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
                                      uint32_t fd_count)
 {
     const struct quoit_job_config *job = &message->body.layout.job;
-    uint32_t fds_wanted = job->host_count > 1 ? QUOIT_BOOT_FDS_MAX : 1;
-    if (fd_count != fds_wanted)
-        return QUOIT_INVALID;
     enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
     if (status != QUOIT_OK)
         return status;
     boot->pe = message->body.layout.pe;
     boot->host = message->body.layout.host;
     boot->policy = message->body.layout.policy;
+    if (fd_count == 0)
+        return QUOIT_INVALID;
     boot->memory_fd = fds[0];
-    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT && fd_count > 1; side++)
-        boot->links[side] = (struct quoit_emulated_config){
-            .link_fd = fds[1 + 2 * side],
-            .peer_memory_fd = fds[2 + 2 * side],
-            .side = side == QUOIT_RIGHT ? 0 : 1,
-            .knobs = message->body.layout.knobs,
-        };
-    return map_memory(boot);
+    status = take_ends(boot, message, fds, fd_count);
+    return status == QUOIT_OK ? map_memory(boot) : status;
 }
 
 enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out)

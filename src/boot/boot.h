@@ -20,7 +20,8 @@ struct quoit_boot {
     void *memory;               /* the own host's memory, mapped whole, shared */
     int memory_fd;
     struct quoit_wait_policy policy;
-    struct quoit_emulated_config links[QUOIT_SIDE_COUNT]; /* used when job.host_count > 1 */
+    const struct quoit_port_driver *driver;            /* NULL: one host */
+    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of the own ports */
 };
 
 /* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */

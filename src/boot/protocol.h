@@ -15,10 +15,10 @@
  *                       <-   GO               when all PEs said so
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
- * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, for LEFT and for RIGHT: the link,
- * and the memory of the host at its other end. End of file on the socket: the other side died. When the launcher
- * is killed, its guard ends the PEs (cmd/oshrun/guard.h). Who sent HELLO the kernel tells (SCM_CREDENTIALS): a PE
- * cannot name another process, and may be in a pid namespace of its own.
+ * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, those of the endpoints of LEFT and
+ * of RIGHT, whose own numbers are the launcher's. End of file on the socket: the other side died. When the launcher is
+ * killed, its guard ends the PEs (cmd/oshrun/guard.h). Who sent HELLO the kernel tells (SCM_CREDENTIALS): a PE cannot
+ * name another process, and may be in a pid namespace of its own.
  */
 #ifndef QUOIT_BOOT_PROTOCOL_H
 #define QUOIT_BOOT_PROTOCOL_H
@@ -27,12 +27,13 @@
 
 #include "env/wait.h"
 #include "host/layout.h"
-#include "port/emulated/emulated.h"
+#include "port/driver.h"
 
 #define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"
 #define QUOIT_BOOT_MAGIC       0x51554f49u
 #define QUOIT_BOOT_TEXT_BYTES  1024
-#define QUOIT_BOOT_FDS_MAX     (1 + 2 * QUOIT_SIDE_COUNT)
+#define QUOIT_BOOT_FDS_MAX     (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
+#define QUOIT_BOOT_NAME_BYTES  32
 
 enum quoit_boot_kind {
     QUOIT_BOOT_HELLO = 1,
@@ -56,7 +57,8 @@ struct quoit_boot_message {
             uint32_t pe;
             uint32_t host;
             struct quoit_wait_policy policy;
-            struct quoit_emulated_knobs knobs;
+            char driver[QUOIT_BOOT_NAME_BYTES]; /* of the ports */
+            struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
         } layout;
         struct {
             uint64_t meeting_count; /* collectives of the world before this one */

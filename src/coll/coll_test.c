@@ -10,7 +10,7 @@
 #include "coll/coll.h"
 #include "env/clock.h"
 #include "proxy/proxy.h"
-#include "port/emulated/emulated.h"
+#include "port/driver.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -39,13 +39,13 @@ struct host {
     int memory_fd;
     void *memory;
     pthread_t thread;
-    struct quoit_emulated_config links[QUOIT_SIDE_COUNT];
+    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
     enum quoit_status status;
 };
 
 struct world {
     struct quoit_job_config shape;
-    struct quoit_emulated_knobs knobs;
+    struct quoit_port_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
     pthread_barrier_t ready;   /* proxies and the test */
@@ -85,9 +85,9 @@ static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SI
 {
     for (int side = 0; side < QUOIT_SIDE_COUNT && host->layout.job.host_count > 1; side++)
         ports[side] = (struct quoit_port_config){
-            .driver = &quoit_port_emulated,
+            .driver = quoit_port_driver_at(0),
             .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-            .driver_config = &host->links[side],
+            .endpoint = &host->links[side],
         };
 }
 
@@ -109,23 +109,25 @@ static void *run_proxy(void *arg)
 
 static void make_host(struct world *world, uint32_t index)
 {
+    const struct quoit_port_driver *driver = quoit_port_driver_at(0);
     struct host *host = &world->hosts[index];
     host->world = world;
     assert_int_equal(quoit_layout_make(&world->shape, index, &host->layout), QUOIT_OK);
-    host->memory_fd = memfd_create("host", 0);
-    assert_int_equal(ftruncate(host->memory_fd, (off_t)host->layout.total_bytes), 0);
+    assert_int_equal(driver->memory_create("host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
     host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     assert_ptr_not_equal(host->memory, MAP_FAILED);
-    world->link_fds[index] = memfd_create("link", 0); /* to the right */
-    assert_int_equal(ftruncate(world->link_fds[index], QUOIT_EMULATED_LINK_BYTES), 0);
+    assert_int_equal(driver->link_create(&world->link_fds[index]), QUOIT_OK); /* to the right */
 }
 
-static struct quoit_emulated_config link_between(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
+static struct quoit_port_endpoint link_between(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
 {
-    return (struct quoit_emulated_config){.link_fd = world->link_fds[link],
-                                          .peer_memory_fd = world->hosts[peer].memory_fd,
-                                          .side = side,
-                                          .knobs = world->knobs};
+    const struct quoit_port_site site = {.link_fd = world->link_fds[link],
+                                         .peer_memory_fd = world->hosts[peer].memory_fd,
+                                         .side = side,
+                                         .knobs = world->knobs};
+    struct quoit_port_endpoint endpoint;
+    assert_int_equal(quoit_port_driver_at(0)->describe(&site, &endpoint), QUOIT_OK);
+    return endpoint;
 }
 
 static void start_world(struct world *world)

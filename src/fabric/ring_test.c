@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "env/clock.h"
 #include "proxy/proxy.h"
-#include "port/emulated/emulated.h"
+#include "port/driver.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -38,13 +38,13 @@ struct host {
     int memory_fd;
     void *memory;
     pthread_t thread;
-    struct quoit_emulated_config links[QUOIT_SIDE_COUNT];
+    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
     enum quoit_status status;
 };
 
 struct world {
     struct quoit_job_config job;
-    struct quoit_emulated_knobs knobs;
+    struct quoit_port_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
     pthread_barrier_t ready;   /* proxies and the test */
@@ -87,9 +87,9 @@ static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SI
 {
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         ports[side] = (struct quoit_port_config){
-            .driver = &quoit_port_emulated,
+            .driver = quoit_port_driver_at(0),
             .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-            .driver_config = &host->links[side],
+            .endpoint = &host->links[side],
         };
 }
 
@@ -112,8 +112,19 @@ static void *run_proxy(void *arg)
     return NULL;
 }
 
+static void describe_end(struct world *world, uint32_t link, uint32_t peer, uint32_t side,
+                         struct quoit_port_endpoint *endpoint_out)
+{
+    const struct quoit_port_site site = {.link_fd = world->link_fds[link],
+                                         .peer_memory_fd = world->hosts[peer].memory_fd,
+                                         .side = side,
+                                         .knobs = world->knobs};
+    assert_int_equal(quoit_port_driver_at(0)->describe(&site, endpoint_out), QUOIT_OK);
+}
+
 static void start_world(struct world *world)
 {
+    const struct quoit_port_driver *driver = quoit_port_driver_at(0);
     uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
     pthread_barrier_init(&world->settled, NULL, world->job.pe_count);
@@ -122,25 +133,15 @@ static void start_world(struct world *world)
         host->world = world;
         host->index = i;
         assert_int_equal(quoit_layout_make(&world->job, i, &host->layout), QUOIT_OK);
-        host->memory_fd = memfd_create("host", 0);
-        assert_int_equal(ftruncate(host->memory_fd, (off_t)host->layout.total_bytes), 0);
+        assert_int_equal(driver->memory_create("host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
         host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
         assert_ptr_not_equal(host->memory, MAP_FAILED);
-        world->link_fds[i] = memfd_create("link", 0);
-        assert_int_equal(ftruncate(world->link_fds[i], QUOIT_EMULATED_LINK_BYTES), 0);
+        assert_int_equal(driver->link_create(&world->link_fds[i]), QUOIT_OK);
     }
     for (uint32_t i = 0; i < host_count; i++) {
         uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;
-        world->hosts[i].links[QUOIT_RIGHT] =
-            (struct quoit_emulated_config){.link_fd = world->link_fds[i],
-                                           .peer_memory_fd = world->hosts[right].memory_fd,
-                                           .side = 0,
-                                           .knobs = world->knobs};
-        world->hosts[i].links[QUOIT_LEFT] =
-            (struct quoit_emulated_config){.link_fd = world->link_fds[left],
-                                           .peer_memory_fd = world->hosts[left].memory_fd,
-                                           .side = 1,
-                                           .knobs = world->knobs};
+        describe_end(world, i, right, 0, &world->hosts[i].links[QUOIT_RIGHT]);
+        describe_end(world, left, left, 1, &world->hosts[i].links[QUOIT_LEFT]);
     }
     for (uint32_t i = 0; i < host_count; i++)
         assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
@@ -355,12 +356,12 @@ static void *run_faults(void *arg)
         uint32_t steps_wanted = world->step_count + 2 * world->job.pe_count;
         uint32_t first = (uint32_t)quoit_prng_choose(&prng, host_count);
         uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
-        quoit_emulated_link_cut(ports[first]);
-        quoit_emulated_link_cut(ports[second]);
+        if (quoit_port_cut(ports[first]) != QUOIT_OK || quoit_port_cut(ports[second]) != QUOIT_OK)
+            abort();
         if (quoit_prng_choose(&prng, 3)) /* else it is back before anybody may have noticed */
             quoit_clock_sleep_ns(quoit_prng_choose(&prng, CUT_NS_MAX));
-        quoit_emulated_link_mend(ports[second]);
-        quoit_emulated_link_mend(ports[first]);
+        if (quoit_port_mend(ports[second]) != QUOIT_OK || quoit_port_mend(ports[first]) != QUOIT_OK)
+            abort();
         world->cut_count++;
         do
             quoit_clock_sleep_ns(quoit_prng_choose(&prng, 3 * CUT_NS_MAX));
@@ -405,7 +406,7 @@ static void check_memory(struct world *world)
     assert_int_equal(sum, world->added);
 }
 
-static void run_world_with(struct quoit_job_config job, struct quoit_emulated_knobs knobs, bool has_faults)
+static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs knobs, bool has_faults)
 {
     pthread_t faults;
     struct world *world = calloc(1, sizeof *world);
@@ -440,7 +441,7 @@ static void run_world_with(struct quoit_job_config job, struct quoit_emulated_kn
     free(world);
 }
 
-static void run_world(struct quoit_job_config job, struct quoit_emulated_knobs knobs)
+static void run_world(struct quoit_job_config job, struct quoit_port_knobs knobs)
 {
     run_world_with(job, knobs, false);
 }
@@ -451,7 +452,7 @@ static void test_two_hosts(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 2, .pe_count = 2, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
-        (struct quoit_emulated_knobs){0});
+        (struct quoit_port_knobs){0});
 }
 
 static void test_five_hosts(void **state)
@@ -460,7 +461,7 @@ static void test_five_hosts(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 5, .pe_count = 5, .lane_count = 1, .slot_count = 8, .chunk_bytes = 4096},
-        (struct quoit_emulated_knobs){0});
+        (struct quoit_port_knobs){0});
 }
 
 static void test_eight_hosts_fewest_slots(void **state)
@@ -469,7 +470,7 @@ static void test_eight_hosts_fewest_slots(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 8, .pe_count = 8, .lane_count = 1, .slot_count = 2, .chunk_bytes = 1024},
-        (struct quoit_emulated_knobs){0});
+        (struct quoit_port_knobs){0});
 }
 
 static void test_blocks_of_pes_and_lanes(void **state)
@@ -478,7 +479,7 @@ static void test_blocks_of_pes_and_lanes(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 3, .pe_count = 7, .lane_count = 4, .slot_count = 4, .chunk_bytes = 2048},
-        (struct quoit_emulated_knobs){0});
+        (struct quoit_port_knobs){0});
 }
 
 /* A window that reaches only the first PE's segment and a part of the second: the rest goes through the slots. */
@@ -488,7 +489,7 @@ static void test_small_memory_window(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096},
-        (struct quoit_emulated_knobs){.window_bytes = {0, 8u << 20}});
+        (struct quoit_port_knobs){.window_bytes = {0, 8u << 20}});
 }
 
 static void test_window_within_heap(void **state)
@@ -497,7 +498,7 @@ static void test_window_within_heap(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 4, .pe_count = 4, .lane_count = 1, .slot_count = 3, .chunk_bytes = 4096},
-        (struct quoit_emulated_knobs){.window_bytes = {0, 1u << 21}});
+        (struct quoit_port_knobs){.window_bytes = {0, 1u << 21}});
 }
 
 static void run_faulty(uint32_t host_count, uint32_t pe_count, uint32_t lane_count, uint32_t slot_count)
@@ -507,7 +508,7 @@ static void run_faulty(uint32_t host_count, uint32_t pe_count, uint32_t lane_cou
                                              .lane_count = lane_count,
                                              .slot_count = slot_count,
                                              .chunk_bytes = 2048},
-                   (struct quoit_emulated_knobs){0}, true);
+                   (struct quoit_port_knobs){0}, true);
 }
 
 static void test_faults_two_hosts(void **state)
@@ -541,7 +542,7 @@ static void test_dma(void **state)
     run_world(
         (struct quoit_job_config){
             .host_count = 5, .pe_count = 5, .lane_count = 4, .slot_count = 3, .chunk_bytes = 1024},
-        (struct quoit_emulated_knobs){.dma_failures = 50});
+        (struct quoit_port_knobs){.dma_failures = 50});
 }
 
 static void test_dma_with_faults(void **state)
@@ -550,7 +551,7 @@ static void test_dma_with_faults(void **state)
     run_world_with(
         (struct quoit_job_config){
             .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 1024},
-        (struct quoit_emulated_knobs){.dma_failures = 50}, true);
+        (struct quoit_port_knobs){.dma_failures = 50}, true);
 }
 
 /* The same operations on the papers' protocol, which has another engine in the proxy. */
@@ -567,31 +568,31 @@ static struct quoit_job_config papers(uint32_t host_count, uint32_t pe_count, ui
 static void test_papers_two_hosts(void **state)
 {
     (void)state;
-    run_world(papers(2, 2, 1, 4096), (struct quoit_emulated_knobs){0});
+    run_world(papers(2, 2, 1, 4096), (struct quoit_port_knobs){0});
 }
 
 static void test_papers_five_hosts_two_threads(void **state)
 {
     (void)state;
-    run_world(papers(5, 5, 2, 4096), (struct quoit_emulated_knobs){0});
+    run_world(papers(5, 5, 2, 4096), (struct quoit_port_knobs){0});
 }
 
 static void test_papers_eight_hosts(void **state)
 {
     (void)state;
-    run_world(papers(8, 8, 1, 1024), (struct quoit_emulated_knobs){0});
+    run_world(papers(8, 8, 1, 1024), (struct quoit_port_knobs){0});
 }
 
 static void test_papers_blocks_and_four_threads(void **state)
 {
     (void)state;
-    run_world(papers(3, 7, 4, 2048), (struct quoit_emulated_knobs){.dma_channel_count = 1});
+    run_world(papers(3, 7, 4, 2048), (struct quoit_port_knobs){.dma_channel_count = 1});
 }
 
 static void test_papers_eight_threads(void **state)
 {
     (void)state;
-    run_world(papers(4, 4, 8, 2048), (struct quoit_emulated_knobs){0});
+    run_world(papers(4, 4, 8, 2048), (struct quoit_port_knobs){0});
 }
 
 static void test_papers_copied_payload(void **state)
@@ -599,7 +600,7 @@ static void test_papers_copied_payload(void **state)
     (void)state;
     struct quoit_job_config job = papers(5, 6, 2, 4096);
     job.payload = QUOIT_PAYLOAD_COPY;
-    run_world(job, (struct quoit_emulated_knobs){0});
+    run_world(job, (struct quoit_port_knobs){0});
 }
 
 /* Every second descriptor fails after a part of it was written: what the papers' lane then copies is whole. */
@@ -613,7 +614,7 @@ static void test_papers_dma_failures(void **state)
 static void test_papers_small_memory_window(void **state)
 {
     (void)state;
-    run_world(papers(3, 6, 2, 4096), (struct quoit_emulated_knobs){.window_bytes = {0, 8u << 20}});
+    run_world(papers(3, 6, 2, 4096), (struct quoit_port_knobs){.window_bytes = {0, 8u << 20}});
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "port/port.h"
+#include "port/driver.h"
 
 #include "base/assert.h"
 
 static bool has_required_ops(const struct quoit_port_ops *ops)
 {
-    return ops->name && ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch &&
-           ops->bind && ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
+    return ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch && ops->bind &&
+           ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
            ops->scratchpad_peer_write && ops->ring && ops->doorbell_read && ops->doorbell_clear &&
            ops->doorbell_set_mask && ops->set_vector;
 }
@@ -22,6 +22,8 @@ static void check_limits(const struct quoit_port *port)
     for (uint32_t i = 0; i < QUOIT_WINDOW_COUNT; i++)
         quoit_assert(is_power_of_two(port->limits.window_bytes[i]));
     quoit_assert(is_power_of_two(port->limits.translation_align));
+    quoit_assert(is_power_of_two(port->limits.translation_bytes_align));
+    quoit_assert((port->limits.capabilities & QUOIT_PORT_CUTS) == 0 || port->ops->link_cut != NULL);
     quoit_assert(port->limits.doorbell_bits >> QUOIT_DOORBELL_COUNT == 0);
     quoit_assert(port->limits.dma_channel_count <= QUOIT_DMA_CHANNEL_COUNT);
     if (port->limits.dma_channel_count != 0) {
@@ -41,12 +43,13 @@ static inline enum quoit_status check_range(const struct quoit_port *port, enum 
 
 enum quoit_status quoit_port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
-    if (config->driver == NULL || config->memory.base == NULL || !has_required_ops(config->driver))
+    if (config->driver == NULL || config->endpoint == NULL || config->memory.base == NULL ||
+        !has_required_ops(config->driver->ops))
         return QUOIT_INVALID;
-    enum quoit_status status = config->driver->open(config, port_out);
+    enum quoit_status status = config->driver->ops->open(config, port_out);
     if (status != QUOIT_OK)
         return status;
-    (*port_out)->ops = config->driver;
+    (*port_out)->ops = config->driver->ops;
     (*port_out)->memory = config->memory;
     check_limits(*port_out);
     return QUOIT_OK;
@@ -88,13 +91,31 @@ enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch)
     return port->ops->bind(port, epoch);
 }
 
+static enum quoit_status set_cut(struct quoit_port *port, bool is_cut)
+{
+    if ((port->limits.capabilities & QUOIT_PORT_CUTS) == 0)
+        return QUOIT_UNSUPPORTED;
+    port->ops->link_cut(port, is_cut);
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_port_cut(struct quoit_port *port)
+{
+    return set_cut(port, true);
+}
+
+enum quoit_status quoit_port_mend(struct quoit_port *port)
+{
+    return set_cut(port, false);
+}
+
 enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
                                              uint64_t bytes)
 {
     enum quoit_status status = check_range(port, window, 0, bytes);
     if (status != QUOIT_OK)
         return status;
-    if (memory_offset % port->limits.translation_align != 0)
+    if (memory_offset % port->limits.translation_align != 0 || bytes % port->limits.translation_bytes_align != 0)
         return QUOIT_INVALID;
     if (memory_offset > port->memory.bytes || bytes > port->memory.bytes - memory_offset)
         return QUOIT_OUT_OF_RANGE;
@@ -116,6 +137,22 @@ enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window 
     if (offset % sizeof value != 0)
         return QUOIT_INVALID;
     return port->ops->write64(port, window, offset, value);
+}
+
+enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                          const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark)
+{
+    enum quoit_status status = check_range(port, window, offset, bytes);
+    if (status == QUOIT_OK)
+        status = check_range(port, window, mark_offset, sizeof mark);
+    if (status != QUOIT_OK)
+        return status;
+    if (mark_offset % sizeof mark != 0 || bytes == 0)
+        return QUOIT_INVALID;
+    if (port->ops->write_marked)
+        return port->ops->write_marked(port, window, offset, source, bytes, mark_offset, mark);
+    status = port->ops->write(port, window, offset, source, bytes);
+    return status == QUOIT_OK ? port->ops->write64(port, window, mark_offset, mark) : status;
 }
 
 enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,

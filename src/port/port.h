@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* port.h - one end of one NTB link.
  *
- * What it is: the contract between everything above and a driver (emulated today, the Linux NTB subsystem later). It
- * promises what NTB hardware does and nothing more.
+ * What it is: the contract between everything above and a driver (driver.h). It promises what NTB hardware does and
+ *   nothing more.
  *
  * Windows: a port has QUOIT_WINDOW_COUNT windows. The receiver makes a window inbound by translating it to a range of
  *   its own host memory; from then on the peer's writes at offset o land at that range + o. A write or read beyond the
  *   translated range, or while none is set, is a master abort: the write vanishes silently, the read gives all ones.
- * Order: writes are posted: they return before they arrive. They arrive in the order in which they were issued on this
- *   port, and a doorbell arrives after every write issued before it on the same port. Nothing is promised between two
- *   ports, nor between programmed copy and a DMA channel, nor between two channels.
+ * Posted writes: a write that returned has not arrived. Writes of one opening arrive in the order in which they were
+ *   issued, and a doorbell or scratchpad arrives after every write issued before it on the same opening. Nothing is
+ *   promised between two openings of an end, nor between two ports, nor between programmed copy and a DMA channel, nor
+ *   between two channels: whoever needs such an order reads back first.
+ * Read-back: a read through the window crosses the link and is slow; nothing above this layer reads in a loop. It
+ *   returns OK after all earlier writes of this opening, by any thread, have arrived: the only way to know that they
+ *   did, save an answer of the peer.
+ * Loss: when the link goes down, a prefix (in the order of issue) of what each opening had posted has arrived, the last
+ *   write of it perhaps in part; the rest never does. Writes that returned OK may be among what is lost. Once a call on
+ *   this opening returned LINK_DOWN, nothing that the opening posted before will still arrive; and what the opening
+ *   sends next is refused until it is bound to the new epoch. Likewise, when an end sees the link down or in a new
+ *   epoch, nothing of the old epoch will still arrive at it.
  * Aligned 8-byte stores (quoit_port_write64, and the aligned 8-byte words of a longer write) are never torn.
+ * Arrival: a driver with QUOIT_PORT_ARRIVES_ON_RETURN promises more: a write that returned OK has arrived, and a write
+ *   inside of one aligned 8-byte word that returned LINK_DOWN has not and will not. No hardware does.
  * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is
  *   the truth: clear first, then look.
- * Reads through the window cross the link and are slow; nothing above this layer reads through it on a hot path. A read
- *   returns after all earlier writes of this port have arrived, which makes it the way to know that they did.
  * There are no atomics across the link.
  * Scratchpads: 8 words of 32 bits a link side, last writer wins; lost when the link goes down. For set-up, and for the
  *   metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
@@ -24,8 +33,6 @@
  * Binding: an opening follows the link until it is bound to a link epoch. Then whatever it sends (writes, reads, DMA,
  *   scratchpads, doorbells) in another epoch is refused: a process that has not noticed that the link was away never
  *   writes behind a loss.
- * Arrival: where limits.arrives_on_return is set, a write that returned OK has arrived, and a write inside of one
- *   aligned 8-byte word that returned LINK_DOWN has not and will not. A longer one may have arrived in part.
  *
  * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
  *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
@@ -68,18 +75,37 @@ struct quoit_port_memory {
     uint64_t bytes; /* how much of it there is */
 };
 
+/* Which end of which link to open: made by a driver's describe(), opaque to all others. It may travel to another
+ * process with its descriptors; both sides run the same build. */
+#define QUOIT_PORT_ENDPOINT_BYTES 128
+#define QUOIT_PORT_ENDPOINT_FDS   2
+struct quoit_port_endpoint {
+    uint64_t bytes[QUOIT_PORT_ENDPOINT_BYTES / sizeof(uint64_t)];
+    uint32_t fd_count;
+    int fds[QUOIT_PORT_ENDPOINT_FDS]; /* of the process that holds this copy */
+};
+
+struct quoit_port_driver; /* driver.h */
+
 struct quoit_port_config {
-    const struct quoit_port_ops *driver; /* quoit_port_emulated, ... */
+    const struct quoit_port_driver *driver;
     struct quoit_port_memory memory;
-    const void *driver_config; /* driver's own, e.g. struct quoit_emulated_config; used during open only */
+    const struct quoit_port_endpoint *endpoint; /* used during open only */
+};
+
+/* What a driver promises beyond the contract above. */
+enum quoit_port_capability {
+    QUOIT_PORT_ARRIVES_ON_RETURN = 1 << 0, /* see Arrival above */
+    QUOIT_PORT_CUTS = 1 << 1,              /* quoit_port_cut() and quoit_port_mend() work */
 };
 
 struct quoit_port_limits {
     uint64_t window_bytes[QUOIT_WINDOW_COUNT]; /* the largest translation, a power of two */
-    uint64_t translation_align;                /* of the start of an inbound range in host memory */
-    uint32_t doorbell_bits;                    /* the bits that may be used */
+    uint64_t translation_align;                /* of the start of an inbound range in host memory, a power of two */
+    uint64_t translation_bytes_align;          /* of its length, a power of two */
+    uint32_t doorbell_bits;                    /* the bits that may be used, the same at both ends */
     uint32_t dma_channel_count;
-    bool arrives_on_return; /* see Arrival above */
+    uint32_t capabilities; /* of enum quoit_port_capability */
 };
 
 /* A doorbell bit that is not masked, and was clear before, interrupts: it wakes every one of `park_count` parks that
@@ -110,6 +136,11 @@ uint32_t quoit_port_link_epoch(const struct quoit_port *port);
  */
 QUOIT_MUST_USE enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch);
 
+/* What a person at the cable can do, for faults and tests: cuts the link at an instant, for both ends, or makes it
+ * whole. What is on the way is lost. UNSUPPORTED without QUOIT_PORT_CUTS. */
+QUOIT_MUST_USE enum quoit_status quoit_port_cut(struct quoit_port *port);
+QUOIT_MUST_USE enum quoit_status quoit_port_mend(struct quoit_port *port);
+
 /* Inbound: lets the peer write memory[offset, offset+bytes) through `window`. bytes 0 clears. */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit_window window,
                                                             uint64_t memory_offset, uint64_t bytes);
@@ -120,7 +151,12 @@ QUOIT_MUST_USE enum quoit_status quoit_port_write(struct quoit_port *port, enum 
 /* One aligned 8-byte store, after all earlier writes of the calling thread on this port. */
 QUOIT_MUST_USE enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                                     uint64_t value);
-/* A round trip: returns after every earlier write of this port arrived. */
+/* `bytes` (1 or more) from `source`, and behind them the 8-byte word `mark` at `mark_offset` of the same window: the
+ * mark arrives only if all of the bytes have. */
+QUOIT_MUST_USE enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_window window,
+                                                         uint64_t offset, const void *source, size_t bytes,
+                                                         uint64_t mark_offset, uint64_t mark);
+/* A round trip: returns OK after every earlier write of this opening arrived. */
 QUOIT_MUST_USE enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                                  void *destination, size_t bytes);
 
@@ -150,42 +186,5 @@ QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, 
                                                        size_t bytes, uint64_t cookie);
 uint32_t quoit_port_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
                              uint32_t max_count);
-
-/* What a driver provides. All are required save dma_*, which are NULL where dma_channel_count is 0. The wrappers above
- * check arguments against the limits; the driver asserts. */
-struct quoit_port_ops {
-    const char *name;
-    enum quoit_status (*open)(const struct quoit_port_config *config, struct quoit_port **port_out);
-    void (*close)(struct quoit_port *port);
-    void (*link_enable)(struct quoit_port *port, bool is_enabled);
-    bool (*link_is_up)(const struct quoit_port *port);
-    uint32_t (*link_epoch)(const struct quoit_port *port);
-    enum quoit_status (*bind)(struct quoit_port *port, uint32_t epoch);
-    enum quoit_status (*set_translation)(struct quoit_port *port, enum quoit_window window, uint64_t memory_offset,
-                                         uint64_t bytes);
-    enum quoit_status (*write)(struct quoit_port *port, enum quoit_window window, uint64_t offset, const void *source,
-                               size_t bytes);
-    enum quoit_status (*write64)(struct quoit_port *port, enum quoit_window window, uint64_t offset, uint64_t value);
-    enum quoit_status (*read)(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
-                              size_t bytes);
-    uint32_t (*scratchpad_read)(struct quoit_port *port, uint32_t index);
-    void (*scratchpad_peer_write)(struct quoit_port *port, uint32_t index, uint32_t value);
-    bool (*ring)(struct quoit_port *port, uint32_t bits);
-    uint32_t (*doorbell_read)(struct quoit_port *port);
-    void (*doorbell_clear)(struct quoit_port *port, uint32_t bits);
-    void (*doorbell_set_mask)(struct quoit_port *port, uint32_t bits, bool is_masked);
-    void (*set_vector)(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
-    enum quoit_status (*dma_submit)(struct quoit_port *port, uint32_t channel, enum quoit_window window,
-                                    uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
-    uint32_t (*dma_poll)(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
-                         uint32_t max_count);
-};
-
-/* Each driver's port starts with this. */
-struct quoit_port {
-    const struct quoit_port_ops *ops; /* writer of ops and memory: quoit_port_open(), after the driver's open */
-    struct quoit_port_memory memory;
-    struct quoit_port_limits limits; /* writer: the driver's open */
-};
 
 #endif

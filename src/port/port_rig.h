@@ -2,7 +2,7 @@
 /* port_rig.h - two hosts and a link between them, for the tests of ports. Included by tests only.
  *
  * What it is: a driver's tests need the memory of two hosts and a way to open either end of the link, any number of
- * times and from any process that was forked after rig_make(). A new driver adds one struct rig_driver to rig_drivers.
+ * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers.
  *
  * must() is for what runs outside the test's own thread: it prints and aborts, and whoever joins sees that.
  */
@@ -21,8 +21,7 @@
 #include <unistd.h>
 
 #include "base/prng.h"
-#include "port/emulated/emulated.h"
-#include "port/port.h"
+#include "port/driver.h"
 
 #define must(condition)                                                                                                \
     do {                                                                                                               \
@@ -39,77 +38,82 @@ struct rig {
     const struct rig_driver *driver;
     uint8_t *memory[2]; /* of both hosts */
     int memory_fd[2];
-    int link_fd;                       /* the driver's own */
-    struct quoit_emulated_knobs knobs; /* the driver's own; zero unless the test sets it */
+    int link_fd;
+    struct quoit_port_knobs knobs; /* those of the row, unless the test sets more */
 };
 
+/* A driver as the suites see it: the name of its row in the table, and how it is asked to behave. */
 struct rig_driver {
     const char *name;
-    void (*make)(struct rig *rig);
-    void (*destroy)(struct rig *rig);
-    struct quoit_port *(*open)(struct rig *rig, uint32_t side);
+    const char *driver;
+    struct quoit_port_knobs knobs;
 };
 
-static inline int rig_memfd(uint64_t bytes)
+static const struct rig_driver rig_drivers[] = {
+    {"emulated, posted", "emulated", {.arrives_on_return = 0}},
+    {"emulated, arrived", "emulated", {.arrives_on_return = 1}},
+    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}},
+};
+#define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])
+
+static inline const struct quoit_port_driver *rig_table(const struct rig *rig)
 {
-    int fd = memfd_create("port-test", MFD_CLOEXEC);
-    must(fd >= 0);
-    must(ftruncate(fd, (off_t)bytes) == 0);
-    return fd;
+    return quoit_port_driver_find(rig->driver->driver);
 }
 
-static inline void rig_emulated_make(struct rig *rig)
+static inline struct quoit_port_endpoint rig_describe(const struct rig *rig, uint32_t side)
 {
-    rig->link_fd = rig_memfd(QUOIT_EMULATED_LINK_BYTES);
-}
-
-static inline void rig_emulated_destroy(struct rig *rig)
-{
-    close(rig->link_fd);
-}
-
-static inline struct quoit_port *rig_emulated_open(struct rig *rig, uint32_t side)
-{
-    const struct quoit_emulated_config end = {
+    const struct quoit_port_site site = {
         .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .knobs = rig->knobs};
+    struct quoit_port_endpoint endpoint;
+    must(rig_table(rig)->describe(&site, &endpoint) == QUOIT_OK);
+    return endpoint;
+}
+
+static inline struct quoit_port *rig_open(struct rig *rig, uint32_t side)
+{
+    const struct quoit_port_endpoint endpoint = rig_describe(rig, side);
     const struct quoit_port_config config = {
-        .driver = &quoit_port_emulated, .memory = {rig->memory[side], RIG_MEMORY_BYTES}, .driver_config = &end};
+        .driver = rig_table(rig), .memory = {rig->memory[side], RIG_MEMORY_BYTES}, .endpoint = &endpoint};
     struct quoit_port *port;
     must(quoit_port_open(&config, &port) == QUOIT_OK);
     return port;
 }
 
-static const struct rig_driver rig_drivers[] = {
-    {"emulated", rig_emulated_make, rig_emulated_destroy, rig_emulated_open},
-};
-#define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])
-
 static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
 {
-    *rig = (struct rig){.driver = driver};
+    *rig = (struct rig){.driver = driver, .knobs = driver->knobs};
+    must(rig_table(rig) != NULL);
     for (uint32_t side = 0; side < 2; side++) {
-        rig->memory_fd[side] = rig_memfd(RIG_MEMORY_BYTES);
+        must(rig_table(rig)->memory_create("port-test", RIG_MEMORY_BYTES, &rig->memory_fd[side]) == QUOIT_OK);
         rig->memory[side] = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->memory_fd[side], 0);
         must(rig->memory[side] != MAP_FAILED);
     }
-    driver->make(rig);
+    must(rig_table(rig)->link_create(&rig->link_fd) == QUOIT_OK);
     quoit_park_setup();
 }
 
 static inline void rig_destroy(struct rig *rig)
 {
-    rig->driver->destroy(rig);
+    close(rig->link_fd);
     for (uint32_t side = 0; side < 2; side++) {
         munmap(rig->memory[side], RIG_MEMORY_BYTES);
         close(rig->memory_fd[side]);
     }
 }
 
+/* Returns when what the port has posted has arrived, or is lost. */
+static inline void rig_arrive(struct quoit_port *port)
+{
+    uint64_t word;
+    (void)!quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &word, sizeof word);
+}
+
 /* Opens both ends and enables both. */
 static inline void rig_connect(struct rig *rig, struct quoit_port *ports_out[2])
 {
     for (uint32_t side = 0; side < 2; side++) {
-        ports_out[side] = rig->driver->open(rig, side);
+        ports_out[side] = rig_open(rig, side);
         quoit_port_link_enable(ports_out[side]);
     }
     must(quoit_port_link_is_up(ports_out[0]));

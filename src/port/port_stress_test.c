@@ -53,7 +53,7 @@ static _Atomic uint64_t *word_of(struct setup *s, uint32_t host, uint64_t offset
 /* Opens a side as its proxy does: translation, bit 0 on park 0. */
 static struct quoit_port *open_proxy(struct setup *s, uint32_t side)
 {
-    struct quoit_port *port = s->rig.driver->open(&s->rig, side);
+    struct quoit_port *port = rig_open(&s->rig, side);
     struct quoit_port_vector vector = rig_vector(0, 1);
     must(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES) == QUOIT_OK);
     must(quoit_port_set_vector(port, 0, &vector) == QUOIT_OK);
@@ -285,7 +285,7 @@ static void ring_alone(void *arg)
 {
     struct ringer *ringer = arg;
     struct setup *s = ringer->setup;
-    struct quoit_port *port = s->rig.driver->open(&s->rig, 0);
+    struct quoit_port *port = rig_open(&s->rig, 0);
     wait_for_link(port);
     uint64_t at = ringer->index * 64, patience_ns = quoit_clock_now_ns() + PATIENCE_S * 1000000000ull;
     for (uint64_t i = 1; i <= ringer->count; i++) {
@@ -397,7 +397,7 @@ static void test_words_are_whole(void **state)
 static void write_large(void *arg)
 {
     struct setup *s = arg;
-    struct quoit_port *port = s->rig.driver->open(&s->rig, 1);
+    struct quoit_port *port = rig_open(&s->rig, 1);
     uint8_t *source = malloc(WINDOW_BYTES);
     memset(source, 0x5a, WINDOW_BYTES);
     uint64_t down_count = 0, done_count = 0;
@@ -452,7 +452,7 @@ static void test_link_drops_under_large_writes(void **state)
 static void write_into_moving_range(void *arg)
 {
     struct setup *s = arg;
-    struct quoit_port *port = s->rig.driver->open(&s->rig, 1);
+    struct quoit_port *port = rig_open(&s->rig, 1);
     uint8_t source[2 * RANGE_BYTES];
     memset(source, 0xc3, sizeof source);
     while (atomic_load(word_of(s, 1, 0)) != STOP)
@@ -524,15 +524,17 @@ static void check_link_works(struct setup *s, uint64_t round)
         uint32_t host = 1 - side;
         uint64_t offset = 8 * (round % 100), back = 0;
         assert_int_equal(quoit_port_write64(ports[side], QUOIT_WINDOW_SLOTS, offset, round + side), QUOIT_OK);
-        assert_int_equal(atomic_load(word_of(s, host, offset)), round + side);
         assert_int_equal(quoit_port_read(ports[side], QUOIT_WINDOW_SLOTS, offset, &back, 8), QUOIT_OK);
+        assert_int_equal(atomic_load(word_of(s, host, offset)), round + side);
         assert_int_equal(back, round + side);
         quoit_port_scratchpad_peer_write(ports[side], 1, (uint32_t)round);
+        rig_arrive(ports[side]);
         assert_int_equal(quoit_port_scratchpad_read(ports[host], 1), (uint32_t)round);
         struct quoit_park *park = rig_park(&s->rig, host, 0);
         uint32_t key = quoit_park_prepare(park);
         quoit_port_doorbell_clear(ports[host], 0xffff);
         quoit_port_ring(ports[side], 1);
+        rig_arrive(ports[side]);
         assert_int_not_equal(atomic_load(&park->epoch), key);
         assert_int_equal(quoit_port_doorbell_read(ports[host]), 1);
         quoit_park_cancel(park);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <sched.h>
+
 #include "env/clock.h"
 #include "port/port_rig.h"
 
@@ -53,8 +55,16 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* What both ends have posted. */
+static void arrive(struct setup *s)
+{
+    rig_arrive(s->ports[0]);
+    rig_arrive(s->ports[1]);
+}
+
 static void assert_memory_is_model(struct setup *s)
 {
+    arrive(s);
     for (uint32_t side = 0; side < 2; side++)
         assert_memory_equal(s->rig.memory[side], s->model[side], RIG_LAST);
 }
@@ -74,12 +84,16 @@ static void test_open_checks_config(void **state)
     struct setup *s = *state;
     struct quoit_port_ops lame = *s->ports[0]->ops;
     lame.write64 = NULL;
-    struct quoit_port_config config = {.driver = &lame, .memory = {s->rig.memory[0], RIG_MEMORY_BYTES}};
+    struct quoit_port_driver lame_driver = *rig_table(&s->rig);
+    lame_driver.ops = &lame;
+    const struct quoit_port_endpoint endpoint = rig_describe(&s->rig, 0);
+    struct quoit_port_config config = {
+        .driver = &lame_driver, .memory = {s->rig.memory[0], RIG_MEMORY_BYTES}, .endpoint = &endpoint};
     struct quoit_port *port;
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
     config.driver = NULL;
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    config.driver = s->ports[0]->ops;
+    config.driver = rig_table(&s->rig);
     config.memory.base = NULL;
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
     quoit_port_close(NULL);
@@ -225,7 +239,9 @@ static void test_link_needs_both_sides(void **state)
     assert_int_equal(quoit_port_link_epoch(s->ports[0]), 1);
     for (uint32_t side = 0; side < 2; side++) {
         uint32_t epoch = quoit_port_link_epoch(s->ports[0]);
+        arrive(s);
         quoit_port_link_disable(s->ports[side]);
+        arrive(s);
         quoit_port_link_disable(s->ports[side]);
         for (uint32_t end = 0; end < 2; end++) {
             assert_false(quoit_port_link_is_up(s->ports[end]));
@@ -250,13 +266,17 @@ static void test_link_down_wipes(void **state)
     assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 0, 0x31, 8), QUOIT_OK);
     memset(s->model[1] + SLOTS_AT, 0x31, 8);
     quoit_port_scratchpad_peer_write(s->ports[0], 3, 1234);
+    arrive(s);
     quoit_port_link_disable(s->ports[0]);
+    arrive(s);
     assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
     quoit_port_scratchpad_peer_write(s->ports[0], 3, 99); /* lost */
     quoit_port_link_enable(s->ports[0]);
+    arrive(s);
     assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
     assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
     assert_aborts(s, QUOIT_WINDOW_MEMORY, 0);
+    arrive(s);
     quoit_port_link_disable(s->ports[1]);
     translate(s, 1); /* holds when the link comes up */
     quoit_port_link_enable(s->ports[1]);
@@ -288,6 +308,7 @@ static void test_bound_to_an_epoch(void **state)
     assert_int_equal(quoit_port_bind(port, epoch), QUOIT_OK);
     assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 0, words[0]), QUOIT_OK);
     memcpy(s->model[1] + SEGMENTS_AT, words, 8);
+    arrive(s);
     quoit_port_link_disable(s->ports[1]);
     assert_int_equal(quoit_port_bind(port, epoch), QUOIT_LINK_DOWN);
     quoit_port_link_enable(s->ports[1]);
@@ -303,8 +324,10 @@ static void test_bound_to_an_epoch(void **state)
         assert_int_equal(done.status, QUOIT_LINK_DOWN);
     }
     assert_false(quoit_port_ring(port, 1));
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
     quoit_port_scratchpad_peer_write(port, 0, 5);
+    arrive(s);
     assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 0), 0);
     assert_memory_is_model(s);
 
@@ -326,6 +349,7 @@ static void test_scratchpads(void **state)
             quoit_port_scratchpad_peer_write(s->ports[1], i, UINT32_MAX - i - round);
         }
         for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++) {
+            arrive(s);
             assert_int_equal(quoit_port_scratchpad_read(s->ports[1], i), 0x10000000u * round + i);
             assert_int_equal(quoit_port_scratchpad_read(s->ports[0], i), UINT32_MAX - i - round);
         }
@@ -339,16 +363,20 @@ static void test_doorbells_stick_and_coalesce(void **state)
         quoit_port_ring(s->ports[0], 0x8001);
     quoit_port_ring(s->ports[0], 0x0010);
     quoit_port_ring(s->ports[1], 0x0100);
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x8011);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x8011);
     assert_int_equal(quoit_port_doorbell_read(s->ports[0]), 0x0100);
     quoit_port_doorbell_clear(s->ports[1], 0x8000 | 0x0004);
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0x0011);
     quoit_port_doorbell_clear(s->ports[1], 0xffff);
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
     assert_int_equal(quoit_port_doorbell_read(s->ports[0]), 0x0100);
     quoit_port_link_disable(s->ports[1]);
     quoit_port_ring(s->ports[0], 1); /* lost */
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
 }
 
@@ -359,6 +387,7 @@ static uint32_t woken_by(struct setup *s, uint32_t host, void (*deed)(struct set
     for (uint32_t i = 0; i < 32; i++)
         keys[i] = quoit_park_prepare(rig_park(&s->rig, host, i));
     deed(s);
+    arrive(s);
     for (uint32_t i = 0; i < 32; i++) {
         woken |= atomic_load(&rig_park(&s->rig, host, i)->epoch) != keys[i] ? 1u << i : 0;
         quoit_park_cancel(rig_park(&s->rig, host, i));
@@ -395,6 +424,7 @@ static void test_masked_bits_wake_nobody(void **state)
     struct setup *s = *state;
     set_vectors(s);
     assert_int_equal(woken_by(s, 1, ring_bit_2), 0); /* all bits start masked */
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 1u << 2);
     assert_int_equal(woken_by(s, 1, unmask_bit_2), 1u << 4); /* set already */
     quoit_port_doorbell_mask(s->ports[1], 1u << 2);
@@ -427,6 +457,7 @@ static void test_vectors_wake_their_parks(void **state)
 
 static void take_link_down(struct setup *s)
 {
+    arrive(s);
     quoit_port_link_disable(s->ports[0]);
 }
 
@@ -451,16 +482,20 @@ static void test_an_end_opened_twice(void **state)
 {
     struct setup *s = *state;
     translate(s, 1);
-    struct quoit_port *second = s->rig.driver->open(&s->rig, 0);
+    struct quoit_port *second = rig_open(&s->rig, 0);
     assert_true(quoit_port_link_is_up(second));
     assert_int_equal(quoit_port_write64(second, QUOIT_WINDOW_SLOTS, 64, 5), QUOIT_OK);
     memcpy(s->model[1] + SLOTS_AT + 64, &(uint64_t){5}, 8);
+    rig_arrive(second);
     assert_memory_is_model(s);
     quoit_port_ring(second, 2);
+    rig_arrive(second);
     quoit_port_ring(s->ports[0], 4);
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 6);
     quoit_port_ring(s->ports[1], 8);
     quoit_port_scratchpad_peer_write(s->ports[1], 0, 77);
+    arrive(s);
     assert_int_equal(quoit_port_doorbell_read(second), 8);
     assert_int_equal(quoit_port_scratchpad_read(second, 0), 77);
     quoit_port_link_disable(s->ports[0]);
@@ -503,6 +538,107 @@ static void test_random_writes_and_reads(void **state)
     assert_memory_is_model(s);
     free(source);
     free(got);
+}
+
+/* A mark arrives behind its bytes; ranges of both are checked. */
+static void test_marks(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[0];
+    uint8_t bytes[6000];
+    translate(s, 1);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 11);
+    assert_int_equal(quoit_port_write_marked(port, QUOIT_WINDOW_SLOTS, 0, bytes, 8, 4, 1), QUOIT_INVALID);
+    assert_int_equal(quoit_port_write_marked(port, QUOIT_WINDOW_SLOTS, 0, bytes, 0, 8, 1), QUOIT_INVALID);
+    assert_int_equal(quoit_port_write_marked(port, QUOIT_WINDOW_SLOTS, 0, bytes, 8, UINT64_MAX - 7, 1),
+                     QUOIT_OUT_OF_RANGE);
+    static const size_t sizes[] = {1, 8, 13, 64, 4096, 4097, sizeof bytes};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint64_t at = 64 + 8 * i + (sizes[i] & 7), mark = 0x1234567890u + i;
+        assert_int_equal(quoit_port_write_marked(port, QUOIT_WINDOW_SLOTS, at, bytes, sizes[i], 16, mark), QUOIT_OK);
+        memcpy(s->model[1] + SLOTS_AT + at, bytes, sizes[i]);
+        memcpy(s->model[1] + SLOTS_AT + 16, &mark, sizeof mark);
+        assert_memory_is_model(s);
+    }
+}
+
+#define FLOOD_WORDS (SEGMENTS_BYTES / 8 - 1)
+
+struct flood {
+    struct quoit_port *port;
+    uint32_t ok_count;
+    uint64_t first; /* value of the first word */
+};
+
+/* Word i gets first + i, and the mark at the end counts them, until one is refused. */
+static void *run_flood(void *arg)
+{
+    struct flood *flood = arg;
+    for (uint32_t i = 0; i < FLOOD_WORDS; i++) {
+        uint64_t value = flood->first + i;
+        enum quoit_status status = quoit_port_write_marked(flood->port, QUOIT_WINDOW_MEMORY, 8 * (uint64_t)i, &value, 8,
+                                                           8 * FLOOD_WORDS, i + 1);
+        if (status == QUOIT_LINK_DOWN)
+            break;
+        must(status == QUOIT_OK);
+        flood->ok_count++;
+        if (i % 16 == 0)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static uint64_t word_there(struct setup *s, uint32_t i)
+{
+    return __atomic_load_n((uint64_t *)(void *)(s->rig.memory[1] + SEGMENTS_AT) + i, __ATOMIC_ACQUIRE);
+}
+
+/* Writes and their marks follow one another when the cable is cut. A beginning of them has arrived, and the mark says
+ * which; with posted writes some that returned OK may be lost, without never. Nothing arrives later, and nothing is
+ * sent before the opening is bound again. */
+static void test_a_cut_loses_an_end(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_port *port = s->ports[0];
+    struct quoit_port_limits limits;
+    uint32_t lost_count = 0;
+    quoit_port_limits(port, &limits);
+    if ((limits.capabilities & QUOIT_PORT_CUTS) == 0)
+        skip();
+    for (uint64_t round = 1; round <= 60; round++) {
+        struct flood flood = {.port = port, .first = round << 32};
+        pthread_t thread;
+        translate(s, 1);
+        memset(s->rig.memory[1] + SEGMENTS_AT, 0, SEGMENTS_BYTES);
+        assert_int_equal(quoit_port_bind(port, quoit_port_link_epoch(port)), QUOIT_OK);
+        assert_int_equal(pthread_create(&thread, NULL, run_flood, &flood), 0);
+        while (word_there(s, FLOOD_WORDS) < 20 * round % 400)
+            sched_yield();
+        assert_int_equal(quoit_port_cut(s->ports[1]), QUOIT_OK);
+        pthread_join(thread, NULL);
+        uint64_t word;
+        assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_LINK_DOWN);
+        uint32_t arrived = (uint32_t)word_there(s, FLOOD_WORDS);
+        assert_int_equal(quoit_port_mend(s->ports[1]), QUOIT_OK);
+        translate(s, 1);
+        assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 0, 1), QUOIT_LINK_DOWN);
+        quoit_clock_sleep_ns(100000);
+        for (uint32_t i = 0; i < FLOOD_WORDS; i++)
+            if (word_there(s, i) != (i < arrived ? flood.first + i : 0) &&
+                !(i == arrived && word_there(s, i) == flood.first + i))
+                fail_msg("round %u: word %u is %llx, %u arrived", (unsigned)round, i,
+                         (unsigned long long)word_there(s, i), arrived);
+        assert_int_equal(word_there(s, FLOOD_WORDS), arrived);
+        assert_true(arrived <= flood.ok_count);
+        if (limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN)
+            assert_int_equal(arrived, flood.ok_count);
+        lost_count += flood.ok_count - arrived;
+    }
+    if ((limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN) == 0)
+        assert_int_not_equal(lost_count, 0);
+    printf("lost %u posted writes\n", lost_count);
+    memcpy(s->model[1], s->rig.memory[1], RIG_MEMORY_BYTES);
 }
 
 static void test_dma_is_checked(void **state)
@@ -560,6 +696,7 @@ static void test_dma_fails_when_the_link_is_down(void **state)
     translate(s, 1);
     uint64_t word = 0x1111111111111111u;
     struct quoit_dma_done done;
+    arrive(s);
     quoit_port_link_disable(s->ports[1]);
     assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
     poll_one(s->ports[0], 0, &done);
@@ -588,7 +725,7 @@ static void test_dma_completion_wakes(void **state)
         uint64_t word = 5;
         assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_DMA(channel), &vector), QUOIT_OK);
         uint32_t key = quoit_park_prepare(park);
-        struct quoit_port *other = s->rig.driver->open(&s->rig, 0);
+        struct quoit_port *other = rig_open(&s->rig, 0);
         assert_int_equal(quoit_port_dma_submit(other, channel, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
         poll_one(other, channel, &done);
         quoit_port_close(other);
@@ -610,7 +747,7 @@ static void test_close_with_dma_under_way(void **state)
     uint64_t half_bytes = SEGMENTS_BYTES / 2; /* a channel each: a word has one writer */
     uint8_t *source = calloc(1, half_bytes);
     for (uint32_t round = 0; round < 10; round++) {
-        struct quoit_port *port = s->rig.driver->open(&s->rig, 0);
+        struct quoit_port *port = rig_open(&s->rig, 0);
         for (uint32_t i = 0; i < 2 * limits.dma_channel_count; i++)
             assert_int_equal(
                 quoit_port_dma_submit(port, i / 2, QUOIT_WINDOW_MEMORY, i / 2 * half_bytes, source, half_bytes, i),
@@ -648,6 +785,8 @@ int main(void)
             T(test_link_event_wakes_both_hosts),
             T(test_an_end_opened_twice),
             T(test_random_writes_and_reads),
+            T(test_marks),
+            T(test_a_cut_loses_an_end),
             T(test_dma_is_checked),
             T(test_dma_copies_in_order),
             T(test_dma_fails_when_the_link_is_down),

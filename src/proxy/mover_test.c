@@ -25,7 +25,7 @@ struct setup {
     struct quoit_mover movers[QUOIT_LANES_MAX];
 };
 
-static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit_emulated_knobs *knobs)
+static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit_port_knobs *knobs)
 {
     memset(s, 0, sizeof *s);
     rig_make(&s->rig, &rig_drivers[0]);
@@ -77,7 +77,7 @@ static void test_what_is_taken_arrives(void **state)
     struct setup s;
     uint32_t index, places[QUOIT_MOVES_MAX];
     (void)state;
-    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 10 * MS});
+    open_movers(&s, 1, &(struct quoit_port_knobs){.dma_latency_ns = 10 * MS});
     assert_false(start(&s, 0, 0, DMA_BYTES - 1, &index));
     for (uint32_t place = 0; place < QUOIT_MOVES_MAX; place++) {
         assert_true(start(&s, 0, place, EACH, &index));
@@ -98,7 +98,7 @@ static void test_nothing_starts_until_it_rests(void **state)
     struct setup s;
     uint32_t index;
     (void)state;
-    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 10 * MS});
+    open_movers(&s, 1, &(struct quoit_port_knobs){.dma_latency_ns = 10 * MS});
     assert_true(quoit_mover_rest(&s.movers[0]));
     assert_true(start(&s, 0, 0, EACH, &index));
     assert_true(start(&s, 0, 1, EACH, &index));
@@ -117,7 +117,7 @@ static void test_a_failed_descriptor_is_made_good(void **state)
     struct setup s;
     uint32_t index;
     (void)state;
-    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_failures = 1000});
+    open_movers(&s, 1, &(struct quoit_port_knobs){.dma_failures = 1000});
     for (uint32_t place = 0; place < 20; place++) {
         assert_true(start(&s, 0, place, EACH, &index));
         assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
@@ -131,9 +131,9 @@ static void test_a_lost_link_is_told(void **state)
     struct setup s;
     uint32_t index;
     (void)state;
-    open_movers(&s, 1, &(struct quoit_emulated_knobs){.dma_latency_ns = 20 * MS});
+    open_movers(&s, 1, &(struct quoit_port_knobs){.dma_latency_ns = 20 * MS});
     assert_true(start(&s, 0, 0, EACH, &index));
-    quoit_emulated_link_cut(s.ports[0]);
+    assert_int_equal(quoit_port_cut(s.ports[0]), QUOIT_OK);
     assert_int_equal(end_of(&s, 0, &index), QUOIT_LINK_DOWN);
     close_movers(&s);
 }
@@ -144,7 +144,7 @@ static void test_lanes_share_channels(void **state)
     struct setup s;
     uint32_t index, indices[QUOIT_LANES_MAX];
     (void)state;
-    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_emulated_knobs){0});
+    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_port_knobs){0});
     for (uint32_t round = 0; round < 50; round++) {
         for (uint32_t lane = 0; lane < QUOIT_LANES_MAX; lane++)
             assert_true(start(&s, lane, round + lane, EACH, &indices[lane]));
@@ -176,7 +176,7 @@ static void test_a_completion_wakes_the_lane(void **state)
     struct setup s;
     uint32_t index;
     (void)state;
-    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_emulated_knobs){.dma_latency_ns = 5 * MS});
+    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_port_knobs){.dma_latency_ns = 5 * MS});
     for (uint32_t lane = 0; lane < QUOIT_LANES_MAX; lane++) {
         struct sleeper sleeper = {.setup = &s, .lane = lane, .status = QUOIT_SYSTEM};
         struct quoit_waiter waiter = {.park = &quoit_memory_lane(&s.layout, s.rig.memory[0], lane)->park};

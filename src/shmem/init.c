@@ -91,9 +91,9 @@ static void open_fabric(struct quoit_boot *boot)
                                          .paths = quoit_job.paths};
     for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.job.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){
-            .driver = &quoit_port_emulated,
+            .driver = boot->driver,
             .memory = {.base = boot->memory, .bytes = boot->layout.total_bytes},
-            .driver_config = &boot->links[side],
+            .endpoint = &boot->ends[side],
         };
     enum quoit_status status = quoit_fabric_open(&config, &quoit_job.fabric);
     if (status != QUOIT_OK)

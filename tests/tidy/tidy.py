@@ -80,6 +80,21 @@ def check_includes(root):
                 yield f"{path}:{number}: includes {found.group(2)}: {problem}"
 
 
+# Port drivers: src/port/drivers.c names them, everyone else asks it.
+
+DRIVER = re.compile(r'port/(emulated|linux)/|\bquoit_(driver_)?(emulated|linux)\w*|\bQUOIT_EMULATED_\w+')
+
+
+def check_drivers(root):
+    for path in files_of(root, ["src", "cmd", "bench"], (".c", ".h")):
+        if path == "src/port/drivers.c" or re.match(r"src/port/\w+/", path) or path.endswith("_test.c"):
+            continue
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            found = DRIVER.search(line)
+            if found:
+                yield f"{path}:{number}: {found.group(0)}: only the table in src/port/drivers.c names a driver"
+
+
 # First lines and lengths
 
 def check_licence_lines(root):
@@ -266,7 +281,7 @@ def check_format(root):
             yield f"{path}:{line}: clang-format would change it (clang-format -i {path})"
 
 
-CHECKS = [check_includes, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
+CHECKS = [check_includes, check_drivers, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
           check_code_map, check_format]
 
 # Samples: check -> files that break its rule (each alone must be seen), and files that keep it.
@@ -282,6 +297,11 @@ SAMPLES = {
         {"src/proxy/a.c": '#include "ring/ring.h"\n#include "proxy/b.h"\n#include "c.h"\n#include <stdio.h>\n',
          "cmd/oshrun/a.c": '#include "proxy/proxy.h"\n', "bench/raw_copy.c": '#include "port/port.h"\n',
          "examples/a.c": '#include <shmem.h>\n#include "graph.h"\n', "src/shmem/a.c": '#include "boot/boot.h"\n'}),
+    check_drivers: (
+        [{"src/boot/a.h": '#include "port/emulated/emulated.h"\n'}, {"cmd/oshrun/a.c": "x = &quoit_driver_emulated;\n"},
+         {"bench/raw.c": "int a[QUOIT_EMULATED_LINK_BYTES];\n"}],
+        {"src/port/drivers.c": '#include "port/emulated/emulated.h"\n', "src/port/emulated/a.c": "int quoit_emulated_x;\n",
+         "src/port/a_test.c": '#include "port/emulated/emulated.h"\n', "src/boot/a.c": "/* emulated hosts */\n"}),
     check_licence_lines: (
         [{"src/base/a.c": "int a;\n"}, {"scripts/go": "#!/bin/sh\necho\n"}, {"tests/x/CMakeLists.txt": "\n"}],
         {"src/base/a.c": SPDX, "scripts/go": "#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n", "tests/x/data.txt": "1\n"}),

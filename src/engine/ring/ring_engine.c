@@ -26,7 +26,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
-    if (!limits.arrives_on_return)
+    if ((limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN) == 0)
         return true; /* what is lost with the link could not be told from what has arrived */
     uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
     uint64_t start = peer->local * layout->segment_stride;

@@ -62,7 +62,7 @@ static bool wait_for_work(struct quoit_emulated_channel *channel)
 static enum quoit_status copy(struct quoit_emulated_channel *channel, const struct descriptor *entry)
 {
     struct quoit_emulated_port *port = channel->port;
-    if (quoit_emulated_state(port->link) != entry->state)
+    if (quoit_emulated_state(port->link) != entry->state || (entry->state & QUOIT_EMULATED_DYING))
         return QUOIT_LINK_DOWN;
     bool fails = port->knobs.dma_failures != 0 && quoit_prng_choose(&channel->chance, 1000) < port->knobs.dma_failures;
     size_t bytes = fails ? quoit_prng_choose(&channel->chance, entry->bytes + 1) : entry->bytes;

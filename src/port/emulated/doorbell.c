@@ -82,10 +82,24 @@ static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint
 bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    if (!self->is_plain)
+    if (!self->is_plain && self->queue == NULL)
         quoit_emulated_delay(self->knobs.doorbell_latency_ns);
-    if (!quoit_emulated_is_up(quoit_emulated_sending_state(self)))
+    uint64_t state = quoit_emulated_sending_state(self);
+    if (!quoit_emulated_is_up(state)) {
+        quoit_emulated_queue_lose(self);
         return false;
+    }
+    if (__builtin_expect((state & QUOIT_EMULATED_DYING) != 0, 0))
+        return true;
+    if (self->queue != NULL)
+        quoit_emulated_post_ring(self, state, bits);
+    else
+        quoit_emulated_ring_now(self, bits);
+    return true;
+}
+
+void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint32_t bits)
+{
     struct quoit_emulated_side *peer = self->peer;
     uint64_t seen = atomic_fetch_or(&peer->doorbell, bits);
     uint64_t due = bits & ~(seen >> QUOIT_EMULATED_DELIVERED_SHIFT) & atomic_load(&peer->unmasked_bits);
@@ -97,7 +111,6 @@ bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
     }
     if (delivered != 0) /* nobody slept: nothing to spare the next ringer, and no second exchange to pay */
         mark_delivered(peer, seen, delivered);
-    return true;
 }
 
 uint32_t quoit_emulated_doorbell_read(struct quoit_port *port)

@@ -12,6 +12,14 @@
 #include "env/map.h"
 #include "port/emulated/opening.h"
 
+/* What an endpoint says. */
+enum { FD_LINK, FD_PEER_MEMORY, FD_COUNT };
+struct emulated_end {
+    uint32_t side;
+    struct quoit_port_knobs knobs;
+};
+_Static_assert(sizeof(struct emulated_end) <= QUOIT_PORT_ENDPOINT_BYTES, "it fits an endpoint");
+
 #define SLOTS_WINDOW_BYTES  ((uint64_t)128 << 20)
 #define MEMORY_WINDOW_BYTES ((uint64_t)64 << 30)
 #define TRANSLATION_ALIGN   4096u
@@ -22,7 +30,7 @@ static bool is_power_of_two(uint64_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-static enum quoit_status set_limits(struct quoit_port_limits *limits, const struct quoit_emulated_knobs *knobs)
+static enum quoit_status set_limits(struct quoit_port_limits *limits, const struct quoit_port_knobs *knobs)
 {
     const uint64_t default_bytes[QUOIT_WINDOW_COUNT] = {SLOTS_WINDOW_BYTES, MEMORY_WINDOW_BYTES};
     for (uint32_t i = 0; i < QUOIT_WINDOW_COUNT; i++) {
@@ -31,7 +39,8 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
             return QUOIT_INVALID;
     }
     limits->translation_align = knobs->translation_align != 0 ? knobs->translation_align : TRANSLATION_ALIGN;
-    limits->arrives_on_return = true; /* a copy ends with the processor's stores to the peer's memory */
+    limits->translation_bytes_align = 1;
+    limits->capabilities = QUOIT_PORT_CUTS | (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
     limits->doorbell_bits = ALL_DOORBELLS;
     limits->dma_channel_count = knobs->dma_channel_count != 0 ? knobs->dma_channel_count : QUOIT_DMA_CHANNEL_COUNT;
     if (!is_power_of_two(limits->translation_align) || limits->dma_channel_count > QUOIT_DMA_CHANNEL_COUNT)
@@ -59,33 +68,40 @@ static void *map_whole(int fd, const char *what, uint64_t min_bytes, int protect
     return base;
 }
 
-static bool slows_or_tears(const struct quoit_emulated_knobs *knobs)
+static bool is_slow(const struct quoit_port_knobs *knobs)
 {
-    return knobs->rate_bytes_per_s != 0 || knobs->write_latency_ns != 0 || knobs->doorbell_latency_ns != 0 ||
-           knobs->torn_write_seed != 0;
+    return knobs->rate_bytes_per_s != 0 || knobs->write_latency_ns != 0 || knobs->doorbell_latency_ns != 0;
+}
+
+static bool slows_or_tears(const struct quoit_port_knobs *knobs)
+{
+    return is_slow(knobs) || knobs->torn_write_seed != 0;
 }
 
 static enum quoit_status emulated_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
-    const struct quoit_emulated_config *own_config = config->driver_config;
-    if (own_config == NULL || own_config->side >= QUOIT_EMULATED_SIDE_COUNT)
+    struct emulated_end end;
+    memcpy(&end, config->endpoint->bytes, sizeof end);
+    if (config->endpoint->fd_count != FD_COUNT || end.side >= QUOIT_EMULATED_SIDE_COUNT)
         return QUOIT_INVALID;
     struct quoit_emulated_port *port = calloc(1, sizeof *port);
     if (port == NULL)
         return QUOIT_NO_MEMORY;
-    port->knobs = own_config->knobs;
-    port->side = own_config->side;
+    port->knobs = end.knobs;
+    port->side = end.side;
     port->is_plain = !slows_or_tears(&port->knobs);
+    port->is_posted = !port->knobs.arrives_on_return;
     enum quoit_status status = set_limits(&port->port.limits, &port->knobs);
     if (status != QUOIT_OK)
         goto free_port;
 
     status = QUOIT_SYSTEM;
-    port->link =
-        map_whole(own_config->link_fd, "link", QUOIT_EMULATED_LINK_BYTES, PROT_READ | PROT_WRITE, &port->link_bytes);
+    port->link = map_whole(config->endpoint->fds[FD_LINK], "link", QUOIT_EMULATED_LINK_BYTES, PROT_READ | PROT_WRITE,
+                           &port->link_bytes);
     if (port->link == NULL)
         goto free_port;
-    port->peer_memory = map_whole(own_config->peer_memory_fd, "peer's memory", 1, PROT_NONE, &port->peer_memory_bytes);
+    port->peer_memory =
+        map_whole(config->endpoint->fds[FD_PEER_MEMORY], "peer's memory", 1, PROT_NONE, &port->peer_memory_bytes);
     if (port->peer_memory == NULL)
         goto unmap_link;
     status = quoit_emulated_dma_open(port);
@@ -94,10 +110,17 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
     port->own = &port->link->side[port->side];
     port->peer = &port->link->side[1 - port->side];
     pthread_mutex_init(&port->refresh_lock, NULL);
+    if (port->is_posted && is_slow(&port->knobs))
+        status = quoit_emulated_queue_open(port);
+    if (status != QUOIT_OK)
+        goto close_dma;
     quoit_park_setup(); /* this opening wakes parks */
     *port_out = &port->port;
     return QUOIT_OK;
 
+close_dma:
+    quoit_emulated_dma_close(port);
+    pthread_mutex_destroy(&port->refresh_lock);
 unmap_peer:
     munmap(port->peer_memory, port->peer_memory_bytes);
 unmap_link:
@@ -110,6 +133,7 @@ free_port:
 static void emulated_close(struct quoit_port *port)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    quoit_emulated_queue_close(self);
     quoit_emulated_dma_close(self);
     pthread_mutex_destroy(&self->refresh_lock);
     munmap(self->peer_memory, self->peer_memory_bytes);
@@ -117,17 +141,47 @@ static void emulated_close(struct quoit_port *port)
     free(self);
 }
 
-const struct quoit_port_ops quoit_port_emulated = {
-    .name = "emulated",
+static enum quoit_status make_file(const char *label, uint64_t bytes, int *fd_out)
+{
+    int fd = memfd_create(label, MFD_CLOEXEC);
+    if (fd < 0)
+        return QUOIT_SYSTEM;
+    if (ftruncate(fd, (off_t)bytes) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return QUOIT_SYSTEM;
+    }
+    *fd_out = fd;
+    return QUOIT_OK;
+}
+
+static enum quoit_status make_link(int *fd_out)
+{
+    return make_file("quoit-link", QUOIT_EMULATED_LINK_BYTES, fd_out);
+}
+
+static enum quoit_status describe(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out)
+{
+    const struct emulated_end end = {.side = site->side, .knobs = site->knobs};
+    *endpoint_out = (struct quoit_port_endpoint){
+        .fd_count = FD_COUNT, .fds = {[FD_LINK] = site->link_fd, [FD_PEER_MEMORY] = site->peer_memory_fd}};
+    memcpy(endpoint_out->bytes, &end, sizeof end);
+    return QUOIT_OK;
+}
+
+static const struct quoit_port_ops ops = {
     .open = emulated_open,
     .close = emulated_close,
     .link_enable = quoit_emulated_link_enable,
     .link_is_up = quoit_emulated_link_is_up,
     .link_epoch = quoit_emulated_link_epoch,
     .bind = quoit_emulated_bind,
+    .link_cut = quoit_emulated_link_cut,
     .set_translation = quoit_emulated_set_translation,
     .write = quoit_emulated_write,
     .write64 = quoit_emulated_write64,
+    .write_marked = quoit_emulated_write_marked,
     .read = quoit_emulated_read,
     .scratchpad_read = quoit_emulated_scratchpad_read,
     .scratchpad_peer_write = quoit_emulated_scratchpad_peer_write,
@@ -138,4 +192,13 @@ const struct quoit_port_ops quoit_port_emulated = {
     .set_vector = quoit_emulated_set_vector,
     .dma_submit = quoit_emulated_dma_submit,
     .dma_poll = quoit_emulated_dma_poll,
+};
+
+const struct quoit_port_driver quoit_driver_emulated = {
+    .name = "emulated",
+    .sentence = "links between emulated hosts of this machine",
+    .memory_create = make_file,
+    .link_create = make_link,
+    .describe = describe,
+    .ops = &ops,
 };

@@ -45,34 +45,43 @@ static uint8_t *window_of(struct rig *rig, uint32_t host)
     return rig->memory[host] + WINDOW_AT;
 }
 
+static enum quoit_status open_status(struct rig *rig, struct quoit_port **port_out)
+{
+    const struct quoit_port_endpoint endpoint = rig_describe(rig, 0);
+    const struct quoit_port_config config = {
+        .driver = rig_table(rig), .memory = {rig->memory[0], RIG_MEMORY_BYTES}, .endpoint = &endpoint};
+    return quoit_port_open(&config, port_out);
+}
+
 static void test_config_is_checked(void **state)
 {
     struct rig *rig = *state;
-    struct quoit_emulated_config end = {.link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1], .side = 0};
-    struct quoit_port_config config = {
-        .driver = &quoit_port_emulated, .memory = {rig->memory[0], RIG_MEMORY_BYTES}, .driver_config = NULL};
     struct quoit_port *port;
+    struct quoit_port_endpoint endpoint;
+    const struct quoit_port_site site = {.link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1], .side = 2};
+    assert_int_equal(rig_table(rig)->describe(&site, &endpoint), QUOIT_OK);
+    struct quoit_port_config config = {
+        .driver = rig_table(rig), .memory = {rig->memory[0], RIG_MEMORY_BYTES}, .endpoint = NULL};
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    config.driver_config = &end;
-    end.side = 2;
+    config.endpoint = &endpoint;
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    end.side = 0;
-    end.knobs.window_bytes[0] = 3000;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    end.knobs.window_bytes[0] = 1 << 16;
-    end.knobs.translation_align = 48;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    end.knobs.translation_align = 1 << 16;
-    end.knobs.dma_channel_count = QUOIT_DMA_CHANNEL_COUNT + 1;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
-    end.knobs.dma_channel_count = 1;
-    end.link_fd = -1;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_SYSTEM);
-    end.link_fd = rig_memfd(100);
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_SYSTEM);
-    close(end.link_fd);
-    end.link_fd = rig->link_fd;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_OK);
+    rig->knobs.window_bytes[0] = 3000;
+    assert_int_equal(open_status(rig, &port), QUOIT_INVALID);
+    rig->knobs.window_bytes[0] = 1 << 16;
+    rig->knobs.translation_align = 48;
+    assert_int_equal(open_status(rig, &port), QUOIT_INVALID);
+    rig->knobs.translation_align = 1 << 16;
+    rig->knobs.dma_channel_count = QUOIT_DMA_CHANNEL_COUNT + 1;
+    assert_int_equal(open_status(rig, &port), QUOIT_INVALID);
+    rig->knobs.dma_channel_count = 1;
+    int link_fd = rig->link_fd;
+    rig->link_fd = -1;
+    assert_int_equal(open_status(rig, &port), QUOIT_SYSTEM);
+    assert_int_equal(rig_table(rig)->memory_create("short", 100, &rig->link_fd), QUOIT_OK);
+    assert_int_equal(open_status(rig, &port), QUOIT_SYSTEM);
+    close(rig->link_fd);
+    rig->link_fd = link_fd;
+    assert_int_equal(open_status(rig, &port), QUOIT_OK);
     struct quoit_port_limits limits;
     quoit_port_limits(port, &limits);
     assert_int_equal(limits.window_bytes[0], 1 << 16);
@@ -89,7 +98,7 @@ static void test_peer_memory_is_not_believed(void **state)
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
     assert_int_equal(ftruncate(rig->memory_fd[1], WINDOW_AT), 0);
-    struct quoit_port *late = rig->driver->open(rig, 0);
+    struct quoit_port *late = rig_open(rig, 0);
     uint64_t word = 5, ones = UINT64_MAX;
     assert_int_equal(quoit_port_write64(late, QUOIT_WINDOW_MEMORY, 0, word), QUOIT_OK);
     assert_int_equal(quoit_port_write(late, QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_OK);
@@ -105,14 +114,14 @@ static void test_cable_is_cut_and_mended(void **state)
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
     uint32_t epoch = quoit_port_link_epoch(ports[0]);
-    quoit_emulated_link_cut(ports[0]);
-    quoit_emulated_link_cut(ports[1]);
+    assert_int_equal(quoit_port_cut(ports[0]), QUOIT_OK);
+    assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
     assert_false(quoit_port_link_is_up(ports[1]));
     quoit_port_link_disable(ports[0]);
     quoit_port_link_enable(ports[0]);
     assert_false(quoit_port_link_is_up(ports[0])); /* wishes do not mend a cable */
     assert_int_equal(quoit_port_link_epoch(ports[0]), epoch);
-    quoit_emulated_link_mend(ports[1]);
+    assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
     assert_true(quoit_port_link_is_up(ports[0]));
     assert_int_equal(quoit_port_link_epoch(ports[1]), epoch + 1);
     rig_disconnect(ports);
@@ -133,7 +142,7 @@ static void test_writes_are_torn_in_whole_words(void **state)
         uint64_t bytes = 1 + quoit_prng_choose(&prng, sizeof source), offset = quoit_prng_choose(&prng, 64);
         assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, 0), QUOIT_OK);
         memset(target, 0, 1024);
-        quoit_emulated_link_cut(ports[1]);
+        assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
         assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, offset, source, bytes), QUOIT_LINK_DOWN);
         uint64_t end = offset;
         while (end < 1024 && target[end] == 0x77)
@@ -145,7 +154,7 @@ static void test_writes_are_torn_in_whole_words(void **state)
         partial_count += end != offset && end != offset + bytes;
         assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 600, source, 100), QUOIT_LINK_DOWN);
         assert_int_equal(target[600], 0);
-        quoit_emulated_link_mend(ports[1]);
+        assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
         assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     }
     assert_true(partial_count > 100);
@@ -163,12 +172,12 @@ static void test_torn_write_respects_a_new_translation(void **state)
     memset(source, 0x77, sizeof source);
     for (uint32_t round = 0; round < 50; round++) {
         assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, 0), QUOIT_OK);
-        quoit_emulated_link_cut(ports[1]);
+        assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
         assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
         assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 0, source, sizeof source), QUOIT_LINK_DOWN);
         for (uint64_t i = 0; i < sizeof source; i++)
             assert_int_equal(window_of(rig, 1)[i], 0);
-        quoit_emulated_link_mend(ports[1]);
+        assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
     }
     rig_disconnect(ports);
 }
@@ -192,6 +201,7 @@ static void test_cut_in_the_middle_of_a_write(void **state)
 {
     struct rig *rig = *state;
     rig->knobs.rate_bytes_per_s = 1000000;
+    rig->knobs.arrives_on_return = 1;
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
     uint8_t *source = malloc(WINDOW_BYTES);
@@ -201,7 +211,7 @@ static void test_cut_in_the_middle_of_a_write(void **state)
     assert_int_equal(pthread_create(&thread, NULL, write_slowly, &write), 0);
     while (atomic_load((_Atomic uint8_t *)window_of(rig, 1)) == 0)
         quoit_clock_sleep_ns(MS);
-    quoit_emulated_link_cut(ports[1]);
+    assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
     pthread_join(thread, NULL);
     assert_int_equal(write.status, QUOIT_LINK_DOWN);
     uint64_t end = 0;
@@ -250,9 +260,9 @@ static void test_cut_in_the_middle_of_a_fast_write(void **state)
     uint64_t deadline_ns = quoit_clock_now_ns() + 20000 * (uint64_t)MS;
     while (!atomic_load(&write.was_met) && quoit_clock_now_ns() < deadline_ns) {
         quoit_clock_sleep_ns(MS / 5);
-        quoit_emulated_link_cut(ports[1]);
+        assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
         quoit_clock_sleep_ns(MS / 5);
-        quoit_emulated_link_mend(ports[1]);
+        assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
         assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     }
     atomic_store(&write.is_over, true);
@@ -348,7 +358,7 @@ static void test_rate_is_kept(void **state)
     rig->knobs.rate_bytes_per_s = 10000000;
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
-    struct quoit_port *second = rig->driver->open(rig, 0);
+    struct quoit_port *second = rig_open(rig, 0);
     uint8_t *source = calloc(1, WINDOW_BYTES);
     uint64_t piece_bytes = 100000, start_ns = quoit_clock_now_ns();
     assert_int_equal(quoit_port_dma_submit(ports[0], 1, QUOIT_WINDOW_MEMORY, 0, source, piece_bytes, 0), QUOIT_OK);
@@ -403,8 +413,8 @@ static void test_dma_does_not_outlive_the_link(void **state)
     connect_windows(rig, ports);
     uint64_t source = 9;
     assert_int_equal(quoit_port_dma_submit(ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &source, 8, 0), QUOIT_OK);
-    quoit_emulated_link_cut(ports[0]);
-    quoit_emulated_link_mend(ports[0]);
+    assert_int_equal(quoit_port_cut(ports[0]), QUOIT_OK);
+    assert_int_equal(quoit_port_mend(ports[0]), QUOIT_OK);
     assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     struct quoit_dma_done done;
     while (quoit_port_dma_poll(ports[0], 0, &done, 1) == 0)
@@ -451,12 +461,12 @@ static void *write_in_order(void *arg)
 static void test_order_with_every_knob(void **state)
 {
     struct rig *rig = *state;
-    rig->knobs = (struct quoit_emulated_knobs){.rate_bytes_per_s = 400000000,
-                                               .read_latency_ns = 1000,
-                                               .write_latency_ns = 3000,
-                                               .dma_latency_ns = 1000,
-                                               .doorbell_latency_ns = 2000,
-                                               .torn_write_seed = 11};
+    rig->knobs = (struct quoit_port_knobs){.rate_bytes_per_s = 400000000,
+                                           .read_latency_ns = 1000,
+                                           .write_latency_ns = 3000,
+                                           .dma_latency_ns = 1000,
+                                           .doorbell_latency_ns = 2000,
+                                           .torn_write_seed = 11};
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
     struct ordered ordered = {.rig = rig, .port = ports[0]};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/prng.h"
 #include "port/emulated/opening.h"
+
+#define DYING_NS_MAX 100000u /* from a cut to when both ends see it */
 
 /* One exchange is the whole change: who sees the new state sees everything wiped with it. */
 static void change_link(struct quoit_emulated_port *port, uint64_t set_flags, uint64_t clear_flags)
@@ -21,14 +24,24 @@ void quoit_emulated_link_enable(struct quoit_port *port, bool is_enabled)
     change_link(self, is_enabled ? flag : 0, is_enabled ? 0 : flag);
 }
 
-void quoit_emulated_link_cut(struct quoit_port *port)
+/* The cable is gone before anybody knows: what is sent from now on is posted, and lost. */
+static void begin_dying(struct quoit_emulated_port *port)
 {
-    change_link(quoit_emulated_port_of(port), QUOIT_EMULATED_CUT, 0);
+    uint64_t old = atomic_load(&port->link->state);
+    do {
+        if (!quoit_emulated_is_up(old))
+            return;
+    } while (!atomic_compare_exchange_weak(&port->link->state, &old, old | QUOIT_EMULATED_DYING));
+    struct quoit_prng chance = {.state = quoit_emulated_epoch(old)};
+    quoit_emulated_delay(quoit_prng_choose(&chance, DYING_NS_MAX));
 }
 
-void quoit_emulated_link_mend(struct quoit_port *port)
+void quoit_emulated_link_cut(struct quoit_port *port, bool is_cut)
 {
-    change_link(quoit_emulated_port_of(port), 0, QUOIT_EMULATED_CUT);
+    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    if (is_cut && self->is_posted)
+        begin_dying(self);
+    change_link(self, is_cut ? QUOIT_EMULATED_CUT : 0, is_cut ? QUOIT_EMULATED_DYING : QUOIT_EMULATED_CUT);
 }
 
 bool quoit_emulated_link_is_up(const struct quoit_port *port)
@@ -47,7 +60,8 @@ enum quoit_status quoit_emulated_bind(struct quoit_port *port, uint32_t epoch)
     uint64_t state = quoit_emulated_state(self->link);
     if (!quoit_emulated_is_up(state) || quoit_emulated_epoch(state) != epoch)
         return QUOIT_LINK_DOWN;
-    atomic_store_explicit(&self->bound_state, state, memory_order_relaxed);
+    quoit_emulated_queue_lose(self);
+    atomic_store_explicit(&self->bound_state, state & ~QUOIT_EMULATED_DYING, memory_order_relaxed);
     return QUOIT_OK;
 }
 
@@ -63,8 +77,16 @@ void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t inde
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     uint64_t state = quoit_emulated_sending_state(self);
-    if (!quoit_emulated_is_up(state))
+    if (!quoit_emulated_is_up(state) || (state & QUOIT_EMULATED_DYING))
         return; /* it is lost on the way */
-    atomic_store_explicit(&self->peer->scratchpad[index], (uint64_t)quoit_emulated_era(state) << 32 | value,
+    if (self->queue != NULL)
+        quoit_emulated_post_scratchpad(self, state, index, value);
+    else
+        quoit_emulated_scratchpad_now(self, state, index, value);
+}
+
+void quoit_emulated_scratchpad_now(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value)
+{
+    atomic_store_explicit(&port->peer->scratchpad[index], (uint64_t)quoit_emulated_era(state) << 32 | value,
                           memory_order_release);
 }

@@ -35,6 +35,18 @@ struct quoit_emulated_range {
 };
 
 struct quoit_emulated_channel; /* dma.c */
+struct quoit_emulated_queue;   /* posted.c */
+
+/* A write, with or without a mark behind it. Of a doorbell: offset are its bits; of a scratchpad: offset is its number,
+ * mark its value. */
+struct quoit_emulated_post {
+    uint64_t offset;
+    uint64_t mark_offset;
+    uint64_t mark;
+    uint32_t bytes;
+    uint8_t window; /* enum quoit_window */
+    bool has_mark;
+};
 
 struct quoit_emulated_port {
     struct quoit_port port;
@@ -45,9 +57,10 @@ struct quoit_emulated_port {
     char *peer_memory;
     uint64_t peer_memory_bytes;
     uint32_t side;
-    bool is_plain;                /* no knob slows or tears a write */
+    bool is_plain; /* no knob slows or tears a write */
+    bool is_posted;
     _Atomic uint64_t bound_state; /* the state of the link in the epoch it is bound to; 0: it follows the link */
-    struct quoit_emulated_knobs knobs;
+    struct quoit_port_knobs knobs;
     pthread_mutex_t refresh_lock;
     struct quoit_emulated_view window_view[QUOIT_WINDOW_COUNT][2]; /* by `current & 1` */
     struct quoit_emulated_view vector_view[QUOIT_EMULATED_VECTOR_COUNT][2];
@@ -55,6 +68,7 @@ struct quoit_emulated_port {
     _Atomic uint64_t tear_count; /* draws from torn_write_seed */
     _Atomic uint64_t fence;      /* an atomic addition to it is a full barrier */
     struct quoit_emulated_channel *channels;
+    struct quoit_emulated_queue *queue; /* posted.c; NULL: writes are not posted, or nothing slows them */
 };
 
 static inline struct quoit_emulated_port *quoit_emulated_port_of(const struct quoit_port *port)
@@ -62,12 +76,13 @@ static inline struct quoit_emulated_port *quoit_emulated_port_of(const struct qu
     return (struct quoit_emulated_port *)(uintptr_t)port;
 }
 
-/* The state of the link for what this opening sends; 0, which is down, in an epoch that it is not bound to. */
+/* The state of the link for what this opening sends, with DYING; 0, which is down, in an epoch that it is not bound to.
+ */
 static inline uint64_t quoit_emulated_sending_state(const struct quoit_emulated_port *port)
 {
     uint64_t state = quoit_emulated_state(port->link);
     uint64_t bound = atomic_load_explicit(&port->bound_state, memory_order_relaxed);
-    return __builtin_expect(bound == state || bound == 0, 1) ? state : 0;
+    return __builtin_expect(bound == state || bound == 0, 1) || bound == (state & ~QUOIT_EMULATED_DYING) ? state : 0;
 }
 
 /* Reads the view of `current`; false if this process has not made it yet. */
@@ -98,14 +113,34 @@ enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_win
                                          uint64_t value);
 enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                       void *destination, size_t bytes);
+enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                              const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark);
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
                                           uint64_t offset, const char *source, size_t bytes);
+
+/* What was posted arrives, if the link is still in `state`. */
+void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state,
+                                const struct quoit_emulated_post *post, const char *data);
+
+/* posted.c. What is sent while the link is in `state` arrives when it is due; waits while the queue is full. */
+void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
+                               const char *source);
+void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint32_t bits);
+void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value);
+/* Returns when what was posted before has arrived, or is lost. */
+void quoit_emulated_queue_arrive(struct quoit_emulated_port *port);
+/* The link was seen in another state: nothing that was posted before arrives any more. */
+void quoit_emulated_queue_lose(struct quoit_emulated_port *port);
+enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port);
+/* Lets what is posted arrive first. NULL queue is allowed. */
+void quoit_emulated_queue_close(struct quoit_emulated_port *port);
 
 /* copy.c. Copies in which aligned 8-byte words of the window, `to` of out and `from` of in, are never torn. */
 void quoit_emulated_words_out(char *to, const char *from, size_t bytes);
 void quoit_emulated_words_in(char *to, const char *from, size_t bytes);
 
 /* doorbell.c. The ops, and the link event for both hosts. */
+void quoit_emulated_ring_now(struct quoit_emulated_port *port, uint32_t bits);
 bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits);
 uint32_t quoit_emulated_doorbell_read(struct quoit_port *port);
 void quoit_emulated_doorbell_clear(struct quoit_port *port, uint32_t bits);
@@ -119,6 +154,8 @@ bool quoit_emulated_link_is_up(const struct quoit_port *port);
 uint32_t quoit_emulated_link_epoch(const struct quoit_port *port);
 enum quoit_status quoit_emulated_bind(struct quoit_port *port, uint32_t epoch);
 uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index);
+void quoit_emulated_scratchpad_now(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value);
+void quoit_emulated_link_cut(struct quoit_port *port, bool is_cut);
 void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
 
 /* dma.c. The ops; the channels exist from open to close, their threads from the first submit. */
@@ -133,7 +170,11 @@ void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t ch
 
 /* pace.c. Waiting for the emulated hardware: sleeps for what is long, yields for the rest. Return at once for 0. */
 void quoit_emulated_delay(uint64_t duration_ns);
-/* Takes the next free time of this side's wire for `bytes` and returns when they have passed. */
+/* Takes the next free time of this side's wire for `bytes`; returns when they will have passed: now, if no rate is
+ * kept.
+ */
+uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes);
+/* The same, and waits until then. */
 void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes);
 
 #endif

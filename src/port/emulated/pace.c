@@ -28,10 +28,10 @@ void quoit_emulated_delay(uint64_t duration_ns)
         wait_until(quoit_clock_now_ns() + duration_ns);
 }
 
-void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes)
+uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes)
 {
     if (port->knobs.rate_bytes_per_s == 0)
-        return;
+        return quoit_clock_now_ns();
     uint64_t duration_ns = (uint64_t)((unsigned __int128)bytes * NS_PER_S / port->knobs.rate_bytes_per_s);
     uint64_t now_ns = quoit_clock_now_ns();
     uint64_t free_ns = atomic_load_explicit(&port->own->wire_free_ns, memory_order_relaxed);
@@ -40,5 +40,11 @@ void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes)
         end_ns = (free_ns > now_ns ? free_ns : now_ns) + duration_ns;
     } while (!atomic_compare_exchange_weak_explicit(&port->own->wire_free_ns, &free_ns, end_ns, memory_order_relaxed,
                                                     memory_order_relaxed));
-    wait_until(end_ns);
+    return end_ns;
+}
+
+void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes)
+{
+    if (port->knobs.rate_bytes_per_s != 0)
+        wait_until(quoit_emulated_take_wire(port, bytes));
 }

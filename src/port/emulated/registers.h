@@ -26,7 +26,9 @@
 #define QUOIT_EMULATED_BOTH_ENABLED  ((uint64_t)3)
 #define QUOIT_EMULATED_CUT           ((uint64_t)4)
 #define QUOIT_EMULATED_STATE_FLAGS   ((uint64_t)7)
-#define QUOIT_EMULATED_EPOCH_SHIFT   32
+/* The cable is cut and neither end has seen it: up to both, and whatever is sent vanishes. Only with posted writes. */
+#define QUOIT_EMULATED_DYING       ((uint64_t)8)
+#define QUOIT_EMULATED_EPOCH_SHIFT 32
 
 /* The parts of `doorbell`: the bits; which of them have interrupted since they were last cleared; how often bits were
  * cleared, so that a slow ringer does not mark a bit that has been cleared and set again. */

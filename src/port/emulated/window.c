@@ -5,11 +5,14 @@
 
 #include "base/assert.h"
 #include "base/prng.h"
+#include "env/clock.h"
 
 #define CHUNK_BYTES       65536u /* a long copy looks at the link this often */
 #define PACED_CHUNK_BYTES 16384u /* the same where a rate is kept, so that the rate is smooth */
 #define TORN_CHUNK_BYTES  512u   /* the longest piece where writes are torn */
 #define WORD_BYTES        8u
+#define MARKED_BYTES      4096u       /* up to here a write and its mark share one look at the link */
+#define DYING_LIMIT_NS    1000000000u /* whoever cuts a link is through with it sooner */
 
 static uint64_t window_extent(uint64_t second)
 {
@@ -40,6 +43,12 @@ static inline bool resolve(struct quoit_emulated_port *port, uint64_t state, enu
     }
 }
 
+/* What comes of a write sent in `state`, once the link has left it: posted to a cable that is cut, or refused. */
+static enum quoit_status fate(const struct quoit_emulated_port *port, uint64_t state)
+{
+    return (quoit_emulated_state(port->link) & ~QUOIT_EMULATED_DYING) == state ? QUOIT_OK : QUOIT_LINK_DOWN;
+}
+
 /* Writes what lies inside the translation; the rest vanishes. LINK_DOWN: the link left `state` before anything was
  * written. */
 static inline enum quoit_status land(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
@@ -47,7 +56,7 @@ static inline enum quoit_status land(struct quoit_emulated_port *port, uint64_t 
 {
     struct quoit_emulated_range range;
     if (!resolve(port, state, window, &range))
-        return quoit_emulated_state(port->link) == state ? QUOIT_OK : QUOIT_LINK_DOWN;
+        return fate(port, state);
     if (offset >= range.second)
         return QUOIT_OK;
     uint64_t room_bytes = range.second - offset;
@@ -100,8 +109,13 @@ static enum quoit_status copy_out_with_knobs(struct quoit_emulated_port *port, u
         if (chunk_bytes > bytes)
             chunk_bytes = bytes;
         quoit_emulated_pace(port, chunk_bytes);
-        if (!quoit_emulated_is_up(state) || quoit_emulated_state(port->link) != state)
+        if (!quoit_emulated_is_up(state))
             break;
+        if (quoit_emulated_state(port->link) != state) {
+            if (fate(port, state) == QUOIT_OK)
+                return QUOIT_OK;
+            break;
+        }
         if (land(port, state, window, offset, source, chunk_bytes) != QUOIT_OK)
             break;
         bytes -= chunk_bytes;
@@ -122,6 +136,8 @@ enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint
         return copy_out_with_knobs(port, state, window, offset, source, bytes);
     if (!quoit_emulated_is_up(state))
         return QUOIT_LINK_DOWN;
+    if (state & QUOIT_EMULATED_DYING)
+        return QUOIT_OK;
     for (;;) {
         size_t chunk_bytes = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
         if (land(port, state, window, offset, source, chunk_bytes) != QUOIT_OK)
@@ -132,8 +148,41 @@ enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint
         offset += chunk_bytes;
         source += chunk_bytes;
         if (quoit_emulated_state(port->link) != state)
-            return QUOIT_LINK_DOWN;
+            return fate(port, state);
     }
+}
+
+/* Sends a write that is not the plain one of a word: waits in the queue, if there is one. */
+static enum quoit_status send(struct quoit_emulated_port *port, uint64_t state, const struct quoit_emulated_post *post,
+                              const char *source)
+{
+    if (port->queue == NULL) {
+        enum quoit_status status =
+            quoit_emulated_copy_out(port, state, post->window, post->offset, source, post->bytes);
+        if (status == QUOIT_OK && post->has_mark)
+            status = quoit_emulated_copy_out(port, state, post->window, post->mark_offset, (const char *)&post->mark,
+                                             sizeof post->mark);
+        return status;
+    }
+    if (!quoit_emulated_is_up(state)) {
+        quoit_emulated_queue_lose(port);
+        return QUOIT_LINK_DOWN;
+    }
+    if ((state & QUOIT_EMULATED_DYING) == 0)
+        quoit_emulated_post_write(port, state, *post, source);
+    return QUOIT_OK;
+}
+
+void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state,
+                                const struct quoit_emulated_post *post, const char *data)
+{
+    if (quoit_emulated_state(port->link) != state) {
+        if (port->knobs.torn_write_seed != 0)
+            tear(port, post->window, post->offset, data, post->bytes);
+        return;
+    }
+    if (land(port, state, post->window, post->offset, data, post->bytes) == QUOIT_OK && post->has_mark)
+        (void)land(port, state, post->window, post->mark_offset, (const char *)&post->mark, sizeof post->mark);
 }
 
 enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -149,7 +198,39 @@ enum quoit_status quoit_emulated_write64(struct quoit_port *port, enum quoit_win
         atomic_store_explicit((_Atomic uint64_t *)(void *)(range.base + offset), value, memory_order_release);
         return QUOIT_OK;
     }
-    return quoit_emulated_copy_out(self, state, window, offset, (const char *)&value, sizeof value);
+    const struct quoit_emulated_post post = {.window = (uint8_t)window, .offset = offset, .bytes = sizeof value};
+    return send(self, state, &post, (const char *)&value);
+}
+
+enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                              const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark)
+{
+    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    uint64_t state = quoit_emulated_sending_state(self);
+    struct quoit_emulated_range range;
+    if (self->is_plain && bytes <= MARKED_BYTES && resolve(self, state, window, &range) &&
+        offset + bytes <= range.second && mark_offset + WORD_BYTES <= range.second) {
+        if (bytes == WORD_BYTES && offset % WORD_BYTES == 0) {
+            uint64_t value;
+            memcpy(&value, source, sizeof value);
+            atomic_store_explicit((_Atomic uint64_t *)(void *)(range.base + offset), value, memory_order_release);
+        } else {
+            quoit_emulated_words_out(range.base + offset, source, bytes);
+        }
+        atomic_store_explicit((_Atomic uint64_t *)(void *)(range.base + mark_offset), mark, memory_order_release);
+        return QUOIT_OK;
+    }
+    if (bytes > UINT32_MAX) {
+        enum quoit_status status = quoit_emulated_write(port, window, offset, source, bytes);
+        return status == QUOIT_OK ? quoit_emulated_write64(port, window, mark_offset, mark) : status;
+    }
+    const struct quoit_emulated_post post = {.window = (uint8_t)window,
+                                             .offset = offset,
+                                             .bytes = (uint32_t)bytes,
+                                             .has_mark = true,
+                                             .mark_offset = mark_offset,
+                                             .mark = mark};
+    return send(self, state, &post, source);
 }
 
 enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -163,7 +244,30 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
         memcpy(&value, source, sizeof value);
         return quoit_emulated_write64(port, window, offset, value);
     }
-    return quoit_emulated_copy_out(self, quoit_emulated_sending_state(self), window, offset, source, bytes);
+    const char *from = source;
+    uint64_t state = quoit_emulated_sending_state(self);
+    if (self->queue == NULL)
+        return quoit_emulated_copy_out(self, state, window, offset, from, bytes);
+    enum quoit_status status = QUOIT_OK;
+    for (size_t part; bytes != 0 && status == QUOIT_OK; from += part, offset += part, bytes -= part) {
+        part = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        const struct quoit_emulated_post post = {.window = (uint8_t)window, .offset = offset, .bytes = (uint32_t)part};
+        status = send(self, quoit_emulated_sending_state(self) == state ? state : 0, &post, from);
+    }
+    return status;
+}
+
+/* The link is down, or will be seen down in a moment: what was posted before is lost, and the caller may say so. */
+static enum quoit_status refuse_read(struct quoit_emulated_port *port)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + DYING_LIMIT_NS;
+    while (quoit_emulated_state(port->link) & QUOIT_EMULATED_DYING) {
+        if (quoit_clock_now_ns() > deadline_ns)
+            quoit_emulated_link_cut(&port->port, true); /* whoever began it died */
+        quoit_emulated_delay(1000);
+    }
+    quoit_emulated_queue_lose(port);
+    return QUOIT_LINK_DOWN;
 }
 
 enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -173,8 +277,9 @@ enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window
     quoit_assert(offset <= port->limits.window_bytes[window]);
     quoit_assert(bytes <= port->limits.window_bytes[window] - offset);
     uint64_t state = quoit_emulated_sending_state(self);
-    if (!quoit_emulated_is_up(state))
-        return QUOIT_LINK_DOWN;
+    if (!quoit_emulated_is_up(state) || (state & QUOIT_EMULATED_DYING))
+        return refuse_read(self);
+    quoit_emulated_queue_arrive(self);
     quoit_emulated_delay(self->knobs.read_latency_ns);
     /* A copy is in the peer's memory as soon as the processor's stores are: a full barrier is the round trip. */
     atomic_fetch_add(&self->fence, 1);
@@ -186,5 +291,5 @@ enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window
     if (inside_bytes != 0)
         quoit_emulated_words_in(destination, range.base + offset, inside_bytes);
     memset((char *)destination + inside_bytes, 0xff, bytes - inside_bytes);
-    return quoit_emulated_state(self->link) == state ? QUOIT_OK : QUOIT_LINK_DOWN;
+    return quoit_emulated_state(self->link) == state ? QUOIT_OK : refuse_read(self);
 }

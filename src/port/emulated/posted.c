@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posted writes that take their time. What an opening sends waits in its queue, in order, until it is due; a thread of
+ * the opening, or nobody before, lets it arrive. Whatever arrives does so under the lock, and whoever reports that the
+ * link is down empties the queue under the same lock first: so nothing arrives after that report. */
+#include "port/emulated/opening.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+
+#define QUEUE_BYTES 262144u
+#define ENTRY_ALIGN 64u
+#define DATA_MAX    4096u /* of one entry */
+
+enum entry_kind { ENTRY_WRITE, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
+
+struct entry {
+    uint64_t due_ns;
+    uint64_t state; /* of the link when it was sent */
+    struct quoit_emulated_post post;
+    uint32_t kind;
+    uint32_t total_bytes; /* with what follows */
+};
+
+struct quoit_emulated_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool is_started;
+    bool is_closing;
+    uint64_t head; /* counts of bytes, taken modulo QUEUE_BYTES */
+    uint64_t tail;
+    _Alignas(ENTRY_ALIGN) char bytes[QUEUE_BYTES];
+};
+
+static struct entry *entry_at(struct quoit_emulated_queue *queue, uint64_t at)
+{
+    return (struct entry *)(void *)(queue->bytes + at % QUEUE_BYTES);
+}
+
+static void arrive(struct quoit_emulated_port *port, const struct entry *entry)
+{
+    uint64_t state = quoit_emulated_state(port->link);
+    switch ((enum entry_kind)entry->kind) {
+    case ENTRY_WRITE:
+        quoit_emulated_land_posted(port, entry->state, &entry->post, (const char *)(entry + 1));
+        break;
+    case ENTRY_RING:
+        if (state == entry->state)
+            quoit_emulated_ring_now(port, (uint32_t)entry->post.offset);
+        break;
+    case ENTRY_SCRATCHPAD:
+        if (state == entry->state)
+            quoit_emulated_scratchpad_now(port, state, (uint32_t)entry->post.offset, (uint32_t)entry->post.mark);
+        break;
+    case ENTRY_SKIP:
+        break;
+    }
+}
+
+static void *run_queue(void *arg)
+{
+    struct quoit_emulated_port *port = arg;
+    struct quoit_emulated_queue *queue = port->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (;;) {
+        if (queue->head == queue->tail) {
+            if (queue->is_closing)
+                break;
+            pthread_cond_wait(&queue->changed, &queue->lock);
+            continue;
+        }
+        struct entry *entry = entry_at(queue, queue->head);
+        uint64_t now_ns = quoit_clock_now_ns();
+        if (entry->kind != ENTRY_SKIP && entry->due_ns > now_ns) {
+            uint64_t wait_ns = entry->due_ns - now_ns;
+            pthread_mutex_unlock(&queue->lock);
+            quoit_emulated_delay(wait_ns);
+            pthread_mutex_lock(&queue->lock);
+            continue; /* it may have been lost meanwhile */
+        }
+        arrive(port, entry);
+        queue->head += entry->total_bytes;
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+static struct entry *push_locked(struct quoit_emulated_port *port, uint32_t kind, uint32_t data_bytes)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    uint32_t total = (uint32_t)((sizeof(struct entry) + data_bytes + ENTRY_ALIGN - 1) & ~(size_t)(ENTRY_ALIGN - 1));
+    uint32_t to_end = QUEUE_BYTES - (uint32_t)(queue->tail % QUEUE_BYTES);
+    uint32_t skip = to_end < total ? to_end : 0;
+    while (QUEUE_BYTES - (queue->tail - queue->head) < (uint64_t)total + skip)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    if (queue->tail % QUEUE_BYTES != QUEUE_BYTES - to_end) /* another thread came first */
+        return push_locked(port, kind, data_bytes);
+    if (skip != 0) {
+        *entry_at(queue, queue->tail) = (struct entry){.kind = ENTRY_SKIP, .total_bytes = skip};
+        queue->tail += skip;
+    }
+    struct entry *entry = entry_at(queue, queue->tail);
+    *entry = (struct entry){.kind = kind, .total_bytes = total};
+    return entry;
+}
+
+static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state, uint64_t due_ns,
+                 const struct quoit_emulated_post *post, const char *data)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    pthread_mutex_lock(&queue->lock);
+    struct entry *entry = push_locked(port, kind, post->bytes);
+    entry->state = state;
+    entry->due_ns = due_ns;
+    entry->post = *post;
+    memcpy(entry + 1, data, post->bytes);
+    queue->tail += entry->total_bytes;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
+                               const char *source)
+{
+    char data[DATA_MAX]; /* the caller's memory is never read under a lock: a page of it may fault */
+    struct quoit_emulated_post part = post;
+    while (post.bytes != 0) {
+        part.bytes = post.bytes < DATA_MAX ? post.bytes : DATA_MAX - (uint32_t)(post.offset % ENTRY_ALIGN);
+        part.offset = post.offset;
+        part.has_mark = post.has_mark && part.bytes == post.bytes;
+        memcpy(data, source, part.bytes);
+        uint64_t sent_ns = quoit_emulated_take_wire(port, part.bytes);
+        push(port, ENTRY_WRITE, state, sent_ns + port->knobs.write_latency_ns, &part, data);
+        source += part.bytes;
+        post.offset += part.bytes;
+        post.bytes -= part.bytes;
+    }
+}
+
+void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint32_t bits)
+{
+    const struct quoit_emulated_post post = {.offset = bits};
+    push(port, ENTRY_RING, state, quoit_clock_now_ns() + port->knobs.doorbell_latency_ns, &post, NULL);
+}
+
+void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value)
+{
+    const struct quoit_emulated_post post = {.offset = index, .mark = value};
+    push(port, ENTRY_SCRATCHPAD, state, quoit_clock_now_ns() + port->knobs.write_latency_ns, &post, NULL);
+}
+
+void quoit_emulated_queue_arrive(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    if (queue == NULL)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    uint64_t tail = queue->tail;
+    while ((int64_t)(tail - queue->head) > 0)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void quoit_emulated_queue_lose(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    if (queue == NULL)
+        return;
+    uint64_t state = quoit_emulated_state(port->link);
+    pthread_mutex_lock(&queue->lock);
+    while (queue->head != queue->tail) {
+        const struct entry *entry = entry_at(queue, queue->head);
+        if (entry->kind != ENTRY_SKIP && entry->state == state)
+            break; /* of the epoch that is up again, by another thread */
+        queue->head += entry->total_bytes;
+    }
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = aligned_alloc(ENTRY_ALIGN, sizeof *queue);
+    if (queue == NULL)
+        return QUOIT_NO_MEMORY;
+    memset(queue, 0, offsetof(struct quoit_emulated_queue, bytes));
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->changed, NULL);
+    port->queue = queue;
+    int error = pthread_create(&queue->thread, NULL, run_queue, port);
+    if (error != 0) {
+        quoit_log(QUOIT_LOG_ERROR, "emulated port: no thread for posted writes: %s", strerror(error));
+        quoit_emulated_queue_close(port);
+        return QUOIT_SYSTEM;
+    }
+    queue->is_started = true;
+    return QUOIT_OK;
+}
+
+void quoit_emulated_queue_close(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    if (queue == NULL)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    queue->is_closing = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+    if (queue->is_started)
+        pthread_join(queue->thread, NULL);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+    port->queue = NULL;
+}
