@@ -607,7 +607,7 @@ static void test_papers_copied_payload(void **state)
 static void test_papers_dma_failures(void **state)
 {
     (void)state;
-    run_world(papers(3, 5, 2, 4096), (struct quoit_emulated_knobs){.dma_failures = 500});
+    run_world(papers(3, 5, 2, 4096), (struct quoit_port_knobs){.dma_failures = 500});
 }
 
 /* A window that ends in the first segment: beyond it payload goes through the bypass buffers. */
