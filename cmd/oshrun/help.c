@@ -45,13 +45,13 @@ static void print_help(void)
         for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
             const struct quoit_option *option = &quoit_options_table[i];
             char text[80];
-            if ((int)option->section != section || !option->name)
+            if ((int)option->section != section || !option->name || i == QUOIT_OPT_MAN_OPTIONS) /* for packagers */
                 continue;
             format_switch(option, text, sizeof text);
             printf("  %-*s %s\n", SWITCH_COLUMNS, text, option->sentence);
         }
     }
-    printf("\n  --%*s ends the options: what follows is a program\n", SWITCH_COLUMNS - 2, "");
+    printf("  --%*s ends the options: what follows is a program\n", SWITCH_COLUMNS - 2, "");
     printf("\nThe status is that of the first PE that failed (128+signal), 124 after --timeout, 2 for bad usage,\n"
            "126 and 127 for a program that cannot be run or found. Manual: man oshrun\n");
 }
