@@ -13,6 +13,9 @@
 #define SLOWNESS_MAX      16
 #define EXTRA_LATENCY_NS  20000
 #define DMA_DELAY_NS      100000
+#define DMA_STALL_NS      4000
+#define DMA_FAILS_ONE_IN  40
+#define SKEW_NS           30000
 #define BLINKS_AT_START   6
 #define BLINKS            12
 
@@ -72,6 +75,21 @@ static void make_noise(struct sim_world *world)
 static void delay_dma(struct sim_world *world)
 {
     world->dma_delay_ns = DMA_DELAY_NS;
+}
+
+static void stall_dma(struct sim_world *world)
+{
+    world->dma_stall_ns = DMA_STALL_NS;
+}
+
+static void fail_dma(struct sim_world *world)
+{
+    world->dma_fails_one_in = DMA_FAILS_ONE_IN;
+}
+
+static void skew_ways(struct sim_world *world)
+{
+    world->skew_ns = SKEW_NS;
 }
 
 /* Links: cut at an instant, whatever is on the wire. */
@@ -198,6 +216,12 @@ const struct sim_fault sim_faults[] = {
     {"torn-writes", "writes travel in pieces of 8 to 512 bytes", 0, 0, 4, SIM_FAULT_DELAY, tear_writes},
     {"noise", "all work takes up to 3 us longer", 0, 0, 4, SIM_FAULT_DELAY, make_noise},
     {"late-dma", "DMA is known to be done up to 100 us late", 0, 0, 4, SIM_FAULT_DELAY, delay_dma},
+    {"slow-dma", "DMA reads its source late, in pieces of 8 to 512 bytes, up to 4 us apart", 0, 0, 4, SIM_FAULT_DELAY,
+     stall_dma},
+    {"dma-failures", "one piece of DMA in 40 is not read, and its descriptor fails", 0, 0, 4, SIM_FAULT_DELAY,
+     fail_dma},
+    {"skew", "writes, and each channel of DMA, arrive up to 30 us later than the others", 0, 0, 4, SIM_FAULT_DELAY,
+     skew_ways},
     {"link", "a link is cut for up to 3 ms, one at a time", 300000, 12, 3, SIM_FAULT_OUTAGE, cut_one_link},
     {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
     {"blink", "a link is cut or mended between two calls of a port, while the proxies start too", 0, 0, 4,

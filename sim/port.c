@@ -140,7 +140,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         break;
     case SIM_PACKET_DMA_END:
         sim_trace(to->world, "dma end", way->end->index, packet->offset, 0);
-        finish_dma(way->end, (uint32_t)(way - way->end->ways) - 1, packet->offset, QUOIT_OK);
+        finish_dma(way->end, (uint32_t)(way - way->end->ways) - 1, packet->offset, packet->status);
         break;
     }
     sim_host_changed(to->host);
@@ -171,6 +171,8 @@ static uint64_t send_packet(struct sim_end *end, uint32_t way_index, struct sim_
     end->wire_free_ns = start_ns + end->slowness * sim_model_time(world->model.link_ps_per_byte, wire_bytes);
     uint64_t sent_ns = end->wire_free_ns > ready_ns ? end->wire_free_ns : ready_ns;
     packet->arrives_ns = sent_ns + world->model.link_latency_ns + end->extra_latency_ns;
+    if (world->skew_ns)
+        packet->arrives_ns += sim_choose(world, 2) * sim_choose(world, world->skew_ns);
     if (packet->arrives_ns < way->last_arrival_ns)
         packet->arrives_ns = way->last_arrival_ns;
     way->last_arrival_ns = packet->arrives_ns;
@@ -491,10 +493,44 @@ static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit
 
 /* DMA */
 
+/* A fault: how long the engine lets wait what it is about to read. */
+static uint64_t stall(struct sim_world *world)
+{
+    return world->dma_stall_ns ? sim_choose(world, world->dma_stall_ns) : 0;
+}
+
 static void engine_next(struct sim_dma *dma, uint64_t at_ns)
 {
     if (dma->engine_count != dma->submit_count)
-        sim_schedule(dma->end->world, &dma->event, at_ns);
+        sim_schedule(dma->end->world, &dma->event, at_ns + stall(dma->end->world));
+}
+
+/* How much the engine reads at once. */
+static uint32_t engine_bytes(struct sim_world *world, uint64_t offset, size_t left)
+{
+    uint32_t part = piece_bytes(world, offset, left);
+    uint32_t most = 8 + 8 * (uint32_t)(world->dma_stall_ns ? sim_choose(world, 64) : 0);
+    return world->dma_stall_ns && part > most ? most : part;
+}
+
+/* The descriptor has been read whole, or has failed after a part of it was sent. */
+static void end_descriptor(struct sim_dma *dma, uint64_t at_ns, bool is_lost, enum quoit_status status)
+{
+    struct sim_end *end = dma->end;
+    struct sim_world *world = end->world;
+    uint32_t channel = (uint32_t)(dma - end->dmas);
+    uint64_t cookie = dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH].cookie;
+    uint64_t late_ns = world->dma_delay_ns ? sim_choose(world, world->dma_delay_ns) : 0;
+    if (is_lost) {
+        finish_dma(end, channel, cookie, QUOIT_LINK_DOWN);
+    } else {
+        struct sim_packet *packet = new_packet(SIM_PACKET_DMA_END, 0, cookie, NULL, 0);
+        packet->status = status;
+        send_packet(end, 1 + channel, packet, at_ns + late_ns);
+    }
+    dma->piece_at = 0;
+    dma->engine_count++;
+    engine_next(dma, at_ns + world->model.dma_descriptor_ns);
 }
 
 /* Reads a piece of the source and sends it. */
@@ -507,9 +543,10 @@ static void engine_step(struct sim_event *event)
     const struct sim_descriptor *descriptor = &dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH];
     uint64_t next_ns = world->now_ns;
     bool is_lost = !is_up(end) || end->link_epoch != descriptor->epoch;
-    if (!is_lost && dma->piece_at < descriptor->bytes) {
+    bool has_failed = !is_lost && world->dma_fails_one_in && sim_choose(world, world->dma_fails_one_in) == 0;
+    if (!is_lost && !has_failed && dma->piece_at < descriptor->bytes) {
         uint64_t offset = descriptor->offset + dma->piece_at;
-        uint32_t part = piece_bytes(world, offset, descriptor->bytes - dma->piece_at);
+        uint32_t part = engine_bytes(world, offset, descriptor->bytes - dma->piece_at);
         uint64_t read_ns = take_memory(end->host, part, false) + sim_model_time(world->model.dma_ps_per_byte, part);
         struct sim_packet *packet =
             new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
@@ -521,19 +558,10 @@ static void engine_step(struct sim_event *event)
         if (world->config.has_page_dma && dma->piece_at < descriptor->bytes && dma->piece_at / PAGE_BYTES != page)
             next_ns += world->model.dma_descriptor_ns;
     }
-    if (dma->piece_at < descriptor->bytes && !is_lost) {
-        sim_schedule(world, event, next_ns);
-        return;
-    }
-    uint64_t late_ns = world->dma_delay_ns ? sim_choose(world, world->dma_delay_ns) : 0;
-    if (!is_lost)
-        send_packet(end, 1 + channel, new_packet(SIM_PACKET_DMA_END, 0, descriptor->cookie, NULL, 0),
-                    next_ns + late_ns);
+    if (dma->piece_at < descriptor->bytes && !is_lost && !has_failed)
+        sim_schedule(world, event, next_ns + stall(world));
     else
-        finish_dma(end, channel, descriptor->cookie, QUOIT_LINK_DOWN);
-    dma->piece_at = 0;
-    dma->engine_count++;
-    engine_next(dma, next_ns + world->model.dma_descriptor_ns);
+        end_descriptor(dma, next_ns, is_lost, has_failed ? QUOIT_SYSTEM : QUOIT_OK);
 }
 
 static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,

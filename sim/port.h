@@ -27,7 +27,8 @@ struct sim_packet {
     uint64_t offset; /* in the window; which scratchpad; which bits; cookie */
     uint64_t arrives_ns;
     uint32_t bytes;
-    uint32_t *arrived_count; /* counted up when it arrives; NULL: nobody waits for it */
+    enum quoit_status status; /* of DMA_END */
+    uint32_t *arrived_count;  /* counted up when it arrives; NULL: nobody waits for it */
     char data[];
 };
 

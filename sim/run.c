@@ -11,6 +11,7 @@
 #define STEPS_MOST      8
 #define CHECK_ALL_EVERY 1000
 #define HEAP_PAGE       4096u
+#define HUGE_PAGE       (2ull << 20)
 #define BYTES_MEASURED  (1u << 20)
 #define STEPS_MEASURED  5
 
@@ -63,6 +64,23 @@ static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
             config->faults[config->fault_count++] = chosen[i];
 }
 
+/* Pieces lie at the start of the heap, or where the window into the first segment of a host ends, if that is a window
+ * that can end there. */
+static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
+{
+    struct quoit_job_config *job = &config->job;
+    uint64_t pieces_bytes = (uint64_t)job->pe_count * SIM_PIECE_BYTES;
+    uint64_t back = 8 * quoit_prng_choose(prng, pieces_bytes / 8);
+    bool is_far = quoit_prng_choose(prng, 4) == 0;
+    config->pieces_start = SIM_PIECES_START;
+    if (is_far && !plan->has_own_window) {
+        config->model.window_memory_mib = 2 * HUGE_PAGE >> 20; /* the heap begins in the middle */
+        config->pieces_start = HUGE_PAGE - back;
+    }
+    uint64_t heap_bytes = config->pieces_start + pieces_bytes;
+    job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+}
+
 /* Every choice is drawn whether it is needed or not, so that what was asked for does not change the others. */
 static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
@@ -70,11 +88,12 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     config->checks_each_step = true;
     config->check_all_every = CHECK_ALL_EVERY;
     static const uint64_t windows_mib[] = {65536, 65536, 8, 4, 2};
+    static const uint64_t slot_counts[8] = {2, 2, 2, 3, 3, 4, 4, 16};
     static const uint64_t dma_bytes[] = {QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER, 1, 1};
     job->host_count = or_else(plan->host_count, 2 + quoit_prng_choose(prng, HOSTS_MOST - 1));
     job->pe_count = or_else(plan->pe_count, job->host_count + quoit_prng_choose(prng, 4));
-    job->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 3));
-    job->slot_count = or_else(plan->slot_count, 2 + quoit_prng_choose(prng, 3));
+    job->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 4));
+    job->slot_count = or_else(plan->slot_count, slot_counts[quoit_prng_choose(prng, 8)]);
     job->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 6));
     config->step_count = or_else(plan->step_count, 1 + quoit_prng_choose(prng, STEPS_MOST));
     const struct sim_workload *workload = choose_workload(prng);
@@ -92,8 +111,8 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
         choose_faults(prng, config);
     uint64_t from_bytes = dma_bytes[quoit_prng_choose(prng, sizeof dma_bytes / sizeof dma_bytes[0])];
     config->dma_bytes = plan->has_own_dma ? plan->dma_bytes : from_bytes;
-    uint64_t heap_bytes = SIM_PIECES_START + (uint64_t)job->pe_count * SIM_PIECE_BYTES;
-    job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+    config->is_old = quoit_prng_choose(prng, 2);
+    place_pieces(plan, prng, config);
 }
 
 static void take_measured(const struct sim_plan *plan, struct sim_config *config)
@@ -106,6 +125,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     job->slot_count = or_else(plan->slot_count, 16);
     job->chunk_bytes = or_else(plan->chunk_bytes, 32768);
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
+    config->pieces_start = SIM_PIECES_START;
     config->has_direct_puts = plan->has_direct_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;

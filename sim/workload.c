@@ -6,10 +6,11 @@
 #include <string.h>
 
 const struct sim_workload *const sim_workloads[] = {
-    &sim_workload_mix,       &sim_workload_alltoall, &sim_workload_hotspot,     &sim_workload_halo,
-    &sim_workload_order,     &sim_workload_atomics,  &sim_workload_collectives, &sim_workload_raw,
-    &sim_workload_bandwidth, &sim_workload_link,     &sim_workload_links,       &sim_workload_put_get,
-    &sim_workload_stream,    &sim_workload_barrier,  &sim_workload_turnaround,  &sim_workload_predict,
+    &sim_workload_mix,        &sim_workload_alltoall, &sim_workload_hotspot,     &sim_workload_halo,
+    &sim_workload_order,      &sim_workload_atomics,  &sim_workload_collectives, &sim_workload_raw,
+    &sim_workload_bandwidth,  &sim_workload_link,     &sim_workload_links,       &sim_workload_put_get,
+    &sim_workload_reuse,      &sim_workload_stores,   &sim_workload_stream,      &sim_workload_barrier,
+    &sim_workload_turnaround, &sim_workload_predict,
 };
 const uint32_t sim_workload_count = sizeof sim_workloads / sizeof sim_workloads[0];
 
@@ -94,7 +95,8 @@ struct sim_pieces *sim_pieces_new(struct sim_world *world, uint32_t piece_bytes)
     pieces->piece_bytes = piece_bytes;
     pieces->models = calloc((size_t)pieces->pe_count * pieces->pe_count, piece_bytes);
     quoit_assert(pieces->models != NULL);
-    if (SIM_PIECES_START + (uint64_t)pieces->pe_count * piece_bytes > world->config.job.heap_bytes)
+    pieces->start = world->config.pieces_start;
+    if (pieces->start + (uint64_t)pieces->pe_count * piece_bytes > world->config.job.heap_bytes)
         sim_fail(world, "the heap of %llu bytes is too small for pieces of %u PEs",
                  (unsigned long long)world->config.job.heap_bytes, pieces->pe_count);
     return pieces;
@@ -115,7 +117,7 @@ unsigned char *sim_pieces_model(struct sim_pieces *pieces, uint32_t source, uint
 
 uint64_t sim_pieces_offset(const struct sim_pieces *pieces, const struct quoit_layout *layout, uint32_t source)
 {
-    return layout->segment_heap + SIM_PIECES_START + (uint64_t)source * pieces->piece_bytes;
+    return layout->segment_heap + pieces->start + (uint64_t)source * pieces->piece_bytes;
 }
 
 void sim_pieces_check(struct sim_world *world, struct sim_pieces *pieces)

@@ -44,6 +44,8 @@ extern const struct sim_workload sim_workload_mix;
 extern const struct sim_workload sim_workload_order;
 extern const struct sim_workload sim_workload_atomics;
 extern const struct sim_workload sim_workload_collectives;
+extern const struct sim_workload sim_workload_reuse;
+extern const struct sim_workload sim_workload_stores;
 extern const struct sim_workload sim_workload_raw;
 extern const struct sim_workload sim_workload_bandwidth;
 extern const struct sim_workload sim_workload_link;
@@ -70,9 +72,10 @@ char *sim_pe_segment(struct sim_world *world, uint32_t pe);
 struct sim_pieces {
     uint32_t pe_count;
     uint32_t piece_bytes;
+    uint64_t start;        /* in the heap; what lies before is the workload's */
     unsigned char *models; /* [source][destination][piece_bytes] */
 };
-#define SIM_PIECES_START 8192 /* from the start of the heap; what lies before is the workload's */
+#define SIM_PIECES_START 8192 /* the least start */
 struct sim_pieces *sim_pieces_new(struct sim_world *world, uint32_t piece_bytes);
 void sim_pieces_free(struct sim_pieces *pieces);
 unsigned char *sim_pieces_model(struct sim_pieces *pieces, uint32_t source, uint32_t destination);

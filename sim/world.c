@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world.h"
 #include "base/assert.h"
+#include "sim/age.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
@@ -107,6 +108,8 @@ static void run_proxy(void *arg)
         sim_block(world, world->now_ns + sim_choose(world, START_SPREAD_NS));
     if (quoit_proxy_open(&host->proxy_config, &host->proxy) != QUOIT_OK)
         sim_fail(world, "the proxy of host %u cannot start", host->index);
+    if (world->config.is_old)
+        sim_host_age(host);
     for (uint32_t lane = 1; lane < world->config.job.lane_count; lane++) {
         snprintf(name, sizeof name, "host %u lane %u", host->index, lane);
         host->services[lane].task = start_service(host, name, serve, &host->services[lane]);

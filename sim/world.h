@@ -26,7 +26,7 @@
 #include "sim/task.h"
 
 #define SIM_FAILURE_BYTES 1024
-#define SIM_FAULTS_MAX    13
+#define SIM_FAULTS_MAX    16
 
 struct sim_workload;
 struct sim_fault;
@@ -44,6 +44,8 @@ struct sim_config {
     struct sim_model model;
     uint64_t dma_bytes;       /* as the proxy's configuration */
     uint32_t step_count;      /* of each PE */
+    uint64_t pieces_start;    /* of workloads with pieces: where they begin in the heap */
+    bool is_old;              /* counts and numbers that wrap are about to */
     uint64_t bytes;           /* size of transfers of workloads that measure */
     bool checks_each_step;    /* of a lane: its invariants */
     uint64_t check_all_every; /* events between checks of all lanes; 0: none */
@@ -108,6 +110,9 @@ struct sim_world {
     uint64_t noise_ns;    /* a fault: each spending of time takes up to so much longer */
     uint64_t doorbell_delay_ns;
     uint64_t dma_delay_ns;
+    uint64_t dma_stall_ns;     /* before each piece that an engine reads, which is small then */
+    uint64_t dma_fails_one_in; /* pieces; 0: none */
+    uint64_t skew_ns;          /* what takes different ways out of a port is so far apart */
     bool tears_writes;
     bool has_outages;     /* a link was cut at some time */
     uint32_t blinks_left; /* a fault: how often a link may still change between two calls of a port */

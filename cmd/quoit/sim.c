@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -18,12 +19,14 @@
 #define PROGRESS_AFTER_NS 2000000000u
 #define PROGRESS_EVERY_NS 500000000u
 #define WORKLOADS_MAX     32
+#define RANDOM_SEED_MAX   1000000000000u /* short enough to be typed again */
 
 struct session {
     struct sim_plan plan;
     uint64_t seed;
     uint64_t seed_count;
     bool is_endless;
+    bool is_random; /* the first seed is; it is told before anything runs */
     bool is_json;
     bool shows_each;
     bool shows_model;
@@ -71,7 +74,14 @@ static bool set_count32(struct session *session, const char *text, uint64_t smal
 
 static bool set_seed(struct session *session, const char *text)
 {
-    return set_count(session, text, 0, UINT64_MAX, &session->seed);
+    if (strcmp(text, "random") != 0)
+        return set_count(session, text, 0, UINT64_MAX, &session->seed);
+    uint64_t entropy;
+    if (getrandom(&entropy, sizeof entropy, 0) != sizeof entropy)
+        return refuse(session, "the kernel gives no random number", text);
+    session->seed = entropy % RANDOM_SEED_MAX;
+    session->is_random = true;
+    return true;
 }
 
 static bool set_seeds(struct session *session, const char *text)
@@ -237,7 +247,7 @@ struct option {
 };
 
 static const struct option options[] = {
-    {"--seed", "N", "first seed (1)", set_seed},
+    {"--seed", "N|random", "first seed (1); random: a new one, which is printed", set_seed},
     {"--seeds", "N", "how many, one after the other (1)", set_seeds},
     {"--until", "stopped", "go on until a run fails, or an interrupt", set_until},
     {"--workload", "NAME", "what the PEs do", set_workload},
@@ -556,6 +566,8 @@ static int run_seeds(struct session *session, int argc, char **argv)
     uint64_t start_ns = quoit_clock_now_ns();
     uint64_t last_ns = start_ns;
     struct tally tally = {0};
+    if (session->is_random)
+        fprintf(stderr, "quoit sim: seeds from %" PRIu64 " on\n", session->seed);
     if (session->is_endless)
         block_interrupts();
     catch_crashes();

@@ -79,6 +79,16 @@ def test_trace_is_the_same_in_another_process():
     check(len(texts[0]) > 1000 and texts[0] == texts[1], "two traces of one seed differ")
 
 
+def test_random_seeds_can_be_repeated():
+    first, second = (quoit("sim", "--seed", "random", "--workload", "mix", "--canary", "credit", "--seeds", "9") for _ in range(2))
+    seeds = [int(re.search(r"seeds from (\d+) on", run.stderr).group(1)) for run in (first, second)]
+    check(seeds[0] != seeds[1], f"two random seeds are the same: {seeds}")
+    command = shlex.split(re.search(r"replay: quoit (.*)", first.stderr).group(1))
+    again = quoit(*command)
+    failure = re.search(r"quoit sim: seed .*\n.*\n.*\n", first.stderr).group(0)
+    check(again.returncode == 1 and failure in again.stderr, f"{first.stderr} {again.stderr}")
+
+
 def test_until_stopped():
     process = subprocess.Popen([QUOIT, "sim", "--until", "stopped"], stdout=subprocess.PIPE, text=True)
     time.sleep(1)
