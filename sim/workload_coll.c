@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective of coll.h in the same random order on all PEs, results compared with what they must be. */
+/* Every collective of coll.h in the same random order on all PEs, results compared with what they must be: in the team
+ * of all, and in teams of some, which work side by side. */
 #include "sim/workload.h"
 
 #include <stdlib.h>
@@ -12,6 +13,12 @@ static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
 {
     struct quoit_prng prng = {.state = ((uint64_t)pe << 32) + step * 1000ull + i};
     return quoit_prng_next(&prng);
+}
+
+/* What the PE with that rank in the team brings. */
+static uint64_t value_in_team(const struct sim_pe *pe, uint32_t rank, uint32_t step, size_t i)
+{
+    return value_of(pe->shape.start + rank * pe->shape.stride, step, i);
 }
 
 static uint64_t source_offset(const struct sim_pe *pe)
@@ -47,32 +54,32 @@ static void step_broadcast(struct sim_pe *pe, uint32_t step, size_t count, uint3
     fill_source(pe, step, count);
     quoit_coll_broadcast(pe->team, dest_offset(pe), source_offset(pe), 8 * count, root, true, "broadcast");
     for (size_t i = 0; i < count; i++)
-        expect(pe, step, "broadcast", i, words_at(pe, dest_offset(pe))[i], value_of(root, step, i));
+        expect(pe, step, "broadcast", i, words_at(pe, dest_offset(pe))[i], value_in_team(pe, root, step, i));
 }
 
 static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is_equal)
 {
-    uint32_t pe_count = pe->fabric->self.pe_count;
+    uint32_t pe_count = pe->shape.size;
     size_t own = is_equal ? count : value_of(pe->index, step, 999) % (count + 1);
     fill_source(pe, step, own);
     quoit_coll_collect(pe->team, dest_offset(pe), source_offset(pe), 8 * own, is_equal, "collect");
     size_t at = 0;
     for (uint32_t from = 0; from < pe_count; from++) {
-        size_t theirs = is_equal ? count : value_of(from, step, 999) % (count + 1);
+        size_t theirs = is_equal ? count : value_in_team(pe, from, step, 999) % (count + 1);
         for (size_t i = 0; i < theirs; i++, at++)
-            expect(pe, step, "collect", at, words_at(pe, dest_offset(pe))[at], value_of(from, step, i));
+            expect(pe, step, "collect", at, words_at(pe, dest_offset(pe))[at], value_in_team(pe, from, step, i));
     }
 }
 
 static void step_alltoall(struct sim_pe *pe, uint32_t step, size_t count)
 {
-    uint32_t pe_count = pe->fabric->self.pe_count;
+    uint32_t pe_count = pe->shape.size;
     fill_source(pe, step, count * pe_count);
     quoit_coll_alltoall(pe->team, dest_offset(pe), source_offset(pe), 8 * count, "alltoall");
     for (uint32_t from = 0; from < pe_count; from++)
         for (size_t i = 0; i < count; i++)
             expect(pe, step, "alltoall", from * count + i, words_at(pe, dest_offset(pe))[from * count + i],
-                   value_of(from, step, pe->index * count + i));
+                   value_in_team(pe, from, step, pe->rank * count + i));
 }
 
 static void add_words(void *into, const void *from, size_t count)
@@ -89,8 +96,8 @@ static void step_reduce(struct sim_pe *pe, uint32_t step, size_t count)
     quoit_coll_reduce(pe->team, dest_offset(pe), source_offset(pe), count, 8, add_words, "reduce");
     for (size_t i = 0; i < count; i++) {
         uint64_t sum = 0;
-        for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++)
-            sum += value_of(from, step, i);
+        for (uint32_t from = 0; from < pe->shape.size; from++)
+            sum += value_in_team(pe, from, step, i);
         expect(pe, step, "reduce", i, words_at(pe, dest_offset(pe))[i], sum);
     }
 }
@@ -101,8 +108,8 @@ static void step_scan(struct sim_pe *pe, uint32_t step, size_t count, bool is_in
     quoit_coll_scan(pe->team, dest_offset(pe), source_offset(pe), count, 8, add_words, is_inclusive, "scan");
     for (size_t i = 0; i < count; i++) {
         uint64_t sum = 0;
-        for (uint32_t from = 0; from < pe->index + is_inclusive; from++)
-            sum += value_of(from, step, i);
+        for (uint32_t from = 0; from < pe->rank + is_inclusive; from++)
+            sum += value_in_team(pe, from, step, i);
         expect(pe, step, "scan", i, words_at(pe, dest_offset(pe))[i], sum);
     }
 }
@@ -110,8 +117,8 @@ static void step_scan(struct sim_pe *pe, uint32_t step, size_t count, bool is_in
 static void step_agree(struct sim_pe *pe, uint32_t step)
 {
     uint64_t all = 0, largest = 0;
-    for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++) {
-        uint64_t value = value_of(from, step, 0);
+    for (uint32_t from = 0; from < pe->shape.size; from++) {
+        uint64_t value = value_in_team(pe, from, step, 0);
         all |= value;
         largest = value > largest ? value : largest;
     }
@@ -119,53 +126,119 @@ static void step_agree(struct sim_pe *pe, uint32_t step)
     expect(pe, step, "largest", 0, quoit_coll_largest(pe->team, value_of(pe->index, step, 0), "largest"), largest);
 }
 
-/* Each PE counts the syncs it entered in a word that all others see only by them. */
-static void step_sync(struct sim_pe *pe, uint32_t step)
+/* Each PE counts the syncs it entered, of each team, in a word that the others see only by them. */
+static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
 {
     struct sim_world *world = pe->world;
-    uint64_t entered = ++((uint64_t *)world->workload_state)[pe->index];
+    uint64_t *entered = (uint64_t *)world->workload_state + (size_t)kind * pe->fabric->self.pe_count;
+    uint64_t own = ++entered[pe->index];
     quoit_coll_sync(pe->team, "sync");
-    for (uint32_t other = 0; other < pe->fabric->self.pe_count; other++)
-        if (((uint64_t *)world->workload_state)[other] < entered)
+    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+        uint32_t other = pe->shape.start + rank * pe->shape.stride;
+        if (entered[other] < own)
             sim_fail(world, "PE %u left the sync of step %u before PE %u had come", pe->index, step, other);
+    }
+}
+
+/* Teams: of all PEs; of every second one, or third; of two halves. A PE is in one of each kind. */
+enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_KIND_COUNT };
+
+struct teams {
+    struct quoit_team_state *states[TEAM_KIND_COUNT];
+    struct quoit_team_shape shapes[TEAM_KIND_COUNT];
+    uint32_t epochs[TEAM_KIND_COUNT];
+};
+
+static struct quoit_team_shape shape_of(const struct sim_pe *pe, enum team_kind kind)
+{
+    uint32_t pe_count = pe->fabric->self.pe_count, self = pe->index;
+    uint32_t stride = 2 + (uint32_t)(pe->world->config.seed % 2), half = pe_count / 2;
+    if (kind == TEAM_STRIDED)
+        return (struct quoit_team_shape){
+            .start = self % stride, .stride = stride, .size = (pe_count - self % stride + stride - 1) / stride};
+    if (kind == TEAM_HALF)
+        return self < half ? (struct quoit_team_shape){.start = 0, .stride = 1, .size = half}
+                           : (struct quoit_team_shape){.start = half, .stride = 1, .size = pe_count - half};
+    return (struct quoit_team_shape){.start = 0, .stride = 1, .size = pe_count};
+}
+
+static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind)
+{
+    teams->shapes[kind] = shape_of(pe, kind);
+    teams->states[kind] = quoit_team_new(pe->fabric, &teams->shapes[kind], kind, teams->epochs[kind]++);
+    if (!teams->states[kind])
+        sim_fail(pe->world, "PE %u cannot make its team", pe->index);
+}
+
+/* Buffers are free again at all members of the team. */
+static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kind kind)
+{
+    bool is_other = pe->team != teams->states[kind];
+    pe->team = teams->states[kind];
+    pe->shape = teams->shapes[kind];
+    pe->rank = (pe->index - pe->shape.start) / pe->shape.stride;
+    if (is_other)
+        quoit_coll_sync(pe->team, "use");
+}
+
+/* A later team on the same piece, as after shmem_team_destroy: made when all members know that the piece is free. */
+static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind)
+{
+    use_team(pe, teams, kind);
+    quoit_coll_sync(pe->team, "renew");
+    quoit_team_delete(teams->states[kind]);
+    teams->states[kind] = NULL;
+    use_team(pe, teams, TEAM_WORLD);
+    make_team(pe, teams, kind);
+}
+
+static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
+{
+    size_t count = quoit_prng_choose(common, BLOCK_BYTES_MAX / 8 < ELEMENT_MAX ? BLOCK_BYTES_MAX / 8 : ELEMENT_MAX);
+    uint64_t kind = quoit_prng_choose(common, 8), root = quoit_prng_next(common);
+    bool is_odd = quoit_prng_choose(common, 2);
+    if (kind == 0)
+        step_broadcast(pe, step, count, (uint32_t)(root % pe->shape.size));
+    else if (kind == 1)
+        step_collect(pe, step, count, is_odd);
+    else if (kind == 2)
+        step_alltoall(pe, step, count);
+    else if (kind == 3)
+        step_reduce(pe, step, count);
+    else if (kind == 4)
+        step_scan(pe, step, count, is_odd);
+    else if (kind == 5)
+        step_agree(pe, step);
+    else
+        step_sync(pe, step, team);
 }
 
 static void run_collectives(struct sim_pe *pe)
 {
-    uint32_t pe_count = pe->fabric->self.pe_count;
-    struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = pe_count};
     struct quoit_prng common = {.state = pe->world->config.seed};
-    pe->team = quoit_team_new(pe->fabric, &shape, 0, 0);
-    if (!pe->team)
-        sim_fail(pe->world, "PE %u cannot make its team", pe->index);
-    for (uint32_t step = 0; step < 2 * pe->world->config.step_count; step++) {
-        size_t count =
-            quoit_prng_choose(&common, BLOCK_BYTES_MAX / 8 < ELEMENT_MAX ? BLOCK_BYTES_MAX / 8 : ELEMENT_MAX);
-        uint64_t kind = quoit_prng_choose(&common, 8);
-        bool is_odd = quoit_prng_choose(&common, 2);
-        if (kind == 0)
-            step_broadcast(pe, step, count, (uint32_t)quoit_prng_choose(&common, pe_count));
-        else if (kind == 1)
-            step_collect(pe, step, count, is_odd);
-        else if (kind == 2)
-            step_alltoall(pe, step, count);
-        else if (kind == 3)
-            step_reduce(pe, step, count);
-        else if (kind == 4)
-            step_scan(pe, step, count, is_odd);
-        else if (kind == 5)
-            step_agree(pe, step);
-        else
-            step_sync(pe, step);
+    struct teams teams = {0};
+    for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++)
+        make_team(pe, &teams, kind);
+    for (uint32_t step = 0; step < 3 * pe->world->config.step_count; step++) {
+        uint64_t choice = quoit_prng_choose(&common, 2 * TEAM_KIND_COUNT);
+        enum team_kind kind = choice < TEAM_KIND_COUNT ? (enum team_kind)choice : TEAM_WORLD;
+        if (quoit_prng_choose(&common, 8) == 0 && kind != TEAM_WORLD)
+            renew_team(pe, &teams, kind);
+        use_team(pe, &teams, kind);
+        run_step(pe, &common, step, kind);
     }
-    quoit_coll_sync(pe->team, "end");
-    quoit_team_delete(pe->team);
+    for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++) {
+        use_team(pe, &teams, kind);
+        quoit_coll_sync(pe->team, "end");
+    }
+    for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++)
+        quoit_team_delete(teams.states[kind]);
     pe->team = NULL;
 }
 
 static void setup_collectives(struct sim_world *world)
 {
-    world->workload_state = calloc(world->config.job.pe_count, sizeof(uint64_t));
+    world->workload_state = calloc((size_t)TEAM_KIND_COUNT * world->config.job.pe_count, sizeof(uint64_t));
     if (!world->workload_state)
         sim_fail(world, "out of memory");
 }
@@ -178,7 +251,7 @@ static void teardown_collectives(struct sim_world *world)
 
 const struct sim_workload sim_workload_collectives = {
     .name = "collectives",
-    .sentence = "all collective operations in random order",
+    .sentence = "all collective operations in random order, in teams of all and of some",
     .setup = setup_collectives,
     .run = run_collectives,
     .teardown = teardown_collectives,
