@@ -21,8 +21,8 @@ void sim_host_age(struct sim_host *host)
     for (uint32_t index = 0; index < layout->job.lane_count; index++) {
         /* The simulator is the one who makes it old: production code has no such way. */
         struct quoit_lane *lane = (struct quoit_lane *)quoit_proxy_lane(host->proxy, index);
-        if (lane->ring)
-            age_ring(lane->ring, layout->job.host_count, number);
+        if (layout->job.protocol == QUOIT_PROTOCOL_QUEUE)
+            age_ring(quoit_queue_of(lane)->ring, layout->job.host_count, number);
         for (uint32_t local = 0; local < layout->local_count; local++) {
             struct quoit_channel *channel = quoit_memory_channel(layout, host->memory, local, index);
             atomic_store(&channel->submit_tail, number);
