@@ -6,10 +6,10 @@
  * and piece 0 is the world's. Operations of a team are called by all members in the same order with the same arguments
  * (but for the sizes of collect and the values of agree); nothing needs to stand between two operations.
  *
- * A piece may be used again by a later team. The later team then has a greater epoch: flags of an epoch are greater
- * than those of all epochs before, so the workspace is never cleared. The API keeps one epoch counter a PE; a split
- * takes quoit_coll_largest(parent, own counter) + 1, and all members of the parent set their counter to it. A team is
- * deleted after a quoit_coll_sync of it.
+ * A piece may be used again by a later team, whose flags begin above all that the piece has seen, so the workspace is
+ * never cleared: each PE keeps the largest quoit_team_next_flag() of the teams that it has deleted, and a split takes
+ * quoit_coll_largest() of that over the parent. Flags have 64 bits and grow by a few an operation: they do not wrap. A
+ * team is deleted after a quoit_coll_sync of it.
  *
  * Hierarchical: inside a host through mapped memory, between hosts in ways that suit a ring.
  *
@@ -42,10 +42,15 @@ struct quoit_team_shape {
 #define QUOIT_TEAM_PIECES 63
 #define QUOIT_SET_PIECES  16
 
-/* NULL when out of memory. The own PE must be a member. `piece` is free on all members; epoch 0: it was never used
- * before. Members may use the team at once. */
+/* Flags for the n-th team of something that is numbered and not counted: n << QUOIT_TEAM_FLAG_BITS. */
+#define QUOIT_TEAM_FLAG_BITS 40
+
+/* NULL when out of memory. The own PE must be a member. `piece` is free on all members, and first_flag, the same on
+ * all, is above all its flags; 0: it was never used before. Members may use the team at once. */
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
-                                        uint32_t piece, uint32_t epoch);
+                                        uint32_t piece, uint64_t first_flag);
+/* Above all flags that the team has set in the workspace of this PE, once its members have come together. */
+uint64_t quoit_team_next_flag(const struct quoit_team_state *team);
 void quoit_team_delete(struct quoit_team_state *team);
 
 /* Where this PE sees its own object at `offset`. */
@@ -102,7 +107,8 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
 void quoit_coll_scan(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
                      size_t element_bytes, quoit_combine *combine, bool is_inclusive, const char *call);
 
-/* The OR, and the largest, of a private value of all members (agreement on success, on a free piece, on an epoch). */
+/* The OR, and the largest, of a private value of all members (agreement on success, on a free piece, on a first flag).
+ */
 uint64_t quoit_coll_agree(struct quoit_team_state *team, uint64_t value, const char *call);
 uint64_t quoit_coll_largest(struct quoit_team_state *team, uint64_t value, const char *call);
 

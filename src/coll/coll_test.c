@@ -65,7 +65,7 @@ struct pe {
     struct quoit_prng private; /* delays */
     uint64_t step;
     struct quoit_team_state *world_team;
-    uint64_t epoch;
+    uint64_t next_flag;            /* of teams that were deleted */
     struct quoit_team_state *team; /* in use */
     struct quoit_team_shape shape;
     uint32_t rank;
@@ -590,8 +590,8 @@ static void run_split(struct pe *pe, const struct quoit_team_shape *world)
         shape.stride = 0u - stride;
         rank = size - 1 - rank;
     }
-    pe->epoch = quoit_coll_largest(pe->world_team, pe->epoch, "split") + 1;
-    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, (uint32_t)pe->epoch);
+    uint64_t first_flag = quoit_coll_largest(pe->world_team, pe->next_flag, "split");
+    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, first_flag);
     if (!team)
         abort();
     quoit_coll_sync(pe->world_team, "split");
@@ -604,6 +604,8 @@ static void run_split(struct pe *pe, const struct quoit_team_shape *world)
     pe->common = saved;
     pe->step = step_before + 1000; /* the same again on all PEs */
     quoit_coll_sync(team, "delete");
+    uint64_t next_flag = quoit_team_next_flag(team);
+    pe->next_flag = pe->next_flag > next_flag ? pe->next_flag : next_flag;
     quoit_team_delete(team);
     use_team(pe, pe->world_team, *world, pe->index);
 }

@@ -64,7 +64,7 @@ static void group_members(struct quoit_team_state *team)
 }
 
 struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
-                                        uint32_t piece, uint32_t epoch)
+                                        uint32_t piece, uint64_t first_flag)
 {
     quoit_assert(piece < PIECE_COUNT);
     quoit_assert(shape->size > 0);
@@ -74,7 +74,7 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
     team->fabric = fabric;
     team->shape = *shape;
     team->space = space_of(piece);
-    team->flag_base = (uint64_t)epoch << QUOIT_EPOCH_SHIFT;
+    team->flag_base = first_flag;
     quoit_context_init(&team->context, piece);
     team->hosts = calloc(shape->size, sizeof *team->hosts);
     team->starts = calloc((size_t)shape->size + 1, sizeof *team->starts);
@@ -103,6 +103,23 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
 delete_team:
     quoit_team_delete(team);
     return NULL;
+}
+
+uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
+{
+    uint64_t counts[] = {team->phase,
+                         team->publish_count,
+                         team->round,
+                         team->tell_count,
+                         team->news_count * team->host_count,
+                         team->sent_count[0],
+                         team->sent_count[1],
+                         team->come_count[0],
+                         team->come_count[1]};
+    uint64_t most = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        most = counts[i] > most ? counts[i] : most;
+    return team->flag_base + most + 1;
 }
 
 void quoit_team_delete(struct quoit_team_state *team)

@@ -6,8 +6,8 @@
  * the order of the ranks, which are contiguous on each.
  *
  * Flags are counters that only grow, each with one writer at a time; a waiter waits for at least a value that all
- * compute alike, since all call the same operations in the same order. Values begin at epoch << QUOIT_EPOCH_SHIFT, so
- * those of a later team on the same piece are greater than all before.
+ * compute alike, since all call the same operations in the same order. Values begin at flag_base, above
+ * those of all teams before on the same piece.
  *
  * Why nothing is overwritten too early:
  *   phase    All members of a group arrive, one of them works while the others wait, then all go on. What the worker
@@ -27,7 +27,6 @@
 #include "coll/coll.h"
 #include "coll/schedule.h"
 
-#define QUOIT_EPOCH_SHIFT   40
 #define QUOIT_SLOT_COUNT    8 /* of the largest size */
 #define QUOIT_SCRATCH_BYTES 16384u
 #define QUOIT_TELL_ROUNDS   10

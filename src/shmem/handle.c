@@ -77,7 +77,7 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 {
     struct quoit_team_slot *slot = quoit_team_of(team, call);
     if (!slot->state) /* SHARED, whose workspace is its own from the start and so needs no agreement */
-        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job.life);
+        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job_first_flag());
     if (!slot->state)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
     return slot;
@@ -128,20 +128,12 @@ QUOIT_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team
     return (int)(distance / stride);
 }
 
-uint64_t quoit_team_epoch(void)
+static uint64_t team_flag(void)
 {
     pthread_mutex_lock(&table_lock);
-    uint64_t epoch = quoit_job.team_epoch;
+    uint64_t flag = quoit_job.team_flag;
     pthread_mutex_unlock(&table_lock);
-    return epoch;
-}
-
-void quoit_team_epoch_is(uint64_t epoch)
-{
-    pthread_mutex_lock(&table_lock);
-    if (quoit_job.team_epoch < epoch)
-        quoit_job.team_epoch = epoch;
-    pthread_mutex_unlock(&table_lock);
+    return flag;
 }
 
 /* Pieces of the workspace that this PE's teams hold, and those that its splits are about to take, as bits. */
@@ -184,14 +176,13 @@ static void release_piece(uint32_t piece)
 }
 
 /* A slot with the team in it, or NULL. */
-static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *filled, uint64_t epoch)
+static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *filled, uint64_t first_flag)
 {
     struct quoit_team_slot *teams = quoit_job.teams;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++) {
         if (teams[i].shape.size != 0)
             continue;
-        struct quoit_team_state *state =
-            quoit_team_new(quoit_job.fabric, &filled->shape, filled->piece, (uint32_t)epoch);
+        struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, &filled->shape, filled->piece, first_flag);
         if (!state)
             return NULL;
         uint32_t generation = teams[i].generation;
@@ -204,10 +195,10 @@ static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *fi
 }
 
 /* On a piece that was reserved, and is the team's then. */
-static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t epoch)
+static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t first_flag)
 {
     pthread_mutex_lock(&table_lock);
-    const struct quoit_team_slot *slot = fill_slot_locked(filled, epoch);
+    const struct quoit_team_slot *slot = fill_slot_locked(filled, first_flag);
     quoit_job.team_pieces &= ~(1ull << filled->piece);
     pthread_mutex_unlock(&table_lock);
     return slot ? (shmem_team_t)handle_of((size_t)(slot - quoit_job.teams), slot->generation) : SHMEM_TEAM_INVALID;
@@ -216,6 +207,10 @@ static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t epoc
 static void release_team(struct quoit_team_slot *slot)
 {
     pthread_mutex_lock(&table_lock);
+    uint64_t next = quoit_team_next_flag(slot->state);
+    next = next > slot->call_count ? next : slot->call_count + 1; /* which begins where flags do */
+    if (quoit_job.team_flag < next)
+        quoit_job.team_flag = next;
     quoit_team_delete(slot->state);
     slot->state = NULL;
     slot->shape.size = 0;
@@ -241,10 +236,10 @@ static uint32_t choose_piece(uint64_t used, uint32_t parent_piece, uint32_t turn
     return piece;
 }
 
-/* A piece that is free on all members of the part, reserved on each, and the epoch of the new team. False: there is
- * none. Threads of a PE may split different teams at once: where another has taken the piece on some member meanwhile,
- * all try again. */
-static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint32_t *piece_out, uint64_t *epoch_out,
+/* A piece that is free on all members of the part, reserved on each, and the first flag of the new team. False: there
+ * is none. Threads of a PE may split different teams at once: where another has taken the piece on some member
+ * meanwhile, all try again. */
+static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint32_t *piece_out, uint64_t *flag_out,
                            const char *call)
 {
     for (uint32_t turn = 0;; turn++) {
@@ -253,9 +248,8 @@ static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint3
             return false;
         *piece_out = choose_piece(used, parent->piece, turn);
         bool is_mine = !is_member || reserve_piece(*piece_out);
-        uint64_t epoch = quoit_coll_largest(parent->state, is_mine ? quoit_team_epoch() : UINT64_MAX, call);
-        *epoch_out = epoch + 1;
-        if (epoch != UINT64_MAX)
+        *flag_out = quoit_coll_largest(parent->state, is_mine ? team_flag() : UINT64_MAX, call);
+        if (*flag_out != UINT64_MAX)
             return true;
         if (is_member && is_mine)
             release_piece(*piece_out);
@@ -263,28 +257,27 @@ static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint3
 }
 
 /* Collective over the parent, whose PEs give the part they are in, disjoint from the parts of others, or none (size 0).
- * They agree on a piece that is free on all that are in a part, on an epoch, then on success, which is also the sync
- * after which the new teams may be used. */
+ * They agree on a piece that is free on all that are in a part, on its first flag, then on success, which is also the
+ * sync after which the new teams may be used. */
 static int split_parent(struct quoit_team_slot *parent, struct split part, uint32_t rank,
                         const shmem_team_config_t *config, shmem_team_t *team_out, const char *call)
 {
     uint32_t piece;
-    uint64_t epoch;
+    uint64_t first_flag;
     bool is_member = part.size != 0;
     *team_out = SHMEM_TEAM_INVALID;
-    if (!agree_on_piece(parent, is_member, &piece, &epoch, call))
+    if (!agree_on_piece(parent, is_member, &piece, &first_flag, call))
         return -1;
-    quoit_team_epoch_is(epoch);
     const struct quoit_team_slot filled = {.shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
                                                      .stride = (uint32_t)part.stride * parent->shape.stride,
                                                      .size = (uint32_t)part.size},
                                            .piece = piece,
                                            .rank = rank,
                                            .config = *config,
-                                           .call_count = epoch << 32,
+                                           .call_count = first_flag,
                                            .made_by = call,
                                            .made_from = quoit_audit_from()};
-    shmem_team_t made = is_member ? new_team(&filled, epoch) : SHMEM_TEAM_INVALID;
+    shmem_team_t made = is_member ? new_team(&filled, first_flag) : SHMEM_TEAM_INVALID;
     uint64_t is_failed = quoit_coll_agree(parent->state, is_member && made == SHMEM_TEAM_INVALID, call);
     if (is_failed && made != SHMEM_TEAM_INVALID) {
         release_team(quoit_team_of(made, call));

@@ -55,10 +55,6 @@ struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call);
 /* The same with the machinery for collectives there. */
 struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char *call);
 
-/* The epoch of the youngest team that this PE knows of; and that there is one of `epoch`. */
-uint64_t quoit_team_epoch(void);
-void quoit_team_epoch_is(uint64_t epoch);
-
 /* The PE of the world that is `rank` in the team. */
 static inline uint32_t quoit_team_pe(const struct quoit_team_slot *team, uint32_t rank)
 {

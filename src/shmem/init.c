@@ -201,7 +201,7 @@ static void make_reaches(const struct quoit_layout *layout)
 static void make_world(void)
 {
     const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.job.pe_count};
-    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, quoit_job.life);
+    quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, quoit_job_first_flag());
     quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.job.heap_bytes);
     if (!quoit_job.world || !quoit_job.allocator)
         cannot_start("no memory", QUOIT_NO_MEMORY);
@@ -336,7 +336,8 @@ static void start_again(int thread_level)
     struct quoit_boot *boot = &quoit_job.boot;
     struct quoit_options options = read_options();
     set_data_regions(boot);
-    quoit_job.life++;
+    if (++quoit_job.life >> (64 - QUOIT_TEAM_FLAG_BITS) != 0)
+        cannot_start("shmem_init was called too often", QUOIT_UNSUPPORTED);
     open_fabric(boot);
     make_world();
     begin(thread_level, &options);

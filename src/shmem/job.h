@@ -72,7 +72,8 @@ struct quoit_job {
     struct quoit_ctx_slot *contexts;     /* see handle.h; NULL until the first is made */
     struct quoit_team_slot *teams;       /* likewise */
     struct quoit_set_team *sets;         /* see set.h; NULL until the first active set */
-    uint64_t team_epoch;                 /* of the youngest team this PE knows of; see coll.h. By quoit_team_epoch() */
+    uint64_t team_flag;                  /* above those of all teams deleted here; see coll.h. By handle.c */
+    uint32_t set_epoch;                  /* of the youngest active set this PE knows of */
     uint64_t team_pieces;                /* taken by splits that are under way, as bits; see handle.c */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
@@ -83,6 +84,12 @@ struct quoit_job {
 
 /* Hidden, so that the hot path reaches it without a detour through the loader's tables. */
 extern struct quoit_job quoit_job __attribute__((visibility("hidden")));
+
+/* Of the predefined teams. */
+static inline uint64_t quoit_job_first_flag(void)
+{
+    return (uint64_t)quoit_job.life << QUOIT_TEAM_FLAG_BITS;
+}
 
 static inline bool quoit_region_has(const struct quoit_region *region, const void *address, size_t bytes,
                                     uint64_t *offset_out)

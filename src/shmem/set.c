@@ -121,15 +121,19 @@ static void make(struct quoit_set *set)
         quoit_job.sets = calloc(RESPONSE_CACHE_COUNT, sizeof *quoit_job.sets);
     if (!quoit_job.sets)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of active sets");
-    struct proposal all = agree(set, (struct proposal){.epoch = (uint32_t)quoit_team_epoch(), .used = used_pieces()});
+    struct proposal all = agree(set, (struct proposal){.epoch = quoit_job.set_epoch, .used = used_pieces()});
     uint32_t index = (uint32_t)__builtin_ctz(~all.used);
     if (all.epoch == EPOCH_MOST)
-        quoit_boot_abort(&quoit_job.boot, 1, "more teams were made than can be told apart");
-    quoit_team_epoch_is(all.epoch + 1);
+        quoit_boot_abort(&quoit_job.boot, 1,
+                         "more active sets were used in turn than can be told apart (16,777,215); teams have no "
+                         "such limit");
+    if (quoit_job.set_epoch <= all.epoch)
+        quoit_job.set_epoch = all.epoch + 1;
     set->is_passing = index >= RESPONSE_CACHE_COUNT;
     if (set->is_passing)
         index = RESPONSE_CACHE_COUNT;
-    set->team = quoit_team_new(quoit_job.fabric, &set->shape, QUOIT_TEAM_PIECES + index, all.epoch + 1);
+    set->team = quoit_team_new(quoit_job.fabric, &set->shape, QUOIT_TEAM_PIECES + index,
+                               (uint64_t)(all.epoch + 1) << QUOIT_TEAM_FLAG_BITS);
     if (!set->team)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the team of an active set");
     if (!set->is_passing)
