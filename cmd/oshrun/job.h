@@ -49,9 +49,10 @@ struct pe {
     uint64_t meeting_count; /* collectives before that */
     bool leaves_by_exit;    /* by exit(0) or a return from main */
     bool is_ended;
-    int wait_status;  /* once is_ended */
-    char *executable; /* of program_pid, for addresses; NULL before HELLO */
-    char *abort_text; /* what it said when it ended the job; NULL: nothing */
+    int wait_status;     /* once is_ended */
+    char *executable;    /* of program_pid, for addresses; NULL before HELLO */
+    char *abort_text;    /* what it said when it ended the job; NULL: nothing */
+    uint64_t abort_from; /* and where in its program; 0: not known */
     char *tag;
 };
 

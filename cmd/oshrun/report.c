@@ -233,9 +233,24 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
     tell(out, "Q0205", "the proxy of host%u has died%s; its PEs are cut off", host->index, how);
 }
 
-static bool said_text(const struct job *job, uint32_t pe, const void *arg)
+/* The same text, from the same place of the same program, as PE `arg`. */
+static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
 {
-    return job->pes[pe].abort_text && strcmp(job->pes[pe].abort_text, arg) == 0;
+    const struct pe *mine = &job->pes[pe], *other = arg;
+    bool is_of_program = !mine->executable || !other->executable ? mine->executable == other->executable
+                                                                 : strcmp(mine->executable, other->executable) == 0;
+    return mine->abort_text && strcmp(mine->abort_text, other->abort_text) == 0 &&
+           mine->abort_from == other->abort_from && is_of_program;
+}
+
+static void tell_abort_place(FILE *out, const struct job *job, const struct pe *pe)
+{
+    struct quoit_place place = {.line = ""};
+    uint64_t before = pe->abort_from - 1; /* the call stands before the address it returns to */
+    if (pe->abort_from)
+        quoit_place_find(pe->executable, &before, 1, job->end.told_by_ns, &place);
+    if (place.line[0])
+        fprintf(out, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
 }
 
 static void tell_aborts(FILE *out, const struct job *job)
@@ -243,15 +258,16 @@ static void tell_aborts(FILE *out, const struct job *job)
     uint32_t text_count = 0;
     for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
         char pes[LIST_BYTES];
-        const char *text = job->pes[pe].abort_text;
-        bool is_told = !text;
+        const struct pe *first = &job->pes[pe];
+        bool is_told = !first->abort_text;
         for (uint32_t before = 0; before < pe && !is_told; before++)
-            is_told = said_text(job, before, text);
+            is_told = said_the_same(job, before, first);
         if (is_told || text_count == ABORT_TEXTS_MAX)
             continue;
         text_count++;
-        list_pes(job, said_text, text, pes);
-        fprintf(out, "oshrun: %s: %s\n", pes, text);
+        list_pes(job, said_the_same, first, pes);
+        fprintf(out, "oshrun: %s: %s\n", pes, first->abort_text);
+        tell_abort_place(out, job, first);
     }
     fprintf(out, "  the job was ended, status %d\n", job->end.status);
 }

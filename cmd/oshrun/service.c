@@ -53,8 +53,10 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
 {
     char text[QUOIT_BOOT_TEXT_BYTES];
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, message->body.abort.text);
-    if (text[0] && !pe->abort_text)
+    if (text[0] && !pe->abort_text) {
         pe->abort_text = strdup(text);
+        pe->abort_from = message->body.abort.from;
+    }
     int status = message->body.abort.status & 0xff;
     if (text[0])
         end_begin(pe->job, END_ABORTED, status, pe->index, ABORT_GRACE_NS);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/boot.h"
+#include "boot/place.h"
 #include "base/log.h"
+#include "env/clock.h"
 #include "env/limits.h"
 #include "env/map.h"
 
@@ -13,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define PLACE_NS          2000000000u
 #define PAGE_BYTES        4096u
 #define ALONE_HEAP_BYTES  (1ull << 36) /* a limit of addresses, not of memory: pages come as the heap grows */
 #define ALONE_CHUNK_BYTES 64u
@@ -245,17 +248,37 @@ void quoit_boot_finalized(struct quoit_boot *boot)
         quoit_log(QUOIT_LOG_WARN, "the launcher has gone before shmem_finalize");
 }
 
+/* Without a launcher that does it. */
+static void say_place(uint64_t from)
+{
+    char program[32];
+    struct quoit_place place;
+    uint64_t before = from - 1; /* the call stands before the address it returns to */
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid());
+    quoit_place_find(program, &before, 1, quoit_clock_now_ns() + PLACE_NS, &place);
+    if (place.line[0])
+        fprintf(stderr, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
+}
+
 void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text)
+{
+    quoit_boot_abort_from(boot, status, text, 0);
+}
+
+void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text, uint64_t from)
 {
     if (boot->socket_fd >= 0) {
         struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
         message.body.abort.status = status;
+        message.body.abort.from = from;
         snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
         if (say_to_launcher(boot, &message) == QUOIT_OK)
             _exit(status);
     }
     if (text[0])
         quoit_say("%s", text);
+    if (from)
+        say_place(from);
     _exit(status);
 }
 

@@ -38,6 +38,10 @@ void quoit_boot_finalized(struct quoit_boot *boot);
 /* Ends the whole job with `status`; `text` (may be "") is what the user reads, printed by the launcher once. Does not
  * return. Before quoit_boot_start, or alone, prints the text itself. */
 __attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text);
+/* The same, with the place in the program that is wrong: the return address of a routine less the load address of the
+ * program; 0: not known. Told as function and line below the text. */
+__attribute__((noreturn)) void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text,
+                                                     uint64_t from);
 /* Unmaps and closes. */
 void quoit_boot_end(struct quoit_boot *boot);
 

@@ -66,6 +66,7 @@ struct quoit_boot_message {
         } leaving;
         struct {
             int32_t status;
+            uint64_t from; /* in the program: the return address of the routine that was wrong; 0: not known */
             char text[QUOIT_BOOT_TEXT_BYTES]; /* what to tell the user; "" for shmem_global_exit */
         } abort;
     } body;

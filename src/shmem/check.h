@@ -24,6 +24,14 @@ static inline void quoit_check_running(const char *call)
     if (__builtin_expect(quoit_job.fast.pe_count == 0, 0))
         quoit_check_state(call);
 }
+/* The same at the entry of a routine that is too quick for QUOIT_JOB_ENTER. */
+#define QUOIT_ENTER_IF_WRONG(is_wrong, call)                                                                           \
+    do {                                                                                                               \
+        if (__builtin_expect((is_wrong) || quoit_job.fast.pe_count == 0, 0)) {                                         \
+            QUOIT_JOB_ENTER(call);                                                                                     \
+            quoit_check_running(call);                                                                                 \
+        }                                                                                                              \
+    } while (0)
 /* nelems * element_bytes, or the job ends. */
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call);
 /* The segment offset of a symmetric argument, or the job ends. Nothing is asked of zero bytes, whose offset is 0. */

@@ -8,8 +8,8 @@
 
 QUOIT_API(void, barrier_all, (void))
 {
-    quoit_check_running("shmem_barrier_all");
     QUOIT_JOB_ENTER("shmem_barrier_all");
+    quoit_check_running("shmem_barrier_all");
     QUOIT_SPAN("shmem_barrier_all");
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_barrier_all"), "shmem_barrier_all", {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
@@ -18,8 +18,8 @@ QUOIT_API(void, barrier_all, (void))
 
 QUOIT_API(void, sync_all, (void))
 {
-    quoit_check_running("shmem_sync_all");
     QUOIT_JOB_ENTER("shmem_sync_all");
+    quoit_check_running("shmem_sync_all");
     QUOIT_SPAN("shmem_sync_all");
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_sync_all"), "shmem_sync_all", {0});
     quoit_coll_sync(quoit_job.world, "shmem_sync_all");

@@ -85,12 +85,14 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 
 QUOIT_API(int, team_my_pe, (shmem_team_t team))
 {
+    QUOIT_JOB_ENTER("shmem_team_my_pe");
     quoit_check_running("shmem_team_my_pe");
     return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_my_pe")->rank;
 }
 
 QUOIT_API(int, team_n_pes, (shmem_team_t team))
 {
+    QUOIT_JOB_ENTER("shmem_team_n_pes");
     quoit_check_running("shmem_team_n_pes");
     return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_n_pes")->shape.size;
 }
@@ -98,6 +100,7 @@ QUOIT_API(int, team_n_pes, (shmem_team_t team))
 QUOIT_API(int, team_get_config, (shmem_team_t team, long config_mask, shmem_team_config_t *config))
 {
     const char *call = "shmem_team_get_config";
+    QUOIT_JOB_ENTER(call);
     quoit_check_running(call);
     if (team == SHMEM_TEAM_INVALID)
         return -1;
@@ -112,6 +115,7 @@ QUOIT_API(int, team_get_config, (shmem_team_t team, long config_mask, shmem_team
 QUOIT_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team_t dest_team))
 {
     const char *call = "shmem_team_translate_pe";
+    QUOIT_JOB_ENTER(call);
     quoit_check_running(call);
     if (src_team == SHMEM_TEAM_INVALID || dest_team == SHMEM_TEAM_INVALID)
         return -1;
@@ -545,6 +549,7 @@ QUOIT_API(void, ctx_destroy, (shmem_ctx_t ctx))
 QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
 {
     const char *call = "shmem_ctx_get_team";
+    QUOIT_JOB_ENTER(call);
     quoit_check_running(call);
     quoit_check_private(team, sizeof *team, "team", call);
     *team = SHMEM_TEAM_INVALID;
@@ -565,6 +570,7 @@ static void check_session(shmem_ctx_t ctx, const char *call)
 QUOIT_API(void, ctx_session_start,
           (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask))
 {
+    QUOIT_JOB_ENTER("shmem_ctx_session_start");
     check_session(ctx, "shmem_ctx_session_start");
     (void)options; /* hints, of which none makes a difference here */
     (void)config;
@@ -573,6 +579,7 @@ QUOIT_API(void, ctx_session_start,
 
 QUOIT_API(void, ctx_session_stop, (shmem_ctx_t ctx))
 {
+    QUOIT_JOB_ENTER("shmem_ctx_session_stop");
     check_session(ctx, "shmem_ctx_session_stop");
 }
 

@@ -402,6 +402,7 @@ QUOIT_API(int, init_thread, (int requested, int *provided))
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
         return -1;
     join(requested);
+    QUOIT_JOB_ENTER("shmem_init_thread");
     quoit_check_private(provided, sizeof *provided, "provided", "shmem_init_thread");
     *provided = quoit_job.thread_level;
     return 0;
@@ -416,9 +417,9 @@ void start_pes(int npes)
 
 QUOIT_API(void, finalize, (void))
 {
+    QUOIT_JOB_ENTER("shmem_finalize");
     if (quoit_job.state == QUOIT_JOB_NEW)
-        quoit_boot_abort(&(struct quoit_boot){.socket_fd = -1}, 1,
-                         "shmem_finalize before shmem_init: call shmem_init first [Q0101]");
+        quoit_wrong_state("shmem_finalize");
     if (quoit_job.state != QUOIT_JOB_RUNNING)
         return;
     QUOIT_JOB_ENTER("shmem_finalize");

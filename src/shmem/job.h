@@ -79,6 +79,8 @@ struct quoit_job {
     struct quoit_data_segments segments; /* found by the first shmem_init */
     uint32_t library_count;
     struct quoit_region libraries[QUOIT_DATA_SEGMENTS_MAX - 1]; /* their data segments */
+    const char *outside_call;                                   /* QUOIT_JOB_ENTER while the library does not run */
+    void *outside_from;
     _Atomic uint32_t wait_turn; /* where the next wait for any of several objects begins to look */
 };
 
@@ -111,13 +113,17 @@ static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t 
     return false;
 }
 
-/* At the entry of every routine that may wait: what the messages about a waiting or crashed PE name. */
+/* At the entry of every routine that may wait or find a mistake: what messages name, and the line that called it. In
+ * the routine itself, since it takes the return address. */
 #define QUOIT_JOB_ENTER(name)                                                                                          \
     do {                                                                                                               \
         if (quoit_job.fabric) {                                                                                        \
             /* Threads overwrite one another's, but never with half a value. */                                        \
             __atomic_store_n(&quoit_job.fabric->self.call, (name), __ATOMIC_RELAXED);                                  \
             __atomic_store_n(&quoit_job.fabric->self.call_from, __builtin_return_address(0), __ATOMIC_RELAXED);        \
+        } else {                                                                                                       \
+            quoit_job.outside_call = (name);                                                                           \
+            quoit_job.outside_from = __builtin_return_address(0);                                                      \
         }                                                                                                              \
     } while (0)
 

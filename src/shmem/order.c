@@ -9,8 +9,8 @@
 
 QUOIT_API(void, fence, (void))
 {
-    quoit_check_running("shmem_fence");
     QUOIT_JOB_ENTER("shmem_fence");
+    quoit_check_running("shmem_fence");
     QUOIT_SPAN("shmem_fence");
     quoit_fabric_fence(quoit_job.fabric, &quoit_job.fabric->default_context);
 }
@@ -27,8 +27,8 @@ QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
 
 QUOIT_API(void, quiet, (void))
 {
-    quoit_check_running("shmem_quiet");
     QUOIT_JOB_ENTER("shmem_quiet");
+    quoit_check_running("shmem_quiet");
     QUOIT_SPAN("shmem_quiet");
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
 }

@@ -223,6 +223,7 @@ QUOIT_INLINE bool is_met(const void *ivar, const void *value, uint8_t bytes, boo
     {                                                                                                                  \
         if (is_sound(ivar, sizeof(T), cmp))                                                                            \
             return IS_MET(T, ivar, cmp_value, cmp);                                                                    \
+        QUOIT_JOB_ENTER("shmem_" #N "_test");                                                                          \
         return test_all(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test");                           \
     }
 QUOIT_P2P_TYPES(X)

@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Questions with a local answer. */
+#include "shmem/check.h"
 #include "shmem/fast.h"
 #include "shmem/handle.h"
 
 QUOIT_API(int, my_pe, (void))
 {
-    quoit_check_running("shmem_my_pe");
+    QUOIT_ENTER_IF_WRONG(false, "shmem_my_pe");
     return (int)quoit_job.pe;
 }
 
 QUOIT_API(int, n_pes, (void))
 {
-    quoit_check_running("shmem_n_pes");
+    QUOIT_ENTER_IF_WRONG(false, "shmem_n_pes");
     return (int)quoit_job.pe_count;
 }
 
 int _my_pe(void)
 {
-    quoit_check_running("_my_pe");
+    QUOIT_ENTER_IF_WRONG(false, "_my_pe");
     return (int)quoit_job.pe;
 }
 
 int _num_pes(void)
 {
-    quoit_check_running("_num_pes");
+    QUOIT_ENTER_IF_WRONG(false, "_num_pes");
     return (int)quoit_job.pe_count;
 }
 
 QUOIT_API(void, query_thread, (int *provided))
 {
-    quoit_check_running("shmem_query_thread");
+    QUOIT_ENTER_IF_WRONG(!provided, "shmem_query_thread");
     quoit_check_private(provided, sizeof *provided, "provided", "shmem_query_thread");
     *provided = quoit_job.thread_level;
 }
 
 QUOIT_API(int, pe_accessible, (int pe))
 {
-    quoit_check_running("shmem_pe_accessible");
+    QUOIT_ENTER_IF_WRONG(false, "shmem_pe_accessible");
     return pe >= 0 && (uint32_t)pe < quoit_job.pe_count;
 }
 
 QUOIT_API(int, addr_accessible, (const void *addr, int pe))
 {
     uint64_t offset;
-    quoit_check_running("shmem_addr_accessible");
+    QUOIT_ENTER_IF_WRONG(false, "shmem_addr_accessible");
     return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate(addr, 1, &offset);
 }
 
@@ -71,6 +72,7 @@ QUOIT_API(void *, ptr, (const void *dest, int pe))
         quoit_self_expect_plain_stores(&quoit_job.fabric->self);
         return there;
     }
+    QUOIT_JOB_ENTER("shmem_ptr");
     quoit_check_running("shmem_ptr");
     if ((uint32_t)pe >= quoit_job.pe_count)
         quoit_wrong_pe("shmem_ptr", "pe", pe, quoit_job.pe_count, "the job");
@@ -79,6 +81,7 @@ QUOIT_API(void *, ptr, (const void *dest, int pe))
 
 QUOIT_API(void *, team_ptr, (shmem_team_t team, const void *dest, int pe))
 {
+    QUOIT_JOB_ENTER("shmem_team_ptr");
     quoit_check_running("shmem_team_ptr");
     if (team == SHMEM_TEAM_INVALID)
         return NULL;
@@ -90,6 +93,7 @@ QUOIT_API(void *, team_ptr, (shmem_team_t team, const void *dest, int pe))
 
 QUOIT_API(void, info_get_version, (int *major, int *minor))
 {
+    QUOIT_JOB_ENTER("shmem_info_get_version");
     quoit_check_private(major, sizeof *major, "major", "shmem_info_get_version");
     quoit_check_private(minor, sizeof *minor, "minor", "shmem_info_get_version");
     *major = SHMEM_MAJOR_VERSION;
@@ -98,6 +102,7 @@ QUOIT_API(void, info_get_version, (int *major, int *minor))
 
 QUOIT_API(void, info_get_name, (char *name))
 {
+    QUOIT_JOB_ENTER("shmem_info_get_name");
     quoit_check_private(name, SHMEM_MAX_NAME_LEN, "name", "shmem_info_get_name");
     _Static_assert(sizeof SHMEM_VENDOR_STRING <= SHMEM_MAX_NAME_LEN, "the name fits its limit");
     memcpy(name, SHMEM_VENDOR_STRING, sizeof SHMEM_VENDOR_STRING);

@@ -122,6 +122,7 @@ QUOIT_API(void, ctx_signal_set, (shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
 
 QUOIT_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
 {
+    QUOIT_JOB_ENTER("shmem_signal_fetch");
     quoit_check_running("shmem_signal_fetch");
     quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", "shmem_signal_fetch");
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);

@@ -2,25 +2,68 @@
 #include "shmem/wrong.h"
 #include "shmem/api.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <link.h>
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GUESS_BYTES 256
+#define GUESS_BYTES  256
+#define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128)
+
+/* Where the program called the routine, less the load address: 0 if it was entered by another way, or by a library. */
+static uint64_t called_from(const char *call)
+{
+    const char *entered = quoit_job.fabric ? quoit_job.fabric->self.call : quoit_job.outside_call;
+    void *from = quoit_job.fabric ? quoit_job.fabric->self.call_from : quoit_job.outside_from;
+    Dl_info info;
+    struct link_map *object = NULL;
+    if (!entered || strcmp(entered, call) != 0 || dladdr1(from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0 ||
+        !object || object->l_name[0])
+        return 0;
+    return (uintptr_t)from - object->l_addr;
+}
+
+/* Addresses of the program's variables are others in each PE where the program is position-independent: they become
+ * PROGRAM+0x4010, as addr2line and nm know them, so that all PEs say the same and the launcher says it once. */
+static void name_variables(char text[REASON_BYTES])
+{
+    char named[REASON_BYTES];
+    size_t used = 0;
+    const struct quoit_region *data = &quoit_job.data;
+    if (quoit_job.segments.load_base == 0 || data->bytes == 0)
+        return;
+    for (const char *at = text; *at && used < sizeof named - 1;) {
+        char *end = NULL;
+        uintptr_t address = strncmp(at, "0x", 2) == 0 ? strtoull(at, &end, 16) : 0;
+        if (end && address - data->base < data->bytes) {
+            int n = snprintf(named + used, sizeof named - used, "%.60s+0x%" PRIxPTR, program_invocation_short_name,
+                             address - (uintptr_t)quoit_job.segments.load_base);
+            used = used + (size_t)n < sizeof named ? used + (size_t)n : sizeof named - 1;
+            at = end;
+        } else {
+            named[used++] = *at++;
+        }
+    }
+    named[used] = '\0';
+    memcpy(text, named, used + 1);
+}
 
 void quoit_wrong(enum quoit_wrong code, const char *call, const char *format, ...)
 {
-    char reason[QUOIT_BOOT_TEXT_BYTES - 128];
+    char reason[REASON_BYTES];
     char text[QUOIT_BOOT_TEXT_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
+    name_variables(reason);
     snprintf(text, sizeof text, "%s: %s [Q%04d]", call, reason, (int)code);
     struct quoit_boot alone = {.socket_fd = -1};
-    quoit_boot_abort(quoit_job.state == QUOIT_JOB_NEW ? &alone : &quoit_job.boot, 1, text);
+    quoit_boot_abort_from(quoit_job.state == QUOIT_JOB_NEW ? &alone : &quoit_job.boot, 1, text, called_from(call));
 }
 
 void quoit_wrong_state(const char *call)
