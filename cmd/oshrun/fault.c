@@ -3,16 +3,20 @@
 #include "job.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/prng.h"
+#include "env/clock.h"
 #include "hosts.h"
 
 #define WORDS_MAX      10
 #define WORD_BYTES_MAX 32
+#define TOLD_FIRST     100        /* changes of links */
+#define TOLD_EVERY_NS  100000000u /* after them */
 
 /* Words in capitals stand for values: L a link, H a host, T a time, N a number. The first T is at_ns, the second
  * for_ns. */
@@ -99,13 +103,23 @@ static uint32_t split(const char *text, char words[WORDS_MAX][WORD_BYTES_MAX])
     }
 }
 
+static bool has_for(const struct form *form)
+{
+    for (size_t i = 0; i < WORDS_MAX && form->words[i]; i++)
+        if (strcmp(form->words[i], "for") == 0)
+            return true;
+    return false;
+}
+
 bool fault_parse(const char *text, struct fault *fault_out, char problem_out[FAULT_PROBLEM_BYTES])
 {
     char words[WORDS_MAX][WORD_BYTES_MAX], wanted[WORD_BYTES_MAX];
     uint32_t word_count = split(text, words), best_count = 0;
     const struct form *best = NULL;
+    size_t form_index = 0;
     for (size_t i = 0; i < FORM_COUNT; i++) {
         uint32_t count = match(&forms[i], words, word_count, fault_out);
+        form_index = i;
         if (count == word_count && !forms[i].words[count])
             goto check_times;
         if (count > best_count) {
@@ -129,6 +143,12 @@ bool fault_parse(const char *text, struct fault *fault_out, char problem_out[FAU
     return false;
 
 check_times:
+    if (has_for(&forms[form_index]) && fault_out->for_ns == 0 && fault_out->kind == FAULT_LINK) {
+        snprintf(problem_out, FAULT_PROBLEM_BYTES,
+                 "--fault \"%s\": an outage must be longer than nothing; leave out \"for\" and it lasts for ever",
+                 text);
+        return false;
+    }
     if (fault_out->kind != FAULT_RANDOM || (fault_out->for_ns && fault_out->for_ns < fault_out->at_ns))
         return true;
     snprintf(problem_out, FAULT_PROBLEM_BYTES,
@@ -165,6 +185,32 @@ bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_
     return false;
 }
 
+/* Through the sink of standard error, whose reader may stall. The first changes are all told, then a few a second. */
+static void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct job *job, const char *format, ...)
+{
+    char text[256];
+    struct fault_news *news = &job->fault_news;
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (news->told_count >= TOLD_FIRST && now_ns - news->told_ns < TOLD_EVERY_NS) {
+        news->untold_count++;
+        return;
+    }
+    int used = snprintf(text, sizeof text, "oshrun: ");
+    va_list args;
+    va_start(args, format);
+    used += vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    if (news->untold_count)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", after %llu changes that are not told",
+                         (unsigned long long)news->untold_count);
+    used += snprintf(text + used, sizeof text - (size_t)used, "\n");
+    output_say(&job->output, text, (size_t)used);
+    news->untold_count = 0;
+    news->told_count++;
+    news->told_ns = now_ns;
+}
+
 /* The link of a host to the next, opened when it is first needed. */
 static struct quoit_port *port_of(struct job *job, uint32_t link)
 {
@@ -176,7 +222,7 @@ static struct quoit_port *port_of(struct job *job, uint32_t link)
         .driver = job->driver, .memory = {host->front, host->layout.channels}, .endpoint = &end};
     if (hosts_describe(job, link, QUOIT_RIGHT, &end) != QUOIT_OK ||
         quoit_port_open(&config, &host->fault_port) != QUOIT_OK)
-        quoit_say("--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
+        say(job, "--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
     return host->fault_port;
 }
 
@@ -186,10 +232,10 @@ static void set_link(struct job *job, uint32_t link, bool is_up)
     if (!port)
         return;
     if ((is_up ? quoit_port_mend(port) : quoit_port_cut(port)) != QUOIT_OK)
-        quoit_say("--fault: the driver %s cannot cut a link", job->driver->name);
+        say(job, "--fault: the driver %s cannot cut a link", job->driver->name);
     else
-        quoit_say("link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
-                  is_up ? "is up again" : "goes down");
+        say(job, "link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
+            is_up ? "is up again" : "goes down");
 }
 
 /* One change; sets when the next one is due. */
@@ -200,7 +246,7 @@ static void change(struct job *job, struct fault_run *run)
     run->next_ns = UINT64_MAX;
     switch (fault->kind) {
     case FAULT_HOST:
-        quoit_say("host%u dies (--fault)", fault->first);
+        say(job, "host%u dies (--fault)", fault->first);
         if (job->hosts[fault->first].proxy_pid)
             kill(job->hosts[fault->first].proxy_pid, SIGKILL);
         return;

@@ -43,6 +43,13 @@ struct fault_run {
     bool is_down;
 };
 
+/* What standard error has of the changes so far. */
+struct fault_news {
+    uint64_t told_count;
+    uint64_t untold_count; /* since the last that was told */
+    uint64_t told_ns;
+};
+
 struct job;
 /* Does what is due and returns when the next is, UINT64_MAX if there is none. */
 uint64_t fault_step(struct job *job, uint64_t now_ns);

@@ -115,7 +115,7 @@ static void print_man(void)
     }
 }
 
-bool help_answer(const struct plan *plan)
+void help_answer(const struct plan *plan)
 {
     if (plan_number(plan, QUOIT_OPT_HELP))
         print_help();
@@ -123,9 +123,6 @@ bool help_answer(const struct plan *plan)
         printf("oshrun (Quoit) %s, OpenSHMEM 1.6\n", QUOIT_VERSION);
     else if (plan_number(plan, QUOIT_OPT_OPTIONS))
         print_options(plan);
-    else if (plan_number(plan, QUOIT_OPT_MAN_OPTIONS))
-        print_man();
     else
-        return false;
-    return true;
+        print_man();
 }

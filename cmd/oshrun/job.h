@@ -119,6 +119,7 @@ struct job {
     struct output output;
     struct terminal terminal;
     struct watch signals;
+    int output_folder;       /* of --output */
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed */
     struct rlimit old_files; /* given back to the PEs */
     struct quoit_job_config config;
@@ -128,8 +129,9 @@ struct job {
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
-    uint32_t dead_links[2];   /* for END_CUT_OFF */
-    struct wait_note *notes;  /* [pe_count], taken when the job is ended; NULL before */
+    struct fault_news fault_news;
+    uint32_t dead_links[2];  /* for END_CUT_OFF */
+    struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;
     uint32_t hello_count;
     uint32_t ready_count;

@@ -225,7 +225,13 @@ int main(int argc, char **argv)
     static struct job job;
     fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
-    int status = plan_make(&plan, argc, argv, environ);
+    int status = plan_read(&plan, argc, argv, environ);
+    if (status == PLAN_GO_ON && plan_is_question(&plan)) {
+        help_answer(&plan);
+        return 0;
+    }
+    if (status == PLAN_GO_ON)
+        status = plan_check(&plan);
     if (status != PLAN_GO_ON)
         return status;
     if (plan_number(&plan, QUOIT_OPT_DRY_RUN)) {
@@ -242,15 +248,15 @@ int main(int argc, char **argv)
     run(&job);
     terminal_take_back(&job.terminal);
     children_sweep();
-    trace_finish(&job);
+    bool is_written = trace_finish(&job);
     output_end(&job.output);
     flush_output(&job);
     if (plan_number(&plan, QUOIT_OPT_STATS))
         stats_print(&job);
     if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
-        stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
+        is_written &= stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
     report_end(&job);
     flush_output(&job);
     output_close(&job.output);
-    return job.end.status;
+    return job.end.status || is_written ? job.end.status : STATUS_CANNOT_START;
 }

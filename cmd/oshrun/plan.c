@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan.h"
-#include "help.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -307,20 +306,93 @@ static int check_driver(const struct plan *plan)
     return bad_usage("--driver: there is no port driver %s; there is: %s", name, names);
 }
 
-int plan_make(struct plan *plan, int argc, char **argv, char **environment)
+/* What a PE reads for itself, so that the programs of a job may differ in it. */
+static bool is_of_each_pe(enum quoit_option_id id)
+{
+    return id == QUOIT_OPT_DEBUG || id == QUOIT_OPT_PATH || id == QUOIT_OPT_SHMEM_DEBUG || id == QUOIT_OPT_SHMEM_INFO ||
+           id == QUOIT_OPT_SHMEM_VERSION;
+}
+
+/* The value that -x gives a variable in one program; NULL: none. */
+static const char *exported(const struct plan_program *program, const char *variable)
+{
+    size_t length = strlen(variable);
+    for (uint32_t i = program->export_count; i-- > 0;)
+        if (strncmp(program->exports[i], variable, length) == 0 && program->exports[i][length] == '=')
+            return program->exports[i] + length + 1;
+    return NULL;
+}
+
+static int refuse_differences(const struct plan *plan)
+{
+    for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
+        const char *variable = quoit_options_table[id].variable, *first = NULL;
+        for (uint32_t i = 0; i < plan->program_count && variable && !is_of_each_pe((enum quoit_option_id)id); i++) {
+            const char *value = exported(&plan->programs[i], variable);
+            if (first && value && strcmp(first, value) != 0)
+                return bad_usage("-x %s is \"%s\" for one program and \"%s\" for another, but is of the whole job",
+                                 variable, first, value);
+            first = value ? value : first;
+        }
+    }
+    return PLAN_GO_ON;
+}
+
+/* The environment with what -x adds before it, since the first of a name counts. */
+static char **with_exports(const struct plan *plan, char **environment)
+{
+    size_t count = 1, used = 0;
+    for (char **entry = environment; *entry; entry++)
+        count++;
+    for (uint32_t i = 0; i < plan->program_count; i++)
+        count += plan->programs[i].export_count;
+    char **merged = must(calloc(count, sizeof *merged));
+    for (uint32_t i = 0; i < plan->program_count; i++)
+        for (uint32_t k = plan->programs[i].export_count; k-- > 0;)
+            merged[used++] = plan->programs[i].exports[k];
+    while (*environment)
+        merged[used++] = *environment++;
+    return merged;
+}
+
+/* Variables of ours, from -x or the environment, where the command line has not said otherwise. */
+static int take_variables(struct plan *plan, char **environment)
 {
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
-    *plan = (struct plan){0};
-    quoit_options_default(&plan->options);
-    if (!quoit_options_from_environment(&plan->options, environment, problem))
-        return bad_usage("%s", problem);
-    int status = take_command_line(plan, argc, argv);
+    struct quoit_options options;
+    int status = refuse_differences(plan);
     if (status != PLAN_GO_ON)
         return status;
-    if (help_answer(plan))
-        return 0;
-    quoit_options_unknown(environment, tell_unknown, NULL);
-    status = count_pes(plan);
+    char **merged = with_exports(plan, environment);
+    quoit_options_default(&options);
+    if (!quoit_options_from_environment(&options, merged, problem))
+        status = bad_usage("%s", problem);
+    for (int id = 0; id < QUOIT_OPT_COUNT; id++)
+        if (plan->options.values[id].source != QUOIT_FROM_COMMAND_LINE)
+            plan->options.values[id] = options.values[id];
+    if (status == PLAN_GO_ON && !plan_is_question(plan))
+        quoit_options_unknown(merged, tell_unknown, NULL);
+    free(merged); /* the entries stay */
+    return status;
+}
+
+int plan_read(struct plan *plan, int argc, char **argv, char **environment)
+{
+    *plan = (struct plan){0};
+    quoit_options_default(&plan->options);
+    int status = take_command_line(plan, argc, argv);
+    return status == PLAN_GO_ON ? take_variables(plan, environment) : status;
+}
+
+bool plan_is_question(const struct plan *plan)
+{
+    return plan_number(plan, QUOIT_OPT_HELP) || plan_number(plan, QUOIT_OPT_VERSION) ||
+           plan_number(plan, QUOIT_OPT_OPTIONS) || plan_number(plan, QUOIT_OPT_MAN_OPTIONS);
+}
+
+int plan_check(struct plan *plan)
+{
+    int status = count_pes(plan);
     if (status == PLAN_GO_ON)
         status = read_debugger(plan);
     if (status == PLAN_GO_ON)

@@ -44,9 +44,13 @@ struct plan {
     uint32_t host_count;
 };
 
-/* Reads the environment and the command line. PLAN_GO_ON, or the status to end with: an error was told, or the user
- * only asked something (help, version, options) and was answered. */
-int plan_make(struct plan *plan, int argc, char **argv, char **environment);
+/* Reads the command line and the environment, of which -x is a part. PLAN_GO_ON, or the status to end with: an error
+ * was told. */
+int plan_read(struct plan *plan, int argc, char **argv, char **environment);
+/* Whether the user only asks for help, version or options. */
+bool plan_is_question(const struct plan *plan);
+/* Whether it can be done: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
+int plan_check(struct plan *plan);
 /* The program of a PE. */
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
 /* --dry-run: prints a line a PE. */

@@ -394,6 +394,9 @@ void report_end(struct job *job)
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);
+    for (size_t i = 0; i < bytes; i++) /* names and texts of PEs stand in it, and a terminal obeys */
+        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n')
+            text[i] = '?';
     output_say(&job->output, text, bytes);
     free(text);
 }

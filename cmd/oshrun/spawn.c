@@ -152,15 +152,26 @@ static bool put_under_debugger(const struct job *job, const struct plan_program 
     return true;
 }
 
-/* --output DIR: one file for both outputs of a PE. */
+/* --output DIR: one file for both outputs of a PE. A link in DIR, which may be another user's, is not followed, and
+ * what is no file of one name is not overwritten. */
 static int open_output_file(const struct job *job, const struct pe *pe)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/pe%u.out", plan_text(job->plan, QUOIT_OPT_OUTPUT), pe->index);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        quoit_say("cannot write %s: %s [Q0213]", path, strerror(errno));
-    return fd;
+    char name[32];
+    struct stat facts;
+    snprintf(name, sizeof name, "pe%u.out", pe->index);
+    int fd =
+        openat(job->output_folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    bool is_file = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1;
+    if (is_file && ftruncate(fd, 0) == 0 && fcntl(fd, F_SETFL, O_APPEND) == 0)
+        return fd;
+    quoit_say("cannot write %s/%s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_OUTPUT), name,
+              fd >= 0 && !is_file ? "it is no file, or has other names"
+              : errno == ELOOP    ? "it is a symbolic link"
+              : errno == ENXIO    ? "it is a pipe"
+                                  : strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 /* Makes the PE's outputs: pipes that oshrun reads, or a file. The reading ends go to read_out (-1: none). */
@@ -200,8 +211,9 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
     }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         !make_outputs(job, pe, &ends, read_ends)) {
-        quoit_say("cannot start PE %u: %s (%u PEs need %u descriptors: ulimit -n) [Q0213]", pe->index, strerror(errno),
-                  job->plan->pe_count, 3 * job->plan->pe_count + 32);
+        if (!plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) /* else it was told */
+            quoit_say("cannot start PE %u: %s (%u PEs need %u descriptors: ulimit -n) [Q0213]", pe->index,
+                      strerror(errno), job->plan->pe_count, 3 * job->plan->pe_count + 32);
         return false;
     }
     ends.socket = sockets[1];
@@ -253,17 +265,29 @@ static int open_nothing(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        quoit_say("cannot open /dev/null, the standard input of all PEs but one: %s [Q0213]", strerror(errno));
+        quoit_say("cannot open /dev/null, the standard input of all PEs but one: %s%s [Q0213]", strerror(errno),
+                  errno == EMFILE ? " (ulimit -n)" : "");
     return fd;
+}
+
+static bool open_output_folder(struct job *job)
+{
+    const char *folder = plan_text(job->plan, QUOIT_OPT_OUTPUT);
+    if (!folder[0])
+        return true;
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST)
+        job->output_folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    else
+        job->output_folder = -1;
+    if (job->output_folder < 0)
+        quoit_say("cannot make directory %s: %s [Q0213]", folder, strerror(errno));
+    return job->output_folder >= 0;
 }
 
 bool spawn_all(struct job *job)
 {
-    const char *directory = plan_text(job->plan, QUOIT_OPT_OUTPUT);
-    if (directory[0] && mkdir(directory, 0777) != 0 && errno != EEXIST) {
-        quoit_say("cannot make directory %s: %s [Q0213]", directory, strerror(errno));
+    if (!open_output_folder(job))
         return false;
-    }
     int nothing_fd = open_nothing();
     bool is_started = nothing_fd >= 0;
     uint32_t first = 0;

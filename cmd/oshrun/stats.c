@@ -128,7 +128,7 @@ void stats_print(struct job *job)
     free(text);
 }
 
-void stats_write(const struct job *job, const char *path)
+bool stats_write(const struct job *job, const char *path)
 {
     FILE *out = fopen(path, "we");
     if (out) {
@@ -137,6 +137,8 @@ void stats_write(const struct job *job, const char *path)
             each_direction(job, tell_json, out);
         fprintf(out, "]}\n");
     }
-    if (!out || fclose(out) != 0)
+    bool is_written = out && fclose(out) == 0;
+    if (!is_written)
         quoit_say("cannot write %s: %s [Q0213]", path, strerror(errno));
+    return is_written;
 }

@@ -7,7 +7,7 @@
 
 /* On standard error. */
 void stats_print(struct job *job);
-/* As JSON. */
-void stats_write(const struct job *job, const char *path);
+/* As JSON. False: it could not be written, which was told. */
+bool stats_write(const struct job *job, const char *path);
 
 #endif

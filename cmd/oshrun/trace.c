@@ -466,19 +466,22 @@ uint64_t trace_step(struct job *job, uint64_t now_ns)
     return trace->next_ns;
 }
 
-void trace_finish(struct job *job)
+bool trace_finish(struct job *job)
 {
     struct trace *trace = job->trace;
     uint64_t lost = 0;
     if (!trace)
-        return;
+        return true;
     if (job->has_layout && (trace->writers || declare_all(job)))
         drain(job, quoit_clock_now_ns());
     for (uint32_t i = 0; i < trace->writer_count; i++) {
         lost += lost_of(&trace->writers[i]);
         free(trace->writers[i].threads);
     }
-    if (fclose(trace->out) == 0 && lost)
+    bool is_closed = fclose(trace->out) == 0, is_written = is_closed && !trace->is_broken;
+    if (!is_closed && !trace->is_broken)
+        quoit_say("cannot write %s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_TRACE), strerror(errno));
+    if (is_written && lost)
         quoit_say("the trace lacks %llu of %llu events; a larger --trace-buffer loses fewer", (unsigned long long)lost,
                   (unsigned long long)(lost + trace->event_count));
     free(trace->writers);
@@ -486,4 +489,5 @@ void trace_finish(struct job *job)
     free(trace->buffer);
     free(trace);
     job->trace = NULL;
+    return is_written;
 }

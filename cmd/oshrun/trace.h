@@ -19,6 +19,6 @@ bool trace_open(struct job *job);
 /* Takes and writes what there is, when it is time. Returns the next time; UINT64_MAX without --trace. */
 uint64_t trace_step(struct job *job, uint64_t now_ns);
 /* When nobody writes any more: the rest, and what was lost, which is told on standard error too. */
-void trace_finish(struct job *job);
+bool trace_finish(struct job *job);
 
 #endif

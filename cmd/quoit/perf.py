@@ -6,6 +6,7 @@ Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for
      perf.py page RESULT.json                           the report of docs/report.md on standard output
 """
 import json
+import math
 import os
 import statistics
 import sys
@@ -23,21 +24,42 @@ class Wrong(Exception):
 
 # Reading
 
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1e300 and math.isfinite(value)
+
+
+def is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def check_machine(machine, path):
+    for name, one in machine.items():
+        if not isinstance(one, dict) or not all(is_number(one.get(key)) for key in ("min", "median", "p99")):
+            raise Wrong(f"{path}: machine[{name!r}] lacks a number")
+
+
 def check(result, path):
     if not isinstance(result, dict) or result.get("form") != FORM:
         raise Wrong(f"{path} is no result of quoit perf --json (\"form\" is not \"{FORM}\")")
     for key, kind in (("library", str), ("pes", int), ("rows", list), ("machine", dict), ("note", str)):
         if not isinstance(result.get(key), kind):
             raise Wrong(f"{path}: \"{key}\" is missing or of another type")
+    check_machine(result["machine"], path)
+    if not is_count(result["pes"]):
+        raise Wrong(f"{path}: \"pes\" is no number of PEs")
     for i, row in enumerate(result["rows"]):
         try:
             numbers = [row[part][one] for part in ("ns", "limit_ns") for one in ("min", "p25", "median", "p75", "p99")]
-            numbers += [row["ratio"], row["bytes"]]
+            numbers.append(row["ratio"])
+            counts = [row["bytes"], row["ns"]["samples"], row["limit_ns"].get("samples", 0)]
             texts = [row["test"], row["buffers"], row["cache"], row["limit"]]
-        except (KeyError, TypeError):
+            if "rate" in row or "rate_unit" in row:
+                numbers.append(row["rate"])
+                texts.append(row["rate_unit"])
+        except (KeyError, TypeError, AttributeError):
             raise Wrong(f"{path}: rows[{i}] lacks a part") from None
         if not all(isinstance(text, str) for text in texts) or \
-           not all(isinstance(number, (int, float)) and not isinstance(number, bool) and number >= 0 for number in numbers):
+           not all(map(is_number, numbers)) or not all(map(is_count, counts)):
             raise Wrong(f"{path}: rows[{i}] has a part of another type")
 
 
@@ -47,7 +69,7 @@ def load(path):
             result = json.load(file)
     except OSError as problem:
         raise Wrong(f"{path}: {problem.strerror}") from None
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Wrong(f"{path} is no JSON: {problem}") from None
     check(result, path)
     return result
@@ -190,7 +212,7 @@ def section(test, rows):
     if len({row["bytes"] for row in rows}) > 1:
         items.append(lines_of(rows, f"{test}: time of a call", "ns, median", lambda row: row["ns"]["median"],
                               rows[0]["limit"], lambda row: row["limit_ns"]["median"]))
-        if rows[0].get("rate_unit") == "MB/s":
+        if all(row.get("rate_unit") == "MB/s" for row in rows):
             items.append(lines_of(rows, f"{test}: bandwidth", "MB/s, median", lambda row: row["rate"], rows[0]["limit"],
                                   lambda row: row["bytes"] / max(row["limit_ns"]["median"], 1e-3) * 1e3))
         items.append(lines_of(rows, f"{test}: time over the limit", "ratio", lambda row: row["ratio"], None, None))

@@ -266,6 +266,11 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
     }
 }
 
+static bool is_whole_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
 static void describe_range(const struct quoit_option *option, char *text_out, size_t text_bytes)
 {
     char low[32], high[32];
@@ -284,7 +289,10 @@ bool quoit_options_set(struct quoit_options *options, enum quoit_option_id id, c
     quoit_assert(id < QUOIT_OPT_COUNT);
     const struct quoit_option *option = &quoit_options_table[id];
     uint64_t number = 0;
-    if (!parse_value(option->type, text, &number)) {
+    bool is_parsed = parse_value(option->type, text, &number);
+    if (!is_parsed && option->type == QUOIT_OPTION_UINT && is_whole_number(text))
+        number = UINT64_MAX; /* larger than any limit */
+    else if (!is_parsed) {
         snprintf(problem_out, QUOIT_OPTION_PROBLEM_BYTES, "%s is \"%.64s\", but must be %s", shown_as, text,
                  type_wants(option->type));
         return false;

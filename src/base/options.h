@@ -158,9 +158,12 @@ enum quoit_option_type {
       "memory for events of each PE and service thread that are not written yet",                                      \
       "What does not fit is lost, and counted. A power of two; others are rounded down.")                              \
     X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
-      "let a link or a host fail: \"link 2-3 down at 1s for 500ms\"",                                                  \
-      "May be given many times. Also \"link 2-3 down at 1s\", \"host 2 dies at 1s\", and \"links random every 200ms "  \
-      "for 50ms seed 7\". Times count from when every PE is through shmem_init.")                                      \
+      "let links or a host fail: \"link 2-3 down at 1s for 500ms\", \"host 2 dies at 1s\", or at random",              \
+      "May be given many times. The forms: \"link A-B down at TIME for TIME\"; \"link A-B down at TIME\", for good; "  \
+      "\"host H dies at TIME\"; \"links random every TIME for TIME\", one link at a time until the job ends; and the " \
+      "same with \"seed N\" behind it, 1 without. Times count from when every PE is through shmem_init. Each change "  \
+      "is "                                                                                                            \
+      "told on standard error; after the first hundred ten a second are, with the number of the others.")              \
     X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
       "lines about the inside of the machine: error, warn, info or debug", "On standard error.")                       \
     X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \

@@ -8,6 +8,7 @@
 #include "shmem/span.h"
 #include "shmem/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,17 +19,31 @@
 /* One call on all PEs: its arguments folded to 31 bits, to find PEs that call with different ones. */
 struct same {
     const char *call;
+    const char *format; /* of a and b, for the message */
+    uint64_t a;
+    uint64_t b;
     uint32_t fold;
 };
 
-static struct same same_of(const char *call, uint64_t a, uint64_t b)
+static struct same same_of(const char *call, const char *format, uint64_t a, uint64_t b)
 {
     uint64_t mix = 0;
     for (const char *c = call; *c; c++)
         mix = (mix ^ (uint8_t)*c) * 0x100000001b3u;
     mix = (mix ^ a) * 0x9e3779b97f4a7c15u;
     mix = (mix ^ (mix >> 29) ^ b) * 0xbf58476d1ce4e5b9u;
-    return (struct same){call, (uint32_t)(mix >> 33)};
+    return (struct same){call, format, a, b, (uint32_t)(mix >> 33)};
+}
+
+/* Every PE comes here and says what it has; oshrun tells equal texts once, with the PEs that say them. */
+static void tell_difference(struct same same)
+{
+    char arguments[96];
+    snprintf(arguments, sizeof arguments, same.format, (unsigned long long)same.a, (unsigned long long)same.b);
+    quoit_wrong(QUOIT_WRONG_COLLECTIVE, same.call,
+                "%s here, but other PEs call it with something else, or another routine of the heap; all PEs call it "
+                "together with the same arguments",
+                arguments);
 }
 
 /* Each PE gives its fold and the fold's complement: where the OR has a bit in both, two PEs differ. The highest bit
@@ -39,9 +54,7 @@ static bool any_failed(struct same same, bool is_failed)
     uint64_t all = quoit_coll_agree(quoit_job.world,
                                     same.fold | ((~same.fold & mask) << 31) | (uint64_t)is_failed << 63, same.call);
     if ((all & (all >> 31) & mask) != 0)
-        quoit_wrong(QUOIT_WRONG_COLLECTIVE, same.call,
-                    "PEs called it with different arguments, or other routines of the heap at the same time; all PEs "
-                    "call it together with the same arguments");
+        tell_difference(same);
     return all >> 63;
 }
 
@@ -172,7 +185,7 @@ static void *take_with_barrier(size_t bytes, size_t align, bool is_zeroed, const
     compare_calls(0, bytes, align, call);
     if (bytes == 0)
         return NULL;
-    struct same same = same_of(call, bytes, align);
+    struct same same = same_of(call, "size is %llu with alignment %llu", bytes, align);
     void *block = take(bytes, align, same);
     if (block && is_zeroed)
         memset(block, 0, bytes);
@@ -190,7 +203,7 @@ static void give(void *ptr, const char *call)
     }
     uint64_t offset = offset_of_block(ptr, call);
     compare_calls(quoit_job.heap.segment_offset + offset, 0, 0, call);
-    barrier(same_of(call, offset, 0));
+    barrier(same_of(call, "ptr is the block at byte %llu of the heap", offset, 0));
     give_back(offset, call);
 }
 
@@ -207,7 +220,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     uint64_t offset = offset_of_block(ptr, call);
     uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset) - guard_bytes();
     compare_calls(quoit_job.heap.segment_offset + offset, bytes, 0, call);
-    struct same same = same_of(call, offset, bytes);
+    struct same same = same_of(call, "ptr is the block at byte %llu of the heap and size is %llu", offset, bytes);
     barrier(same);
     void *block = NULL;
     prepare(call);

@@ -45,6 +45,14 @@ class Faults(scenario.Case):
         self.assertIn("link 4-0 is up again (--fault)", result.err)
         self.assertIn("resends", result.err)
 
+    def test_many_changes_are_folded(self):
+        """Some thousand changes a second are told as about a hundred lines and ten a second, with the number of the rest."""
+        result = self.faulty("links random every 200us for 50us seed 3", seconds=1)
+        self.assertEqual(result.status, 0, result)
+        lines = [line for line in result.err.splitlines() if "(--fault)" in line]
+        self.assertLess(len(lines), 150)
+        self.assertRegex(lines[-1], r"after \d+ changes that are not told")
+
     def test_two_links_end_the_job(self):
         result = self.faulty("link 1-2 down at 0s", "link 4-3 down at 100ms", options=("--link-limit", "500ms"))
         self.assertEqual(result.status, 1, result)

@@ -67,6 +67,9 @@ class Launch(scenario.Case):
         for arguments, words in [
             (["-n", "0", "true"], "-n is 0"),
             (["-n", "x", "true"], "whole number"),
+            (["-n", "99999999999", "true"], "must be 1..65536"),
+            (["-n", "99999999999999999999999", "true"], "must be 1..65536"),
+            (["--hosts", "2", "--fault", "link 0-1 down at 1s for 0", "true"], "longer than nothing"),
             (["-n"], "needs a value"),
             (["-n", "2"], "no program"),
             ([], "no program"),
@@ -119,6 +122,25 @@ class Launch(scenario.Case):
         result = self.run_job("-n", 3, "echo", "ran", env={"QUOIT_LANE": "2"})
         self.assertEqual(result.err.count("did you mean QUOIT_LANES?"), 1)
 
+    def test_own_variables_by_x(self):
+        """-x of a variable of ours is as good as the variable in oshrun's environment."""
+        result = self.run_job("-x", "QUOIT_TAG=1", "-n", 2, "echo", "hi")
+        self.assertEqual(sorted(result.out.splitlines()), ["[PE 0 host0] hi", "[PE 1 host0] hi"], result)
+        result = self.run_job("-x", "QUOIT_TIMEOUT=300ms", "sleep", 100)
+        self.assertEqual(result.status, 124, result)
+        result = self.run_job("-x", "QUOIT_TIMEOUT=300ms", "--timeout", "50s", "sleep", "0.5")
+        self.assertEqual(result.status, 0, result)
+        result = self.run_job("-x", "QUOIT_HOSTS=2", "-n", 2, "--dry-run", "true", env={"QUOIT_HOSTS": "1"})
+        self.assertIn("PE 1  host1", result.out)
+        result = self.run_job("-x", "SHMEM_SYMMETRIC_SIZE=12Q", "echo", "ran")
+        self.assertEqual((result.status, result.out), (2, ""), result)
+        self.assertIn('SHMEM_SYMMETRIC_SIZE is "12Q"', result.err)
+        result = self.run_job("-x", "SHMEM_SYMETRIC_SIZE=1G", "echo", "ran")
+        self.assertIn("did you mean SHMEM_SYMMETRIC_SIZE?", result.err)
+        result = self.run_job("-x", "QUOIT_LANES=2", "true", ":", "-x", "QUOIT_LANES=4", "true")
+        self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), result)
+        self.assertIn("of the whole job", result.err)
+
     def test_help(self):
         text = self.run_job("--help")
         self.assertEqual((text.status, text.err), (0, ""))
@@ -133,6 +155,13 @@ class Launch(scenario.Case):
         for name in rows:
             if name.startswith("-") and name != "-":
                 self.assertIn(name.replace("-", "\\-"), manual)
+
+    def test_every_form_of_fault(self):
+        """What --fault takes stands in the help of the option and in the manual."""
+        manual = self.run_job("--man-options").out.replace("\\-", "-")
+        for form in ("link A-B down at TIME for TIME", "link A-B down at TIME", "host H dies at TIME",
+                     "links random every TIME for TIME", "seed N"):
+            self.assertIn(form, manual)
 
     def test_every_code_is_explained(self):
         source = os.environ["SCENARIO_SOURCE"]

@@ -125,6 +125,27 @@ class Output(scenario.Case):
             self.assertEqual(result.status, 1)
             self.assertIn("Q0213", result.err)
 
+    def test_output_folder_of_somebody_else(self):
+        """Links and pipes that lie where pe<i>.out belongs are not written through."""
+        with tempfile.TemporaryDirectory() as folder:
+            victim = os.path.join(folder, "victim")
+            for make in (os.symlink, os.link, lambda _, name: os.mkfifo(name)):
+                with open(victim, "w") as file:
+                    file.write("mine")
+                make(victim, os.path.join(folder, "pe1.out"))
+                result = self.run_job("--output", folder, "-n", 2, "echo", "x")
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"cannot write .*pe1.out: it is .* \[Q0213\]")
+                with open(victim) as file:
+                    self.assertEqual(file.read(), "mine")
+                os.unlink(os.path.join(folder, "pe1.out"))
+
+    def test_what_cannot_be_written_is_a_failure(self):
+        for option in ("--trace", "--stats-json"):
+            result = self.run_job(option, "/dev/full", "-n", 1, "true")
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("cannot write /dev/full", result.err)
+
     def test_both_outputs_in_one_file(self):
         with tempfile.TemporaryFile() as file:
             job = self.start("-n", 4, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo out$i; echo err$i >&2; done",
