@@ -329,7 +329,7 @@ static bool links_are_up(const struct sim_world *world)
         const struct sim_host *host = &world->hosts[i];
         const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-            if (!host->ends[side]->is_dead && header->direct_epoch[side] == 0)
+            if (!host->ends[side]->is_dead && quoit_link_state_of(&header->links[side]) != QUOIT_LINK_STATE_UP)
                 return false;
     }
     return true;

@@ -40,10 +40,10 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
         .from = layout->host,
         .to = neighbour,
         .side = side,
-        .is_up = atomic_load_explicit(&header->direct_epoch[side], memory_order_relaxed) != 0,
+        .is_up = quoit_link_state_of(&header->links[side]) == QUOIT_LINK_STATE_UP,
         .dma_bytes = load(&header->dma_bytes[side]),
         .direct_bytes = load(&header->direct_bytes[side]),
-        .down_count = atomic_load_explicit(&header->down_count[side], memory_order_relaxed),
+        .down_count = atomic_load_explicit(&header->links[side].outage_count, memory_order_relaxed),
     };
     for (uint32_t i = 0; i < layout->job.lane_count; i++) {
         const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, i);

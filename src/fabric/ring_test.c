@@ -380,7 +380,7 @@ static void check_faults(struct world *world)
         struct host *host = &world->hosts[i];
         const struct quoit_host_header *header = host->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-            down_count += header->down_count[side];
+            down_count += header->links[side].outage_count;
             for (uint32_t lane = 0; lane < world->job.lane_count; lane++)
                 resend_count += quoit_memory_lane(&host->layout, host->memory, lane)->out[side].resend_count;
         }

@@ -8,24 +8,22 @@
 
 #include "env/park.h"
 #include "host/job_descriptor.h"
+#include "link/state.h"
 #include "ring/ring.h"
 
 struct quoit_host_header {
     _Atomic uint32_t is_stopping;      /* writer: the proxy, told by the launcher */
     _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
-    /* Writer: the proxy. The port's link epoch in which both ends of a side have offered their windows, so that PEs may
-     * put directly; 0: the link is down. */
-    _Atomic uint32_t direct_epoch[QUOIT_SIDE_COUNT];
-    _Atomic uint32_t down_count[QUOIT_SIDE_COUNT]; /* writer: the proxy. How often the link went down */
-    _Atomic uint64_t barrier_arrived_count;        /* writer: the first PE. Barriers of the papers the host came to */
-    _Atomic uint64_t barrier_released_count;       /* writer: lane 0. Those that it may leave */
-    uint32_t unused[6];
+    _Atomic uint64_t barrier_arrived_count;  /* writer: the first PE. Barriers of the papers the host came to */
+    _Atomic uint64_t barrier_released_count; /* writer: lane 0. Those that it may leave */
+    uint32_t unused[10];
     /* Writer: the proxy, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
      * more goes through the proxy, for its DMA. QUOIT_DMA_NEVER */
     _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
     _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
     uint64_t unused1[4];
-    struct quoit_park manager_park; /* the thread of the proxy that looks after the links sleeps here */
+    struct quoit_park manager_park;                   /* the thread of the ring service sleeps here */
+    struct quoit_link_record links[QUOIT_SIDE_COUNT]; /* writer: the ring service */
     struct quoit_job_descriptor descriptor;
 };
 

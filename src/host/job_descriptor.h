@@ -10,7 +10,7 @@
 
 #include "host/job_config.h"
 
-#define QUOIT_JOB_DESCRIPTOR_MAGIC 0x51434131u
+#define QUOIT_JOB_DESCRIPTOR_MAGIC 0x51434132u
 #define QUOIT_PROGRAM_NAME_BYTES   40
 
 /* Who this memory belongs to, for `quoit top`, which finds it among the descriptors of the launcher. Writer: the

@@ -88,7 +88,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
     quoit_settling_start(&lane->settling, layout, index, group->policy);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         lane->ports[side] = group->ports[side];
-        lane->wanted[side] = lane->reached[side] = QUOIT_LANE_UP(0);
+        lane->followed[side] = QUOIT_LINK_TARGET(0, true);
     }
     enum quoit_status status = make_tables(lane);
     if (status == QUOIT_OK)
@@ -96,6 +96,18 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
     if (status == QUOIT_OK && group->barrier && index == 0)
         status = group->barrier->open(lane);
     return status;
+}
+
+void quoit_lane_begin_down(struct quoit_lane *lane, enum quoit_side side, uint32_t epoch)
+{
+    lane->engine->begin_down(lane, side);
+    atomic_store_explicit(&lane->followed[side], QUOIT_LINK_TARGET(epoch, false), memory_order_relaxed);
+}
+
+bool quoit_lane_has_followed(const struct quoit_lane *lane, enum quoit_side side)
+{
+    return atomic_load_explicit(&lane->followed[side], memory_order_acquire) ==
+           atomic_load_explicit(&lane->group->links[side].target, memory_order_relaxed);
 }
 
 void quoit_lane_close(struct quoit_lane *lane)

@@ -5,8 +5,8 @@
  * knows how requests cross a link. What all engines share is here: how the lane waits and wakes, how it takes a request
  * out of a PE's memory and checks it, how it executes one at the memory of its PEs, and what it traces and counts.
  *
- * Links: the manager of the links writes `wanted`, the lane follows and answers in `reached`. A write that finds the
- * link down is a frame lost on the way.
+ * Links: the ring service publishes what each side has to follow (link/state.h); the lane follows and says so. A write
+ * that finds the link down is a frame lost on the way.
  *
  * Threads: everything here belongs to the lane's thread, save the park and the atomics.
  */
@@ -20,9 +20,6 @@
 #include "lane/settle.h"
 #include "port/port.h"
 
-#define QUOIT_LANE_DOWN(incarnation) ((uint32_t)(incarnation) << 1)
-#define QUOIT_LANE_UP(incarnation)   ((uint32_t)(incarnation) << 1 | 1)
-
 /* What the lane keeps of a request under way: taken from the PE's memory once, checked, and not read there again. */
 struct quoit_issued {
     uint64_t data_offset;
@@ -34,6 +31,7 @@ struct quoit_lane_group {
     const struct quoit_layout *layout;
     void *memory; /* of the host, mapped whole */
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    const struct quoit_link_record *links; /* [QUOIT_SIDE_COUNT], of the ring service */
     struct quoit_wait_policy policy;
     uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
     const struct quoit_lane_engine *engine;
@@ -58,9 +56,9 @@ struct quoit_lane {
     uint32_t *submit_heads;                                      /* [local PE] */
     char *gather;                                                /* one chunk, for strided gets */
     uint32_t first_pe_turn; /* whose channel is looked at first; moves on, so that none starves */
-    /* What the manager wants of a side, and how far the lane is: QUOIT_LANE_UP or _DOWN of an incarnation. */
-    _Atomic uint32_t wanted[QUOIT_SIDE_COUNT];  /* writer: the manager. release; pairs with acquire in the lane */
-    _Atomic uint32_t reached[QUOIT_SIDE_COUNT]; /* writer: the lane. release; pairs with acquire in the manager */
+    /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
+     * acquire in quoit_lane_has_followed() */
+    _Atomic uint32_t followed[QUOIT_SIDE_COUNT];
     _Atomic uint64_t dead_links; /* writer: the lane. Two links known to be dead, as number + 1 each; 0: not two */
     uint64_t retry_at_ns;        /* the earliest time at which what had no resource may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
@@ -74,6 +72,10 @@ QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct
                                                  uint32_t index);
 /* Also of a lane that was opened in part. */
 void quoit_lane_close(struct quoit_lane *lane);
+/* The link is in a later epoch than the first already: the lane begins with that side down. Before it runs. */
+void quoit_lane_begin_down(struct quoit_lane *lane, enum quoit_side side, uint32_t epoch);
+/* Whether the lane has done all that the link's target says. Any thread. */
+bool quoit_lane_has_followed(const struct quoit_lane *lane, enum quoit_side side);
 /* Serves until the header says stop or something fails; lane->status tells. */
 void quoit_lane_run(struct quoit_lane *lane);
 
@@ -106,7 +108,7 @@ static inline bool quoit_lane_is_stopping(const struct quoit_lane *lane)
 }
 static inline bool quoit_lane_is_up(const struct quoit_lane *lane, enum quoit_side side)
 {
-    return atomic_load_explicit(&lane->reached[side], memory_order_relaxed) & 1;
+    return QUOIT_LINK_TARGET_IS_UP(atomic_load_explicit(&lane->followed[side], memory_order_relaxed));
 }
 static inline void quoit_lane_fail(struct quoit_lane *lane, enum quoit_status status)
 {

@@ -22,7 +22,7 @@ static enum quoit_status refuse(const struct quoit_lane *lane, enum quoit_side s
 {
     const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
     const struct quoit_port *port = lane->ports[side];
-    uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_relaxed);
+    uint32_t epoch = quoit_link_port_epoch(&header->links[side]);
     if (!quoit_port_link_is_up(port) || quoit_port_link_epoch(port) != epoch)
         return QUOIT_LINK_DOWN; /* scratchpads are wiped with the link */
     quoit_log(QUOIT_LOG_ERROR, "scratchpads that no correct host writes came from the %s: kind %u",

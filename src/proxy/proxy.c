@@ -2,9 +2,8 @@
 #include "proxy/proxy.h"
 #include "base/log.h"
 #include "lane/lane.h"
+#include "link/service.h"
 #include "proxy/engines.h"
-#include "proxy/links.h"
-#include "proxy/start.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,10 +11,10 @@
 
 struct quoit_proxy {
     struct quoit_proxy_config config;
-    struct quoit_port *ports[QUOIT_SIDE_COUNT];
-    struct quoit_links links;
+    struct quoit_service *service;
+    uint32_t lease;
     struct quoit_lane_group group;
-    uint32_t lane_count;
+    uint32_t lane_count; /* open */
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
 
@@ -28,21 +27,156 @@ void quoit_proxy_stop(const struct quoit_layout *layout, void *memory)
     quoit_park_wake(&header->manager_park);
 }
 
-static enum quoit_status open_lanes(struct quoit_proxy *proxy)
+/* The client of the ring service */
+
+/* The lanes follow. PEs sleep for things that came through this link, and a doorbell may be lost with it; or they may
+ * put directly again. */
+static void link_changed(void *arg, enum quoit_side side)
+{
+    struct quoit_proxy *proxy = arg;
+    const struct quoit_layout *layout = proxy->config.layout;
+    (void)side;
+    for (uint32_t i = 0; i < proxy->lane_count; i++)
+        quoit_park_wake(&proxy->lanes[i].shared->park);
+    for (uint32_t local = 0; local < layout->local_count; local++)
+        quoit_park_wake(&quoit_memory_pe(layout, proxy->config.memory, local)->park);
+}
+
+static bool lanes_have_followed(void *arg, enum quoit_side side)
+{
+    const struct quoit_proxy *proxy = arg;
+    for (uint32_t i = 0; i < proxy->lane_count; i++)
+        if (!quoit_lane_has_followed(&proxy->lanes[i], side))
+            return false;
+    return true;
+}
+
+static void clean_slots(void *arg, enum quoit_side side)
+{
+    struct quoit_proxy *proxy = arg;
+    proxy->group.engine->clean(proxy->config.layout, proxy->config.memory, side);
+}
+
+static uint64_t dead_links(void *arg)
+{
+    const struct quoit_proxy *proxy = arg;
+    return proxy->lane_count ? atomic_load_explicit(&proxy->lanes[0].dead_links, memory_order_acquire) : 0;
+}
+
+static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    const struct quoit_proxy *proxy = arg;
+    proxy->config.on_cut_off(proxy->config.on_ready_arg, first_link, second_link);
+}
+
+/* FNV-1a over the fields; all hosts run the same binary layout of struct quoit_job_config. */
+static uint32_t job_digest(const struct quoit_job_config *job)
+{
+    const unsigned char *bytes = (const unsigned char *)job;
+    uint32_t digest = 2166136261u;
+    for (size_t i = 0; i < sizeof *job; i++)
+        digest = (digest ^ bytes[i]) * 16777619u;
+    return digest;
+}
+
+static struct quoit_port_vector lane_vector(const struct quoit_layout *layout, uint32_t lane)
+{
+    return (struct quoit_port_vector){
+        .park_offset =
+            layout->lanes + lane * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
+        .park_stride = sizeof(struct quoit_lane_shared),
+        .park_count = 1,
+    };
+}
+
+/* Doorbells of lanes wake the lanes, those of a barrier lane 0; the engine says what the others do. */
+static void ask_for_doorbells(const struct quoit_proxy *proxy, struct quoit_client *client)
+{
+    const struct quoit_layout *layout = proxy->config.layout;
+    client->doorbell_bits = proxy->group.engine->doorbells(layout, client->vectors);
+    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++) {
+        client->vectors[QUOIT_DOORBELL_LANE(lane)] = lane_vector(layout, lane);
+        client->doorbell_bits |= 1u << QUOIT_DOORBELL_LANE(lane);
+    }
+    for (uint32_t bit = QUOIT_DOORBELL_BARRIER; proxy->group.barrier && bit <= QUOIT_DOORBELL_BARRIER_END; bit++) {
+        client->vectors[bit] = lane_vector(layout, 0);
+        client->doorbell_bits |= 1u << bit;
+    }
+}
+
+/* What lies beyond the window MEMORY goes through the slots. */
+static struct quoit_lease_range offered_memory(const struct quoit_proxy *proxy, enum quoit_side side)
+{
+    const struct quoit_layout *layout = proxy->config.layout;
+    struct quoit_port_limits limits;
+    quoit_port_limits(quoit_service_port(proxy->service, side), &limits);
+    uint64_t bytes = layout->local_count * layout->segment_stride;
+    uint64_t most = limits.window_bytes[QUOIT_WINDOW_MEMORY];
+    return (struct quoit_lease_range){.offset = layout->segments, .bytes = bytes < most ? bytes : most};
+}
+
+static enum quoit_status attach(struct quoit_proxy *proxy)
+{
+    const struct quoit_layout *layout = proxy->config.layout;
+    struct quoit_client client = {
+        .name = "the job",
+        .digest = job_digest(&layout->job),
+        .has_failover = quoit_job_config_has_failover(&layout->job),
+        .cut_off_limit_ns = proxy->config.link_limit_ns,
+        .changed = link_changed,
+        .has_followed = lanes_have_followed,
+        .clean = clean_slots,
+        .dead_links = dead_links,
+        .cut_off = cut_off,
+        .arg = proxy,
+    };
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        client.windows[side][QUOIT_WINDOW_SLOTS] =
+            (struct quoit_lease_range){.offset = layout->slots[side], .bytes = layout->slots_bytes};
+        client.windows[side][QUOIT_WINDOW_MEMORY] = offered_memory(proxy, side);
+    }
+    ask_for_doorbells(proxy, &client);
+    return quoit_service_attach(proxy->service, &client, &proxy->lease);
+}
+
+/* Opening */
+
+static enum quoit_status open_service(struct quoit_proxy *proxy)
 {
     const struct quoit_proxy_config *config = &proxy->config;
-    proxy->group = (struct quoit_lane_group){
-        .layout = config->layout,
-        .memory = config->memory,
-        .ports = {proxy->ports[QUOIT_LEFT], proxy->ports[QUOIT_RIGHT]},
-        .policy = config->policy,
-        .dma_bytes = config->dma_bytes,
-        .engine = quoit_engine_of(&config->layout->job),
-        .barrier = quoit_barrier_of(&config->layout->job),
+    struct quoit_host_header *header = config->memory;
+    const struct quoit_service_config service = {
+        .host = config->layout->host,
+        .host_count = config->layout->job.host_count,
+        .ports = {config->ports[QUOIT_LEFT], config->ports[QUOIT_RIGHT]},
+        .records = header->links,
+        .park = &header->manager_park,
+        .park_offset = offsetof(struct quoit_host_header, manager_park),
     };
-    enum quoit_status status = proxy->group.engine->group_open(&proxy->group);
-    while (status == QUOIT_OK && proxy->lane_count < config->layout->job.lane_count) {
-        status = quoit_lane_open(&proxy->lanes[proxy->lane_count], &proxy->group, proxy->lane_count);
+    enum quoit_status status = quoit_service_open(&service, &proxy->service);
+    if (status == QUOIT_OK)
+        status = attach(proxy);
+    return status == QUOIT_OK ? quoit_service_start(proxy->service, config->link_timeout_ns) : status;
+}
+
+/* A link that was lost before there were lanes may be in a later epoch, and the neighbour's lanes know. */
+static void lead_lanes(struct quoit_proxy *proxy)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t target = atomic_load_explicit(&proxy->group.links[side].target, memory_order_relaxed);
+        for (uint32_t i = 0; i < proxy->lane_count && QUOIT_LINK_TARGET_EPOCH(target) != 0; i++)
+            quoit_lane_begin_down(&proxy->lanes[i], side, QUOIT_LINK_TARGET_EPOCH(target));
+    }
+}
+
+static enum quoit_status open_lanes(struct quoit_proxy *proxy)
+{
+    struct quoit_lane_group *group = &proxy->group;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        group->ports[side] = quoit_service_port(proxy->service, side);
+    enum quoit_status status = group->engine->group_open(group);
+    while (status == QUOIT_OK && proxy->lane_count < group->layout->job.lane_count) {
+        status = quoit_lane_open(&proxy->lanes[proxy->lane_count], group, proxy->lane_count);
         proxy->lane_count++; /* one that was opened in part is closed too */
     }
     return status;
@@ -54,17 +188,24 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
     if (!proxy)
         return QUOIT_NO_MEMORY;
     proxy->config = *config;
+    proxy->group = (struct quoit_lane_group){
+        .layout = config->layout,
+        .memory = config->memory,
+        .links = ((struct quoit_host_header *)config->memory)->links,
+        .policy = config->policy,
+        .dma_bytes = config->dma_bytes,
+        .engine = quoit_engine_of(&config->layout->job),
+        .barrier = quoit_barrier_of(&config->layout->job),
+    };
     quoit_park_setup();
-    enum quoit_status status = quoit_proxy_open_ports(&proxy->config, proxy->ports);
-    if (status == QUOIT_OK)
-        status = quoit_links_start(&proxy->links, &proxy->config, proxy->ports);
+    enum quoit_status status = open_service(proxy);
     if (status == QUOIT_OK)
         status = open_lanes(proxy);
     if (status != QUOIT_OK) {
         quoit_proxy_close(proxy);
         return status;
     }
-    quoit_links_lead(&proxy->links, proxy->lanes);
+    lead_lanes(proxy);
     *proxy_out = proxy;
     return QUOIT_OK;
 }
@@ -83,13 +224,14 @@ enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, uint32_t lane_ind
 
 enum quoit_status quoit_proxy_manage(struct quoit_proxy *proxy)
 {
-    quoit_links_run(&proxy->links);
-    if (proxy->links.status != QUOIT_OK) {
+    struct quoit_host_header *header = proxy->config.memory;
+    enum quoit_status status = quoit_service_manage(proxy->service, &header->is_stopping);
+    if (status != QUOIT_OK) {
         quoit_log(QUOIT_LOG_ERROR, "host %u cannot bring a link up again: %s", proxy->config.layout->host,
-                  quoit_status_text(proxy->links.status));
+                  quoit_status_text(status));
         quoit_proxy_stop(proxy->config.layout, proxy->config.memory);
     }
-    return proxy->links.status;
+    return status;
 }
 
 const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint32_t lane_index)
@@ -101,12 +243,10 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
 {
     if (!proxy)
         return;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_close(proxy->ports[side]); /* before the lanes, whose buffers a DMA under way may read */
+    quoit_service_close(proxy->service); /* before the lanes, whose buffers a DMA under way may read */
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
-    if (proxy->group.engine)
-        proxy->group.engine->group_close(&proxy->group);
+    proxy->group.engine->group_close(&proxy->group);
     free(proxy);
 }
 

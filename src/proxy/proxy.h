@@ -3,11 +3,11 @@
  *
  * One thread a lane. Each polls its inbound queues and its PEs' channels, gives what it finds to its ring, executes the
  * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
- * nothing. One thread more, the manager, looks after the links: traffic goes the other way round while one is down, and
- * nothing is lost (links.h, docs/design/failover.md). A process of its own on each host: a PE that dies cannot damage
- * it. With the job config's protocol SCRATCHPAD the lanes carry everything as the papers do instead
- * (papers/lane.h), and a link that goes down ends the job; its transfers overwrite what the neighbours told each
- * other at start, so no PE may hand over a request before the proxies of all hosts are ready.
+ * nothing. One thread more runs the ring service (link/service.h), whose client the proxy is: traffic goes the other
+ * way round while a link is down, and nothing is lost (docs/design/failover.md). A process of its own on each host: a
+ * PE that dies cannot damage it. With the job config's protocol SCRATCHPAD the lanes carry everything as the papers do
+ * instead (papers/lane.h), and a link that goes down ends the job; its transfers overwrite what the neighbours told
+ * each other at start, so no PE may hand over a request before the proxies of all hosts are ready.
  *
  * Threads: quoit_proxy_run() blocks its caller; quoit_proxy_stop may come from a signal handler or another thread.
  * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the proxy with a line

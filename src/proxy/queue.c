@@ -352,25 +352,26 @@ static void report_topology(struct quoit_lane *lane)
     quoit_park_wake(&((struct quoit_host_header *)lane->memory)->manager_park);
 }
 
-/* Does what the manager wants of a side, and says so. */
+/* Does what the target of each link says, and says so. */
 static void follow_links(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t wanted = atomic_load_explicit(&lane->wanted[side], memory_order_acquire);
-        if (__builtin_expect(wanted == atomic_load_explicit(&lane->reached[side], memory_order_relaxed), 1))
+        uint32_t target = atomic_load_explicit(&lane->group->links[side].target, memory_order_acquire);
+        bool is_up = QUOIT_LINK_TARGET_IS_UP(target);
+        if (__builtin_expect(target == atomic_load_explicit(&lane->followed[side], memory_order_relaxed), 1))
             continue;
         if (!quoit_mover_rest(queue->mover))
             continue; /* nothing is written after it is said to have stopped */
-        if (wanted & 1)
-            quoit_ring_link_up(queue->ring, side, wanted >> 1);
+        if (is_up)
+            quoit_ring_link_up(queue->ring, side, QUOIT_LINK_TARGET_EPOCH(target));
         else if (quoit_lane_is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
             quoit_ring_link_down(queue->ring, side);
         queue->must_ring[side] = false;
         queue->has_link_update = true;
         quoit_observe(link_followed, lane, side);
-        quoit_lane_trace_link(lane, side, wanted & 1);
-        atomic_store_explicit(&lane->reached[side], wanted, memory_order_release);
+        quoit_lane_trace_link(lane, side, is_up);
+        atomic_store_explicit(&lane->followed[side], target, memory_order_release);
     }
 }
 

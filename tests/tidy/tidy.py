@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
-LAYERS = ["base", "env", "trace", "wire", "port", "ring", "host", "lane", "papers", "local", "heap", "engine", "proxy", "fabric", "coll", "boot", "shmem", "veth", "dsm"]
+LAYERS = ["base", "env", "trace", "wire", "port", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "fabric", "coll", "boot", "shmem", "veth", "dsm"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")

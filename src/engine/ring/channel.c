@@ -127,7 +127,7 @@ bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side s
 {
     const struct quoit_host_header *header = (const struct quoit_host_header *)ring->engine.self->memory;
     struct quoit_direct *direct = &ring->direct[side];
-    uint32_t epoch = atomic_load_explicit(&header->direct_epoch[side], memory_order_acquire);
+    uint32_t epoch = quoit_link_port_epoch(&header->links[side]);
     if (epoch == 0)
         return false;
     if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0) {

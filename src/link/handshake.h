@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* handshake.h - what neighbours tell each other through the scratchpads while a link comes up. Private to link.
+ *
+ * As in the papers, the neighbours tell each other who they are and what windows they have; here also a digest of what
+ * their clients must agree on, so that two hosts that disagree never exchange a frame, and how far they are in bringing
+ * up the link. Scratchpads are wiped when a link goes down, so all of it is told again.
+ */
+#ifndef QUOIT_LINK_HANDSHAKE_H
+#define QUOIT_LINK_HANDSHAKE_H
+
+#include "link/service.h"
+
+/* The word that tells how far the writer is: 0 none, else a kind and the epoch of the link. */
+enum quoit_handshake_kind { QUOIT_HANDSHAKE_NONE, QUOIT_HANDSHAKE_PROPOSED, QUOIT_HANDSHAKE_CLEAN };
+struct quoit_handshake_word {
+    enum quoit_handshake_kind kind;
+    uint32_t epoch;
+};
+
+/* Tells the neighbour who we are, before the first word. */
+void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const struct quoit_client *client,
+                               enum quoit_side side);
+/* INVALID, with a line logged: the neighbour that has introduced itself is the wrong one or of another job.
+ * LINK_DOWN: the link has left `port_epoch`, so what was read may have been wiped in the middle and says nothing. */
+QUOIT_MUST_USE enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour,
+                                                       const struct quoit_client *client, enum quoit_side side,
+                                                       uint32_t port_epoch);
+void quoit_handshake_tell(struct quoit_port *port, struct quoit_handshake_word word);
+/* The neighbour's last word. */
+struct quoit_handshake_word quoit_handshake_told(struct quoit_port *port);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: outages far apart are never held against a link; one that flaps is up for a small part of the time, and is
+ * forgiven when it stops. Method: outages at given distances, virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "link/holddown.h"
+
+#define MS 1000000u
+#define S  1000000000ull
+
+static void test_rare_outages_are_free(void **state)
+{
+    (void)state;
+    struct quoit_holddown holddown = {0};
+    for (uint64_t i = 1; i < 1000; i++)
+        assert_int_equal(quoit_holddown_outage(&holddown, i * S), 0);
+}
+
+static void test_some_outages_in_a_row_are_free(void **state)
+{
+    (void)state;
+    struct quoit_holddown holddown = {0};
+    for (uint64_t i = 1; i <= QUOIT_FLAP_FREE; i++)
+        assert_int_equal(quoit_holddown_outage(&holddown, 5 * S + i * MS), 0);
+    assert_int_equal(quoit_holddown_outage(&holddown, 5 * S + 10 * MS), QUOIT_HOLD_FIRST_NS);
+    assert_int_equal(quoit_holddown_outage(&holddown, 5 * S + 20 * MS), 2 * QUOIT_HOLD_FIRST_NS);
+}
+
+/* Goes down 2 ms after it is let up, for ten minutes. */
+static void test_a_flapping_link_is_held_most_of_the_time(void **state)
+{
+    (void)state;
+    struct quoit_holddown holddown = {0};
+    uint64_t now_ns = 5 * S, outage_count = 0;
+    while (now_ns < 605 * S) {
+        uint64_t hold_ns = quoit_holddown_outage(&holddown, now_ns);
+        assert_true(hold_ns <= QUOIT_HOLD_MOST_NS);
+        now_ns += hold_ns + 2 * MS;
+        outage_count++;
+    }
+    assert_true(outage_count < 1200); /* 300,000 without holding; less than two a second with it */
+    now_ns += 60 * S;
+    assert_int_equal(quoit_holddown_outage(&holddown, now_ns), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rare_outages_are_free),
+        cmocka_unit_test(test_some_outages_in_a_row_are_free),
+        cmocka_unit_test(test_a_flapping_link_is_held_most_of_the_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

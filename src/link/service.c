@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/service.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "link/handshake.h"
+#include "link/holddown.h"
+#include "ring/route.h"
+
+#include <stdlib.h>
+
+#define POLL_NS    100000   /* between two looks at what the neighbour says, where no doorbell tells */
+#define CONTROL_NS 1000000  /* the same where one does */
+#define RECHECK_NS 10000000 /* while something is not as it should be */
+#define IDLE_NS    500000000
+#define NO_LEASE   QUOIT_CLIENTS_MAX
+
+struct side {
+    struct quoit_port *port;
+    struct quoit_link_record *record;
+    uint32_t port_epoch; /* to which the opening is bound; from PROPOSED on */
+    uint32_t epoch;      /* of the link: proposed in PROPOSED, agreed from CLEAN on */
+    struct quoit_holddown holddown;
+    bool is_flapping_told;
+};
+
+struct quoit_service {
+    struct quoit_service_config config;
+    struct side sides[QUOIT_SIDE_COUNT];
+    struct quoit_client clients[QUOIT_CLIENTS_MAX]; /* attached while `leases` has the bit */
+    uint32_t leases;
+    uint32_t leader;           /* the lease that has the windows; NO_LEASE: none */
+    uint32_t doorbell_bits;    /* leased */
+    uint64_t cut_off_since_ns; /* two links are known to be dead; 0: not so */
+    bool is_cut_off_told;
+    enum quoit_status status; /* what ended the manager */
+};
+
+static const char *side_name(enum quoit_side side)
+{
+    return side == QUOIT_LEFT ? "left" : "right";
+}
+
+static const struct quoit_client *leader_of(const struct quoit_service *service)
+{
+    return service->leader == NO_LEASE ? NULL : &service->clients[service->leader];
+}
+
+static bool has_control_doorbell(const struct quoit_service *service)
+{
+    return (service->doorbell_bits & (1u << QUOIT_SERVICE_DOORBELL)) == 0;
+}
+
+struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side)
+{
+    return service->sides[side].port;
+}
+
+void quoit_service_wake(struct quoit_service *service)
+{
+    quoit_park_wake(service->config.park);
+}
+
+/* States of one side */
+
+static void move(struct side *side, enum quoit_link_state to)
+{
+    quoit_link_move(side->record, to, quoit_clock_now_ns());
+}
+
+static void tell_clients(struct quoit_service *service, enum quoit_side index)
+{
+    for (uint32_t lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
+        if (service->leases & (1u << lease))
+            service->clients[lease].changed(service->clients[lease].arg, index);
+}
+
+static bool clients_follow(const struct quoit_service *service, enum quoit_side index)
+{
+    for (uint32_t lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
+        if ((service->leases & (1u << lease)) &&
+            !service->clients[lease].has_followed(service->clients[lease].arg, index))
+            return false;
+    return true;
+}
+
+static void tell_cut_off(struct quoit_service *service, uint32_t first_link, uint32_t second_link)
+{
+    const struct quoit_client *leader = leader_of(service);
+    if (!service->is_cut_off_told)
+        leader->cut_off(leader->arg, first_link, second_link);
+    service->is_cut_off_told = true;
+}
+
+static bool is_cut_off(const struct quoit_service *service)
+{
+    const struct quoit_client *leader = leader_of(service);
+    return leader->dead_links(leader->arg) != 0;
+}
+
+/* What was on the way is gone for good. */
+static void lose(struct quoit_service *service, enum quoit_side index)
+{
+    uint32_t host = service->config.host;
+    uint32_t link = index == QUOIT_RIGHT ? host : quoit_ring_neighbour(service->config.host_count, QUOIT_LEFT, host);
+    move(&service->sides[index], QUOIT_LINK_STATE_LOST);
+    tell_cut_off(service, link, link);
+}
+
+static void hold_down(struct side *side, enum quoit_side index, uint64_t now_ns)
+{
+    struct quoit_link_record *record = side->record;
+    uint64_t hold_ns = quoit_holddown_outage(&side->holddown, now_ns);
+    atomic_store_explicit(&record->flap_score, side->holddown.score, memory_order_relaxed);
+    atomic_store_explicit(&record->held_until_ns, hold_ns ? now_ns + hold_ns : 0, memory_order_relaxed);
+    if (hold_ns == 0 || side->is_flapping_told)
+        return;
+    side->is_flapping_told = true;
+    quoit_log(QUOIT_LOG_WARN,
+              "the link to the %s flaps: outage %u; from now on it is held down for a while after each while no other "
+              "link is down (docs/design/link-state.md)",
+              side_name(index), atomic_load_explicit(&record->outage_count, memory_order_relaxed));
+}
+
+static void begin_down(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    atomic_store(&side->record->port_epoch, 0);
+    move(side, QUOIT_LINK_STATE_DRAINING);
+    hold_down(side, index, quoit_clock_now_ns());
+    side->epoch++;
+    atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, false), memory_order_release);
+    tell_clients(service, index);
+    quoit_log(QUOIT_LOG_INFO, "the link to the %s went down", side_name(index));
+}
+
+/* Held for as long as it was decided, unless that parts the ring. */
+static bool is_held(const struct quoit_service *service, enum quoit_side index, uint64_t now_ns)
+{
+    const struct quoit_link_record *other = service->sides[quoit_ring_opposite(index)].record;
+    uint64_t until_ns = atomic_load_explicit(&service->sides[index].record->held_until_ns, memory_order_relaxed);
+    return now_ns < until_ns && quoit_link_state_of(other) == QUOIT_LINK_STATE_UP && !is_cut_off(service);
+}
+
+static void step_absent(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    const struct quoit_client *leader = leader_of(service);
+    if (!quoit_port_link_is_up(side->port))
+        return;
+    if (is_held(service, index, quoit_clock_now_ns())) {
+        atomic_fetch_add_explicit(&side->record->hold_count, 1, memory_order_relaxed);
+        move(side, QUOIT_LINK_STATE_HELD);
+        return;
+    }
+    side->port_epoch = quoit_port_link_epoch(side->port);
+    if (quoit_port_bind(side->port, side->port_epoch) != QUOIT_OK)
+        return;
+    quoit_handshake_introduce(side->port, service->config.host, leader, index);
+    quoit_handshake_tell(side->port,
+                         (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_PROPOSED, .epoch = side->epoch});
+    if (has_control_doorbell(service))
+        quoit_port_ring(side->port, 1u << QUOIT_SERVICE_DOORBELL);
+    move(side, QUOIT_LINK_STATE_PROPOSED);
+}
+
+static void step_held(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    if (is_held(service, index, quoit_clock_now_ns()))
+        return;
+    atomic_store_explicit(&side->record->held_until_ns, 0, memory_order_relaxed);
+    move(side, QUOIT_LINK_STATE_ABSENT);
+}
+
+static enum quoit_status offer_windows(struct side *side, const struct quoit_client *client, enum quoit_side index)
+{
+    enum quoit_status status = QUOIT_OK;
+    for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT && status == QUOIT_OK; window++)
+        status = quoit_port_set_translation(side->port, window, client->windows[index][window].offset,
+                                            client->windows[index][window].bytes);
+    return status;
+}
+
+/* The neighbour is down too, so nobody writes here. */
+static void make_clean(struct quoit_service *service, enum quoit_side index, uint32_t proposed)
+{
+    struct side *side = &service->sides[index];
+    const struct quoit_client *leader = leader_of(service);
+    uint32_t neighbour = quoit_ring_neighbour(service->config.host_count, index, service->config.host);
+    enum quoit_status status = quoit_handshake_check(side->port, neighbour, leader, index, side->port_epoch);
+    if (status == QUOIT_OK) {
+        side->epoch = proposed > side->epoch ? proposed : side->epoch;
+        leader->clean(leader->arg, index);
+        status = offer_windows(side, leader, index);
+    }
+    if (status == QUOIT_LINK_DOWN)
+        return;
+    if (status != QUOIT_OK) {
+        service->status = status;
+        return;
+    }
+    quoit_handshake_tell(side->port,
+                         (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_CLEAN, .epoch = side->epoch});
+    if (has_control_doorbell(service))
+        quoit_port_ring(side->port, 1u << QUOIT_SERVICE_DOORBELL);
+    move(side, QUOIT_LINK_STATE_CLEAN);
+}
+
+static void come_up(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    bool was_up = atomic_load_explicit(&side->record->down_since_ns, memory_order_relaxed) != 0;
+    move(side, QUOIT_LINK_STATE_UP);
+    atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, true), memory_order_release);
+    atomic_store(&side->record->port_epoch, side->port_epoch);
+    tell_clients(service, index);
+    if (was_up)
+        quoit_log(QUOIT_LOG_INFO, "the link to the %s is up again", side_name(index));
+}
+
+static bool has_lost(const struct side *side)
+{
+    return !quoit_port_link_is_up(side->port) || quoit_port_link_epoch(side->port) != side->port_epoch;
+}
+
+static void step_handshake(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    struct quoit_handshake_word word = quoit_handshake_told(side->port);
+    bool is_proposed = quoit_link_state_of(side->record) == QUOIT_LINK_STATE_PROPOSED;
+    if (has_lost(side))
+        move(side, QUOIT_LINK_STATE_ABSENT);
+    else if (is_proposed && (word.kind == QUOIT_HANDSHAKE_PROPOSED ||
+                             (word.kind == QUOIT_HANDSHAKE_CLEAN && word.epoch >= side->epoch)))
+        make_clean(service, index, word.epoch);
+    else if (!is_proposed && word.kind == QUOIT_HANDSHAKE_CLEAN && word.epoch == side->epoch)
+        come_up(service, index);
+}
+
+/* One move of one side; true when it moved. */
+static bool step_side(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    enum quoit_link_state before = quoit_link_state_of(side->record);
+    switch (before) {
+    case QUOIT_LINK_STATE_UP:
+        if (!has_lost(side)) /* asked once: the answer may change at any instant */
+            break;
+        if (leader_of(service)->has_failover)
+            begin_down(service, index);
+        else
+            lose(service, index);
+        break;
+    case QUOIT_LINK_STATE_DRAINING:
+        if (clients_follow(service, index))
+            move(side, QUOIT_LINK_STATE_ABSENT);
+        break;
+    case QUOIT_LINK_STATE_ABSENT:
+        step_absent(service, index);
+        break;
+    case QUOIT_LINK_STATE_HELD:
+        step_held(service, index);
+        break;
+    case QUOIT_LINK_STATE_PROPOSED:
+    case QUOIT_LINK_STATE_CLEAN:
+        step_handshake(service, index);
+        break;
+    case QUOIT_LINK_STATE_IDLE:
+    case QUOIT_LINK_STATE_LOST:
+    case QUOIT_LINK_STATE_COUNT:
+        break;
+    }
+    return quoit_link_state_of(side->record) != before;
+}
+
+static bool step_sides(struct quoit_service *service)
+{
+    bool has_moved = false;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && service->status == QUOIT_OK; side++) {
+        if (has_control_doorbell(service))
+            quoit_port_doorbell_clear(service->sides[side].port, 1u << QUOIT_SERVICE_DOORBELL);
+        has_moved |= step_side(service, side);
+    }
+    return has_moved;
+}
+
+static bool both_are_up(const struct quoit_service *service)
+{
+    return quoit_link_state_of(service->sides[QUOIT_LEFT].record) == QUOIT_LINK_STATE_UP &&
+           quoit_link_state_of(service->sides[QUOIT_RIGHT].record) == QUOIT_LINK_STATE_UP;
+}
+
+enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
+    quoit_assert(service->leader != NO_LEASE);
+    while (!both_are_up(service) && service->status == QUOIT_OK) {
+        bool has_moved = step_sides(service);
+        if (!has_moved && quoit_clock_now_ns() > deadline_ns) {
+            quoit_log(QUOIT_LOG_ERROR, "a neighbour of host %u did not come up in %llu ms", service->config.host,
+                      (unsigned long long)(timeout_ns / 1000000));
+            return QUOIT_TIMEOUT;
+        }
+        if (!has_moved)
+            quoit_clock_sleep_ns(POLL_NS);
+    }
+    return service->status;
+}
+
+/* Two dead links cut hosts off. The update that one is back may be late, so it has to stay so for a while. */
+static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
+{
+    const struct quoit_client *leader = leader_of(service);
+    uint64_t dead = leader ? leader->dead_links(leader->arg) : 0;
+    if (dead == 0) {
+        service->cut_off_since_ns = 0;
+        return;
+    }
+    if (service->cut_off_since_ns == 0)
+        service->cut_off_since_ns = now_ns;
+    if (now_ns - service->cut_off_since_ns >= leader->cut_off_limit_ns)
+        tell_cut_off(service, (uint32_t)(dead >> 32) - 1, (uint32_t)dead - 1);
+}
+
+static uint64_t sleep_ns(const struct quoit_service *service, uint64_t now_ns)
+{
+    uint64_t sleep_ns = IDLE_NS;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        const struct quoit_link_record *record = service->sides[side].record;
+        enum quoit_link_state state = quoit_link_state_of(record);
+        uint64_t own_ns = RECHECK_NS;
+        if (state == QUOIT_LINK_STATE_PROPOSED || state == QUOIT_LINK_STATE_CLEAN) {
+            own_ns = has_control_doorbell(service) ? CONTROL_NS : POLL_NS;
+        } else if (state == QUOIT_LINK_STATE_HELD) {
+            uint64_t until_ns = atomic_load_explicit(&record->held_until_ns, memory_order_relaxed);
+            own_ns = until_ns > now_ns ? until_ns - now_ns : 1;
+        } else if ((state == QUOIT_LINK_STATE_UP && service->cut_off_since_ns == 0) || state == QUOIT_LINK_STATE_IDLE) {
+            own_ns = IDLE_NS;
+        }
+        sleep_ns = own_ns < sleep_ns ? own_ns : sleep_ns;
+    }
+    return sleep_ns;
+}
+
+enum quoit_status quoit_service_manage(struct quoit_service *service, _Atomic uint32_t *is_stopping)
+{
+    struct quoit_park *park = service->config.park;
+    while (service->status == QUOIT_OK && !atomic_load_explicit(is_stopping, memory_order_relaxed)) {
+        uint32_t key = quoit_park_prepare(park);
+        bool has_moved = step_sides(service);
+        uint64_t now_ns = quoit_clock_now_ns();
+        watch_cut_off(service, now_ns);
+        if (has_moved || atomic_load_explicit(is_stopping, memory_order_relaxed))
+            quoit_park_cancel(park);
+        else
+            quoit_park_sleep(park, key, sleep_ns(service, now_ns));
+    }
+    return service->status;
+}
+
+/* Leases */
+
+static bool wants_windows(const struct quoit_client *client)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++)
+            if (client->windows[side][window].bytes != 0)
+                return true;
+    return false;
+}
+
+static enum quoit_status check_windows(const struct quoit_service *service, const struct quoit_client *client)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_limits limits;
+        quoit_port_limits(service->sides[side].port, &limits);
+        for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++) {
+            uint64_t bytes = client->windows[side][window].bytes;
+            if (bytes <= limits.window_bytes[window])
+                continue;
+            quoit_log(QUOIT_LOG_ERROR, "%s needs a window of %llu bytes, the port has %llu", client->name,
+                      (unsigned long long)bytes, (unsigned long long)limits.window_bytes[window]);
+            return QUOIT_OUT_OF_RANGE;
+        }
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status set_doorbells(struct quoit_service *service, const struct quoit_client *client)
+{
+    enum quoit_status status = QUOIT_OK;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
+        struct quoit_port *port = service->sides[side].port;
+        for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT && status == QUOIT_OK; bit++)
+            if (client->doorbell_bits & (1u << bit))
+                status = quoit_port_set_vector(port, bit, &client->vectors[bit]);
+        if (status == QUOIT_OK)
+            quoit_port_doorbell_unmask(port, client->doorbell_bits);
+    }
+    return status;
+}
+
+/* The state begins anew for a client that begins anew: its first epoch is 0. */
+static void lead(struct quoit_service *service, uint32_t lease)
+{
+    service->leader = lease;
+    service->cut_off_since_ns = 0;
+    service->is_cut_off_told = false;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        service->sides[side].epoch = 0;
+        atomic_store_explicit(&service->sides[side].record->target, QUOIT_LINK_TARGET(0, false), memory_order_release);
+        atomic_store_explicit(&service->sides[side].record->down_since_ns, 0, memory_order_relaxed);
+        move(&service->sides[side], QUOIT_LINK_STATE_ABSENT);
+    }
+}
+
+enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
+                                       uint32_t *lease_out)
+{
+    uint32_t lease = (uint32_t)__builtin_ctz(~service->leases);
+    bool is_leader = wants_windows(client);
+    if (lease >= QUOIT_CLIENTS_MAX || (client->doorbell_bits & service->doorbell_bits) ||
+        (is_leader && service->leader != NO_LEASE))
+        return QUOIT_FULL;
+    enum quoit_status status = check_windows(service, client);
+    if (status == QUOIT_OK)
+        status = set_doorbells(service, client);
+    if (status != QUOIT_OK)
+        return status;
+    service->clients[lease] = *client;
+    service->leases |= 1u << lease;
+    service->doorbell_bits |= client->doorbell_bits;
+    if (is_leader)
+        lead(service, lease);
+    *lease_out = lease;
+    return QUOIT_OK;
+}
+
+/* The neighbours see the link go down, so that nothing that the client was owed arrives for the next one. */
+static void close_windows(struct quoit_service *service)
+{
+    service->leader = NO_LEASE;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port *port = service->sides[side].port;
+        atomic_store(&service->sides[side].record->port_epoch, 0);
+        if (quoit_link_state_of(service->sides[side].record) != QUOIT_LINK_STATE_IDLE)
+            move(&service->sides[side], QUOIT_LINK_STATE_IDLE);
+        quoit_port_link_disable(port);
+        for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++) {
+            enum quoit_status status = quoit_port_set_translation(port, window, 0, 0);
+            quoit_assert(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
+        }
+        quoit_port_link_enable(port);
+    }
+}
+
+void quoit_service_detach(struct quoit_service *service, uint32_t lease)
+{
+    quoit_assert(lease < QUOIT_CLIENTS_MAX);
+    quoit_assert(service->leases & (1u << lease));
+    uint32_t bits = service->clients[lease].doorbell_bits;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        quoit_port_doorbell_mask(service->sides[side].port, bits);
+        quoit_port_doorbell_clear(service->sides[side].port, bits);
+    }
+    service->leases &= ~(1u << lease);
+    service->doorbell_bits &= ~bits;
+    if (service->leader == lease)
+        close_windows(service);
+}
+
+/* Opening */
+
+static enum quoit_status open_side(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    const struct quoit_port_vector manager = {
+        .park_offset = service->config.park_offset, .park_stride = sizeof(struct quoit_park), .park_count = 1};
+    enum quoit_status status = quoit_port_open(&service->config.ports[index], &side->port);
+    if (status == QUOIT_OK)
+        status = quoit_port_set_vector(side->port, QUOIT_VECTOR_LINK, &manager);
+    if (status == QUOIT_OK)
+        status = quoit_port_set_vector(side->port, QUOIT_SERVICE_DOORBELL, &manager);
+    if (status == QUOIT_OK)
+        quoit_port_doorbell_unmask(side->port, 1u << QUOIT_SERVICE_DOORBELL);
+    return status;
+}
+
+enum quoit_status quoit_service_open(const struct quoit_service_config *config, struct quoit_service **service_out)
+{
+    struct quoit_service *service = calloc(1, sizeof *service);
+    enum quoit_status status = service ? QUOIT_OK : QUOIT_NO_MEMORY;
+    if (!service)
+        return status;
+    service->config = *config;
+    service->leader = NO_LEASE;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
+        service->sides[side].record = &config->records[side];
+        status = open_side(service, side);
+    }
+    if (status != QUOIT_OK) {
+        quoit_service_close(service);
+        return status;
+    }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_link_enable(service->sides[side].port);
+    *service_out = service;
+    return QUOIT_OK;
+}
+
+void quoit_service_close(struct quoit_service *service)
+{
+    if (!service)
+        return;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(service->sides[side].port);
+    free(service);
+}

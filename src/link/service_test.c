@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what service.h promises of a service that outlives its clients: leases, a job after a job on the same ports,
+ * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down.
+ * Method: two hosts and the two links between them, emulated; the managers in threads of their own, a client that
+ * follows at once and counts what it is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "env/clock.h"
+#include "link/holddown.h"
+#include "link/service.h"
+#include "port/port_rig.h"
+
+#define HOST_COUNT 2
+#define PARK_AT    0xf0000
+#define SLOTS_AT   0x10000
+#define BYTES      0x4000
+#define MS         1000000u
+#define LIMIT_NS   10000000000u
+
+struct host {
+    struct quoit_service *service;
+    struct quoit_link_record records[QUOIT_SIDE_COUNT];
+    struct quoit_client client;
+    uint32_t lease;
+    _Atomic uint32_t change_count;
+    _Atomic uint32_t clean_count[QUOIT_SIDE_COUNT];
+    _Atomic uint32_t is_stopping;
+    _Atomic uint64_t dead_links;
+    enum quoit_status status;
+    pthread_t thread;
+};
+
+/* Link 0 joins host 0 at its right and host 1 at its left; link 1 the other two ends. The rigs share the hosts. */
+struct world {
+    struct rig links[HOST_COUNT];
+    struct host hosts[HOST_COUNT];
+};
+
+static void changed(void *arg, enum quoit_side side)
+{
+    struct host *host = arg;
+    (void)side;
+    atomic_fetch_add(&host->change_count, 1);
+}
+
+static bool has_followed(void *arg, enum quoit_side side)
+{
+    (void)arg, (void)side;
+    return true;
+}
+
+static void clean(void *arg, enum quoit_side side)
+{
+    struct host *host = arg;
+    atomic_fetch_add(&host->clean_count[side], 1);
+}
+
+static uint64_t dead_links(void *arg)
+{
+    struct host *host = arg;
+    return atomic_load(&host->dead_links);
+}
+
+static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    (void)arg, (void)first_link, (void)second_link;
+}
+
+static struct quoit_port_endpoint describe(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
+{
+    const struct rig *rig = &world->links[link];
+    const struct quoit_port_site site = {
+        .link_fd = rig->link_fd, .peer_memory_fd = world->links[0].memory_fd[peer], .side = side, .knobs = rig->knobs};
+    struct quoit_port_endpoint endpoint;
+    assert_int_equal(rig_table(rig)->describe(&site, &endpoint), QUOIT_OK);
+    return endpoint;
+}
+
+static void open_host(struct world *world, uint32_t index)
+{
+    struct host *host = &world->hosts[index];
+    const struct quoit_port_endpoint right_end = describe(world, index, 1 - index, 0);
+    const struct quoit_port_endpoint left_end = describe(world, 1 - index, 1 - index, 1);
+    const struct quoit_port_driver *driver = rig_table(&world->links[0]);
+    uint8_t *memory = world->links[0].memory[index];
+    struct quoit_service_config config = {
+        .host = index,
+        .host_count = HOST_COUNT,
+        .records = host->records,
+        .park = (struct quoit_park *)(void *)(memory + PARK_AT),
+        .park_offset = PARK_AT,
+    };
+    config.ports[QUOIT_LEFT] =
+        (struct quoit_port_config){.driver = driver, .memory = {memory, RIG_MEMORY_BYTES}, .endpoint = &left_end};
+    config.ports[QUOIT_RIGHT] =
+        (struct quoit_port_config){.driver = driver, .memory = {memory, RIG_MEMORY_BYTES}, .endpoint = &right_end};
+    assert_int_equal(quoit_service_open(&config, &host->service), QUOIT_OK);
+    host->client = (struct quoit_client){
+        .name = "the test",
+        .digest = 1,
+        .doorbell_bits = 1u << 0 | 1u << 10,
+        .has_failover = true,
+        .cut_off_limit_ns = LIMIT_NS,
+        .changed = changed,
+        .has_followed = has_followed,
+        .clean = clean,
+        .dead_links = dead_links,
+        .cut_off = cut_off,
+        .arg = host,
+    };
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        host->client.windows[side][QUOIT_WINDOW_SLOTS] =
+            (struct quoit_lease_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
+}
+
+static void open_world(struct world *world)
+{
+    memset(world, 0, sizeof *world);
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        rig_make(&world->links[i], &rig_drivers[0]);
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        open_host(world, i);
+}
+
+static void close_world(struct world *world)
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        quoit_service_close(world->hosts[i].service);
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        rig_destroy(&world->links[i]);
+}
+
+static void *run_start(void *arg)
+{
+    struct host *host = arg;
+    host->status = quoit_service_start(host->service, LIMIT_NS);
+    return NULL;
+}
+
+static void *run_manager(void *arg)
+{
+    struct host *host = arg;
+    host->status = quoit_service_manage(host->service, &host->is_stopping);
+    return NULL;
+}
+
+static void each_host(struct world *world, void *(*run)(void *))
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run, &world->hosts[i]), 0);
+}
+
+static void join(struct world *world)
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        pthread_join(world->hosts[i].thread, NULL);
+}
+
+static void attach_and_start(struct world *world)
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        assert_int_equal(quoit_service_attach(world->hosts[i].service, &world->hosts[i].client, &world->hosts[i].lease),
+                         QUOIT_OK);
+    each_host(world, run_start);
+    join(world);
+}
+
+static void assert_all_up(struct world *world)
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        assert_int_equal(world->hosts[i].status, QUOIT_OK);
+        for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            const struct quoit_link_record *record = &world->hosts[i].records[side];
+            assert_int_equal(quoit_link_state_of(record), QUOIT_LINK_STATE_UP);
+            assert_true(QUOIT_LINK_TARGET_IS_UP(record->target));
+            assert_int_not_equal(quoit_link_port_epoch(record), 0);
+        }
+    }
+}
+
+static void stop_managers(struct world *world)
+{
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        atomic_store(&world->hosts[i].is_stopping, 1);
+        quoit_service_wake(world->hosts[i].service);
+    }
+    join(world);
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        assert_int_equal(world->hosts[i].status, QUOIT_OK);
+}
+
+/* Until both ends of a link are up again after so many outages, or hold it down so often; with_holds: the latter. */
+static void await_link(struct world *world, uint32_t link, uint32_t count, bool with_holds)
+{
+    const struct quoit_link_record *ends[] = {&world->hosts[link].records[QUOIT_RIGHT],
+                                              &world->hosts[1 - link].records[QUOIT_LEFT]};
+    uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    for (int i = 0; i < 2; i++) {
+        for (;;) {
+            bool is_up = quoit_link_state_of(ends[i]) == QUOIT_LINK_STATE_UP;
+            uint32_t seen = with_holds ? atomic_load(&ends[i]->hold_count) : atomic_load(&ends[i]->outage_count);
+            if (seen >= count && (with_holds || is_up))
+                break;
+            assert_true(quoit_clock_now_ns() < deadline_ns);
+            quoit_clock_sleep_ns(100000);
+        }
+    }
+}
+
+static void cut(struct world *world, uint32_t link)
+{
+    struct quoit_port *port = quoit_service_port(world->hosts[link].service, QUOIT_RIGHT);
+    quoit_port_link_disable(port);
+    quoit_port_link_enable(port);
+}
+
+static void test_a_job_after_a_job(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world);
+    for (uint32_t job = 0; job < 4; job++) {
+        uint64_t word = 100 + job;
+        for (uint32_t i = 0; i < HOST_COUNT; i++)
+            world.hosts[i].client.digest = job + 7;
+        attach_and_start(&world);
+        assert_all_up(&world);
+        struct quoit_port *port = quoit_service_port(world.hosts[0].service, QUOIT_RIGHT);
+        assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, 8 * job, word), QUOIT_OK);
+        uint64_t back;
+        assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_SLOTS, 8 * job, &back, sizeof back), QUOIT_OK);
+        assert_int_equal(back, word);
+        for (uint32_t i = 0; i < HOST_COUNT; i++) {
+            quoit_service_detach(world.hosts[i].service, world.hosts[i].lease);
+            for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+                assert_int_equal(quoit_link_state_of(&world.hosts[i].records[side]), QUOIT_LINK_STATE_IDLE);
+                assert_int_equal(quoit_link_port_epoch(&world.hosts[i].records[side]), 0);
+            }
+        }
+        /* What still comes for the job that is gone reaches nothing: nobody offers the window. */
+        uint64_t before = *(uint64_t *)(void *)(world.links[0].memory[1] + SLOTS_AT + 8 * job);
+        enum quoit_status status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, 8 * job, 1);
+        assert_true(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
+        quoit_clock_sleep_ns(MS);
+        assert_int_equal(*(uint64_t *)(void *)(world.links[0].memory[1] + SLOTS_AT + 8 * job), before);
+    }
+    close_world(&world);
+}
+
+static void test_leases_do_not_overlap(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t other;
+    open_world(&world);
+    attach_and_start(&world);
+    struct quoit_service *service = world.hosts[0].service;
+    struct quoit_client second = world.hosts[0].client;
+    second.doorbell_bits = 1u << 3;
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* the windows are taken */
+    memset(second.windows, 0, sizeof second.windows);
+    second.doorbell_bits = 1u << 10;
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* the bit is */
+    second.doorbell_bits = 1u << 3;
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
+    assert_int_not_equal(other, world.hosts[0].lease);
+    quoit_service_detach(service, other);
+    assert_all_up(&world); /* one without windows comes and goes, and the links stay up */
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
+    quoit_service_detach(service, world.hosts[0].lease);
+    second.windows[0][0] = (struct quoit_lease_range){.offset = SLOTS_AT, .bytes = UINT64_C(1) << 40};
+    second.doorbell_bits = 1u << 4;
+    quoit_log_setup((enum quoit_log_level) - 1, "the message about the window");
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OUT_OF_RANGE);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    close_world(&world);
+}
+
+static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world);
+    world.hosts[1].client.digest = 2;
+    quoit_log_setup((enum quoit_log_level) - 1, "the message about the job");
+    attach_and_start(&world);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    assert_true(world.hosts[0].status == QUOIT_INVALID || world.hosts[1].status == QUOIT_INVALID);
+    close_world(&world);
+}
+
+static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world);
+    attach_and_start(&world);
+    each_host(&world, run_manager);
+    for (uint32_t i = 1; i <= QUOIT_FLAP_FREE; i++) {
+        uint32_t before = world.hosts[0].records[QUOIT_RIGHT].target;
+        cut(&world, 0);
+        await_link(&world, 0, i, false);
+        assert_true(world.hosts[0].records[QUOIT_RIGHT].target > before);
+        assert_int_equal(world.hosts[0].records[QUOIT_RIGHT].target, world.hosts[1].records[QUOIT_LEFT].target);
+    }
+    stop_managers(&world);
+    assert_all_up(&world);
+    assert_int_equal(world.hosts[0].records[QUOIT_RIGHT].hold_count, 0);
+    assert_int_equal(world.hosts[0].records[QUOIT_LEFT].outage_count, 0);
+    assert_int_equal(world.hosts[0].clean_count[QUOIT_RIGHT], 1 + QUOIT_FLAP_FREE);
+    assert_int_equal(world.hosts[0].clean_count[QUOIT_LEFT], 1);
+    close_world(&world);
+}
+
+/* Once it is held down; and a hold ends when another link is known to be down. */
+static void test_a_link_that_flaps_is_held_down(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world);
+    attach_and_start(&world);
+    each_host(&world, run_manager);
+    quoit_log_setup(QUOIT_LOG_ERROR, "");
+    uint32_t outages = 0;
+    while (world.hosts[0].records[QUOIT_RIGHT].flap_score < QUOIT_FLAP_FREE + 7) { /* 640 ms for the last */
+        cut(&world, 0);
+        if (++outages < QUOIT_FLAP_FREE + 7)
+            await_link(&world, 0, outages, false);
+        else
+            break;
+    }
+    await_link(&world, 0, 7, true);
+    uint64_t begin_ns = quoit_clock_now_ns();
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        atomic_store(&world.hosts[i].dead_links, (uint64_t)1 << 32 | 2);
+        quoit_service_wake(world.hosts[i].service);
+    }
+    await_link(&world, 0, outages, false);
+    assert_true(quoit_clock_now_ns() - begin_ns < 300 * MS);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    stop_managers(&world);
+    assert_true(world.hosts[0].records[QUOIT_RIGHT].outage_ns >= 630 * MS); /* 10 + 20 + ... + 320 */
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_after_a_job),
+        cmocka_unit_test(test_leases_do_not_overlap),
+        cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
+        cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
+        cmocka_unit_test(test_a_link_that_flaps_is_held_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
