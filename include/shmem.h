@@ -131,8 +131,9 @@ QUOIT_ROUTINE(void, pcontrol, (int level, ...))
 
 /* --- Symmetric heap (9.3) --------------------------------------------------------------------------------------------
  * Collective over all PEs with the same arguments. Blocks are of at least `size` bytes, aligned to 64. NULL when size
- * is 0 or the heap's limit (SHMEM_SYMMETRIC_SIZE) or the machine's memory is reached, then on all PEs. The block
- * belongs to the caller until free. What takes a block ends with a barrier, what gives one back begins with one. */
+ * is 0 or the heap's limit (SHMEM_SYMMETRIC_SIZE) or the machine's memory is reached, or an alignment is no power of
+ * two (undefined by the specification; NULL elsewhere too, and told under --check), then on all PEs. The block belongs
+ * to the caller until free. What takes a block ends with a barrier, what gives one back begins with one. */
 QUOIT_ROUTINE(void *, malloc, (size_t size))
 QUOIT_ROUTINE(void *, calloc, (size_t count, size_t size))
 QUOIT_ROUTINE(void *, align, (size_t alignment, size_t size))

@@ -49,6 +49,8 @@ void quoit_audit_use(struct quoit_ctx_slot *slot, const char *call);
 
 /* A symmetric range lies in one object. */
 void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call);
+/* The same of a range that may lie anywhere in this PE's memory, of which the audit knows the symmetric part. */
+void quoit_audit_local(const void *address, size_t bytes, const char *argument, const char *call);
 /* How PEs compare an address of which a PE may use no byte (a collect of nothing): its segment offset, 0 for none. */
 static inline uint64_t quoit_audit_offset(const void *address)
 {

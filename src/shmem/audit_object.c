@@ -353,6 +353,15 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
         argument, address, bytes, bytes - (variable->bytes - at), name, variable->bytes, (void *)variable->address);
 }
 
+void quoit_audit_local(const void *address, size_t bytes, const char *argument, const char *call)
+{
+    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
+    if (offset >= quoit_job.heap.bytes && offset < quoit_job.boot.layout.job.heap_bytes)
+        quoit_wrong_address(call, argument, address, bytes);
+    if (offset < quoit_job.heap.bytes || (uintptr_t)address - quoit_job.data.base < quoit_job.data.bytes)
+        quoit_audit_object(address, bytes, argument, call);
+}
+
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
                           bool may_be_same, const char *call)
 {

@@ -37,6 +37,8 @@ void quoit_check_private(const void *address, size_t bytes, const char *argument
 {
     if (!address && bytes != 0)
         quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but %zu bytes are needed there", argument, bytes);
+    if (__builtin_expect(quoit_job.audit != NULL, 0) && bytes != 0)
+        quoit_audit_local(address, bytes, argument, call);
 }
 
 void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call)

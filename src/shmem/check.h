@@ -36,7 +36,7 @@ static inline void quoit_check_running(const char *call)
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call);
 /* The segment offset of a symmetric argument, or the job ends. Nothing is asked of zero bytes, whose offset is 0. */
 uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call);
-/* Not NULL unless bytes is 0. */
+/* Any memory of this PE. Not NULL unless bytes is 0; under --check inside one object where it is one of the audit's. */
 void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call);
 /* An aligned symmetric word of the own PE. */
 void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call);

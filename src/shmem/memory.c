@@ -224,7 +224,8 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     barrier(same);
     void *block = NULL;
     prepare(call);
-    if (quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
+    bool fits_heap = bytes <= quoit_job.boot.layout.job.heap_bytes; /* and so does not overflow below */
+    if (fits_heap && quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
         if (grow(same)) {
             block = ptr;
             if (quoit_job.audit)
@@ -245,8 +246,11 @@ static void *resize(void *ptr, size_t bytes, const char *call)
 static void *take_aligned(size_t alignment, size_t bytes, const char *call)
 {
     quoit_check_running(call);
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+    bool is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
+    if (!is_power && quoit_job.audit)
         quoit_wrong(QUOIT_WRONG_ALIGNMENT, call, "alignment is %zu, but a power of two is needed", alignment);
+    if (!is_power)
+        return NULL; /* undefined by the specification; programs rely on what other libraries return */
     return take_with_barrier(bytes, alignment, false, call);
 }
 

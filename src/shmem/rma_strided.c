@@ -41,7 +41,9 @@ static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     check_strides(stride, call);
     struct quoit_target target = quoit_check_target(
         ctx, dest, "dest", extent(stride->dst, stride->block_count, stride->count, call), element_bytes, pe, call);
-    quoit_check_private(source, target.bytes, "source", call);
+    quoit_check_private(
+        source, quoit_check_bytes(extent(stride->sst, stride->block_count, stride->count, call), element_bytes, call),
+        "source", call);
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
@@ -65,7 +67,9 @@ static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     check_strides(stride, call);
     struct quoit_target target = quoit_check_target(
         ctx, source, "source", extent(stride->sst, stride->block_count, stride->count, call), element_bytes, pe, call);
-    quoit_check_private(dest, target.bytes, "dest", call);
+    quoit_check_private(
+        dest, quoit_check_bytes(extent(stride->dst, stride->block_count, stride->count, call), element_bytes, call),
+        "dest", call);
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;

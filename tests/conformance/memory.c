@@ -71,6 +71,14 @@ static void run_edges(void)
     for (int i = 0; i < 1000; i++)
         CHECK(zero[i] == 0, "calloc, element %d", i);
     CHECK(shmem_realloc(zero, 0) == NULL, "realloc to nothing");
+    long *kept = shmem_malloc(2 * sizeof *kept);
+    kept[1] = 77;
+    for (size_t less = 1; less <= 128; less++)
+        CHECK(shmem_realloc(kept, SIZE_MAX - less) == NULL, "realloc to SIZE_MAX - %zu", less);
+    CHECK(kept[1] == 77, "a block that was not resized");
+    shmem_free(kept);
+    if (!getenv("QUOIT_CHECK")) /* which says what is wrong */
+        CHECK(shmem_align(63, 100) == NULL && shmem_align(0, 100) == NULL, "align to no power of two");
     long *hinted = shmem_malloc_with_hints(64, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
     CHECK(hinted != NULL, "malloc_with_hints");
     shmem_free(hinted);

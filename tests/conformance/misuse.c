@@ -141,7 +141,7 @@ static void free_twice(void)
     shmem_free(block);
     shmem_free(block);
 }
-static void align_three(void)
+static void check_align_three(void)
 {
     shmem_align(24, 8);
 }
@@ -308,6 +308,28 @@ static void check_collect_past_block(void)
 static void check_set_collect_past_block(void)
 {
     shmem_collect64(heap, globals, 6, 0, 0, shmem_n_pes(), psync);
+}
+static void check_source_past_block(void)
+{
+    shmem_long_put(many_globals, heap, 9, 0);
+}
+static void check_target_past_variable(void)
+{
+    shmem_long_get(globals, many_globals, 16, 0);
+}
+static void check_source_freed(void)
+{
+    shmem_free(block);
+    shmem_long_put_nbi(many_globals, block, 4, 0);
+}
+static void check_strided_source(void)
+{
+    shmem_long_iput(many_globals, globals, 1, 3, 4, 0);
+}
+static void check_fetch_freed(void)
+{
+    shmem_free(block);
+    shmem_long_atomic_fetch_nbi(block, &global, 0);
 }
 static void check_psync_unset(void)
 {
@@ -500,7 +522,6 @@ static const struct {
     CASE(free_wild),
     CASE(free_inside),
     CASE(free_twice),
-    CASE(align_three),
     CASE(clear_free_lock),
     CASE(lock_twice),
     CASE(collect_null),
@@ -524,6 +545,12 @@ static const struct {
     CASE(clear_lock_of_other),
     CASE(after_finalize),
 
+    CASE(check_align_three),
+    CASE(check_source_past_block),
+    CASE(check_target_past_variable),
+    CASE(check_source_freed),
+    CASE(check_strided_source),
+    CASE(check_fetch_freed),
     CASE(check_put_past_block),
     CASE(check_get_past_variable),
     CASE(check_amo_past_block),
