@@ -10,22 +10,31 @@
 struct constant {
     const char *name;
     size_t at;
+    uint64_t fitted;
+    uint64_t from_public;
     const char *meaning;
     const char *source;
+    const char *fit;
 };
 
 static const struct constant constants[] = {
-#define X(name, fallback, meaning, source) {#name, offsetof(struct sim_model, name), meaning, source},
+#define X(name, fitted, from_public, meaning, source, fit)                                                             \
+    {#name, offsetof(struct sim_model, name), fitted, from_public, meaning, source, fit},
     SIM_MODEL_TABLE(X)
 #undef X
 };
 #define CONSTANT_COUNT (sizeof constants / sizeof constants[0])
 
+static void set_all(struct sim_model *model, bool is_public)
+{
+    for (size_t i = 0; i < CONSTANT_COUNT; i++)
+        memcpy((char *)model + constants[i].at, is_public ? &constants[i].from_public : &constants[i].fitted,
+               sizeof(uint64_t));
+}
+
 void sim_model_default(struct sim_model *model)
 {
-#define X(name, fallback, ...) model->name = fallback;
-    SIM_MODEL_TABLE(X)
-#undef X
+    set_all(model, false);
 }
 
 static bool is_in_range(const char *name, uint64_t value)
@@ -44,6 +53,10 @@ bool sim_model_set(struct sim_model *model, const char *text, const char **probl
 {
     const char *equals = strchr(text, '=');
     uint64_t value;
+    if (strcmp(text, "public") == 0 || strcmp(text, "fitted") == 0) {
+        set_all(model, text[0] == 'p');
+        return true;
+    }
     for (size_t i = 0; i < CONSTANT_COUNT && equals; i++) {
         const char *name = constants[i].name;
         if (strlen(name) != (size_t)(equals - text) || strncmp(name, text, strlen(name)) != 0)
@@ -55,7 +68,8 @@ bool sim_model_set(struct sim_model *model, const char *text, const char **probl
         memcpy((char *)model + constants[i].at, &value, sizeof value);
         return true;
     }
-    *problem_out = equals ? "there is no such constant (see --show-model)" : "it is not of the form NAME=VALUE";
+    *problem_out =
+        equals ? "there is no such constant (see --show-model)" : "it is neither NAME=VALUE nor public or fitted";
     return false;
 }
 
@@ -68,9 +82,13 @@ static uint64_t value_of(const struct sim_model *model, const struct constant *c
 
 void sim_model_print(const struct sim_model *model, FILE *out)
 {
-    for (size_t i = 0; i < CONSTANT_COUNT; i++)
-        fprintf(out, "%-20s %10llu  %s\n%34s%s\n", constants[i].name,
-                (unsigned long long)value_of(model, &constants[i]), constants[i].meaning, "", constants[i].source);
+    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
+        const struct constant *one = &constants[i];
+        fprintf(out, "%-24s %10llu  %s\n%37spublic %llu: %s\n", one->name, (unsigned long long)value_of(model, one),
+                one->meaning, "", (unsigned long long)one->from_public, one->source);
+        if (one->fit[0])
+            fprintf(out, "%37sfitted %llu: %s\n", "", (unsigned long long)one->fitted, one->fit);
+    }
 }
 
 void sim_model_write(const struct sim_model *model, struct quoit_json *json, const char *name)
@@ -79,28 +97,12 @@ void sim_model_write(const struct sim_model *model, struct quoit_json *json, con
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         quoit_json_open_object(json, constants[i].name);
         quoit_json_count(json, "value", value_of(model, &constants[i]));
+        quoit_json_count(json, "public", constants[i].from_public);
+        quoit_json_count(json, "fitted", constants[i].fitted);
         quoit_json_text(json, "meaning", constants[i].meaning);
         quoit_json_text(json, "source", constants[i].source);
+        quoit_json_text(json, "fit", constants[i].fit);
         quoit_json_close(json);
     }
-    quoit_json_close(json);
-}
-
-void sim_model_write_table(const struct sim_model *model, struct quoit_json *json)
-{
-    static const char *const columns[] = {"constant", "value", "meaning", "source"};
-    quoit_json_open_object(json, NULL);
-    quoit_json_text(json, "kind", "table");
-    quoit_json_text_array(json, "columns", columns, sizeof columns / sizeof columns[0]);
-    quoit_json_open_array(json, "rows");
-    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
-        quoit_json_open_array(json, NULL);
-        quoit_json_text(json, NULL, constants[i].name);
-        quoit_json_count(json, NULL, value_of(model, &constants[i]));
-        quoit_json_text(json, NULL, constants[i].meaning);
-        quoit_json_text(json, NULL, constants[i].source);
-        quoit_json_close(json);
-    }
-    quoit_json_close(json);
     quoit_json_close(json);
 }

@@ -19,6 +19,7 @@ void sim_plan_default(struct sim_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     sim_model_default(&plan->model);
+    plan->pattern = (struct sim_pattern){.hop_count = 1, .sends = "rl"};
 }
 
 static uint32_t or_else(uint32_t asked, uint64_t chosen)
@@ -119,7 +120,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
 {
     struct quoit_job_config *job = &config->job;
     config->workload = plan->workload;
-    job->host_count = or_else(plan->host_count, 5);
+    job->host_count = or_else(plan->host_count, SIM_HOSTS_MEASURED);
     job->pe_count = or_else(plan->pe_count, job->host_count);
     job->lane_count = or_else(plan->lane_count, 1);
     job->slot_count = or_else(plan->slot_count, 16);
@@ -141,6 +142,7 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->canary = plan->canary;
     config_out->trace = plan->trace;
     config_out->has_page_dma = plan->has_page_dma;
+    config_out->pattern = plan->pattern;
     config_out->job.data_bytes = HEAP_PAGE;
     config_out->job.protocol = plan->protocol;
     config_out->job.barrier = plan->barrier;

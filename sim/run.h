@@ -11,6 +11,7 @@
 
 /* 0, NULL: chosen by the seed, of the sizes that find mistakes: small. Workloads that measure are never chosen, and
  * with one of them nothing is: 5 hosts, 1 PE each, 1 lane, 16 slots, chunks of 32 KiB, no fault. */
+#define SIM_HOSTS_MEASURED 5
 struct sim_plan {
     uint32_t host_count;
     uint32_t pe_count;
@@ -34,6 +35,7 @@ struct sim_plan {
     uint64_t dma_bytes;  /* as the proxy's configuration */
     bool has_own_dma;    /* it was set, so it is not chosen */
     bool has_page_dma;   /* as the world's configuration */
+    struct sim_pattern pattern;
     FILE *trace;
 };
 

@@ -163,8 +163,9 @@ static void give_way(struct sim_world *world)
 void sim_spend(struct sim_world *world, uint64_t duration_ns)
 {
     struct sim_task *task = world->current;
-    if (world->noise_ns)
-        duration_ns += sim_choose(world, world->noise_ns);
+    uint64_t noise_ns = world->noise_ns > world->model.noise_ns ? world->noise_ns : world->model.noise_ns;
+    if (noise_ns)
+        duration_ns += sim_choose(world, noise_ns);
     if (duration_ns == 0)
         return;
     sim_schedule(world, &task->event, world->now_ns + duration_ns);

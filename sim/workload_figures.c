@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ring papers measured, for `quoit figures`: one link and all links by DMA; a put, its steps, a get, over one
- * and two hops; a barrier after puts; and the turnaround when all hosts send. */
+/* What the ring papers measured, for `quoit figures`: links by DMA; puts and their steps; gets; a barrier after puts;
+ * and the turnaround when all hosts send. struct sim_pattern says who sends, how far and how puts follow each other. */
 #include "base/assert.h"
 #include "engine/ring/ring.h"
 #include "sim/workload.h"
 
-#define DELAY_MAX_NS  4000 /* hosts are not in step with each other */
-#define PUTS_IN_A_ROW 16
+#include <string.h>
+
+#define DELAY_MAX_NS 4000 /* hosts are not in step with each other */
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
@@ -23,12 +24,19 @@ static double us_since(const struct sim_world *world, uint64_t start_ns)
     return (double)(world->now_ns - start_ns) / 1000;
 }
 
-static double mb_per_s(uint64_t bytes, double us)
+static bool is_sender(const struct sim_pe *pe)
 {
-    return us > 0 ? (double)bytes / us : 0;
+    const struct sim_pattern *pattern = &pe->world->config.pattern;
+    return pattern->has_all_senders || pe->host->index == pattern->sender;
 }
 
-/* One link alone, and all. */
+/* The first PE so many hosts to the right; negative: to the left. */
+static uint32_t pe_at(const struct sim_pe *pe, int64_t distance)
+{
+    const struct quoit_job_config *job = &pe->world->config.job;
+    int64_t host = ((int64_t)pe->host->index + distance) % job->host_count;
+    return quoit_job_config_first_pe(job, (uint32_t)(host < 0 ? host + job->host_count : host));
+}
 
 static void send(struct sim_pe *pe)
 {
@@ -41,135 +49,102 @@ static void send(struct sim_pe *pe)
         sim_spend(pe->world, pe->world->model.poll_ns);
 }
 
+/* One metric for each of the first links, so that each can be plotted, and one for all. */
 static void run_links(struct sim_pe *pe)
 {
+    static const char *const names[] = {"link 0", "link 1", "link 2", "link 3", "link 4"};
     struct sim_world *world = pe->world;
-    for (uint32_t i = 0; i < world->config.step_count; i++) {
+    for (uint32_t i = 0; i < world->config.step_count && is_sender(pe); i++) {
         sim_spend(world, 1 + quoit_prng_choose(&pe->prng, DELAY_MAX_NS));
         uint64_t start_ns = world->now_ns;
         send(pe);
-        sim_metric_add(world, "link", "MB/s", mb_per_s(world->config.bytes, us_since(world, start_ns)));
+        double rate = (double)world->config.bytes / us_since(world, start_ns);
+        sim_metric_add(world, "link", "MB/s", rate);
+        if (pe->host->index < sizeof names / sizeof names[0])
+            sim_metric_add(world, names[pe->host->index], "MB/s", rate);
     }
 }
 
-static void run_link(struct sim_pe *pe)
-{
-    if (pe->index == 0)
-        run_links(pe);
-}
-
-const struct sim_workload sim_workload_link = {
-    .name = "link",
-    .sentence = "host 0 sends --bytes to the right by DMA",
-    .measures = true,
-    .run = run_link,
-};
-
 const struct sim_workload sim_workload_links = {
     .name = "links",
-    .sentence = "all hosts send --bytes to the right by DMA",
+    .sentence = "hosts send --bytes to the right by DMA, each link for itself",
     .measures = true,
     .run = run_links,
 };
 
-/* Steps of puts, as the proxy counts them in the papers' protocol. */
-
-static uint64_t step_ns(const struct sim_pe *pe, enum quoit_put_step step)
+/* Time that doorbells of puts took at this host: it grows with the last step of each put at the source. */
+static uint64_t doorbell_ns(const struct sim_pe *pe)
 {
     uint64_t sum = 0;
     for (uint32_t lane = 0; lane < pe->fabric->self.layout.job.lane_count; lane++)
-        sum += atomic_load(&quoit_memory_lane(&pe->fabric->self.layout, pe->fabric->self.memory, lane)->put_ns[step]);
+        sum += atomic_load(
+            &quoit_memory_lane(&pe->fabric->self.layout, pe->fabric->self.memory, lane)->put_ns[QUOIT_PUT_DOORBELL]);
     return sum;
 }
 
-static uint64_t put_ns(const struct sim_pe *pe)
-{
-    uint64_t sum = 0;
-    for (enum quoit_put_step step = 0; step < QUOIT_PUT_TURNAROUND; step++)
-        sum += step_ns(pe, step);
-    return sum;
-}
-
-/* The papers' put returns after its last step; ours returned already. */
+/* The papers' put returns after its last step at the source; ours returned already. */
 static void await_steps(struct sim_pe *pe, uint64_t before_ns)
 {
     struct sim_world *world = pe->world;
-    while (world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD && step_ns(pe, QUOIT_PUT_DOORBELL) == before_ns)
+    bool is_papers = world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD;
+    if (is_papers && world->config.bytes > world->config.job.chunk_bytes)
+        sim_fail(world, "a put of the papers' protocol is one transfer, but --chunk is less than --bytes");
+    while (is_papers && doorbell_ns(pe) == before_ns)
         sim_spend(world, world->model.poll_ns);
 }
 
-/* A put lasts until its source may be used again. In the papers' protocol that is when the last of its steps is done;
- * ours returns then. */
-static void measure_put(struct sim_pe *pe, uint32_t hop_count, const char *name)
+/* "put" lasts until the call of a blocking put returns; "put, there" is the time by which all are known to be there, a
+ * put. */
+static void run_put(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_job_config *job = &world->config.job;
-    bool is_papers = job->protocol == QUOIT_PROTOCOL_SCRATCHPAD;
-    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + hop_count) % job->host_count);
-    for (uint32_t i = 0; i < world->config.step_count; i++) {
-        uint64_t start_ns = is_papers ? put_ns(pe) : world->now_ns;
-        if (is_papers)
+    const struct sim_pattern *pattern = &world->config.pattern;
+    uint32_t count = world->config.step_count, to = pe_at(pe, pattern->hop_count);
+    if (!is_sender(pe))
+        return;
+    sim_spend(world, 1 + quoit_prng_choose(&pe->prng, DELAY_MAX_NS));
+    uint64_t begin_ns = world->now_ns;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t start_ns = world->now_ns, before_ns = doorbell_ns(pe);
+        if (world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD || pattern->issue == SIM_ISSUE_TOGETHER)
             quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
         else
             quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
-        double call_us = us_since(world, start_ns);
-        quoit_fabric_quiet(pe->fabric, pe->context);
-        sim_metric_add(world, name, "us", is_papers ? (double)(put_ns(pe) - start_ns) / 1000 : call_us);
+        if (pattern->issue == SIM_ISSUE_TOGETHER)
+            continue;
+        await_steps(pe, before_ns);
+        sim_metric_add(world, "put", "us", us_since(world, start_ns));
+        if (pattern->issue == SIM_ISSUE_QUIET)
+            quoit_fabric_quiet(pe->fabric, pe->context);
     }
+    quoit_fabric_quiet(pe->fabric, pe->context);
+    sim_metric_add(world, "put, there", "us", us_since(world, begin_ns) / count);
 }
 
-/* The data come so many hops to the right. */
-static void measure_get(struct sim_pe *pe, uint32_t hop_count, const char *name)
-{
-    struct sim_world *world = pe->world;
-    const struct quoit_job_config *job = &world->config.job;
-    uint32_t from = (pe->host->index + job->host_count - hop_count) % job->host_count;
-    for (uint32_t i = 0; i < world->config.step_count; i++) {
-        uint64_t start_ns = world->now_ns;
-        quoit_fabric_get(pe->fabric, pe->context, own_buffer(pe), buffer_offset(pe), world->config.bytes,
-                         quoit_job_config_first_pe(job, from));
-        sim_metric_add(world, name, "us", us_since(world, start_ns));
-    }
-}
-
-static void run_put_get(struct sim_pe *pe)
-{
-    if (pe->index != 0)
-        return;
-    measure_put(pe, 1, "put, 1 hop");
-    measure_put(pe, 2, "put, 2 hops");
-    measure_get(pe, 1, "get, 1 hop");
-    measure_get(pe, 2, "get, 2 hops");
-}
-
-const struct sim_workload sim_workload_put_get = {
-    .name = "put-get",
-    .sentence = "puts and gets of --bytes from one PE over 1 and 2 hops, one after the other",
+const struct sim_workload sim_workload_put = {
+    .name = "put",
+    .sentence = "puts of --bytes over --hops to the right",
     .measures = true,
-    .run = run_put_get,
+    .run = run_put,
 };
 
-/* Puts in a row to the right. */
-static void run_stream(struct sim_pe *pe)
+/* The data come so many hops to the right. */
+static void run_get(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_job_config *job = &world->config.job;
-    uint64_t bytes = world->config.bytes;
-    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + 1) % job->host_count);
-    if (pe->index != 0)
-        return;
-    uint64_t start_ns = world->now_ns;
-    for (uint32_t i = 0; i < PUTS_IN_A_ROW; i++)
-        quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), bytes, to);
-    quoit_fabric_quiet(pe->fabric, pe->context);
-    sim_metric_add(world, "put", "MB/s", mb_per_s(PUTS_IN_A_ROW * bytes, us_since(world, start_ns)));
+    uint32_t from = pe_at(pe, -(int64_t)world->config.pattern.hop_count);
+    for (uint32_t i = 0; i < world->config.step_count && is_sender(pe); i++) {
+        uint64_t start_ns = world->now_ns;
+        quoit_fabric_get(pe->fabric, pe->context, own_buffer(pe), buffer_offset(pe), world->config.bytes, from);
+        sim_metric_add(world, "get", "us", us_since(world, start_ns));
+    }
 }
 
-const struct sim_workload sim_workload_stream = {
-    .name = "stream",
-    .sentence = "puts of --bytes in a row from one PE to its neighbour",
+const struct sim_workload sim_workload_get = {
+    .name = "get",
+    .sentence = "gets of --bytes, which come over --hops to the right",
     .measures = true,
-    .run = run_stream,
+    .run = run_get,
 };
 
 static void open_team(struct sim_pe *pe)
@@ -191,12 +166,10 @@ static void close_team(struct sim_pe *pe)
 static void run_barrier(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_job_config *job = &world->config.job;
-    uint32_t to = quoit_job_config_first_pe(job, (pe->host->index + 1) % job->host_count);
     open_team(pe);
     for (uint32_t i = 0; i < world->config.step_count; i++) {
-        uint64_t before_ns = step_ns(pe, QUOIT_PUT_DOORBELL);
-        quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
+        uint64_t before_ns = doorbell_ns(pe);
+        quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, pe_at(pe, 1));
         await_steps(pe, before_ns);
         uint64_t start_ns = world->now_ns;
         quoit_fabric_quiet(pe->fabric, pe->context);
@@ -213,16 +186,12 @@ const struct sim_workload sim_workload_barrier = {
     .run = run_barrier,
 };
 
-/* Each PE has this many puts under way to its neighbour, on contexts of their own, so that they spread over all lanes.
- */
+/* Each PE has this many puts under way to its neighbours, on contexts of their own, so that they spread over all lanes;
+ * pattern.sends says which neighbour each goes to. */
 static void run_turnaround(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
-    const struct quoit_job_config *job = &world->config.job;
-    uint32_t right = (pe->host->index + 1) % job->host_count;
-    uint32_t left = (pe->host->index + job->host_count - 1) % job->host_count;
-    /* Two and four lanes get as many puts to the left as to the right, as where threads take what comes first. */
-    static const bool is_to_left[SIM_TURNAROUND_PUTS] = {false, true, true, false, true, false, false, true};
+    const char *sends = world->config.pattern.sends;
     struct quoit_context contexts[SIM_TURNAROUND_PUTS];
     for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
         quoit_context_init(&contexts[i], i);
@@ -233,7 +202,7 @@ static void run_turnaround(struct sim_pe *pe)
         uint64_t start_ns = world->now_ns;
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_put_nbi(pe->fabric, &contexts[i], buffer_offset(pe), own_buffer(pe), world->config.bytes,
-                                 quoit_job_config_first_pe(job, is_to_left[i] ? left : right));
+                                 pe_at(pe, sends[i % strlen(sends)] == 'l' ? -1 : 1));
         for (uint32_t i = 0; i < SIM_TURNAROUND_PUTS; i++)
             quoit_fabric_quiet(pe->fabric, &contexts[i]);
         sim_metric_add(world, "turnaround", "us", us_since(world, start_ns));
@@ -243,7 +212,7 @@ static void run_turnaround(struct sim_pe *pe)
 
 const struct sim_workload sim_workload_turnaround = {
     .name = "turnaround",
-    .sentence = "all PEs put --bytes to both neighbours, several at once, and wait until all are there",
+    .sentence = "all PEs have 8 puts of --bytes under way to their neighbours, as --sends says, and wait for all",
     .measures = true,
     .run = run_turnaround,
 };

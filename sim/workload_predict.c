@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a ring of so many hosts is worth: latencies and rates of one PE on each host, with all links and with one dead.
  * All-to-all is sampled: each PE puts to hosts at SHIFT_MAX distances spread evenly over the ring, so that links carry
- * in proportion what they carry when each puts to all, and the work does not grow with the square of the hosts. */
+ * in proportion what they carry when each puts to all, and the work does not grow with the square of the hosts. Rates
+ * are those of a steady state: see measure_rate(). */
 #include "base/assert.h"
 #include "sim/fault.h"
 #include "sim/workload.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define REPEAT_COUNT 4
-#define SHIFT_MAX    8u
-#define GATE_NS      5000
-#define GATHER_NS    100000   /* for the others to come to the next barrier, where they wait awake */
-#define SETTLE_NS    20000000 /* for all hosts to hear of the dead link */
+#define REPEAT_COUNT     4
+#define SHIFT_MAX        8u
+#define STEADY_BYTES     (16u << 20)
+#define ROUNDS_MIN       8
+#define ROUNDS_MAX       32
+#define ROUNDS_WARM_PART 4
+#define GATE_NS          5000
+#define GATHER_NS        100000   /* for the others to come to the next barrier, where they wait awake */
+#define SETTLE_NS        20000000 /* for all hosts to hear of the dead link */
 
-/* When the last PE began what all do now, and how many have begun and ended. */
+/* What all PEs do at once. */
 struct span {
     uint64_t start_ns;
     uint32_t begun_count;
+    uint32_t warm_count; /* PEs that have done their first rounds */
     uint32_t ended_count;
+    uint32_t *done;        /* by PE: rounds known to be there */
+    uint32_t *done_before; /* the same at start_ns */
 };
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
@@ -31,21 +40,21 @@ static char *own_buffer(const struct sim_pe *pe)
     return pe->fabric->self.segment + buffer_offset(pe) + pe->world->config.bytes;
 }
 
-static void put_to(struct sim_pe *pe, uint32_t shift, uint64_t bytes)
+static void put_to(struct sim_pe *pe, struct quoit_context *context, uint32_t shift, uint64_t bytes)
 {
     uint32_t to = (pe->index + shift) % pe->fabric->self.pe_count;
-    quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), bytes, to);
+    quoit_fabric_put_nbi(pe->fabric, context, buffer_offset(pe), own_buffer(pe), bytes, to);
 }
 
-static void put_neighbours(struct sim_pe *pe)
+static void put_neighbours(struct sim_pe *pe, struct quoit_context *context)
 {
-    put_to(pe, 1, pe->world->config.bytes);
-    put_to(pe, pe->fabric->self.pe_count - 1, pe->world->config.bytes);
+    put_to(pe, context, 1, pe->world->config.bytes);
+    put_to(pe, context, pe->fabric->self.pe_count - 1, pe->world->config.bytes);
 }
 
-static void put_opposite(struct sim_pe *pe)
+static void put_opposite(struct sim_pe *pe, struct quoit_context *context)
 {
-    put_to(pe, pe->fabric->self.pe_count / 2, pe->world->config.bytes);
+    put_to(pe, context, pe->fabric->self.pe_count / 2, pe->world->config.bytes);
 }
 
 static uint32_t shift_count(const struct sim_pe *pe)
@@ -60,29 +69,81 @@ static uint64_t share_bytes(const struct sim_pe *pe)
     return pe->world->config.bytes / shift_count(pe) / 64 * 64;
 }
 
-static void put_all(struct sim_pe *pe)
+static void put_all(struct sim_pe *pe, struct quoit_context *context)
 {
     uint32_t count = shift_count(pe);
     for (uint32_t i = 0; i < count; i++)
-        put_to(pe, 1 + i * (pe->fabric->self.pe_count - 1) / count, share_bytes(pe));
+        put_to(pe, context, 1 + i * (pe->fabric->self.pe_count - 1) / count, share_bytes(pe));
 }
 
-/* All PEs at once, after a sync; the sum of what they put, by the time from the last to begin to the last to end. */
-static void measure_rate(struct sim_pe *pe, const char *name, void (*put)(struct sim_pe *pe), uint64_t bytes_of_each)
+struct rate {
+    const char *name;
+    const char *share_name;
+    void (*put)(struct sim_pe *pe, struct quoit_context *context);
+    uint64_t bytes_of_each;
+};
+
+static uint32_t round_count(const struct sim_pe *pe)
+{
+    uint64_t count = STEADY_BYTES / pe->world->config.bytes;
+    return (uint32_t)(count < ROUNDS_MIN ? ROUNDS_MIN : count > ROUNDS_MAX ? ROUNDS_MAX : count);
+}
+
+/* The first PE that has done all its rounds ends the measurement: what all did since the last became warm. */
+static void finish(struct sim_pe *pe, const struct rate *rate)
+{
+    struct sim_world *world = pe->world;
+    const struct span *span = world->workload_state;
+    uint32_t least = UINT32_MAX, sum = 0;
+    for (uint32_t i = 0; i < pe->fabric->self.pe_count; i++) {
+        uint32_t count = span->done[i] - span->done_before[i];
+        least = count < least ? count : least;
+        sum += count;
+    }
+    sim_metric_add(world, rate->name, "MB/s",
+                   (double)rate->bytes_of_each * sum * 1000 / (double)(world->now_ns - span->start_ns));
+    sim_metric_add(world, rate->share_name, "%", 100.0 * least * pe->fabric->self.pe_count / sum);
+}
+
+static void end_round(struct sim_pe *pe, const struct rate *rate)
+{
+    struct span *span = pe->world->workload_state;
+    uint32_t done = ++span->done[pe->index], all = round_count(pe);
+    if (done == all / ROUNDS_WARM_PART && ++span->warm_count == pe->fabric->self.pe_count && span->ended_count == 0) {
+        span->start_ns = pe->world->now_ns;
+        memcpy(span->done_before, span->done, pe->fabric->self.pe_count * sizeof *span->done);
+    }
+    if (done == all && ++span->ended_count == 1)
+        finish(pe, rate);
+}
+
+/* All PEs at once, after a sync, a round of puts after the other, two under way. Two metrics: what all put from when
+ * the last PE is warm (has done a part of its rounds) until the first PE ends, a second; and the PE with the least of
+ * it, in percent of a fair share. A rate over single bursts would be that of the slots, which hold what does not move
+ * yet. */
+static void measure_rate(struct sim_pe *pe, const struct rate *rate)
 {
     struct sim_world *world = pe->world;
     struct span *span = world->workload_state;
+    struct quoit_context contexts[2];
+    quoit_context_init(&contexts[0], 0);
+    quoit_context_init(&contexts[1], 1);
     span->begun_count++;
     while (span->begun_count < pe->fabric->self.pe_count)
         sim_block(world, world->now_ns + GATE_NS); /* in a line of hosts some leave the sync long before others */
-    span->start_ns = world->now_ns;
-    put(pe);
-    quoit_fabric_quiet(pe->fabric, pe->context);
-    if (++span->ended_count < pe->fabric->self.pe_count)
-        return;
-    sim_metric_add(world, name, "MB/s",
-                   (double)bytes_of_each * pe->fabric->self.pe_count * 1000 / (double)(world->now_ns - span->start_ns));
-    span->begun_count = span->ended_count = 0;
+    span->start_ns = span->warm_count ? span->start_ns : world->now_ns;
+    for (uint32_t i = 0; i < round_count(pe) + 2; i++) {
+        quoit_fabric_quiet(pe->fabric, &contexts[i % 2]);
+        if (i >= 2)
+            end_round(pe, rate);
+        if (i < round_count(pe))
+            rate->put(pe, &contexts[i % 2]);
+    }
+    quoit_coll_sync(pe->team, rate->name);
+    memset(span->done, 0, pe->fabric->self.pe_count * sizeof *span->done);
+    memset(span->done_before, 0, pe->fabric->self.pe_count * sizeof *span->done);
+    span->begun_count = span->warm_count = span->ended_count = 0;
+    quoit_coll_sync(pe->team, rate->name);
 }
 
 /* One PE alone, from the put to knowing that it is there. */
@@ -93,7 +154,7 @@ static void measure_put(struct sim_pe *pe, const char *name, uint32_t shift, uin
         sim_block(world, world->now_ns + GATHER_NS);
     for (uint32_t i = 0; i <= REPEAT_COUNT && pe->index == 0; i++) {
         uint64_t start_ns = world->now_ns;
-        put_to(pe, shift, bytes);
+        put_to(pe, pe->context, shift, bytes);
         quoit_fabric_quiet(pe->fabric, pe->context);
         uint64_t took_ns = world->now_ns - start_ns;
         if (i == 0) /* it wakes whoever slept on the way */
@@ -151,31 +212,36 @@ static void run_predict(struct sim_pe *pe)
     measure_allreduce(pe, "allreduce 8 B", 1);
     measure_allreduce(pe, "allreduce, large", bytes / 8);
     quoit_coll_sync(pe->team, "predict");
-    measure_rate(pe, "neighbours", put_neighbours, 2 * bytes);
-    quoit_coll_sync(pe->team, "predict");
-    measure_rate(pe, "all-to-all", put_all, all_bytes);
-    quoit_coll_sync(pe->team, "predict");
-    measure_rate(pe, "bisection", put_opposite, bytes);
+    measure_rate(pe, &(struct rate){"neighbours", "neighbours, least share", put_neighbours, 2 * bytes});
+    measure_rate(pe, &(struct rate){"all-to-all", "all-to-all, least share", put_all, all_bytes});
+    measure_rate(pe, &(struct rate){"bisection", "bisection, least share", put_opposite, bytes});
     quoit_coll_sync(pe->team, "predict");
     if (pe->index == 0)
         sim_link_kill(world, 0);
     sim_block(world, world->now_ns + SETTLE_NS);
     measure_put(pe, "put 8 B, round a dead link", 1, 8, false);
     measure_barrier(pe, "barrier, one link dead", 1); /* one is long: each round waits for the long way */
-    measure_rate(pe, "all-to-all, one link dead", put_all, all_bytes);
+    measure_rate(pe, &(struct rate){"all-to-all, one link dead", "one link dead, least share", put_all, all_bytes});
     quoit_team_delete(pe->team);
     pe->team = NULL;
 }
 
 static void setup_predict(struct sim_world *world)
 {
-    world->workload_state = calloc(1, sizeof(struct span));
-    quoit_assert(world->workload_state != NULL);
+    struct span *span = calloc(1, sizeof *span);
+    quoit_assert(span != NULL);
+    span->done = calloc(world->config.job.pe_count, sizeof *span->done);
+    span->done_before = calloc(world->config.job.pe_count, sizeof *span->done);
+    quoit_assert(span->done && span->done_before);
+    world->workload_state = span;
 }
 
 static void teardown_predict(struct sim_world *world)
 {
-    free(world->workload_state);
+    struct span *span = world->workload_state;
+    free(span->done);
+    free(span->done_before);
+    free(span);
     world->workload_state = NULL;
 }
 

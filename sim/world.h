@@ -28,10 +28,28 @@
 #define SIM_FAILURE_BYTES 1024
 #define SIM_FAULTS_MAX    16
 
+#define SIM_SENDS_MAX 16
+
 struct sim_workload;
 struct sim_fault;
 struct sim_canary;
 struct sim_ledger;
+
+/* How the puts of one PE follow each other. */
+enum sim_issue {
+    SIM_ISSUE_ROW,      /* the next when the one before returned */
+    SIM_ISSUE_QUIET,    /* the next when the one before is known to be there */
+    SIM_ISSUE_TOGETHER, /* all at once, without waiting */
+};
+
+/* Of workloads that measure: who sends, how far, and in which order. */
+struct sim_pattern {
+    uint32_t hop_count;
+    enum sim_issue issue;
+    bool has_all_senders; /* else the host `sender` alone */
+    uint32_t sender;
+    char sends[SIM_SENDS_MAX + 1]; /* r and l: the neighbour of each put, over and over */
+};
 
 /* All that a run depends on. */
 struct sim_config {
@@ -52,7 +70,8 @@ struct sim_config {
     bool permutes_ties;       /* events of one instant in an order chosen by chance */
     bool has_direct_puts;     /* writes have arrived when they return, so PEs put to neighbours directly */
     bool has_page_dma;        /* a descriptor of DMA is a page, else all that is asked for at once */
-    FILE *trace;              /* NULL: no listing */
+    struct sim_pattern pattern;
+    FILE *trace; /* NULL: no listing */
 };
 
 /* One lane of a host, as its task knows it. */

@@ -16,7 +16,6 @@
 #include "command.h"
 #include "folder.h"
 #include "prefix.h"
-#include "report.h"
 
 #define WORDS_MAX   256
 #define PES_DEFAULT 2
@@ -236,8 +235,8 @@ static int make_page(const char *result, const char *page)
         perror("quoit perf: cannot make a temporary file");
         return 1;
     }
-    bool is_made = prefix_run_python("perf.py", (const char *const[3]){"page", result, NULL}, NULL, data) == 0 &&
-                   report_make(data, page);
+    bool is_made = prefix_run_python("perf.py", (char *[]){"page", (char *)result, NULL}, NULL, data) == 0 &&
+                   prefix_make_page(data, page);
     fclose(data);
     return is_made ? 0 : 1;
 }
@@ -289,8 +288,8 @@ int command_perf(int argc, char **argv)
     if (status != 0)
         return status;
     if (session.compare[0]) {
-        const char *const arguments[3] = {"compare", session.compare[0], session.compare[1]};
-        return prefix_run_python("perf.py", arguments, NULL, NULL);
+        char *words[] = {"compare", (char *)session.compare[0], (char *)session.compare[1], NULL};
+        return prefix_run_python("perf.py", words, NULL, NULL);
     }
     status = measure(&session);
     folder_remove(&session.folder);

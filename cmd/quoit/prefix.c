@@ -43,12 +43,26 @@ int prefix_run(char *const *words, FILE *input, FILE *output)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int prefix_run_python(const char *name, const char *const arguments[3], FILE *input, FILE *output)
+int prefix_run_python(const char *name, char *const *arguments, FILE *input, FILE *output)
 {
     char path[PATH_MAX], below[NAME_MAX + sizeof QUOIT_DATA_FOLDER];
+    char *words[PREFIX_ARGUMENTS_MAX + 4] = {"python3", "-B", path};
+    int count = 0;
     snprintf(below, sizeof below, "%s/quoit/%s", QUOIT_DATA_FOLDER, name);
     if (!prefix_find(below, path))
         return 127;
-    char *words[] = {"python3", "-B", path, (char *)arguments[0], (char *)arguments[1], (char *)arguments[2], NULL};
+    for (; arguments[count]; count++) {
+        if (count == PREFIX_ARGUMENTS_MAX) {
+            fprintf(stderr, "quoit: more than %d arguments\n", PREFIX_ARGUMENTS_MAX);
+            return 2;
+        }
+        words[count + 3] = arguments[count];
+    }
     return prefix_run(words, input, output);
+}
+
+bool prefix_make_page(FILE *data, const char *path)
+{
+    rewind(data);
+    return prefix_run_python("figures", (char *[]){"report", "quoit", "-", (char *)path, NULL}, data, NULL) == 0;
 }

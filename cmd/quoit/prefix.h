@@ -16,7 +16,12 @@ bool prefix_find(const char *name, char path_out[PATH_MAX]);
  * not be run. */
 int prefix_run(char *const *words, FILE *input, FILE *output);
 
-/* The same for one of our Python programs, with up to three arguments before the first that is NULL. */
-int prefix_run_python(const char *name, const char *const arguments[3], FILE *input, FILE *output);
+/* The same for one of our Python programs, with arguments up to the first that is NULL, at most PREFIX_ARGUMENTS_MAX.
+ */
+#define PREFIX_ARGUMENTS_MAX 250
+int prefix_run_python(const char *name, char *const *arguments, FILE *input, FILE *output);
+
+/* Makes a page of a report (docs/report.md). False: stderr says why. */
+bool prefix_make_page(FILE *data, const char *path);
 
 #endif

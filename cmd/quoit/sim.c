@@ -183,6 +183,39 @@ static bool set_descriptors(struct session *session, const char *text)
     return is_good;
 }
 
+static bool set_hops(struct session *session, const char *text)
+{
+    return set_count32(session, text, 1, QUOIT_RING_HOSTS_MAX - 1, &session->plan.pattern.hop_count);
+}
+
+static bool set_issue(struct session *session, const char *text)
+{
+    static const char *const names[] = {"row", "quiet", "together"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) != 0)
+            continue;
+        session->plan.pattern.issue = (enum sim_issue)i;
+        return true;
+    }
+    return refuse(session, "not row, quiet or together", text);
+}
+
+static bool set_sender(struct session *session, const char *text)
+{
+    struct sim_pattern *pattern = &session->plan.pattern;
+    pattern->has_all_senders = strcmp(text, "all") == 0;
+    return pattern->has_all_senders || set_count32(session, text, 0, QUOIT_RING_HOSTS_MAX - 1, &pattern->sender);
+}
+
+static bool set_sends(struct session *session, const char *text)
+{
+    size_t length = strlen(text);
+    if (length == 0 || length > SIM_SENDS_MAX || strspn(text, "rl") != length)
+        return refuse(session, "not up to 16 letters r and l", text);
+    memcpy(session->plan.pattern.sends, text, length + 1);
+    return true;
+}
+
 static bool set_canary(struct session *session, const char *text)
 {
     session->plan.canary = sim_canary_find(text);
@@ -265,8 +298,13 @@ static const struct option options[] = {
     {"--descriptors", "NAME", "of DMA: request, one for all of it, or page, one a page", set_descriptors},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
+    {"--hops", "N", "of put and get: how many hosts to the right (1)", set_hops},
+    {"--issue", "NAME", "of put: row, quiet (each known to be there before the next) or together", set_issue},
+    {"--sender", "HOST", "of links, put and get: the host that sends, or all (0)", set_sender},
+    {"--sends", "LETTERS", "of turnaround: r and l, the neighbour of each put, over and over (rl)", set_sends},
     {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},
-    {"--model", "NAME=VALUE", "a constant of the cost model; many times", set_model},
+    {"--model", "NAME=VALUE", "a constant of the cost model, or public: those of public sources alone; many times",
+     set_model},
     {"--show-model", NULL, "print the constants with their sources", set_show_model},
     {"--trace-text", "FILE", "write every event of the run as a line", set_trace},
     {"--each", NULL, "a line for each seed, with the hash of its trace", set_each},
@@ -326,6 +364,9 @@ static bool read_options(struct session *session, int argc, char **argv)
         return refuse(session, "there must be a PE on each host", "--pes is less than --hosts");
     if (session->plan.pe_count && !session->plan.host_count)
         return refuse(session, "--pes needs --hosts", "how many PEs a host has follows from both");
+    uint32_t host_count = session->plan.host_count ? session->plan.host_count : SIM_HOSTS_MEASURED;
+    if (session->plan.pattern.sender >= host_count || session->plan.pattern.hop_count >= host_count)
+        return refuse(session, "there are not so many hosts", "--sender and --hops are below --hosts");
     if (!survives_faults(&session->plan))
         return refuse(session, "links must not be cut", "the papers' protocol and barrier do not survive it");
     return true;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: report.py writes what its data say, in a page that needs nothing else, and refuses wrong data by naming the place.
+"""Aim: quoit report writes what its data say, in a page that needs nothing else, and refuses wrong data by naming the place.
 Method: one report with every kind of item and part; the page is read back as a tree and compared with the data; then
 copies of the data with one thing wrong each."""
 import copy
@@ -36,7 +36,7 @@ SAMPLE = {
 
 def write(data, folder):
     target = os.path.join(folder, "page.html")
-    result = subprocess.run([sys.executable, "-B", REPORT, "-", target], input=json.dumps(data), text=True,
+    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=json.dumps(data), text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     return result, target
 
@@ -95,7 +95,7 @@ def test_matplotlib_missing():
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
             file.write("raise ImportError('not here')\n")
-        result = subprocess.run([sys.executable, "-B", REPORT, "-", "/dev/null"],
+        result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "/dev/null"],
                                 input=json.dumps(SAMPLE), text=True,
                                 env={**os.environ, "PYTHONPATH": folder}, stderr=subprocess.PIPE, timeout=60)
         assert result.returncode == 1 and "python3-matplotlib" in result.stderr, result

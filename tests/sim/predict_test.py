@@ -24,12 +24,12 @@ def series_of(*arguments):
     """Points by name of the series."""
     report = json.loads(predict("--json", *arguments).stdout)
     items = [item for section in report["sections"] for item in section["items"]]
-    return {series["name"]: dict(map(tuple, series["points"])) for item in items for series in item["series"]}
+    return {series["name"]: dict(map(tuple, series["points"])) for item in items for series in item.get("series", [])}
 
 
 def test_mistakes():
     for wrong in (["--hosts", "1"], ["--hosts", "4,3"], ["--hosts", "257"], ["--hosts", "2,"], ["--hosts"], ["--no"],
-                  ["--bytes", "1"], ["--model", "nothing=1"]):
+                  ["--bytes", "1"], ["--seeds", "0"], ["--model", "nothing=1"]):
         result = predict(*wrong)
         check(result.returncode == 2 and result.stderr.startswith("quoit predict: ") and not result.stdout,
               f"{wrong}: {result}")
@@ -41,7 +41,7 @@ def test_same_each_time():
 
 def test_relations():
     rings = [2, 4, 8, 16]
-    series = series_of("--hosts", ",".join(map(str, rings)))
+    series = series_of("--seeds", "1", "--hosts", ",".join(map(str, rings)))
     for name in ("put 8 B, farthest", "barrier", "allreduce, large", "neighbours"):
         values = [series[name][hosts] for hosts in rings]
         check(values == sorted(values), f"{name} does not grow with the ring: {values}")
@@ -56,9 +56,28 @@ def test_relations():
     check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
 
 
+def test_fair():
+    """In a steady state no host has less than 70 % of its fair share of a bisection whose puts are more than the slots."""
+    for seed in "123":
+        result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--hosts", "5", "--bytes", "1M", "--seed", seed,
+                                 "--model", "noise_ns=100"], stdout=subprocess.PIPE, text=True, timeout=100)
+        figures = json.loads(result.stdout)["figures"]
+        for name in ("neighbours", "all-to-all", "bisection"):
+            share = figures[f"{name}, least share"]["mean"]
+            check(share >= 70, f"seed {seed}: a host has {share} % of its fair share of {name}")
+
+
+def test_ranges():
+    """Seeds differ by noise, and the table tells the range."""
+    table = json.loads(predict("--json", "--hosts", "5").stdout)["sections"][0]["items"][0]
+    barrier = next(row for row in table["rows"] if row[0].startswith("barrier"))[1]
+    least, largest = map(float, barrier.split("(")[1].rstrip(")").split("-"))
+    check(least <= float(barrier.split()[0]) <= largest and least < largest, f"no range: {barrier}")
+
+
 def test_model_counts():
-    slow = series_of("--hosts", "5", "--model", "dma_ps_per_byte=400")["one stream"][5]
-    fast = series_of("--hosts", "5")["one stream"][5]
+    slow = series_of("--hosts", "5", "--seeds", "1", "--model", "dma_ps_per_byte=400")["one stream"][5]
+    fast = series_of("--hosts", "5", "--seeds", "1")["one stream"][5]
     check(slow < 0.6 * fast, f"an engine that reads at 2.5 GB/s gives {slow} instead of {fast}")
 
 

@@ -1,10 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes a report as one HTML page that opens offline: report.py DATA.json PAGE.html ("-": standard input).
-
-What DATA.json holds is said in docs/report.md. Plots become SVG within the page, and nothing in it leads elsewhere.
-The same data gives the same page, byte for byte. Wrong data: one line that names the place, status 1, no page.
-"""
+"""The page of a report: data as docs/report.md says, checked, drawn by matplotlib, written as one HTML file."""
 import html
 import importlib.util
 import io
@@ -35,11 +30,12 @@ class Wrong(Exception):
 
 
 def find_matplotlib():
-    """Goes on with the Python that has it, before anything is read."""
+    """Goes on with the Python that has it, before anything is read or measured."""
     if importlib.util.find_spec("matplotlib") is None:
         if os.access(DEBIAN_PYTHON, os.X_OK) and os.path.realpath(sys.executable) != os.path.realpath(DEBIAN_PYTHON):
-            os.execv(DEBIAN_PYTHON, [DEBIAN_PYTHON, *sys.argv])
+            os.execv(DEBIAN_PYTHON, [DEBIAN_PYTHON, "-B", *sys.argv])
         sys.exit(MISSING)
+    load_matplotlib()
 
 
 def load_matplotlib():
@@ -335,25 +331,36 @@ def page_of(page):
     return "\n".join(out)
 
 
-def main():
-    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__)
-        sys.exit(0 if len(sys.argv) == 2 else 2)
-    source, target = sys.argv[1:]
+def write(page, target):
+    """Raises OSError, or Wrong if the page is not as docs/report.md says; then no file is left behind."""
+    check_page(page)
+    text = page_of(page)
+    part = f"{target}.part"
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(part, target)
+
+
+USAGE = """usage: quoit report DATA.json PAGE.html
+
+Writes a report as one HTML page that opens offline ("-": standard input). What DATA.json holds is said in docs/report.md.
+Plots become SVG within the page, and nothing in it leads elsewhere. The same data gives the same page, byte for byte. Wrong
+data: one line that names the place, status 1, no page."""
+
+
+def main(_quoit, arguments):
+    if arguments in (["--help"], ["-h"]):
+        print(USAGE)
+        return 0
+    if len(arguments) != 2:
+        print(USAGE, file=sys.stderr)
+        return 2
+    source, target = arguments
     find_matplotlib()
     try:
         with (sys.stdin if source == "-" else open(source, encoding="utf-8")) as file:
             page = json.load(file)
-        check_page(page)
-        load_matplotlib()
-        text = page_of(page)
-        part = f"{target}.part"
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, target)
+        write(page, target)
     except (OSError, ValueError, Wrong) as problem:
         sys.exit(f"quoit report: {problem}")
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Command lines: a mistake is one line and status 2, as in the other subcommands of quoit."""
+import argparse
+import sys
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, prog, **more):
+        super().__init__(prog=prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **more)
+
+    def error(self, message):
+        sys.stderr.write(f"{self.prog}: {message} (see --help)\n")
+        sys.exit(2)

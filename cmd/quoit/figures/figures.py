@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit figures: the papers' figures, every relation that the papers state, and whether the model reaches it.
+
+Each relation has a value for two sets of constants and two ways of sending: public (public sources alone) and fitted
+(chosen by relations of the same papers); chosen and plain (ring.py). NOT REACHED is printed where it is so.
+"""
+import json
+import math
+import os
+import sys
+
+import page
+import ring
+from arguments import Parser
+from simulator import Book, Failed, Simulator
+
+COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN))
+HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+def parse(arguments):
+    titles = "\n".join(f"  {name:<6} {title}" for name, title in ring.TITLES.items())
+    parser = Parser("quoit figures", description=(
+        "Makes the figures of the two ring papers from the simulator, and prints every relation that the papers state\n"
+        "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
+        "sources alone, with the order of sends that was chosen and with the plain one."),
+        epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a figure; none: all")
+    parser.add_argument("--out", metavar="DIR", default="figures", help="where figures.html and figures.json go (figures)")
+    parser.add_argument("--json", action="store_true", help="print the relations as JSON")
+    parser.add_argument("--quick", action="store_true", help="few sizes")
+    parser.add_argument("--sensitivity", action="store_true",
+                        help="also each fitted constant 10 %% up and down: some minutes")
+    parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
+                        help="a constant of the cost model, in both columns (see quoit sim --show-model); many times")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in ring.TITLES:
+            parser.error(f"there is no figure {name}")
+    options.names = [name for name in ring.TITLES if not options.names or name in options.names]
+    return options, parser
+
+
+class Work:
+    """Everything that is run, asked for once to collect and once for its values."""
+
+    def __init__(self, simulator, options, model):
+        self.options = options
+        self.model = model
+        self.rings = [ring.Ring(Book(simulator, [constants, *options.model], options.quick), workload)
+                      for constants, workload in COLUMNS]
+        self.is_whole = len(options.names) == len(ring.TITLES)
+        self.free = ring.Ring(Book(simulator, [*options.model, "driver_call_ns=0"], options.quick))
+        self.right = ring.Ring(Book(simulator, options.model, options.quick), ring.RIGHT)
+        self.tilted = {}
+        if options.sensitivity:
+            for name, constant in model.items():
+                if constant["fit"]:
+                    self.tilted[name] = [ring.Ring(Book(simulator, [*options.model, f"{name}={tilt(constant, share)}"],
+                                                        is_quick=True)) for share in (0.9, 1.1)]
+        self.quick = ring.Ring(Book(simulator, options.model, is_quick=True))
+
+    def evaluate(self):
+        names = self.options.names
+        self.relations = [one.relate(names) for one in self.rings]
+        self.plots = {name: self.rings[0].draw(name) for name in names}
+        self.right_relations = self.right.relate(names)
+        self.rows = self.is_whole and ring.compare(self.rings[0], self.free, self.model["link_ps_per_byte"]["value"])
+        self.tilts = {name: [one.relate(names) for one in pair] for name, pair in self.tilted.items()}
+        self.quick_relations = self.quick.relate(names) if self.tilted else []
+
+
+def tilt(constant, share):
+    return max(round(constant["value"] * share), 0)
+
+
+def reached(relations):
+    return sum(one.is_reached for one in relations)
+
+
+def range_text(one):
+    if math.isinf(one.high):
+        return f"at least {one.low:.4g}"
+    return f"at most {one.high:.4g}" if math.isinf(one.low) else f"{one.low:.4g} to {one.high:.4g}"
+
+
+def print_table(work):
+    print(f"{'':<6} {'relation':<92} {'stated':>16}" + "".join(f" {name:>9}" for name, _ in COLUMNS))
+    print(f"{'':<6} {'':<92} {'':>16}" + "".join(f" {workload.name:>9}" for _, workload in COLUMNS))
+    for row in zip(*work.relations):
+        first = row[0]
+        values = "".join(f" {one.value:>8.4g}{' ' if one.is_reached else '!'}" for one in row)
+        print(f"{first.figure:<6} {first.what[:92]:<92} {range_text(first):>16}{values} {first.unit:<7}"
+              f"{'' if first.is_reached else 'NOT REACHED'}")
+    print("\n! is not reached. Reached:")
+    for (name, workload), relations in zip(COLUMNS, work.relations):
+        print(f"  {name} constants, {workload.name} workload: {reached(relations)} of {len(relations)}")
+    print(f"  fitted constants, {work.right.workload.name}: {reached(work.right_relations)} of {len(work.right_relations)}")
+
+
+def as_json(work):
+    out = []
+    for row in zip(*work.relations):
+        one = row[0]
+        out.append({"figure": one.figure, "relation": one.what, "quote": one.quote, "reading": one.reading, "unit": one.unit,
+                    "low": finite(one.low), "high": finite(one.high), "values": [
+                        {"constants": name, "workload": workload.name, "value": each.value, "reached": each.is_reached}
+                        for (name, workload), each in zip(COLUMNS, row)]})
+    return out
+
+
+def finite(number):
+    return None if math.isinf(number) else number
+
+
+# The page
+
+def cell(one):
+    return {"value": one.value, "mark": "good" if one.is_reached else "bad"}
+
+
+def summary(work, quotes):
+    rows = []
+    for row in zip(*work.relations):
+        one = row[0]
+        where, sentence = quotes[one.quote]
+        rows.append([one.figure, f"{where}: \u201c{sentence}\u201d", one.what, one.reading, range_text(one), one.unit,
+                     *map(cell, row), {"value": "reached" if one.is_reached else "NOT REACHED",
+                                       "mark": "good" if one.is_reached else "bad"}])
+    columns = ["", "the paper's sentence", "what is tested", "our reading of it", "stated", "unit"]
+    return {"kind": "table", "columns": columns + [f"{name}, {workload.name}" for name, workload in COLUMNS] +
+            ["fitted, chosen"], "rows": rows}
+
+
+def counts(work):
+    rows = [[f"{name} constants", workload.name, workload.text, f"{reached(relations)} of {len(relations)}"]
+            for (name, workload), relations in zip(COLUMNS, work.relations)]
+    rows.append(["fitted constants", work.right.workload.name, work.right.workload.text,
+                 f"{reached(work.right_relations)} of {len(work.right_relations)}"])
+    return {"kind": "table", "title": "How many relations are reached", "columns": ["constants", "sends", "", "reached"],
+            "rows": rows}
+
+
+def not_reached(work):
+    names = [f"{one.figure}: {one.what} ({one.value:.4g} {one.unit}, stated {range_text(one)})"
+             for one in work.relations[0] if not one.is_reached]
+    return ["NOT REACHED with fitted constants and the chosen workload:", *names] if names else \
+        ["With fitted constants and the chosen workload all are reached."]
+
+
+def sensitivity(work):
+    rows = []
+    base = [one.is_reached for one in work.quick_relations]
+    for name, (down, up) in work.tilts.items():
+        changed = sorted({one.figure + " " + one.what for tilted in (down, up)
+                          for one, was in zip(tilted, base) if one.is_reached != was})
+        constant = work.model[name]
+        rows.append([name, constant["value"], constant["fit"], reached(down), reached(up), "; ".join(changed) or "nothing"])
+    return {"kind": "table", "title": f"Each fitted constant 10 % down and up, few sizes: of {len(base)} relations "
+                                      f"{sum(base)} are reached as it stands",
+            "columns": ["constant", "value", "chosen by", "reached, -10 %", "reached, +10 %", "relations that change"],
+            "rows": rows}
+
+
+def constants(model):
+    return {"kind": "table", "columns": ["constant", "fitted", "public", "what it is", "public source (docs/sources.md)",
+                                         "the fitted value was chosen by"],
+            "rows": [[name, one["fitted"], one["public"], one["meaning"], one["source"], one["fit"]]
+                     for name, one in model.items()]}
+
+
+UNCOUNTED = [
+    "Not counted, because the model could not miss it: \u201coverall network throughput increased in the ring network as the "
+    "number of hosts that participated in the network increased\u201d (RING-19, IV; links share nothing but a host's memory), "
+    "and \u201cPut it is little influenced by the hop count, while Get is influenced by the hop count\u201d of throughput (the "
+    "same runs as the latencies).",
+    "Against the papers: a put to the left neighbour travels the whole ring, since the protocol sends payload one way round; "
+    "RING-19, III.B.3 says \u201cIf the source host and destination host are neighbors, only one data transfer is required to "
+    "access remote symmetric data objects.\u201d The figures that have sends to the left (22/5 to 22/7) rest on that; the row "
+    "\u201call to the right\u201d is without it.",
+    "Not modelled: what copies of several threads cost each other in a host's memory, and the papers' kernel driver beyond "
+    "one cost a call. LINK and DSM measured other things (docs/performance.md)."]
+
+
+def report(work, quotes):
+    fits = ", ".join(name for name, one in work.model.items() if one["fit"])
+    sections = [
+        {"title": "What the papers state, and what the model gives", "items": [
+            counts(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes),
+            {"kind": "text", "text": UNCOUNTED}]}]
+    if work.is_whole:
+        sections.append({"title": "Our protocol beside the papers', like for like", "items": [
+            {"kind": "text", "text": [
+                "The same puts, issued the same way, on the same constants. \u201cDriver free\u201d leaves out what a call of the "
+                "papers' kernel driver costs, which ours does not pay because it maps the registers."]},
+            {"kind": "table", "columns": ["us", "KiB", "papers", "papers, driver free", "ours", "ours, % of papers",
+                                          "% of driver free", ""], "rows": work.rows}]})
+    if work.tilts:
+        sections.append({"title": "How much the count depends on each fitted constant", "items": [sensitivity(work)]})
+    sections += [{"title": f"{name}: {ring.TITLES[name]}", "items": plots} for name, plots in work.plots.items()]
+    sections.append({"title": "The cost model", "items": [constants(work.model)]})
+    return {"title": "The figures of the ring papers, simulated",
+            "text": ["The production code of the papers' protocol, run in virtual time on one cost model of the papers' hosts. "
+                     "19 is RING-19, 22 is RING-22. Plots have fitted constants and the chosen workload; what the papers report "
+                     "is shaded, and where they report changes, the shade is their range around the simulated value from which "
+                     "the change starts.",
+                     f"With fitted constants this is a fit, not a prediction: {fits} were chosen by relations on this page. With "
+                     "public constants none was."],
+            "sections": sections}
+
+
+def main(quoit, arguments):
+    if arguments[:1] == ["hybrid"]:
+        import hybrid
+        return hybrid.main(quoit, arguments[1:])
+    options, parser = parse(arguments)
+    page.find_matplotlib()
+    simulator = Simulator(quoit)
+    with open(os.path.join(HERE, "papers.json"), encoding="utf-8") as file:
+        quotes = json.load(file)["quotes"]
+    try:
+        model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
+    except Failed as problem:
+        parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
+    try:
+        os.makedirs(options.out, exist_ok=True)
+        work = Work(simulator, options, model)
+        work.evaluate()
+        simulator.make()
+        work.evaluate()
+        data_path, page_path = (os.path.join(options.out, f"figures.{kind}") for kind in ("json", "html"))
+        data = report(work, quotes)
+        with open(data_path, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
+        page.write(data, page_path)
+    except (OSError, Failed, page.Wrong) as problem:
+        sys.exit(f"quoit figures: {problem}")
+    if options.json:
+        print(json.dumps(as_json(work)))
+    else:
+        print_table(work)
+        print(f"the page: {page_path}, its data: {data_path}")
+    return 0

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit figures hybrid: the figures of "Hybrid intra-node design space for OpenSHMEM on multi-core clusters" (HYBRID), measured
+on this machine by quoit perf: latency of shmem_putmem by the way that it takes, for heap and global buffers, cached and not;
+message rate of pairs; barrier, collectives and BFS. Each beside the limit of the machine, and the paper's improvements beside
+those over a baseline that is run here: another OpenSHMEM library, through network loopback and through the kernel's copy.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import page
+import perf
+from arguments import Parser
+
+PE_COUNTS = (2, 4, 8, 16)
+MEETINGS = ("broadcast", "collect", "reduce")
+MEETING_SIZES = (8, 256, 65536)
+SECONDS, SECONDS_QUICK = 30.0, 2.0
+# Of the time: puts on one host, by each path, through the ring's proxy, the rate for each number of PEs, meetings for each.
+SHARES = {"one": 0.3, "path": 0.05, "loop": 0.1, "rate": 0.05, "meet": 0.075, "baseline": 0.15}
+PATHS = ("memcpy", "stream", "cma")
+PATH_SIZES = "64,1K,16K,64K,256K,1M,4M"
+BASELINE_TIMEOUT_S = 120
+# Open MPI's OpenSHMEM, as Debian has it, by what carries its puts.
+OPEN_MPI = "shmemrun --allow-run-as-root --oversubscribe -n {pes} --mca spml ucx -x UCX_TLS="
+BASELINES = {"network loopback": "self,tcp", "kernel's copy (CMA)": "posix,self,cma"}
+
+
+def run(quoit, folder, seconds, *arguments, timeout=None):
+    path = os.path.join(folder, "result.json")
+    print(f"quoit figures hybrid: perf {' '.join(arguments)}", file=sys.stderr)
+    result = subprocess.run([quoit, "perf", "--json", path, "--seconds", f"{seconds:.3f}", *arguments],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout, check=False)
+    if result.returncode != 0:
+        raise perf.Wrong(f"quoit perf {' '.join(arguments)} ended with status {result.returncode}\n{result.stderr}")
+    return perf.load(path)
+
+
+def rows_of(result, test, buffers="heap", cache="warm"):
+    return [row for row in result["rows"] if (row["test"], row["buffers"], row["cache"]) == (test, buffers, cache)]
+
+
+def points(rows, part="ns"):
+    return [[row["bytes"], row[part]["median"]] for row in rows]
+
+
+def latency(title, one, loop, buffers, cache):
+    """One of the figures 2 to 4: each way that a put of these buffers can take, and memcpy."""
+    rows = rows_of(one, "put", buffers, cache)
+    series = [{"name": "mapped memory: what a put does here", "points": points(rows)}]
+    kernel = rows_of(one, "cma")
+    if kernel and cache == "warm":
+        series.append({"name": "CMA call of the kernel", "points": points(kernel), "is_dashed": True})
+    loop_rows = rows_of(loop, "put-quiet", buffers, cache)
+    if loop_rows:
+        series.append({"name": "loopback: through a ring of two hosts", "points": points(loop_rows)})
+    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_is_log": True,
+            "y_label": "ns of a put, median", "series": series,
+            "limits": [{"name": "memcpy of the same size", "points": points(rows, "limit_ns")}]}
+
+
+def table(one):
+    by_kind = {kind: {row["bytes"]: row for row in rows_of(one, "put", *kind)}
+               for kind in (("heap", "warm"), ("global", "warm"), ("heap", "cold"))}
+    heap, others = by_kind["heap", "warm"], by_kind["global", "warm"]
+    return {"kind": "table", "title": "A put, ns, and over memcpy of the same size; global over heap",
+            "columns": ["bytes", "heap", "/ memcpy", "global", "/ memcpy", "global / heap"],
+            "rows": [[perf.size_text(size), row["ns"]["median"], row["ratio"], others[size]["ns"]["median"],
+                      others[size]["ratio"], others[size]["ns"]["median"] / row["ns"]["median"]]
+                     for size, row in heap.items() if size in others]}
+
+
+def rates(by_pes):
+    """Figure 6: million puts a second, all pairs together."""
+    return {"kind": "lines", "title": "Message rate of pairs, heap buffers (HYBRID, figure 6)", "x_label": "bytes",
+            "x_is_bytes": True, "y_is_log": True, "y_label": "million puts a second",
+            "series": [{"name": f"{pes // 2} pair{'s' if pes > 2 else ''}",
+                        "points": [[row["bytes"], row["rate"]] for row in rows_of(result, "rate")]}
+                       for pes, result in by_pes.items()],
+            "limits": [{"name": f"memcpy by as many, {pes} PEs",
+                        "points": [[row["bytes"], 1e3 / row["limit_ns"]["median"]] for row in rows_of(result, "rate")]}
+                       for pes, result in by_pes.items() if pes in (min(by_pes), max(by_pes))]}
+
+
+def meetings(title, by_pes, subjects):
+    """Figures 10 and 11: against PEs, each with its limit."""
+    found = {name: [(pes, row) for pes, result in by_pes.items() for row in rows_of(result, test) if row["bytes"] == size]
+             for name, test, size in subjects}
+    return {"kind": "lines", "title": title, "x_label": "PEs", "x_is_log2": True, "y_is_log": True,
+            "y_label": "ns of a call, median",
+            "series": [{"name": name, "points": [[pes, row["ns"]["median"]] for pes, row in of]} for name, of in found.items()],
+            "limits": [{"name": f"limit of {name}", "points": [[pes, row["limit_ns"]["median"]] for pes, row in of]}
+                       for name, of in found.items()]}
+
+
+def machine(one):
+    return {"kind": "table", "title": "The machine, ns", "columns": ["", "min", "median"],
+            "rows": [[name, stat["min"], stat["median"]] for name, stat in one["machine"].items()]}
+
+
+# Figure 7: which path is best
+
+def selection(by_path, loop):
+    """For each kind of buffers, the quickest of all ways at each size."""
+    rows = []
+    for kind in (("heap", "warm"), ("global", "warm"), ("heap", "cold")):
+        times = {name: {row["bytes"]: row["ns"]["median"] for row in rows_of(result, "put", *kind)}
+                 for name, result in by_path.items()}
+        times["loopback"] = {row["bytes"]: row["ns"]["median"] for row in rows_of(loop, "put-quiet", *kind)}
+        for size in times[PATHS[0]]:
+            here = {name: of[size] for name, of in times.items() if size in of}
+            best = min(here, key=here.get)
+            rows.append([f"{kind[0]}, {'cached' if kind[1] == 'warm' else 'off cache'}", perf.size_text(size), best,
+                         *[here.get(name) for name in (*PATHS, "loopback")]])
+    return {"kind": "table", "title": "The quickest way of a put, ns (HYBRID, figure 7)",
+            "columns": ["buffers", "bytes", "quickest", *PATHS, "loopback: a ring of two hosts"], "rows": rows}
+
+
+# The baseline
+
+def bfs(launch, scale):
+    """Seconds of a BFS, mean over the roots, as the example prints it."""
+    result = subprocess.run([*launch, "--scale", str(scale), "--roots", "8"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, timeout=BASELINE_TIMEOUT_S, check=False)
+    found = re.search(r"^mean_time:\s*([0-9.eE+-]+)", result.stdout, flags=re.M)
+    if result.returncode or not found:
+        raise perf.Wrong(f"{' '.join(launch)} gave no mean_time: {result.stderr.strip()[-200:]}")
+    return float(found.group(1))
+
+
+def measure_baseline(quoit, folder, seconds, cc, launch):
+    """The tests that the paper's improvements need; None where it did not end, with the reason."""
+    results, problems = [], []
+    for arguments in (["-n", "2", "--tests", "put-quiet", "--buffers", "heap,global", "--cache", "warm", "--sizes", "4,4M"],
+                      ["-n", "2", "--tests", "barrier,broadcast,collect,reduce", "--sizes", "256"]):
+        try:
+            results.append(run(quoit, folder, seconds, *arguments, "--cc", cc, "--launch", launch,
+                               timeout=BASELINE_TIMEOUT_S))
+        except subprocess.TimeoutExpired:
+            problems.append(f"{arguments[3]} did not end in {BASELINE_TIMEOUT_S} s")
+        except perf.Wrong as problem:
+            problems.append(str(problem).splitlines()[-1])
+    return {"rows": [row for result in results for row in result["rows"]], "problems": problems}
+
+
+# figure, key of papers.json, what, reported improvements in percent, test, buffers, bytes
+IMPROVEMENTS = (
+    ("8", "hybrid heap", "put, heap, 4 MiB", (49,), "put-quiet", "heap", 4 << 20),
+    ("9", "hybrid global", "put, global, 4 B", (70,), "put-quiet", "global", 4),
+    ("9", "hybrid global", "put, global, 4 MiB", (80,), "put-quiet", "global", 4 << 20),
+    ("10, 11", "hybrid barrier", "barrier (64 and 96 PEs on 4 hosts there)", (64, 68), "barrier", None, 0),
+    ("10", "hybrid collectives", "broadcast, 256 B", (58,), "broadcast", None, 256),
+    ("10", "hybrid collectives", "collect, 256 B", (58,), "collect", None, 256),
+    ("10", "hybrid collectives", "reduce, 256 B", (76,), "reduce", None, 256),
+)
+
+
+def median(result, test, buffers, size):
+    found = [row["ns"]["median"] for row in result["rows"] if row["test"] == test and row["bytes"] == size and
+             row["cache"] == "warm" and buffers in (None, row["buffers"])]
+    return found[0] if found else None
+
+
+def improvement_cell(ours, theirs, reported):
+    if ours is None or theirs is None:
+        return {"value": "NOT RUN", "mark": "bad"}
+    percent = 100 * (1 - ours / theirs)
+    is_reached = percent >= min(reported)
+    return {"value": f"{percent:.0f} % ({theirs:.0f} -> {ours:.0f} ns){'' if is_reached else ', NOT REACHED'}",
+            "mark": "good" if is_reached else "bad"}
+
+
+def improvements(ours, baselines, searches, quotes):
+    rows = []
+    for figure, quote, what, reported, *key in IMPROVEMENTS:
+        rows.append([figure, f"{quotes[quote][0]}: \u201c{quotes[quote][1]}\u201d", what, "-".join(map(str, reported)),
+                     *[improvement_cell(median(ours, *key), median(result, *key), reported) for result in baselines.values()]])
+    reported = (47, 57)
+    rows.append(["12", f"{quotes['hybrid bfs'][0]}: \u201c{quotes['hybrid bfs'][1]}\u201d", searches["what"], "47-57",
+                 *[improvement_cell(searches["ours"], searches.get(name), reported) for name in baselines]])
+    return {"kind": "table", "title": "Reported improvements over GASNet, and those over what was run here",
+            "columns": ["figure", "the paper's sentence", "here", "reported, %", *[f"over {name}" for name in baselines]],
+            "rows": rows}
+
+
+def report(found, quotes):
+    one, loop = found["one"], found["loop"]
+    last = rows_of(one, "put", "global", "cold")
+    puts = [latency("Put, heap buffers, cached (HYBRID, figures 2 and 8)", one, loop, "heap", "warm"),
+            latency("Put, global buffers, cached (HYBRID, figures 3 and 9)", one, loop, "global", "warm"), table(one),
+            latency("Put, heap buffers, off cache (HYBRID, figure 4)", one, loop, "heap", "cold"),
+            selection(found["paths"], loop)]
+    if last:
+        puts.insert(-1, latency("Put, global buffers, off cache", one, loop, "global", "cold"))
+    notes = [f"{name}: {problem}" for name, result in found["baselines"].items() for problem in result["problems"]]
+    return {"title": "HYBRID: PEs of one host",
+            "text": [f"{one['library']} on {one.get('processor', 'unknown')}, {one.get('processors', '?')} processors, "
+                     f"{one.get('date', '')}.",
+                     "The paper chooses between a mapped heap, two kernel-assisted copies and network loopback by size and kind of "
+                     "buffer. Here global variables are mapped as the heap is, so that one way serves both; the kernel's copy and "
+                     "a ring of two hosts stand for the others.",
+                     "NOT REACHED here: figure 5 (a second socket), figure 11 (an AMD Magny-Cours), LiMIC and an InfiniBand "
+                     "adapter (every figure), and 64 or 96 PEs on as many cores (figures 10 to 12)."],
+            "sections": [{"title": "What the paper reports, and what was measured", "items": [
+                             improvements({"rows": one["rows"] + found["quiet"]["rows"] + found["meet"][2]["rows"]},
+                                          found["baselines"], found["searches"], quotes),
+                             {"kind": "text", "text": [found["baseline_text"], *notes, *found["searches"]["problems"]]}]},
+                         {"title": "The machine", "items": [machine(one)]},
+                         {"title": "Latency of shmem_putmem", "items": puts},
+                         {"title": "Message rate", "items": [rates(found["rate"])]},
+                         {"title": "Barrier and collectives against PEs", "items": [
+                             meetings("Barrier (HYBRID, figures 10 and 11)", found["meet"], [("barrier", "barrier", 0)])] + [
+                             meetings(f"{test} (HYBRID, figures 10 and 11)", found["meet"],
+                                      [(f"{test}, {perf.size_text(size)}", test, size) for size in MEETING_SIZES])
+                             for test in MEETINGS]}]}
+
+
+def search(options, quoit, launches):
+    """BFS of the example, ours and each baseline's, if it was built for both."""
+    out = {"what": f"BFS, 2^{options.scale} vertices, edge factor 16, 2 PEs (2^20 there)", "ours": None, "problems": []}
+    if not options.bfs:
+        out["problems"].append("BFS was not run: --bfs OURS,THEIRS names examples/graph500 built with oshcc and with the other "
+                               "library's compiler.")
+        return out
+    ours, _, theirs = options.bfs.partition(",")
+    runs = {"ours": [os.path.join(os.path.dirname(quoit), "oshrun"), "-n", "2", ours]}
+    runs.update({name: [*launch.replace("{pes}", "2").split(), theirs] for name, launch in launches.items()} if theirs else {})
+    for name, launch in runs.items():
+        try:
+            out[name] = 1e9 * bfs(launch, options.scale)
+        except (OSError, subprocess.TimeoutExpired, perf.Wrong) as problem:
+            out["problems"].append(f"BFS, {name}: {problem}")
+    return out
+
+
+def measure(quoit, options, seconds):
+    found = {"baselines": {name: {"rows": [], "problems": []} for name in BASELINES}, "baseline_text": ""}
+    launches = {name: options.launch or OPEN_MPI + transport for name, transport in BASELINES.items()}
+    cc = options.cc or shutil.which("shmemcc")  # no other library has a compiler of this name
+    with tempfile.TemporaryDirectory() as folder:
+        found["one"] = run(quoit, folder, seconds * SHARES["one"], "-n", "2", "--tests", "put,cma", "--buffers", "heap,global",
+                           "--sizes", "1:4M")
+        found["quiet"] = run(quoit, folder, seconds * SHARES["path"], "-n", "2", "--tests", "put-quiet", "--buffers",
+                             "heap,global", "--cache", "warm", "--sizes", "4,4M")
+        found["paths"] = {path: run(quoit, folder, seconds * SHARES["path"], "-n", "2", "--path", path, "--tests", "put",
+                                    "--buffers", "heap,global", "--sizes", PATH_SIZES) for path in PATHS}
+        found["loop"] = run(quoit, folder, seconds * SHARES["loop"], "--hosts", "2", "--tests", "put-quiet", "--buffers",
+                            "heap,global", "--sizes", "1:4M")
+        found["rate"] = {pes: run(quoit, folder, seconds * SHARES["rate"], "-n", str(pes), "--tests", "rate", "--sizes",
+                                  "1:4K") for pes in PE_COUNTS[:3]}
+        found["meet"] = {pes: run(quoit, folder, seconds * SHARES["meet"], "-n", str(pes), "--tests",
+                                  ",".join(("barrier", *MEETINGS)), "--sizes", ",".join(map(str, MEETING_SIZES)))
+                         for pes in PE_COUNTS}
+        if cc:
+            found["baseline_text"] = f"The baseline is {cc}, started by: " + "; ".join(
+                f"{name}: {launch}" for name, launch in launches.items())
+            for name, launch in launches.items():
+                found["baselines"][name] = measure_baseline(quoit, folder, seconds * SHARES["baseline"], cc, launch)
+        else:
+            found["baseline_text"] = ("No baseline was run: there is no other OpenSHMEM library here. Debian: apt-get install "
+                                      "openmpi-bin libopenmpi-dev; or name one by --cc and --launch.")
+    found["searches"] = search(options, quoit, launches)
+    return found
+
+
+def main(quoit, arguments):
+    parser = Parser("quoit figures hybrid", description=(
+        "Measures the figures of HYBRID on this machine: latency of a put by its way, message rate, barrier and collectives\n"
+        "against PEs, each beside the limit of the machine; and the improvements that the paper reports beside those over\n"
+        "another OpenSHMEM library, if there is one."))
+    parser.add_argument("--out", metavar="DIR", default="figures", help="where hybrid.html and hybrid.json go (figures)")
+    parser.add_argument("--quick", action="store_true", help="in seconds, with few samples")
+    parser.add_argument("--cc", metavar="CC", help="compiler wrapper of the baseline (shmemcc of Open MPI, if it is there)")
+    parser.add_argument("--launch", metavar="TEXT", help="its launcher, with {pes} for the number of PEs")
+    parser.add_argument("--bfs", metavar="OURS,THEIRS", help="examples/graph500, built with oshcc and with the baseline's")
+    parser.add_argument("--scale", metavar="N", type=int, default=16, help="of the BFS: 2^N vertices (16; the paper's is 20)")
+    options = parser.parse_args(arguments)
+    page.find_matplotlib()
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "papers.json"), encoding="utf-8") as file:
+        quotes = json.load(file)["quotes"]
+    try:
+        os.makedirs(options.out, exist_ok=True)
+        data = report(measure(quoit, options, SECONDS_QUICK if options.quick else SECONDS), quotes)
+        data_path, page_path = (os.path.join(options.out, f"hybrid.{kind}") for kind in ("json", "html"))
+        with open(data_path, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
+        page.write(data, page_path)
+    except (OSError, perf.Wrong, page.Wrong) as problem:
+        sys.exit(f"quoit figures hybrid: {problem}")
+    print(f"the page: {page_path}, its data: {data_path}")
+    return 0

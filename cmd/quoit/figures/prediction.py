@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit predict: what rings of 2 to 256 hosts are worth, simulated, with the conditions under which that holds.
+
+Rates are of a steady state (sim/workload_predict.c). Every value is the mean over seeds with noise, and has its range.
+"""
+import json
+import re
+import sys
+
+import page
+from arguments import Parser
+from simulator import Book, Failed, Simulator
+
+FIGURES = ("put 8 B, neighbour", "put 8 B, farthest", "barrier", "allreduce 8 B", "allreduce, large", "one stream",
+           "neighbours", "all-to-all", "bisection", "put 8 B, round a dead link", "barrier, one link dead",
+           "all-to-all, one link dead")
+RATES = ("one stream", "neighbours", "all-to-all", "bisection", "all-to-all, one link dead")
+SHARES = {"neighbours": "neighbours, least share", "all-to-all": "all-to-all, least share",
+          "bisection": "bisection, least share", "all-to-all, one link dead": "one link dead, least share"}
+SIZES = tuple(1 << shift for shift in (16, 18, 20, 22, 24))
+SIZE_HOSTS = (5, 8)
+SLOTS = (8, 16, 32, 64)
+SLOT_SIZES = (256 << 10, 1 << 20, 4 << 20)
+NOISE_NS = 100
+SWITCH_SHARE = 0.75  # of what a switch would carry; less is clearly less, whatever starting up costs
+GROWTH_LEAST = 1.05  # a larger ring that carries less than 5 % more carries no more
+ASSUMED = ("memory_bus_ps_per_byte", "memory_turn_ns", "link_ps_per_byte", "link_latency_ns", "dma_start_ns", "thread_wake_ns",
+           "frame_ns")
+MEMORY_ALTERNATIVES = (("memory_bus_ps_per_byte=27", "a channel and a half"), ("memory_bus_ps_per_byte=23", "two channels"))
+
+
+def read_hosts(text):
+    if not re.fullmatch(r"\d{1,3}(,\d{1,3})*", text):
+        raise ValueError
+    hosts = [int(word) for word in text.split(",")]
+    if hosts != sorted(set(hosts)) or hosts[0] < 2 or hosts[-1] > 256:
+        raise ValueError
+    return hosts
+
+
+def read_bytes(text):
+    found = re.fullmatch(r"(\d{1,9})([KMG]?)", text)
+    size = int(found.group(1)) << {"": 0, "K": 10, "M": 20, "G": 30}[found.group(2)] if found else 0
+    if size % 64 or not 4096 <= size <= 1 << 26:
+        raise ValueError
+    return size
+
+
+def parse(arguments):
+    parser = Parser("quoit predict", description=(
+        "Simulates rings with one PE a host and the cost model of quoit sim, and says where a ring stops paying. Rates are\n"
+        "of a steady state; each value is a mean over seeds with noise, beside its range."))
+    parser.add_argument("--hosts", metavar="LIST", default="2,3,4,5,6,8,12,16,32",
+                        help="rings to look at, growing, 2 to 256 hosts (2,3,4,5,6,8,12,16,32)")
+    parser.add_argument("--bytes", metavar="SIZE", default="256K",
+                        help="what a PE puts to each neighbour, or in all to others; size of the large allreduce (256K)")
+    parser.add_argument("--seeds", metavar="N", type=int, default=3, help="runs of each, with noise of their own (3)")
+    parser.add_argument("--conditions", action="store_true",
+                        help="also other sizes, slots, constants of public sources, and each assumption 10 %% up and down: "
+                             "many minutes")
+    parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
+                        help="a constant of the cost model; many times (quoit sim --show-model)")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write it as a page with plots")
+    options = parser.parse_args(arguments)
+    try:
+        options.hosts = read_hosts(options.hosts)
+    except ValueError:
+        parser.error(f"{options.hosts} is not a growing list of 2 to 256 hosts, such as 2,5,16")
+    try:
+        options.bytes = read_bytes(options.bytes)
+    except ValueError:
+        parser.error(f"{options.bytes} is not a multiple of 64 from 4K to 64M")
+    if not 1 <= options.seeds <= 100:
+        parser.error(f"--seeds is 1 to 100, not {options.seeds}")
+    return options, parser
+
+
+def size_text(size):
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+
+
+class Rings:
+    """One set of constants."""
+
+    def __init__(self, simulator, options, model=()):
+        self.options = options
+        self.book = Book(simulator, [f"noise_ns={NOISE_NS}", *options.model, *model])
+
+    def at(self, figure, hosts, size=None, part="mean", **more):
+        size = size or self.options.bytes
+        seeds = self.options.seeds if size <= 1 << 20 else 1  # larger ones are too long for more
+        return self.book.stat(figure, part, workload="predict", hosts=hosts, bytes=size, seeds=seeds, **more)
+
+    def cell(self, figure, hosts, size=None, **more):
+        mean, least, largest = (self.at(figure, hosts, size, part, **more) for part in ("mean", "least", "largest"))
+        return f"{mean:.1f}" + (f" ({least:.1f}-{largest:.1f})" if largest - least > 0.005 * mean else "")
+
+
+def conclude(rings, hosts):
+    all_to_all = [rings.at("all-to-all", count) for count in hosts]
+    streams = [rings.at("one stream", count) for count in hosts]
+    most = 0
+    for i, value in enumerate(all_to_all):
+        if value > GROWTH_LEAST * all_to_all[most]:
+            most = i
+    worse = len(hosts)
+    while worse and all_to_all[worse - 1] < SWITCH_SHARE * hosts[worse - 1] * streams[worse - 1]:
+        worse -= 1
+    size = size_text(rings.options.bytes)
+    growth = (f"All-to-all of {size}: {all_to_all[most]:.0f} MB/s of all hosts together with {hosts[most]} hosts; no larger ring "
+              f"looked at carries 5 % more.")
+    if worse < len(hosts):
+        switched = (f"From {hosts[worse]} hosts on the ring carries less than 75 % of the all-to-all of a switch that gives each "
+                    f"host one stream of {streams[worse]:.0f} MB/s: there it stops paying for such programs, at this size.")
+    else:
+        switched = "The largest of these rings carries at least 75 % of the all-to-all of a switch with one stream a host."
+    return growth, switched
+
+
+def lines(title, unit, names, rings, hosts):
+    return {"kind": "lines", "title": title, "x_label": "hosts", "y_label": unit, "x_is_log2": True, "y_is_log": True,
+            "series": [{"name": name, "points": [[count, rings.at(name, count)] for count in hosts]} for name in names],
+            "bands": [{"name": f"{name}, all seeds", "points": [
+                [count, rings.at(name, count, part="least"), rings.at(name, count, part="largest")] for count in hosts]}
+                for name in names]}
+
+
+def ring_table(title, rings, hosts):
+    rows = [[name + (", MB/s" if name in RATES else ", us"), *[rings.cell(name, count) for count in hosts]] for name in FIGURES]
+    rows += [[f"{share}, % of a fair share", *[rings.cell(share, count) for count in hosts]] for share in SHARES.values()]
+    return {"kind": "table", "title": title, "columns": ["hosts", *map(str, hosts)], "rows": rows}
+
+
+def size_items(rings):
+    items = []
+    for hosts in SIZE_HOSTS:
+        rows = [[name, *[rings.cell(name, hosts, size) for size in SIZES]] for name in
+                ("one stream", "neighbours", "all-to-all", "bisection", *SHARES.values())]
+        rows.append(["switch of one stream a host / all-to-all", *[
+            hosts * rings.at("one stream", hosts, size) / rings.at("all-to-all", hosts, size) for size in SIZES]])
+        items.append({"kind": "table", "title": f"{hosts} hosts, by size, MB/s (shares in % of a fair one)",
+                      "columns": ["", *map(size_text, SIZES)], "rows": rows})
+    return items
+
+
+def slot_items(rings):
+    return [{"kind": "text", "text": [
+        "Hosts that have more to send than a queue has slots fill it, and what a relay passes on waits for the few that come "
+        "free. So a bisection of large puts carries less than one of puts that fit the slots; every host gets its share."]},
+        {"kind": "lines", "title": "Bisection of 5 hosts against the slots of a queue (chunks of 32 KiB)", "x_label": "slots",
+         "x_is_log2": True, "y_label": "MB/s", "series": [
+             {"name": size_text(size), "points": [[slots, rings.at("bisection", 5, size, slots=slots)] for slots in SLOTS]}
+             for size in SLOT_SIZES],
+         "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * 1e6 / 160 / 2}]},
+        {"kind": "lines", "title": "The host with the least of it", "x_label": "slots", "x_is_log2": True,
+         "y_label": "% of a fair share", "series": [
+             {"name": size_text(size), "points": [[slots, rings.at("bisection, least share", 5, size, slots=slots)]
+                                                  for slots in SLOTS]} for size in SLOT_SIZES],
+         "limits": [{"name": "what is asked", "y": 70}]}]
+
+
+class Sensitivity:
+    def __init__(self, simulator, options, model):
+        self.base = Rings(simulator, options)
+        self.tilted = [(f"{name} {sign}10 %", Rings(simulator, options, [f"{name}={round(model[name]['value'] * share)}"]))
+                       for name in ASSUMED for sign, share in (("-", 0.9), ("+", 1.1))]
+        self.tilted += [(f"{setting} ({text})", Rings(simulator, options, [setting])) for setting, text in MEMORY_ALTERNATIVES]
+
+    def table(self):
+        names, hosts = ("put 8 B, neighbour", "barrier", "one stream", "all-to-all", "bisection"), 8
+        rows = [["as it stands", *[self.base.at(name, hosts) for name in names]]]
+        rows += [[text, *[f"{100 * (rings.at(name, hosts) / self.base.at(name, hosts) - 1):+.1f} %" for name in names]]
+                 for text, rings in self.tilted]
+        return {"kind": "table", "title": f"{hosts} hosts, {size_text(self.base.options.bytes)}: what each assumption changes",
+                "columns": ["assumption", *names], "rows": rows}
+
+
+def report(options, rings, public, sensitivity):
+    growth, switched = conclude(rings, options.hosts)
+    sections = [{"title": f"One PE a host, {size_text(options.bytes)}", "items": [
+        ring_table(f"Mean and range of {options.seeds} seeds", rings, options.hosts),
+        lines("Times", "us", FIGURES[:5], rings, options.hosts),
+        lines("Rates of all hosts together", "MB/s", FIGURES[5:9], rings, options.hosts),
+        lines("Times with one dead link", "us", (FIGURES[0], FIGURES[9], FIGURES[2], FIGURES[10]), rings, options.hosts),
+        lines("All-to-all with one dead link", "MB/s", (FIGURES[7], FIGURES[11]), rings, options.hosts)]}]
+    if sensitivity:
+        sections += [
+            {"title": "Constants of public sources alone", "items": [
+                {"kind": "text", "text": list(conclude(public, options.hosts))},
+                ring_table(f"Mean and range of {options.seeds} seeds", public, options.hosts)]},
+            {"title": "Other sizes", "items": size_items(rings)},
+            {"title": "Slots", "items": slot_items(rings)},
+            {"title": "Assumptions", "items": [sensitivity.table()]}]
+    return {"title": "Rings of many hosts, predicted", "text": [
+        growth, switched,
+        f"Conditions: one PE a host, one lane, posted writes, 16 slots of 32 KiB, {size_text(options.bytes)} unless said "
+        f"otherwise; each piece of work takes up to {NOISE_NS} ns longer, by chance, over {options.seeds} seeds; rates are of a "
+        "steady state, with two rounds of puts of each PE under way. The constants are those of the papers' hosts, fitted to "
+        "their figures, where nothing else is said (docs/sources.md). Nothing here was measured on hardware."],
+        "sections": sections}
+
+
+def print_table(data, options):
+    table = data["sections"][0]["items"][0]
+    width = max(len(cell) for row in table["rows"] for cell in row[1:]) + 1
+    print(f"{'hosts':<48}" + "".join(f"{count:>{width}}" for count in options.hosts))
+    for row in table["rows"]:
+        print(f"{row[0]:<48}" + "".join(f"{cell:>{width}}" for cell in row[1:]))
+    print("\n" + "\n".join(data["text"]))
+
+
+def main(quoit, arguments):
+    options, parser = parse(arguments)
+    if options.html:
+        page.find_matplotlib()
+    simulator = Simulator(quoit)
+    try:
+        model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
+    except Failed as problem:
+        parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
+    rings = Rings(simulator, options)
+    public = Rings(simulator, options, ["public", f"noise_ns={NOISE_NS}"]) if options.conditions else None
+    sensitivity = Sensitivity(simulator, options, model) if options.conditions else None
+    try:
+        report(options, rings, public, sensitivity)
+        simulator.make()
+        data = report(options, rings, public, sensitivity)
+        if options.html:
+            page.write(data, options.html)
+    except (OSError, Failed, page.Wrong) as problem:
+        sys.exit(f"quoit predict: {problem}")
+    if options.json:
+        print(json.dumps(data))
+    else:
+        print_table(data, options)
+    return 0
