@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The barrier of all PEs, and what is collective about pages.
+ *
+ * One OpenSHMEM barrier: before it each PE puts the position of its log to all others, and completes its diffs; after
+ * it all notices can be read, and no page needs to wait for a version. Positions of two barriers alternate, since a PE
+ * may put those of the next while another still reads these. */
+#include <dsm.h>
+#include <shmem.h>
+
+#include "dsm/barrier.h"
+#include "dsm/coherence.h"
+#include "dsm/home.h"
+#include "dsm/net.h"
+#include "dsm/space.h"
+#include "dsm/stats.h"
+
+static void check_copies(struct quoit_dsm *dsm)
+{
+    char buffer[4096];
+    for (uint64_t page = 0; page < dsm->page_count; page++) {
+        if (dsm->states[page] == QUOIT_DSM_INVALID || dsm->home_of[page] == dsm->me)
+            continue;
+        for (size_t at = 0; at < dsm->page_bytes; at += sizeof buffer) {
+            const char *frame = quoit_dsm_frame(dsm, page) + at;
+            quoit_dsm_get(dsm, buffer, frame, sizeof buffer, dsm->home_of[page]);
+            for (size_t i = 0; i < sizeof buffer; i++) {
+                if (buffer[i] != frame[i])
+                    quoit_dsm_wrong("paranoid: after a barrier byte %zu of %p is %d, but %d at its home, PE %d", at + i,
+                                    (void *)quoit_dsm_page_address(dsm, page), frame[i], buffer[i], dsm->home_of[page]);
+            }
+        }
+    }
+}
+
+void quoit_dsm_barrier(struct quoit_dsm *dsm)
+{
+    if (dsm->is_direct) {
+        uint64_t since = quoit_dsm_span_begin(dsm);
+        shmem_barrier_all();
+        quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, since);
+        return;
+    }
+    uint64_t *heads = dsm->heads + (dsm->barrier_count++ & 1) * (uint64_t)dsm->pe_count;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_release(dsm);
+    quoit_dsm_diffs_settle(dsm);
+    uint64_t head = dsm->known[dsm->me];
+    dsm->settled = head;
+    quoit_dsm_unlock(dsm);
+    uint64_t since = quoit_dsm_span_begin(dsm);
+    for (int pe = 0; pe < dsm->pe_count; pe++)
+        quoit_dsm_put(dsm, &heads[dsm->me], &head, sizeof head, pe);
+    shmem_barrier_all();
+    quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, since);
+    quoit_dsm_lock(dsm);
+    quoit_dsm_acquire_all(dsm, heads);
+    quoit_dsm_homes_move(dsm);
+    if (dsm->options.values[QUOIT_DSM_PARANOID]) {
+        shmem_barrier_all();
+        check_copies(dsm);
+        shmem_barrier_all();
+    }
+    quoit_dsm_unlock(dsm);
+}
+
+void dsm_barrier_all(void)
+{
+    quoit_dsm_barrier(quoit_dsm_running("dsm_barrier_all"));
+}
+
+void dsm_migrate(void *address, size_t bytes, int pe)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_migrate");
+    if (pe < 0 || pe >= dsm->pe_count)
+        quoit_dsm_wrong("dsm_migrate: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count, dsm->pe_count - 1);
+    if (!quoit_dsm_space_has(dsm, address) || bytes > dsm->space_bytes)
+        quoit_dsm_wrong("dsm_migrate: address is %p, which is not in shared memory", address);
+    quoit_dsm_barrier(dsm);
+    if (dsm->is_direct || bytes == 0)
+        return;
+    char *at = (char *)((uintptr_t)address & ~(dsm->page_bytes - 1));
+    quoit_dsm_lock(dsm);
+    for (char *page = at; page < (char *)address + bytes; page += dsm->page_bytes)
+        quoit_dsm_home_of(dsm, quoit_dsm_space_page(dsm, page));
+    shmem_barrier_all();
+    for (; at < (char *)address + bytes; at += dsm->page_bytes) {
+        uint64_t page = quoit_dsm_space_page(dsm, at);
+        quoit_dsm_home_move(dsm, page, quoit_dsm_home_of(dsm, page), pe);
+    }
+    shmem_barrier_all();
+    quoit_dsm_unlock(dsm);
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/coherence.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "dsm/detect.h"
+#include "dsm/diff.h"
+#include "dsm/home.h"
+#include "dsm/net.h"
+#include "dsm/notice.h"
+#include "dsm/service.h"
+#include "dsm/space.h"
+#include "dsm/stats.h"
+
+#define DIFF_BYTES      4096 /* diffs are made in pieces of at most so much */
+#define RUNS_MAX        (DIFF_BYTES / 2)
+#define VERSION_ROW_MAX QUOIT_DSM_PES_MAX
+#define HOME_WINDOW     16
+
+/* A release under way. */
+struct interval {
+    uint64_t start, position;
+};
+
+void quoit_dsm_lock(struct quoit_dsm *dsm)
+{
+    pthread_mutex_lock(&dsm->lock);
+}
+
+void quoit_dsm_unlock(struct quoit_dsm *dsm)
+{
+    pthread_mutex_unlock(&dsm->lock);
+}
+
+/* Homes */
+
+/* The rule's choice becomes the home unless another PE was first: one compare-and-swap at the directory, whose answer
+ * is the home that won. */
+int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
+{
+    if (dsm->home_of[page] != QUOIT_DSM_NO_HOME)
+        return dsm->home_of[page];
+    if (dsm->fetches_by_service && dsm->options.values[QUOIT_DSM_HOME] % 3 == QUOIT_DSM_HOME_FIRST) {
+        dsm->home_of[page] = (int16_t)quoit_dsm_service_resolve(dsm, page, quoit_dsm_directory_of(dsm, page));
+        return dsm->home_of[page];
+    }
+    int choice = dsm->me;
+    uint64_t count = (uint64_t)dsm->pe_count;
+    if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_CYCLIC)
+        choice = (int)(page % count);
+    else if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_BLOCK)
+        choice = (int)(page / 64 % count);
+    uint64_t found =
+        quoit_dsm_compare_swap(dsm, &dsm->homes[page], 0, (uint64_t)choice + 1, quoit_dsm_directory_of(dsm, page));
+    if (found != 0 && (int)found - 1 != choice)
+        dsm->stats.lost_swaps++;
+    dsm->home_of[page] = (int16_t)(found == 0 ? choice : (int)found - 1);
+    return dsm->home_of[page];
+}
+
+/* Learns the homes of the pages after one whose home another PE has: the directory keeps 64 of them together. */
+static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    uint64_t words[64], end = page / 64 * 64 + 64;
+    if (end > page + count)
+        end = page + count;
+    quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], quoit_dsm_directory_of(dsm, page));
+    for (uint64_t i = 0; i < end - page; i++) {
+        if (words[i] != 0 && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
+            dsm->home_of[page + i] = (int16_t)(words[i] - 1);
+    }
+}
+
+static bool is_home(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->home_of[page] == dsm->me;
+}
+
+/* Versions */
+
+static uint64_t *version_at(const struct quoit_dsm *dsm, uint64_t page, int writer)
+{
+    return &dsm->version[page * (uint64_t)dsm->pe_count + (uint64_t)writer];
+}
+
+static uint64_t *peer_version_at(const struct quoit_dsm *dsm, int pe, uint64_t page, int writer)
+{
+    uint64_t *version = dsm->peers[pe].version;
+    return version ? &version[page * (uint64_t)dsm->pe_count + (uint64_t)writer] : NULL;
+}
+
+static void need(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version)
+{
+    uint64_t *row = &dsm->needs[page * (uint64_t)dsm->pe_count];
+    if (dsm->need_of[page] != dsm->epoch)
+        memset(row, 0, (uint64_t)dsm->pe_count * sizeof *row);
+    dsm->need_of[page] = dsm->epoch;
+    if (row[writer] < version)
+        row[writer] = version;
+}
+
+/* Whether the versions of a page at its home are what the notices promised. */
+static bool has_versions(struct quoit_dsm *dsm, uint64_t page, const uint64_t *now)
+{
+    if (dsm->need_of[page] != dsm->epoch || dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_VERSION)
+        return true;
+    const uint64_t *row = &dsm->needs[page * (uint64_t)dsm->pe_count];
+    for (int writer = 0; writer < dsm->pe_count; writer++) {
+        if (__atomic_load_n(&now[writer], __ATOMIC_ACQUIRE) < row[writer])
+            return false;
+    }
+    dsm->need_of[page] = dsm->epoch - 1; /* what the home has now, every later fetch finds too */
+    return true;
+}
+
+/* Reads the versions before the page, again and again until they are what the notices promised: a page that is read
+ * later has at least those diffs. */
+static void await_version(struct quoit_dsm *dsm, uint64_t page, int home)
+{
+    if (dsm->need_of[page] != dsm->epoch || dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_VERSION)
+        return;
+    uint64_t local[VERSION_ROW_MAX];
+    for (bool is_first = true;; is_first = false) {
+        const uint64_t *now = peer_version_at(dsm, home, page, 0);
+        if (!now) {
+            quoit_dsm_get(dsm, local, version_at(dsm, page, 0), (size_t)dsm->pe_count * sizeof local[0], home);
+            now = local;
+        }
+        if (has_versions(dsm, page, now))
+            return;
+        dsm->stats.version_retries++;
+        if (!is_first)
+            quoit_dsm_relax();
+    }
+}
+
+/* Fetches */
+
+/* The handler at the home answers with the page and its versions; it never waits, so what came too early is asked for
+ * again. A question for the home may have brought the page along. */
+static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
+{
+    bool is_here = dsm->arrived_page == page;
+    dsm->arrived_page = UINT64_MAX;
+    for (;;) {
+        if (is_here && has_versions(dsm, page, quoit_dsm_service_versions(dsm)))
+            return;
+        dsm->stats.version_retries += is_here;
+        if (is_here)
+            quoit_dsm_relax();
+        quoit_dsm_service_fetch(dsm, page, dsm->home_of[page]);
+        is_here = true;
+    }
+}
+
+/* Pages of one home, one after another; their versions are waited for first. */
+static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    uint64_t since = quoit_dsm_span_begin(dsm);
+    int home = dsm->home_of[page];
+    char *frame = quoit_dsm_frame(dsm, page);
+    size_t bytes = count << dsm->page_shift;
+    if (dsm->fetches_by_service) {
+        for (uint64_t i = 0; i < count; i++)
+            fetch_by_service(dsm, page + i);
+    } else {
+        for (uint64_t i = 0; i < count; i++)
+            await_version(dsm, page + i, home);
+        if (dsm->peers[home].frames)
+            memcpy(frame, dsm->peers[home].frames + (page << dsm->page_shift), bytes);
+        else
+            quoit_dsm_get(dsm, frame, frame, bytes, home);
+    }
+    dsm->stats.fetched_pages += count;
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
+}
+
+static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (!dsm->has_twin[page + i])
+            memcpy(quoit_dsm_twin(dsm, page + i), quoit_dsm_frame(dsm, page + i), dsm->page_bytes);
+        dsm->has_twin[page + i] = true;
+    }
+}
+
+/* How many pages from `page` on can be fetched, or at home opened, together: invalid, in one chunk, of one home. */
+static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max)
+{
+    uint64_t to_end = dsm->chunk_pages - page % dsm->chunk_pages, count = 1;
+    if (count_max > to_end)
+        count_max = to_end;
+    while (count < count_max && dsm->states[page + count] == QUOIT_DSM_INVALID &&
+           dsm->home_of[page + count] == dsm->home_of[page])
+        count++;
+    return count;
+}
+
+/* The window doubles while faults follow each other, and starts again when they do not. */
+static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t most = dsm->options.values[QUOIT_DSM_PREFETCH];
+    bool is_next = page == (uint64_t)dsm->last_fault + dsm->window;
+    dsm->window = is_next ? (uint32_t)(dsm->window * 2 > most ? most : dsm->window * 2) : 1;
+    dsm->last_fault = (uint32_t)page;
+    return dsm->window;
+}
+
+/* Opens pages that are INVALID here and have one home: page was touched, the others come with it. */
+static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
+{
+    bool sees = dsm->detector->sees_writes;
+    struct quoit_dsm_move move =
+        quoit_dsm_page_move(QUOIT_DSM_INVALID, is_write ? QUOIT_DSM_WRITE : QUOIT_DSM_READ, is_home(dsm, page), sees);
+    if (move.effects & QUOIT_DSM_DO_FETCH)
+        fetch(dsm, page, count);
+    for (uint64_t i = 0; i < count; i++) {
+        dsm->was_used[page + i] = i == 0;
+        dsm->has_twin[page + i] = false;
+        dsm->states[page + i] = QUOIT_DSM_CLEAN;
+    }
+    if (move.effects & QUOIT_DSM_DO_TWIN)
+        make_twin(dsm, page, sees ? 1 : count);
+    if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
+        dsm->detector->open_read(dsm, page, count);
+    } else {
+        dsm->detector->open_write(dsm, page, false);
+        dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+        if (count > 1)
+            dsm->detector->open_read(dsm, page + 1, count - 1);
+    }
+    dsm->states[page] = move.next;
+}
+
+/* Under WP_ASYNC an open page faults only if another thread opened it just now or the kernel took its entry away, for
+ * one of a huge page perhaps, and with it what it knew of writes. */
+static void note_unmapped(struct quoit_dsm *dsm, uint64_t page)
+{
+    for (uint64_t i = 0; i < dsm->dirty_count; i++) {
+        if (dsm->dirty[i] == page)
+            return;
+    }
+    dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+}
+
+static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint64_t window)
+{
+    quoit_dsm_home_of(dsm, page);
+    enum quoit_dsm_state state = dsm->states[page];
+    if (state == QUOIT_DSM_INVALID) {
+        if (!is_home(dsm, page) && window > 1)
+            learn_homes(dsm, page, window);
+        uint64_t count = span_of(dsm, page, is_home(dsm, page) ? HOME_WINDOW : window);
+        if (!is_home(dsm, page))
+            dsm->stats.prefetched_pages += count - 1;
+        open_invalid(dsm, page, count, is_write);
+        return;
+    }
+    struct quoit_dsm_move move = quoit_dsm_page_move(state, is_write ? QUOIT_DSM_WRITE : QUOIT_DSM_READ,
+                                                     is_home(dsm, page), dsm->detector->sees_writes);
+    if (move.effects & QUOIT_DSM_DO_TWIN)
+        make_twin(dsm, page, 1);
+    if (!dsm->detector->sees_writes)
+        note_unmapped(dsm, page);
+    if (move.effects & QUOIT_DSM_DO_OPEN_WRITE) {
+        dsm->detector->open_write(dsm, page, true);
+        if (state != QUOIT_DSM_DIRTY)
+            dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+    } else if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
+        dsm->detector->open_read(dsm, page, 1);
+    }
+    dsm->states[page] = move.next;
+}
+
+void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write)
+{
+    quoit_dsm_lock(dsm);
+    uint64_t page = quoit_dsm_space_page(dsm, address);
+    if (!dsm->is_direct) {
+        if (is_write)
+            dsm->stats.write_faults++;
+        else
+            dsm->stats.read_faults++;
+        open_page(dsm, page, is_write, dsm->states[page] == QUOIT_DSM_INVALID ? window_of(dsm, page) : 1);
+    }
+    quoit_dsm_unlock(dsm);
+}
+
+void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, bool is_write)
+{
+    const char *at = (const char *)((uintptr_t)address & ~(dsm->page_bytes - 1)), *end = (const char *)address + bytes;
+    for (; at < end; at += dsm->page_bytes) {
+        uint64_t page = quoit_dsm_space_page(dsm, at);
+        uint64_t left = ((uint64_t)(end - at) + dsm->page_bytes - 1) >> dsm->page_shift;
+        if (!dsm->is_direct && (dsm->states[page] == QUOIT_DSM_INVALID ||
+                                (is_write && dsm->detector->sees_writes && dsm->states[page] != QUOIT_DSM_DIRTY)))
+            open_page(dsm, page, is_write, is_write ? 1 : left);
+    }
+}
+
+/* Diffs */
+
+static void put_runs(struct quoit_dsm *dsm, char *frame, const char *from, const uint64_t *masks, size_t bytes,
+                     int home)
+{
+    struct quoit_dsm_run runs[RUNS_MAX];
+    size_t count = quoit_dsm_diff_runs(masks, bytes, runs, RUNS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_RUN && i == count - 1)
+            runs[i].bytes--;
+        dsm->stats.diff_bytes += runs[i].bytes;
+        if (runs[i].bytes > 0)
+            quoit_dsm_put(dsm, frame + runs[i].offset, from + runs[i].offset, runs[i].bytes, home);
+    }
+    dsm->stats.diff_runs += count;
+}
+
+static void count_stored(struct quoit_dsm *dsm, const uint64_t *masks, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 64; i++) {
+        dsm->stats.diff_bytes += (uint64_t)__builtin_popcountll(masks[i]);
+        dsm->stats.diff_runs += masks[i] != 0;
+    }
+}
+
+/* One piece of a page. What is sent is the twin, brought up to date first, so that a thread that writes meanwhile
+ * cannot make the twin newer than what was sent: a write that the twin missed is found by the next diff. */
+static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes)
+{
+    uint64_t masks[DIFF_BYTES / 64];
+    char *frame = quoit_dsm_frame(dsm, page) + offset, *twin = quoit_dsm_twin(dsm, page) + offset;
+    int home = dsm->home_of[page];
+    if (!quoit_dsm_diff_masks(frame, twin, bytes, masks))
+        return false;
+    quoit_dsm_diff_store(twin, frame, bytes, masks);
+    if (dsm->diffs_by_service) {
+        quoit_dsm_service_diff(dsm, page, offset, twin, masks, bytes);
+        return true;
+    }
+    if (dsm->peers[home].frames && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
+        quoit_dsm_diff_store(dsm->peers[home].frames + (page << dsm->page_shift) + offset, twin, bytes, masks);
+        count_stored(dsm, masks, bytes);
+    } else {
+        put_runs(dsm, frame, twin, masks, bytes, home);
+    }
+    return true;
+}
+
+static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t since = quoit_dsm_span_begin(dsm);
+    bool is_changed = false;
+    size_t piece = dsm->page_bytes < DIFF_BYTES ? dsm->page_bytes : DIFF_BYTES;
+    for (size_t offset = 0; offset < dsm->page_bytes; offset += piece)
+        is_changed = send_piece(dsm, page, offset, piece) || is_changed;
+    dsm->stats.diff_pages += is_changed;
+    quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, since);
+    return is_changed;
+}
+
+/* The version of a page follows its runs. `pages` were changed in this interval; their notices are added here. */
+static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t count, struct interval *interval)
+{
+    bool is_remote = false;
+    for (uint64_t i = 0; i < count; i++)
+        is_remote = is_remote || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].frames);
+    if (is_remote && !dsm->diffs_by_service)
+        quoit_dsm_fence(dsm);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t page = pages[i];
+        int home = dsm->home_of[page];
+        uint64_t version = quoit_dsm_notice_add(dsm, &interval->position, interval->start, page);
+        if (home == dsm->me)
+            __atomic_store_n(version_at(dsm, page, dsm->me), version, __ATOMIC_RELEASE);
+        else if (dsm->diffs_by_service)
+            quoit_dsm_service_version(dsm, page, version);
+        else
+            quoit_dsm_store(dsm, version_at(dsm, page, dsm->me), peer_version_at(dsm, home, page, dsm->me), version,
+                            home);
+        if (home != dsm->me)
+            need(dsm, page, dsm->me, version);
+        quoit_dsm_written(dsm, page, dsm->me);
+    }
+}
+
+void quoit_dsm_diffs_settle(struct quoit_dsm *dsm)
+{
+    if (dsm->diffs_by_service)
+        quoit_dsm_service_settle(dsm);
+    quoit_dsm_settle(dsm);
+}
+
+static struct interval begin_interval(const struct quoit_dsm *dsm)
+{
+    return (struct interval){dsm->known[dsm->me], dsm->known[dsm->me]};
+}
+
+/* Publishes the notices: whoever reads known[me] from now on finds them in the log. */
+static void end_interval(struct quoit_dsm *dsm, struct interval interval)
+{
+    if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_NOTICE && interval.position > interval.start)
+        interval.position--;
+    __atomic_store_n(&dsm->known[dsm->me], interval.position, __ATOMIC_RELEASE);
+}
+
+/* Makes diffs of the dirty pages; those that changed are gathered at the front of dsm->dirty. */
+static uint64_t diff_dirty(struct quoit_dsm *dsm)
+{
+    uint64_t changed = 0;
+    for (uint64_t i = 0; i < dsm->dirty_count; i++) {
+        uint32_t page = dsm->dirty[i];
+        struct quoit_dsm_move move =
+            quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_RELEASE, is_home(dsm, page), dsm->detector->sees_writes);
+        dsm->states[page] = move.next;
+        bool is_changed =
+            (move.effects & QUOIT_DSM_DO_LOG) != 0 && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_HOME;
+        if (move.effects & QUOIT_DSM_DO_DIFF) {
+            quoit_assert(dsm->has_twin[page]);
+            is_changed = send_diff(dsm, page);
+        }
+        if (is_changed)
+            dsm->dirty[changed++] = page;
+    }
+    return changed;
+}
+
+void quoit_dsm_release(struct quoit_dsm *dsm)
+{
+    if (dsm->is_direct)
+        return;
+    dsm->detector->collect(dsm);
+    struct interval interval = begin_interval(dsm);
+    uint64_t changed = diff_dirty(dsm);
+    send_versions(dsm, dsm->dirty, changed, &interval);
+    dsm->dirty_count = 0;
+    send_versions(dsm, dsm->extra, dsm->extra_count, &interval);
+    dsm->extra_count = 0;
+    end_interval(dsm, interval);
+}
+
+/* A closed page that other threads of this PE wrote since the release. */
+static void send_late(struct quoit_dsm *dsm, uint64_t page)
+{
+    struct interval interval = begin_interval(dsm);
+    uint32_t one = (uint32_t)page;
+    if (!send_diff(dsm, page))
+        return;
+    send_versions(dsm, &one, 1, &interval);
+    end_interval(dsm, interval);
+}
+
+static void forget_dirty(struct quoit_dsm *dsm, uint64_t page)
+{
+    for (uint64_t i = 0; i < dsm->dirty_count; i++) {
+        if (dsm->dirty[i] == page) {
+            dsm->dirty[i] = dsm->dirty[--dsm->dirty_count];
+            return;
+        }
+    }
+}
+
+static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm_move *move)
+{
+    if (move->effects & QUOIT_DSM_DO_CLOSE) {
+        dsm->detector->close(dsm, page, 1);
+        dsm->stats.invalidations++;
+        dsm->stats.useless_invalidations += !dsm->was_used[page];
+    }
+    if ((move->effects & QUOIT_DSM_DO_DIFF) && dsm->has_twin[page])
+        send_late(dsm, page);
+    if (move->next == QUOIT_DSM_INVALID && dsm->dirty_count > 0)
+        forget_dirty(dsm, page);
+    if (move->next == QUOIT_DSM_INVALID)
+        dsm->has_twin[page] = false;
+    dsm->states[page] = move->next;
+}
+
+void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled)
+{
+    quoit_assert(page < dsm->page_count);
+    struct quoit_dsm_move move =
+        quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_NOTICE, is_home(dsm, page), dsm->detector->sees_writes);
+    quoit_dsm_written(dsm, page, writer);
+    give_up(dsm, page, &move);
+    if (is_settled)
+        return;
+    if (move.effects & QUOIT_DSM_DO_NEED)
+        need(dsm, page, writer, version);
+    if ((move.effects & QUOIT_DSM_DO_AWAIT) && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_VERSION)
+        quoit_dsm_wait_least(dsm, version_at(dsm, page, writer), version);
+}
+
+void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page)
+{
+    struct quoit_dsm_move move =
+        quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_DROP, is_home(dsm, page), dsm->detector->sees_writes);
+    give_up(dsm, page, &move);
+}
+
+void quoit_dsm_drop_all(struct quoit_dsm *dsm)
+{
+    for (uint64_t i = 0; i < dsm->mapped_count; i++) {
+        uint64_t first = quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[dsm->mapped[i]]);
+        for (uint64_t page = first; page < first + dsm->chunk_pages; page++) {
+            if (!is_home(dsm, page) && dsm->states[page] != QUOIT_DSM_INVALID)
+                quoit_dsm_drop(dsm, page);
+        }
+    }
+}
+
+/* Acquires */
+
+static void read_known(struct quoit_dsm *dsm, int pe, uint64_t *known)
+{
+    const uint64_t *there = dsm->peers[pe].known;
+    if (!there) {
+        quoit_dsm_get(dsm, known, dsm->known, (size_t)dsm->pe_count * sizeof *known, pe);
+        return;
+    }
+    for (int i = 0; i < dsm->pe_count; i++)
+        known[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
+}
+
+void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
+{
+    uint64_t known[QUOIT_DSM_PES_MAX];
+    if (dsm->is_direct || pe == dsm->me)
+        return;
+    read_known(dsm, pe, known);
+    bool is_released = false;
+    for (int writer = 0; writer < dsm->pe_count; writer++) {
+        if (writer == dsm->me || known[writer] <= dsm->known[writer] ||
+            (writer != pe && dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_CAUSALITY))
+            continue;
+        if (!is_released)
+            quoit_dsm_release(dsm);
+        is_released = true;
+        quoit_dsm_notice_apply(dsm, writer, known[writer], false);
+    }
+}
+
+void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
+{
+    for (int writer = 0; writer < dsm->pe_count; writer++) {
+        if (writer != dsm->me && heads[writer] > dsm->known[writer])
+            quoit_dsm_notice_apply(dsm, writer, heads[writer], true);
+    }
+    dsm->epoch++;
+}
+
+void quoit_dsm_add_extra(struct quoit_dsm *dsm, uint64_t page)
+{
+    for (uint64_t i = 0; i < dsm->extra_count; i++) {
+        if (dsm->extra[i] == page)
+            return;
+    }
+    if (dsm->extra_count == dsm->extra_room)
+        quoit_dsm_release(dsm);
+    dsm->extra[dsm->extra_count++] = (uint32_t)page;
+}

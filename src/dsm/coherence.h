@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coherence.h - home-based lazy release consistency: fetches, diffs, notices.
+ *
+ * A release makes the writes of this PE since the last one visible to whoever acquires from it: their diffs are under
+ * way to the homes and their notices are in the log. An acquire from a PE applies all notices which that PE knew, its
+ * own and those it had applied itself, so that causality is transitive. No handler of the other PE takes part.
+ *
+ * All but quoit_dsm_fault need the library's lock, and none touches the program's view. */
+#ifndef QUOIT_DSM_COHERENCE_H
+#define QUOIT_DSM_COHERENCE_H
+
+#include "dsm/state.h"
+
+void quoit_dsm_lock(struct quoit_dsm *dsm);
+void quoit_dsm_unlock(struct quoit_dsm *dsm);
+
+/* The program touched an address in space without access: makes it accessible. Takes the lock. */
+void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write);
+
+/* Makes pages readable as if they had been touched; several with one transfer where their home is one. */
+void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, bool is_write);
+
+void quoit_dsm_release(struct quoit_dsm *dsm);
+void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe);
+/* Applies the notices of all PEs up to their heads; every diff of them has arrived. The needs of all pages end. */
+void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads);
+
+/* One page of a notice; `version` is what its home must have from that writer. */
+void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled);
+/* Gives up all copies, or one. */
+void quoit_dsm_drop_all(struct quoit_dsm *dsm);
+void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page);
+/* The next release tells of a page that was changed at its home by an atomic. */
+void quoit_dsm_add_extra(struct quoit_dsm *dsm, uint64_t page);
+/* Returns when all diffs of this PE have arrived. */
+void quoit_dsm_diffs_settle(struct quoit_dsm *dsm);
+
+/* The home of a page, made the rule's choice if it had none. */
+int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page);
+static inline int quoit_dsm_directory_of(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return (int)(page / 64 % (uint64_t)dsm->pe_count);
+}
+
+#endif

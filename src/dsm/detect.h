@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* detect.h - how accesses are allowed, and writes seen, in the program's view.
+ *
+ * A detector is one table. `pages` are always consecutive and in one chunk. Called under the library's lock. */
+#ifndef QUOIT_DSM_DETECT_H
+#define QUOIT_DSM_DETECT_H
+
+#include "dsm/state.h"
+
+struct quoit_dsm_detector {
+    const char *name;
+    bool sees_writes; /* a first write faults; otherwise collect alone tells */
+    /* False, and nothing left behind, if the kernel cannot do it. */
+    bool (*start)(struct quoit_dsm *dsm);
+    void (*stop)(struct quoit_dsm *dsm);
+    /* Takes over a chunk that was just mapped in the program's view, without access. */
+    void (*watch)(struct quoit_dsm *dsm, char *chunk);
+    void (*close)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
+    /* From no access, or from more. */
+    void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
+    void (*open_write)(struct quoit_dsm *dsm, uint64_t page, bool was_readable);
+    /* Appends pages written since the last call to dsm->dirty, and watches them again before it returns. Pages opened
+     * for writing are in dsm->dirty already. */
+    void (*collect)(struct quoit_dsm *dsm);
+};
+
+extern const struct quoit_dsm_detector quoit_dsm_detect_async, quoit_dsm_detect_wp, quoit_dsm_detect_segv;
+
+/* Chooses by the option and starts it; ends the job with a message if a forced one cannot be had. */
+void quoit_dsm_detect_start(struct quoit_dsm *dsm);
+
+#endif

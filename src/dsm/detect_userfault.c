@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both detectors of userfaultfd. A page without access has no entry in the page table of the program's view, so that an
+ * access ends in a SIGBUS of the thread itself; no mapping is split. Debian's header lacks the newer constants. */
+#include "dsm/detect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#define FEATURE_SIGBUS      (1ull << 7)
+#define FEATURE_MINOR_SHMEM (1ull << 10)
+#define FEATURE_WP_FILE     (1ull << 12) /* UFFD_FEATURE_WP_HUGETLBFS_SHMEM */
+#define FEATURE_WP_ASYNC    (1ull << 15)
+#define MODE_ALL            7 /* missing, write-protect, minor */
+#define CONTINUE_WATCHED    2 /* UFFDIO_CONTINUE_MODE_WP, Linux 6.4 */
+#define USER_MODE_ONLY      1
+#define SCAN_WATCH_AGAIN    1 /* PM_SCAN_WP_MATCHING */
+#define SCAN_CHECK_ASYNC    2
+#define IS_WRITTEN          (1ull << 1)
+#define SCAN_REGIONS_MAX    64
+
+struct scan_region {
+    uint64_t start, end, categories;
+};
+
+struct scan {
+    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+
+#define PAGEMAP_SCAN_CALL _IOWR('f', 16, struct scan)
+
+static bool start_with(struct quoit_dsm *dsm, uint64_t features)
+{
+    dsm->userfault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY);
+    if (dsm->userfault_fd < 0)
+        return false;
+    struct uffdio_api api = {.api = UFFD_API, .features = features};
+    if (ioctl(dsm->userfault_fd, UFFDIO_API, &api) == 0)
+        return true;
+    close(dsm->userfault_fd);
+    dsm->userfault_fd = -1;
+    return false;
+}
+
+static void stop(struct quoit_dsm *dsm)
+{
+    close(dsm->userfault_fd);
+    if (dsm->pagemap_fd >= 0)
+        close(dsm->pagemap_fd);
+    dsm->userfault_fd = dsm->pagemap_fd = -1;
+}
+
+static bool start_wp(struct quoit_dsm *dsm)
+{
+    return start_with(dsm, FEATURE_SIGBUS | FEATURE_MINOR_SHMEM | FEATURE_WP_FILE);
+}
+
+static bool start_async(struct quoit_dsm *dsm)
+{
+    if (!start_with(dsm, FEATURE_SIGBUS | FEATURE_MINOR_SHMEM | FEATURE_WP_FILE | FEATURE_WP_ASYNC))
+        return false;
+    dsm->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    struct scan none = {.size = sizeof none};
+    if (dsm->pagemap_fd >= 0 && ioctl(dsm->pagemap_fd, PAGEMAP_SCAN_CALL, &none) >= 0)
+        return true;
+    stop(dsm);
+    return false;
+}
+
+static void watch(struct quoit_dsm *dsm, char *chunk)
+{
+    struct uffdio_register whole = {.range = {(uintptr_t)chunk, QUOIT_DSM_CHUNK_BYTES}, .mode = MODE_ALL};
+    if (ioctl(dsm->userfault_fd, UFFDIO_REGISTER, &whole) != 0)
+        quoit_dsm_wrong("userfaultfd does not take the symmetric heap (%s); DSM_DETECT=segv works with any memory",
+                        strerror(errno));
+    int error = mprotect(chunk, QUOIT_DSM_CHUNK_BYTES, PROT_READ | PROT_WRITE);
+    quoit_assert(error == 0);
+}
+
+static void close_pages(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    int error = madvise(quoit_dsm_page_address(dsm, page), count << dsm->page_shift, MADV_DONTNEED);
+    quoit_assert(error == 0);
+}
+
+/* A page table entry is made only where the file has memory: a load through the other view makes it. */
+static void populate(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    for (uint64_t at = 0; at < count << dsm->page_shift; at += 4096)
+        (void)*(volatile char *)(quoit_dsm_frame(dsm, page) + at);
+}
+
+static void map_in(struct quoit_dsm *dsm, uint64_t page, uint64_t count, uint64_t mode)
+{
+    uint64_t start = (uintptr_t)quoit_dsm_page_address(dsm, page), end = start + (count << dsm->page_shift);
+    populate(dsm, page, count);
+    while (start < end) {
+        struct uffdio_continue more = {.range = {start, end - start}, .mode = mode};
+        if (ioctl(dsm->userfault_fd, UFFDIO_CONTINUE, &more) == 0)
+            return;
+        if (errno == EEXIST)
+            start += more.mapped > 0 ? (uint64_t)more.mapped : 4096;
+        else if (errno == EAGAIN)
+            start += more.mapped > 0 ? (uint64_t)more.mapped : 0;
+        else
+            quoit_dsm_wrong("UFFDIO_CONTINUE failed: %s; DSM_DETECT=segv does without", strerror(errno));
+    }
+}
+
+static void open_read(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    map_in(dsm, page, count, CONTINUE_WATCHED);
+}
+
+static void change_watch(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_watched)
+{
+    struct uffdio_writeprotect change = {
+        .range = {(uintptr_t)quoit_dsm_page_address(dsm, page), count << dsm->page_shift},
+        .mode = is_watched ? UFFDIO_WRITEPROTECT_MODE_WP : 0};
+    int error;
+    do
+        error = ioctl(dsm->userfault_fd, UFFDIO_WRITEPROTECT, &change);
+    while (error != 0 && errno == EAGAIN);
+    quoit_assert(error == 0);
+}
+
+static void open_write(struct quoit_dsm *dsm, uint64_t page, bool was_readable)
+{
+    if (was_readable)
+        change_watch(dsm, page, 1, false);
+    else
+        map_in(dsm, page, 1, 0);
+}
+
+static void collect_wp(struct quoit_dsm *dsm)
+{
+    for (uint64_t i = 0; i < dsm->dirty_count;) {
+        uint64_t page = dsm->dirty[i], count = 1;
+        while (i + count < dsm->dirty_count && dsm->dirty[i + count] == page + count &&
+               (page + count) % dsm->chunk_pages != 0)
+            count++;
+        change_watch(dsm, page, count, true);
+        i += count;
+    }
+}
+
+/* The first `noted` entries of dsm->dirty were there before the scan: a few at most. */
+static bool was_noted(const struct quoit_dsm *dsm, uint64_t noted, uint64_t page)
+{
+    for (uint64_t i = 0; i < noted; i++) {
+        if (dsm->dirty[i] == page)
+            return true;
+    }
+    return false;
+}
+
+/* Small pages of the kernel to pages of ours; each once, though several of its parts may be reported. */
+static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, uint64_t noted)
+{
+    for (uint64_t at = region->start; at < region->end;) {
+        uint64_t offset = at - (uintptr_t)dsm->space;
+        int32_t slot = dsm->slot_of_chunk[offset >> QUOIT_DSM_CHUNK_SHIFT];
+        uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % QUOIT_DSM_CHUNK_BYTES >> dsm->page_shift);
+        bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
+        if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page))
+            dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+        at = (at / dsm->page_bytes + 1) * dsm->page_bytes;
+    }
+}
+
+/* A page without an entry counts as written, since the kernel may have taken the entry of a written one away;
+ * add_region leaves out those that are not open. */
+static void scan_range(struct quoit_dsm *dsm, uint64_t start, uint64_t end, uint64_t noted)
+{
+    struct scan_region regions[SCAN_REGIONS_MAX];
+    while (start < end) {
+        struct scan scan = {.size = sizeof scan,
+                            .flags = SCAN_WATCH_AGAIN | SCAN_CHECK_ASYNC,
+                            .start = start,
+                            .end = end,
+                            .vec = (uintptr_t)regions,
+                            .vec_len = SCAN_REGIONS_MAX,
+                            .category_mask = IS_WRITTEN,
+                            .return_mask = IS_WRITTEN};
+        int count = ioctl(dsm->pagemap_fd, PAGEMAP_SCAN_CALL, &scan);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            quoit_dsm_wrong("PAGEMAP_SCAN failed: %s; DSM_DETECT=wp or segv does without", strerror(errno));
+        for (int i = 0; i < count; i++)
+            add_region(dsm, &regions[i], noted);
+        start = scan.walk_end > start ? scan.walk_end : end;
+    }
+}
+
+static void collect_async(struct quoit_dsm *dsm)
+{
+    uint64_t noted = dsm->dirty_count;
+    for (uint64_t i = 0; i < dsm->mapped_count;) {
+        uint64_t count = 1;
+        while (i + count < dsm->mapped_count && dsm->mapped[i + count] == dsm->mapped[i] + count)
+            count++;
+        uint64_t start = (uintptr_t)dsm->space + ((uint64_t)dsm->mapped[i] << QUOIT_DSM_CHUNK_SHIFT);
+        scan_range(dsm, start, start + (count << QUOIT_DSM_CHUNK_SHIFT), noted);
+        i += count;
+    }
+}
+
+static void open_write_never(struct quoit_dsm *dsm, uint64_t page, bool was_readable)
+{
+    (void)dsm;
+    (void)page;
+    (void)was_readable;
+    quoit_assert(!"under WP_ASYNC no page is opened for writing");
+}
+
+const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",
+                                                          .sees_writes = false,
+                                                          .start = start_async,
+                                                          .stop = stop,
+                                                          .watch = watch,
+                                                          .close = close_pages,
+                                                          .open_read = open_read,
+                                                          .open_write = open_write_never,
+                                                          .collect = collect_async};
+
+const struct quoit_dsm_detector quoit_dsm_detect_wp = {.name = "wp",
+                                                       .sees_writes = true,
+                                                       .start = start_wp,
+                                                       .stop = stop,
+                                                       .watch = watch,
+                                                       .close = close_pages,
+                                                       .open_read = open_read,
+                                                       .open_write = open_write,
+                                                       .collect = collect_wp};

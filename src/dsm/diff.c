@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/diff.h"
+
+#include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#define BLOCK_BYTES 64
+
+/* One bit for each byte of an 8-byte word that is not zero. */
+static uint64_t word_mask(uint64_t word)
+{
+    uint64_t low = word & 0x7f7f7f7f7f7f7f7full;
+    uint64_t high_bits = ((low + 0x7f7f7f7f7f7f7f7full) | word) & 0x8080808080808080ull;
+    return (high_bits >> 7) * 0x0102040810204080ull >> 56;
+}
+
+static bool masks_of_words(const char *page, const char *twin, size_t bytes, uint64_t *masks)
+{
+    uint64_t any = 0;
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        uint64_t mask = 0;
+        for (int word = 0; word < 8; word++) {
+            uint64_t a, b;
+            memcpy(&a, page + block * BLOCK_BYTES + word * 8, 8);
+            memcpy(&b, twin + block * BLOCK_BYTES + word * 8, 8);
+            if (a != b)
+                mask |= word_mask(a ^ b) << (word * 8);
+        }
+        masks[block] = mask;
+        any |= mask;
+    }
+    return any != 0;
+}
+
+static void store_bytes(char *home, const char *page, size_t bytes, const uint64_t *masks)
+{
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        if (masks[block] == UINT64_MAX) {
+            memcpy(home + block * BLOCK_BYTES, page + block * BLOCK_BYTES, BLOCK_BYTES);
+            continue;
+        }
+        for (uint64_t mask = masks[block]; mask != 0; mask &= mask - 1) {
+            size_t at = block * BLOCK_BYTES + (size_t)__builtin_ctzll(mask);
+            home[at] = page[at];
+        }
+    }
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f,avx512bw"))) static bool masks_of_avx512(const char *page, const char *twin,
+                                                                        size_t bytes, uint64_t *masks)
+{
+    uint64_t any = 0;
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        masks[block] = _mm512_cmpneq_epi8_mask(_mm512_loadu_si512(page + block * BLOCK_BYTES),
+                                               _mm512_loadu_si512(twin + block * BLOCK_BYTES));
+        any |= masks[block];
+    }
+    return any != 0;
+}
+
+/* A masked store leaves the other bytes untouched; it does not read and write them back. */
+__attribute__((target("avx512f,avx512bw"))) static void store_avx512(char *home, const char *page, size_t bytes,
+                                                                     const uint64_t *masks)
+{
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        if (masks[block] != 0)
+            _mm512_mask_storeu_epi8(home + block * BLOCK_BYTES, masks[block],
+                                    _mm512_loadu_si512(page + block * BLOCK_BYTES));
+    }
+}
+
+__attribute__((target("avx2"))) static bool masks_of_avx2(const char *page, const char *twin, size_t bytes,
+                                                          uint64_t *masks)
+{
+    uint64_t any = 0;
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        uint64_t mask = 0;
+        for (int half = 0; half < 2; half++) {
+            size_t at = block * BLOCK_BYTES + (size_t)half * 32;
+            __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(page + at)),
+                                              _mm256_loadu_si256((const __m256i *)(twin + at)));
+            mask |= (uint64_t)(uint32_t)~_mm256_movemask_epi8(equal) << (half * 32);
+        }
+        masks[block] = mask;
+        any |= mask;
+    }
+    return any != 0;
+}
+#endif
+
+bool quoit_dsm_diff_masks(const char *page, const char *twin, size_t bytes, uint64_t *masks)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw"))
+        return masks_of_avx512(page, twin, bytes, masks);
+    if (__builtin_cpu_supports("avx2"))
+        return masks_of_avx2(page, twin, bytes, masks);
+#endif
+    return masks_of_words(page, twin, bytes, masks);
+}
+
+void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint64_t *masks)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw")) {
+        store_avx512(home, page, bytes, masks);
+        return;
+    }
+#endif
+    store_bytes(home, page, bytes, masks);
+}
+
+size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm_run *runs, size_t run_max)
+{
+    size_t count = 0;
+    size_t start = 0;
+    bool is_open = false;
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        uint64_t mask = masks[block];
+        if (mask == (is_open ? UINT64_MAX : 0))
+            continue;
+        for (size_t bit = 0; bit < BLOCK_BYTES;) {
+            uint64_t rest = (is_open ? ~mask : mask) >> bit;
+            if (rest == 0)
+                break;
+            bit += (size_t)__builtin_ctzll(rest);
+            size_t at = block * BLOCK_BYTES + bit;
+            if (is_open && count++ < run_max)
+                runs[count - 1] = (struct quoit_dsm_run){(uint32_t)start, (uint32_t)(at - start)};
+            start = at;
+            is_open = !is_open;
+        }
+    }
+    if (is_open && count++ < run_max)
+        runs[count - 1] = (struct quoit_dsm_run){(uint32_t)start, (uint32_t)(bytes - start)};
+    return count;
+}

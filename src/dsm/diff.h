@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* diff.h - the bytes of a page that differ from its twin. Pure; any thread.
+ *
+ * Differences are found byte by byte: C11 lets two threads write adjacent bytes, so a wider granule would send, and at
+ * the home overwrite, a byte that another PE wrote. The widest vectors of the processor are chosen once a process.
+ * `bytes` is a multiple of 64 everywhere. */
+#ifndef QUOIT_DSM_DIFF_H
+#define QUOIT_DSM_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct quoit_dsm_run {
+    uint32_t offset, bytes;
+};
+
+/* Each 64-byte block of page that differs from twin: one bit a byte into masks[bytes / 64]. Returns whether any does.
+ */
+bool quoit_dsm_diff_masks(const char *page, const char *twin, size_t bytes, uint64_t *masks);
+
+/* The runs of set bits of masks, in order; at most run_max are written. Returns their number, which may be larger than
+ * run_max. */
+size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm_run *runs, size_t run_max);
+
+/* Stores the bytes of page whose bits are set into home, and no other: the rest of home may be written by others at the
+ * same time. */
+void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint64_t *masks);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dsm_malloc and its kin: an allocator that is itself a program on shared memory, so any PE allocates and frees.
+ *
+ * Its records are the first bytes of space, under a DSM lock. Blocks come in classes, four to a power of two; a freed
+ * one waits in the list of its class. A header of 64 bytes stands before each block. Blocks of a page and more begin on
+ * a page. Blocks with a placement have lists of their own, so that a page never has to change its home here. */
+#include <dsm.h>
+#include <errno.h>
+#include <shmem.h>
+#include <string.h>
+
+#include "dsm/barrier.h"
+#include "dsm/coherence.h"
+#include "dsm/net.h"
+#include "dsm/space.h"
+
+#define CLASS_COUNT  192
+#define HEADER_BYTES 64
+#define LIVE         0x6c697665ull /* "live" */
+#define FREED        0x66726565ull /* "free" */
+
+struct header {
+    uint64_t mark;
+    uint64_t class;
+    uint64_t placement, pe;
+    uint64_t next;  /* address of the next free block's header */
+    uint64_t start; /* of what was taken from the reserve, for messages */
+};
+
+struct records {
+    dsm_lock_t lock;
+    uint64_t used; /* bytes of space from its start */
+    uint64_t free[CLASS_COUNT];
+    uint64_t placed; /* one list for all placed blocks */
+};
+
+static struct records *records_of(struct quoit_dsm *dsm)
+{
+    return (struct records *)dsm->space;
+}
+
+/* Class 4k+j holds blocks of up to (4+j) << (k+4) bytes. */
+static uint64_t class_bytes(uint64_t class)
+{
+    return (4 + class % 4) << (class / 4 + 4);
+}
+
+static uint64_t class_of(uint64_t bytes)
+{
+    uint64_t class = 0;
+    while (class_bytes(class) < bytes)
+        class ++;
+    return class;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* From the reserve: the address of the block, with room for its header before it; 0 if the reserve is used up. */
+static uint64_t take_new(struct quoit_dsm *dsm, struct records *records, uint64_t bytes, uint64_t alignment)
+{
+    uint64_t used = records->used == 0 ? round_up(sizeof *records, 64) : records->used;
+    uint64_t base = (uintptr_t)dsm->space;
+    uint64_t block = round_up(base + used + HEADER_BYTES, alignment);
+    if (block - base > dsm->space_bytes || bytes > dsm->space_bytes - (block - base))
+        return 0;
+    records->used = round_up(block + bytes - base, 64);
+    return block;
+}
+
+static struct header *header_of(uint64_t block)
+{
+    return (struct header *)(block - HEADER_BYTES);
+}
+
+/* The first block of a list that fits. */
+static uint64_t take_listed(uint64_t *list, uint64_t class, uint64_t alignment, uint64_t placement, uint64_t pe)
+{
+    for (uint64_t *at = list; *at != 0; at = &((struct header *)*at)->next) {
+        struct header *header = (struct header *)*at;
+        uint64_t block = *at + HEADER_BYTES;
+        if (header->class == class && block % alignment == 0 && header->placement == placement && header->pe == pe) {
+            *at = header->next;
+            return block;
+        }
+    }
+    return 0;
+}
+
+static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enum dsm_placement placement, int pe,
+                      bool *is_new_out)
+{
+    *is_new_out = false;
+    if (bytes == 0 || bytes > dsm->space_bytes) {
+        errno = bytes == 0 ? errno : ENOMEM;
+        return NULL;
+    }
+    bool is_large = bytes >= dsm->page_bytes || placement != DSM_DEFAULT;
+    uint64_t class = class_of(bytes), room = class_bytes(class);
+    if (is_large && alignment < dsm->page_bytes)
+        alignment = dsm->page_bytes;
+    if (placement != DSM_DEFAULT)
+        room = round_up(room, dsm->page_bytes); /* no other block in its last page */
+    struct records *records = records_of(dsm);
+    dsm_lock(&records->lock);
+    uint64_t *list = placement == DSM_DEFAULT ? &records->free[class] : &records->placed;
+    uint64_t block = take_listed(list, class, alignment, placement, (uint64_t)pe);
+    if (block == 0) {
+        block = take_new(dsm, records, room, alignment);
+        *is_new_out = true;
+    }
+    if (block != 0)
+        *header_of(block) = (struct header){LIVE, class, placement, (uint64_t)pe, 0, block};
+    dsm_unlock(&records->lock);
+    if (block == 0)
+        errno = ENOMEM;
+    return (void *)block;
+}
+
+void *dsm_malloc(size_t bytes)
+{
+    bool is_new;
+    return allocate(quoit_dsm_running("dsm_malloc"), bytes, 64, DSM_DEFAULT, 0, &is_new);
+}
+
+void *dsm_calloc(size_t count, size_t bytes)
+{
+    size_t all;
+    bool is_new;
+    if (__builtin_mul_overflow(count, bytes, &all)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *block = allocate(quoit_dsm_running("dsm_calloc"), all, 64, DSM_DEFAULT, 0, &is_new);
+    if (block && !is_new)
+        memset(block, 0, all);
+    return block;
+}
+
+void *dsm_aligned_alloc(size_t alignment, size_t bytes)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_aligned_alloc");
+    bool is_new;
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > QUOIT_DSM_CHUNK_BYTES)
+        quoit_dsm_wrong("dsm_aligned_alloc: alignment is %zu, but it is a power of two up to 2 MiB", alignment);
+    return allocate(dsm, bytes, alignment < 64 ? 64 : alignment, DSM_DEFAULT, 0, &is_new);
+}
+
+/* Nobody has touched the pages of a new block, so their homes are simply written, 64 words of a directory at once. */
+static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_placement placement, int pe)
+{
+    uint64_t pages = (bytes + dsm->page_bytes - 1) >> dsm->page_shift, count = (uint64_t)dsm->pe_count;
+    uint64_t share = (pages + count - 1) / count, words[64];
+    for (uint64_t i = 0; i < pages;) {
+        uint64_t page = quoit_dsm_space_page(dsm, block + (i << dsm->page_shift)), first = page, n = 0;
+        do {
+            uint64_t home = placement == DSM_BLOCK ? i / share : placement == DSM_CYCLIC ? i % count : (uint64_t)pe;
+            dsm->home_of[page + n] = (int16_t)home;
+            words[n++] = home + 1;
+            i++;
+        } while (i < pages && (page + n) % 64 != 0 && (page + n) % dsm->chunk_pages != 0);
+        quoit_dsm_put(dsm, &dsm->homes[first], words, n * sizeof words[0], quoit_dsm_directory_of(dsm, first));
+    }
+    quoit_dsm_settle(dsm);
+}
+
+void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_malloc_placed");
+    bool is_new;
+    if (placement == DSM_ON_PE && (pe < 0 || pe >= dsm->pe_count))
+        quoit_dsm_wrong("dsm_malloc_placed: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count,
+                        dsm->pe_count - 1);
+    if ((unsigned)placement > DSM_ON_PE)
+        quoit_dsm_wrong("dsm_malloc_placed: placement is %d, which is none of enum dsm_placement", (int)placement);
+    char *block = allocate(dsm, bytes, 64, placement, placement == DSM_ON_PE ? pe : 0, &is_new);
+    if (!block || !is_new || dsm->is_direct || placement == DSM_DEFAULT)
+        return block;
+    quoit_dsm_lock(dsm);
+    place(dsm, block, bytes, placement, pe);
+    quoit_dsm_unlock(dsm);
+    return block;
+}
+
+void dsm_free(void *ptr)
+{
+    if (!ptr)
+        return;
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_free");
+    if (!quoit_dsm_space_has(dsm, ptr) || (uintptr_t)ptr % 64 != 0)
+        quoit_dsm_wrong("dsm_free: ptr is %p, which is no block of dsm_malloc", ptr);
+    struct records *records = records_of(dsm);
+    struct header *header = header_of((uintptr_t)ptr);
+    dsm_lock(&records->lock);
+    if (header->mark != LIVE || header->start != (uintptr_t)ptr)
+        quoit_dsm_wrong("dsm_free: ptr is %p, which is no block now%s", ptr,
+                        header->mark == FREED ? "; freed twice?" : "");
+    uint64_t *list = header->placement == DSM_DEFAULT ? &records->free[header->class] : &records->placed;
+    header->mark = FREED;
+    header->next = *list;
+    *list = (uintptr_t)header;
+    dsm_unlock(&records->lock);
+}
+
+void *dsm_all_malloc(size_t bytes)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_all_malloc");
+    uint64_t *word = &dsm->words[QUOIT_DSM_NEXT_COMMON], block;
+    if (dsm->me == 0)
+        *word = (uintptr_t)dsm_malloc(bytes);
+    quoit_dsm_barrier(dsm);
+    quoit_dsm_get(dsm, &block, word, sizeof block, 0);
+    quoit_dsm_barrier(dsm);
+    if (block == 0 && bytes > 0)
+        errno = ENOMEM;
+    return (void *)block;
+}
+
+void dsm_all_free(void *ptr)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_all_free");
+    quoit_dsm_barrier(dsm);
+    if (dsm->me == 0)
+        dsm_free(ptr);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/home.h"
+
+#include <shmem.h>
+
+#include "dsm/coherence.h"
+#include "dsm/detect.h"
+#include "dsm/net.h"
+
+#define SEVERAL (-1)
+
+void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer)
+{
+    if (!dsm->writers)
+        return;
+    if (dsm->writers[page] == 0) {
+        dsm->writers[page] = (int16_t)(writer + 1);
+        dsm->written[dsm->written_count++] = (uint32_t)page;
+    } else if (dsm->writers[page] != writer + 1) {
+        dsm->writers[page] = SEVERAL;
+    }
+}
+
+/* The new home fetches the page whether it has a copy or not: a copy may lack what it never needed. Before that its
+ * directory learns of it; nobody else asks before the next barrier. */
+void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
+{
+    if (from == to)
+        return;
+    if (to == dsm->me) {
+        if (dsm->states[page] != QUOIT_DSM_INVALID)
+            quoit_dsm_drop(dsm, page);
+        char *frame = quoit_dsm_frame(dsm, page);
+        quoit_dsm_get(dsm, frame, frame, dsm->page_bytes, from);
+        quoit_dsm_set(dsm, &dsm->homes[page], (uint64_t)to + 1, quoit_dsm_directory_of(dsm, page));
+        dsm->stats.migrations++;
+    } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {
+        dsm->detector->close(dsm, page, 1);
+        dsm->states[page] = QUOIT_DSM_INVALID;
+        dsm->has_twin[page] = false;
+    }
+    dsm->home_of[page] = (int16_t)to;
+}
+
+/* The home of a page as all PEs see it; one that this PE does not know is asked for. */
+static int home_now(struct quoit_dsm *dsm, uint64_t page)
+{
+    if (dsm->home_of[page] == QUOIT_DSM_NO_HOME)
+        dsm->home_of[page] = (int16_t)(quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page)) - 1);
+    return dsm->home_of[page];
+}
+
+/* Directories change only after all have read them, and nobody goes on before all have moved. */
+void quoit_dsm_homes_move(struct quoit_dsm *dsm)
+{
+    if (!dsm->writers)
+        return;
+    for (uint64_t i = 0; i < dsm->written_count; i++) {
+        if (dsm->writers[dsm->written[i]] != SEVERAL)
+            home_now(dsm, dsm->written[i]);
+    }
+    shmem_barrier_all();
+    for (uint64_t i = 0; i < dsm->written_count; i++) {
+        uint64_t page = dsm->written[i];
+        if (dsm->writers[page] != SEVERAL)
+            quoit_dsm_home_move(dsm, page, home_now(dsm, page), dsm->writers[page] - 1);
+        dsm->writers[page] = 0;
+    }
+    dsm->written_count = 0;
+    shmem_barrier_all();
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dsm.h>
+#include <errno.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "dsm/barrier.h"
+#include "dsm/coherence.h"
+#include "dsm/detect.h"
+#include "dsm/home.h"
+#include "dsm/net.h"
+#include "dsm/service.h"
+#include "dsm/space.h"
+#include "dsm/stats.h"
+#include "dsm/sync.h"
+
+struct quoit_dsm *quoit_dsm;
+
+/* What stood before the library, and what it began. */
+static struct {
+    pthread_mutex_t lock;
+    struct sigaction segv, bus;
+    bool began_shmem, was_finalized, has_exit;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void quoit_dsm_wrong(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (quoit_dsm)
+        quoit_say("dsm: PE %d: %s", quoit_dsm->me, text);
+    else
+        quoit_say("dsm: %s", text);
+    _exit(1);
+}
+
+/* Faults */
+
+static bool is_store(const void *context)
+{
+#ifdef __x86_64__
+    return ((const ucontext_t *)context)->uc_mcontext.gregs[19 /* REG_ERR */] & 2;
+#else
+    (void)context;
+    return false;
+#endif
+}
+
+/* Without the processor's word a second fault on a readable page is a store. */
+static bool means_store(struct quoit_dsm *dsm, const void *address, const void *context)
+{
+#ifdef __x86_64__
+    (void)dsm;
+    (void)address;
+    return is_store(context);
+#else
+    int32_t slot = dsm->slot_of_chunk[((uintptr_t)address - (uintptr_t)dsm->space) >> QUOIT_DSM_CHUNK_SHIFT];
+    return is_store(context) ||
+           (slot != QUOIT_DSM_NO_SLOT && dsm->states[quoit_dsm_space_page(dsm, address)] == QUOIT_DSM_CLEAN);
+#endif
+}
+
+/* A fault that is not ours goes where it went before; the default is taken by returning to the same instruction. */
+static void pass_on(int signal_number, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = signal_number == SIGSEGV ? &process.segv : &process.bus;
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(signal_number, info, context);
+    else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
+        sigaction(signal_number, before, NULL);
+    else
+        before->sa_handler(signal_number);
+}
+
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct quoit_dsm *dsm = quoit_dsm;
+    if (dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr))
+        quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context));
+    else
+        pass_on(signal_number, info, context);
+    errno = saved_errno;
+}
+
+static void take_signals(void)
+{
+    struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
+    sigemptyset(&ours.sa_mask);
+    sigaction(SIGSEGV, &ours, &process.segv);
+    sigaction(SIGBUS, &ours, &process.bus);
+}
+
+/* Memory */
+
+static void *symmetric(size_t count, size_t bytes, const char *what)
+{
+    void *block = shmem_calloc(count, bytes);
+    if (!block)
+        quoit_dsm_wrong("no symmetric memory for %s (%zu KiB on each PE); a larger SHMEM_SYMMETRIC_SIZE or a smaller "
+                        "DSM_MEMORY helps",
+                        what, count * bytes >> 10);
+    return block;
+}
+
+/* Private memory that costs nothing until it is touched, and is zero. */
+static void *sparse(size_t bytes)
+{
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED)
+        quoit_dsm_wrong("no %zu MiB of address space for the library's tables: %s", bytes >> 20, strerror(errno));
+    return block;
+}
+
+static void take_symmetric(struct quoit_dsm *dsm)
+{
+    size_t pes = (size_t)dsm->pe_count;
+    dsm->frames = shmem_align(4096, dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT);
+    if (!dsm->frames)
+        quoit_dsm_wrong(
+            "no symmetric memory for the %llu MiB of DSM_MEMORY; a larger SHMEM_SYMMETRIC_SIZE or a smaller "
+            "DSM_MEMORY helps",
+            (unsigned long long)(dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT >> 20));
+    memset(dsm->frames, 0, dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT);
+    dsm->version = symmetric(dsm->page_count * pes, sizeof(uint64_t), "the versions of pages");
+    dsm->homes = symmetric(dsm->page_count, sizeof(uint64_t), "the homes of pages");
+    dsm->chunks = symmetric(dsm->chunk_count, sizeof(uint64_t), "the chunks of DSM_SPACE");
+    dsm->log = symmetric(dsm->options.values[QUOIT_DSM_LOG], sizeof(uint64_t), "the log of notices");
+    dsm->known = symmetric(pes, sizeof(uint64_t), "positions");
+    dsm->heads = symmetric(2 * pes, sizeof(uint64_t), "positions");
+    dsm->words = symmetric(QUOIT_DSM_WORD_COUNT, sizeof(uint64_t), "words");
+}
+
+static void take_private(struct quoit_dsm *dsm)
+{
+    uint64_t pages = dsm->page_count;
+    dsm->slot_of_chunk = sparse(dsm->chunk_count * sizeof *dsm->slot_of_chunk);
+    memset(dsm->slot_of_chunk, 0xff, dsm->chunk_count * sizeof *dsm->slot_of_chunk);
+    dsm->chunk_of_slot = sparse(dsm->slot_count * sizeof *dsm->chunk_of_slot);
+    dsm->mapped = sparse(dsm->slot_count * sizeof *dsm->mapped);
+    dsm->states = sparse(pages);
+    dsm->has_twin = sparse(pages);
+    dsm->was_used = sparse(pages);
+    dsm->home_of = sparse(pages * sizeof *dsm->home_of);
+    memset(dsm->home_of, 0xff, pages * sizeof *dsm->home_of);
+    dsm->twins = sparse(pages << dsm->page_shift);
+    dsm->needs = sparse(pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
+    dsm->need_of = sparse(pages * sizeof *dsm->need_of);
+    dsm->dirty = sparse(pages * sizeof *dsm->dirty);
+    dsm->extra_room = 1024;
+    dsm->extra = sparse(dsm->extra_room * sizeof *dsm->extra);
+    if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {
+        dsm->writers = sparse(pages * sizeof *dsm->writers);
+        dsm->written = sparse(pages * sizeof *dsm->written);
+    }
+    dsm->epoch = 1;
+    dsm->window = 1;
+    dsm->arrived_page = UINT64_MAX;
+    dsm->userfault_fd = dsm->pagemap_fd = -1;
+}
+
+static void find_peers(struct quoit_dsm *dsm)
+{
+    dsm->peers = calloc((size_t)dsm->pe_count, sizeof *dsm->peers);
+    for (int pe = 0; pe < dsm->pe_count; pe++) {
+        bool is_own = pe == dsm->me;
+        if (dsm->options.values[QUOIT_DSM_LOCAL] != 0 && !is_own)
+            continue;
+        char *frames = is_own ? dsm->frames : shmem_ptr(dsm->frames, pe);
+        uint64_t *version = shmem_ptr(dsm->version, pe), *log = shmem_ptr(dsm->log, pe);
+        uint64_t *known = shmem_ptr(dsm->known, pe);
+        if (frames && version && log && known)
+            dsm->peers[pe] = (struct quoit_dsm_peer){frames, version, log, known};
+    }
+}
+
+/* Starting */
+
+static void choose_sizes(struct quoit_dsm *dsm)
+{
+    const uint64_t *values = dsm->options.values;
+    dsm->page_bytes = values[QUOIT_DSM_PAGE];
+    dsm->page_shift = (uint32_t)__builtin_ctzll(dsm->page_bytes);
+    dsm->chunk_pages = QUOIT_DSM_CHUNK_BYTES >> dsm->page_shift;
+    dsm->slot_count = (values[QUOIT_DSM_MEMORY] + QUOIT_DSM_CHUNK_BYTES - 1) >> QUOIT_DSM_CHUNK_SHIFT;
+    dsm->page_count = dsm->slot_count * dsm->chunk_pages;
+    dsm->chunk_count = values[QUOIT_DSM_SPACE] >> QUOIT_DSM_CHUNK_SHIFT;
+    dsm->space_bytes = dsm->chunk_count << QUOIT_DSM_CHUNK_SHIFT;
+    if (dsm->pe_count > QUOIT_DSM_PES_MAX)
+        quoit_dsm_wrong("the job has %d PEs, but shared pages are for at most %d", dsm->pe_count, QUOIT_DSM_PES_MAX);
+}
+
+static void choose_protocol(struct quoit_dsm *dsm)
+{
+    enum quoit_dsm_protocol protocol = (enum quoit_dsm_protocol)dsm->options.values[QUOIT_DSM_PROTOCOL];
+    bool reaches_all = true;
+    for (int pe = 0; pe < dsm->pe_count; pe++)
+        reaches_all = reaches_all && dsm->peers[pe].frames;
+    reaches_all = quoit_dsm_space_all(dsm, reaches_all);
+    if (protocol == QUOIT_DSM_AUTO)
+        protocol = reaches_all ? QUOIT_DSM_DIRECT : QUOIT_DSM_NEWGENDSM;
+    if (protocol == QUOIT_DSM_DIRECT && !reaches_all)
+        quoit_dsm_wrong("DSM_PROTOCOL is direct, but not all PEs are on one host, or DSM_LOCAL is off");
+    dsm->protocol = protocol;
+    dsm->is_direct = protocol == QUOIT_DSM_DIRECT;
+    dsm->fetches_by_service = protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_DRAW;
+    dsm->diffs_by_service = protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_ARDMAR;
+}
+
+static void compare_options(struct quoit_dsm *dsm)
+{
+    uint64_t *mine = symmetric(QUOIT_DSM_OPTION_COUNT, sizeof *mine, "options"), theirs[QUOIT_DSM_OPTION_COUNT];
+    memcpy(mine, dsm->options.values, sizeof theirs);
+    shmem_barrier_all();
+    shmem_getmem(theirs, mine, sizeof theirs, 0);
+    for (int i = 0; i < QUOIT_DSM_OPTION_COUNT; i++) {
+        if (theirs[i] != mine[i])
+            quoit_dsm_wrong("dsm_init: %s is not the same as on PE 0; give it to all PEs (oshrun -x)",
+                            quoit_dsm_option_variable(i));
+    }
+    shmem_barrier_all();
+    shmem_free(mine);
+}
+
+static void begin_shmem(void)
+{
+    int is_begun = 0, provided = SHMEM_THREAD_SINGLE;
+    shmem_query_initialized(&is_begun);
+    if (!is_begun) {
+        shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+        process.began_shmem = true;
+    }
+}
+
+static void start(void)
+{
+    struct quoit_dsm *dsm = calloc(1, sizeof *dsm);
+    quoit_dsm_options_read(&dsm->options, environ);
+    begin_shmem();
+    dsm->me = shmem_my_pe();
+    dsm->pe_count = shmem_n_pes();
+    compare_options(dsm);
+    choose_sizes(dsm);
+    pthread_mutex_init(&dsm->lock, NULL);
+    dsm->prng.state = dsm->options.values[QUOIT_DSM_SEED] * 1000003 + (uint64_t)dsm->me;
+    take_symmetric(dsm);
+    take_private(dsm);
+    find_peers(dsm);
+    quoit_dsm_space_reserve(dsm);
+    choose_protocol(dsm);
+    if (!dsm->is_direct)
+        quoit_dsm_detect_start(dsm);
+    quoit_dsm_syncs_start(dsm);
+    take_signals();
+    quoit_dsm_service_start(dsm);
+    if (!process.has_exit)
+        atexit(dsm_finalize);
+    process.has_exit = true;
+    dsm->started_ns = quoit_dsm_now_ns();
+    __atomic_store_n(&quoit_dsm, dsm, __ATOMIC_RELEASE);
+    shmem_barrier_all();
+}
+
+void dsm_init(void)
+{
+    pthread_mutex_lock(&process.lock);
+    if (!quoit_dsm)
+        start();
+    pthread_mutex_unlock(&process.lock);
+}
+
+struct quoit_dsm *quoit_dsm_running(const char *call)
+{
+    struct quoit_dsm *dsm = __atomic_load_n(&quoit_dsm, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(dsm != NULL, 1))
+        return dsm;
+    if (process.was_finalized)
+        quoit_dsm_wrong("%s: called after dsm_finalize", call);
+    dsm_init();
+    return quoit_dsm;
+}
+
+static void give_back(struct quoit_dsm *dsm)
+{
+    quoit_dsm_space_release(dsm);
+    shmem_free(dsm->words);
+    shmem_free(dsm->heads);
+    shmem_free(dsm->known);
+    shmem_free(dsm->log);
+    shmem_free(dsm->chunks);
+    shmem_free(dsm->homes);
+    shmem_free(dsm->version);
+    shmem_free(dsm->frames);
+}
+
+void dsm_finalize(void)
+{
+    struct quoit_dsm *dsm = quoit_dsm;
+    if (!dsm)
+        return;
+    quoit_dsm_barrier(dsm);
+    quoit_dsm_stats_print(dsm);
+    quoit_dsm_service_stop(dsm);
+    quoit_dsm_syncs_stop(dsm);
+    if (dsm->detector)
+        dsm->detector->stop(dsm);
+    sigaction(SIGSEGV, &process.segv, NULL);
+    sigaction(SIGBUS, &process.bus, NULL);
+    quoit_dsm = NULL;
+    process.was_finalized = true;
+    give_back(dsm);
+    free(dsm->peers);
+    pthread_mutex_destroy(&dsm->lock);
+    free(dsm);
+    if (process.began_shmem)
+        shmem_finalize();
+}
+
+int dsm_my_pe(void)
+{
+    return quoit_dsm_running("dsm_my_pe")->me;
+}
+
+int dsm_n_pes(void)
+{
+    return quoit_dsm_running("dsm_n_pes")->pe_count;
+}

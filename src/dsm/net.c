@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/net.h"
+
+#include <sched.h>
+#include <shmem.h>
+#include <stdatomic.h>
+#include <time.h>
+
+uint64_t quoit_dsm_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void quoit_dsm_relax(void)
+{
+    sched_yield();
+}
+
+/* The generator is shared by the threads of the PE: a lost update only makes the pauses more random. */
+void quoit_dsm_pause(struct quoit_dsm *dsm)
+{
+    uint64_t most_us = dsm->options.values[QUOIT_DSM_DELAY];
+    if (__builtin_expect(most_us == 0, 1))
+        return;
+    uint64_t us = quoit_prng_choose(&dsm->prng, most_us * 4 + 1);
+    if (us <= most_us)
+        nanosleep(&(struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000}, NULL);
+}
+
+void quoit_dsm_get(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_getmem(to, from, bytes, pe);
+}
+
+void quoit_dsm_put(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_putmem(to, from, bytes, pe);
+}
+
+void quoit_dsm_fence(struct quoit_dsm *dsm)
+{
+    quoit_dsm_pause(dsm);
+    shmem_fence();
+}
+
+void quoit_dsm_settle(struct quoit_dsm *dsm)
+{
+    quoit_dsm_pause(dsm);
+    shmem_quiet();
+}
+
+void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_uint64_atomic_set(word, value, pe);
+}
+
+uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe)
+{
+    quoit_dsm_pause(dsm);
+    return shmem_uint64_atomic_fetch(word, pe);
+}
+
+uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
+{
+    quoit_dsm_pause(dsm);
+    return shmem_uint64_atomic_swap(word, value, pe);
+}
+
+uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe)
+{
+    quoit_dsm_pause(dsm);
+    return shmem_uint64_atomic_compare_swap(word, expected, value, pe);
+}
+
+uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
+{
+    quoit_dsm_pause(dsm);
+    return shmem_uint64_atomic_fetch_add(word, value, pe);
+}
+
+uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least)
+{
+    quoit_dsm_pause(dsm);
+    shmem_uint64_wait_until(word, SHMEM_CMP_GE, least);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t value)
+{
+    quoit_dsm_pause(dsm);
+    shmem_uint64_wait_until(word, SHMEM_CMP_NE, value);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *peer_word, int pe)
+{
+    quoit_dsm_pause(dsm);
+    if (peer_word)
+        return __atomic_load_n(peer_word, __ATOMIC_ACQUIRE);
+    uint64_t value;
+    shmem_getmem(&value, word, sizeof value, pe);
+    return value;
+}
+
+void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe)
+{
+    quoit_dsm_pause(dsm);
+    if (peer_word)
+        __atomic_store_n(peer_word, value, __ATOMIC_RELEASE);
+    else
+        shmem_uint64_atomic_set(word, value, pe);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.h - the one-sided operations of libqdsm: every use of shmem.h while the protocol runs, in one place.
+ *
+ * Tests put random pauses before each of them (DSM_DELAY). All take symmetric addresses of the own PE. put returns when
+ * `from` may be reused; what was put is at the PE after the next settle, or before what follows a fence. */
+#ifndef QUOIT_DSM_NET_H
+#define QUOIT_DSM_NET_H
+
+#include "dsm/state.h"
+
+void quoit_dsm_get(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe);
+void quoit_dsm_put(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe);
+void quoit_dsm_fence(struct quoit_dsm *dsm);
+void quoit_dsm_settle(struct quoit_dsm *dsm);
+void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
+uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe);
+uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
+uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe);
+uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
+/* Sleeps until the own word is at least, or is not, a value; returns it. */
+uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least);
+uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t value);
+/* As get and set, by a load or a store where the PE's words are reachable so. `peer_word` is the word there, or NULL.
+ */
+uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *peer_word, int pe);
+void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe);
+/* The random pause that tests ask for; for what arrives too, at a handler. */
+void quoit_dsm_pause(struct quoit_dsm *dsm);
+/* A pause between two looks at something that changes soon. */
+void quoit_dsm_relax(void);
+uint64_t quoit_dsm_now_ns(void);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/notice.h"
+
+#include "base/assert.h"
+#include "dsm/coherence.h"
+#include "dsm/net.h"
+
+#define ENTRIES_AT_ONCE 256
+#define COUNT_BITS      16
+#define LAP_BITS        18
+#define COUNT_MAX       ((1u << COUNT_BITS) - 1)
+
+/* page: 30 bits, count: 16, lap: 18. */
+static uint64_t entry_of(const struct quoit_dsm *dsm, uint64_t position, uint64_t page, uint64_t count)
+{
+    uint64_t lap = (position / dsm->options.values[QUOIT_DSM_LOG] + 1) & ((1u << LAP_BITS) - 1);
+    return page << (COUNT_BITS + LAP_BITS) | count << LAP_BITS | lap;
+}
+
+static uint64_t page_of(uint64_t entry)
+{
+    return entry >> (COUNT_BITS + LAP_BITS);
+}
+
+static uint64_t count_of(uint64_t entry)
+{
+    return entry >> LAP_BITS & COUNT_MAX;
+}
+
+static uint64_t *slot_at(const struct quoit_dsm *dsm, uint64_t *log, uint64_t position)
+{
+    return &log[position & (dsm->options.values[QUOIT_DSM_LOG] - 1)];
+}
+
+static void make_room(struct quoit_dsm *dsm, uint64_t position)
+{
+    if (position - dsm->settled < dsm->options.values[QUOIT_DSM_LOG] / 4)
+        return;
+    quoit_dsm_diffs_settle(dsm);
+    dsm->settled = position;
+}
+
+uint64_t quoit_dsm_notice_add(struct quoit_dsm *dsm, uint64_t *position, uint64_t interval_start, uint64_t page)
+{
+    if (*position > interval_start) {
+        uint64_t *last = slot_at(dsm, dsm->log, *position - 1);
+        if (page - page_of(*last) < count_of(*last))
+            return *position;
+        if (page == page_of(*last) + count_of(*last) && count_of(*last) < COUNT_MAX) {
+            __atomic_store_n(last, entry_of(dsm, *position - 1, page_of(*last), count_of(*last) + 1), __ATOMIC_RELAXED);
+            return *position;
+        }
+    }
+    make_room(dsm, *position);
+    __atomic_store_n(slot_at(dsm, dsm->log, *position), entry_of(dsm, *position, page, 1), __ATOMIC_RELEASE);
+    dsm->stats.notices_sent++;
+    return ++*position;
+}
+
+/* Up to ENTRIES_AT_ONCE entries, not over the end of the log. */
+static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, uint64_t to, uint64_t *entries)
+{
+    uint64_t log_count = dsm->options.values[QUOIT_DSM_LOG];
+    uint64_t count = to - from, to_end = log_count - (from & (log_count - 1));
+    if (count > to_end)
+        count = to_end;
+    if (count > ENTRIES_AT_ONCE)
+        count = ENTRIES_AT_ONCE;
+    if (dsm->peers[writer].log) {
+        for (uint64_t i = 0; i < count; i++)
+            entries[i] = __atomic_load_n(slot_at(dsm, dsm->peers[writer].log, from + i), __ATOMIC_ACQUIRE);
+    } else {
+        quoit_dsm_get(dsm, entries, slot_at(dsm, dsm->log, from), count * sizeof entries[0], writer);
+    }
+    return count;
+}
+
+void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool is_settled)
+{
+    uint64_t from = dsm->known[writer], entries[ENTRIES_AT_ONCE];
+    uint64_t log_count = dsm->options.values[QUOIT_DSM_LOG];
+    bool is_overrun = to > from && to - from > log_count;
+    if (is_overrun)
+        from = to - log_count;
+    while (from < to) {
+        uint64_t count = read_entries(dsm, writer, from, to, entries);
+        for (uint64_t i = 0; i < count; i++, from++) {
+            uint64_t page = page_of(entries[i]), page_count = count_of(entries[i]);
+            if (entries[i] != entry_of(dsm, from, page, page_count)) {
+                is_overrun = true;
+                continue;
+            }
+            dsm->stats.notices_seen++;
+            for (uint64_t k = 0; k < page_count; k++)
+                quoit_dsm_noticed(dsm, page + k, writer, from + 1, is_settled);
+        }
+    }
+    if (is_overrun) {
+        dsm->stats.log_overruns++;
+        quoit_dsm_drop_all(dsm);
+    }
+    __atomic_store_n(&dsm->known[writer], to, __ATOMIC_RELEASE);
+}

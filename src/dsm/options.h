@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.h - the variables of libqdsm: one table makes the parser and the table in docs/dsm.md.
+ *
+ * All PEs must have the same values; dsm_init ends the job with a message that names a variable where they differ. A
+ * size takes K, M, G or T behind it; a word is one of those listed. */
+#ifndef QUOIT_DSM_OPTIONS_H
+#define QUOIT_DSM_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(NAME, variable, default, least, most, words or NULL for a number, sentence) */
+#define QUOIT_DSM_OPTIONS(X)                                                                                           \
+    X(PROTOCOL, "DSM_PROTOCOL", 0, 0, 5, "auto async ardmar draw newgendsm direct",                                    \
+      "how pages travel; auto is direct where all PEs share a host, else newgendsm")                                   \
+    X(DETECT, "DSM_DETECT", 0, 0, 3, "auto async wp segv",                                                             \
+      "how writes are seen: userfaultfd WP_ASYNC with PAGEMAP_SCAN, userfaultfd write faults, or SIGSEGV")             \
+    X(HOME, "DSM_HOME", 0, 0, 3, "first cyclic block migrate",                                                         \
+      "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
+      "and then with its only writer")                                                                                 \
+    X(MEMORY, "DSM_MEMORY", 256ull << 20, 4ull << 20, 1ull << 40, NULL,                                                \
+      "shared memory that can be in use at once, taken from the symmetric heap of each PE")                            \
+    X(SPACE, "DSM_SPACE", 256ull << 30, 16ull << 20, 1ull << 42, NULL,                                                 \
+      "addresses reserved for allocations, which cost memory only where they are touched")                             \
+    X(PAGE, "DSM_PAGE", 4096, 4096, 2ull << 20, NULL, "unit of coherence, a power of two")                             \
+    X(SYNCS, "DSM_SYNCS", 65536, 64, 1ull << 24, NULL, "synchronisation objects that each PE can keep")                \
+    X(LOG, "DSM_LOG", 1ull << 18, 64, 1ull << 24, NULL, "write notices that each PE keeps, a power of two")            \
+    X(PREFETCH, "DSM_PREFETCH", 16, 1, 512, NULL, "most pages that one fault fetches")                                 \
+    X(LOCAL, "DSM_LOCAL", 0, 0, 1, "auto off",                                                                         \
+      "whether PEs of one host reach each other's frames by loads and stores, or by puts and gets as others do")       \
+    X(PARANOID, "DSM_PARANOID", 0, 0, 1, NULL, "1: every barrier compares each cached page with its home")             \
+    X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
+      "for tests: a random pause of up to so many us before every one-sided operation")                                \
+    X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
+    X(BREAK, "DSM_BREAK", 0, 0, 5, "no notice version run causality home",                                             \
+      "for tests: leave out one step of the protocol, which the tests must see")                                       \
+    X(STATS, "DSM_STATS", 0, 0, 2, "off text json", "what dsm_finalize prints on stderr about each PE")
+
+enum quoit_dsm_option {
+#define X(NAME, ...) QUOIT_DSM_##NAME,
+    QUOIT_DSM_OPTIONS(X)
+#undef X
+        QUOIT_DSM_OPTION_COUNT
+};
+
+enum quoit_dsm_protocol {
+    QUOIT_DSM_AUTO,
+    QUOIT_DSM_ASYNC,
+    QUOIT_DSM_ARDMAR,
+    QUOIT_DSM_DRAW,
+    QUOIT_DSM_NEWGENDSM,
+    QUOIT_DSM_DIRECT
+};
+enum quoit_dsm_detect { QUOIT_DSM_DETECT_AUTO, QUOIT_DSM_DETECT_ASYNC, QUOIT_DSM_DETECT_WP, QUOIT_DSM_DETECT_SEGV };
+enum quoit_dsm_home_rule { QUOIT_DSM_HOME_FIRST, QUOIT_DSM_HOME_CYCLIC, QUOIT_DSM_HOME_BLOCK, QUOIT_DSM_HOME_MIGRATE };
+enum quoit_dsm_break {
+    QUOIT_DSM_BREAK_NO,
+    QUOIT_DSM_BREAK_NOTICE,    /* the last notice of an interval is not logged */
+    QUOIT_DSM_BREAK_VERSION,   /* a fetch does not wait for the version it needs */
+    QUOIT_DSM_BREAK_RUN,       /* the last run of a diff is one byte short */
+    QUOIT_DSM_BREAK_CAUSALITY, /* an acquire takes over only the notices of the last releaser */
+    QUOIT_DSM_BREAK_HOME       /* a home's own writes make no notice */
+};
+
+struct quoit_dsm_options {
+    uint64_t values[QUOIT_DSM_OPTION_COUNT];
+};
+
+/* Reads the environment; a wrong value, or an unknown variable that begins with DSM_, ends the process with a message
+ * that says what is allowed. */
+void quoit_dsm_options_read(struct quoit_dsm_options *options, char *const *environment);
+
+/* The word of a value, or NULL if the option is a number; and the variable's name. `buffer` has room for 32 bytes. */
+const char *quoit_dsm_option_word(enum quoit_dsm_option option, uint64_t value, char *buffer);
+const char *quoit_dsm_option_variable(enum quoit_dsm_option option);
+
+/* The row of an option in docs/dsm.md, into a buffer of `bytes`. */
+void quoit_dsm_option_row(enum quoit_dsm_option option, char *buffer, size_t bytes);
+
+#endif

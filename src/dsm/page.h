@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* page.h - the states of one page on one PE, as a table. Pure.
+ *
+ * A page is at home on one PE, whose frame is the truth that the others fetch from and write their diffs to; elsewhere
+ * a frame is a cached copy. The home works in its frame directly: it neither fetches nor makes diffs, but it logs.
+ * Detectors differ in one point: those that see the first write of an interval as a fault take the twin then; the one
+ * that learns of writes only at the release (WP_ASYNC) takes it when the page is fetched. */
+#ifndef QUOIT_DSM_PAGE_H
+#define QUOIT_DSM_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum quoit_dsm_state {
+    QUOIT_DSM_INVALID, /* no access: the next one faults */
+    QUOIT_DSM_CLEAN,   /* readable; a write is detected */
+    QUOIT_DSM_DIRTY,   /* writable; a fault told of the first write of this interval */
+    QUOIT_DSM_STATE_COUNT
+};
+
+enum quoit_dsm_event {
+    QUOIT_DSM_READ,    /* a load faulted */
+    QUOIT_DSM_WRITE,   /* a store faulted */
+    QUOIT_DSM_RELEASE, /* the interval ends and the detector reports the page; it is watched again already */
+    QUOIT_DSM_NOTICE,  /* another PE wrote the page in an interval that is now visible here */
+    QUOIT_DSM_DROP,    /* the copy is given up without a notice: the home moves, or the program asks for the newest */
+    QUOIT_DSM_EVENT_COUNT
+};
+
+/* What the caller does, in the order of the bits. */
+enum {
+    QUOIT_DSM_DO_CLOSE = 1 << 0, /* take all access away, before the diff: later writes of other threads must fault */
+    QUOIT_DSM_DO_DIFF = 1 << 1,  /* write the bytes that differ from the twin to the home, if there is a twin */
+    QUOIT_DSM_DO_LOG = 1 << 2,   /* a home's page: a notice without a diff */
+    QUOIT_DSM_DO_NEED = 1 << 3,  /* the next fetch must find the version of the notice */
+    QUOIT_DSM_DO_AWAIT = 1 << 4, /* a home: the diff of the notice must have arrived before the program goes on */
+    QUOIT_DSM_DO_FETCH = 1 << 5, /* read the page from its home */
+    QUOIT_DSM_DO_TWIN = 1 << 6,  /* copy the page for the diff, unless the twin is there */
+    QUOIT_DSM_DO_OPEN_READ = 1 << 7,  /* allow loads, watch stores */
+    QUOIT_DSM_DO_OPEN_WRITE = 1 << 8, /* allow both */
+};
+
+struct quoit_dsm_move {
+    uint16_t effects;
+    uint8_t next; /* enum quoit_dsm_state */
+};
+
+/* The move of a page. sees_writes: the detector reports first writes as faults. */
+struct quoit_dsm_move quoit_dsm_page_move(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home,
+                                          bool sees_writes);
+
+/* For messages: "invalid", "clean", "dirty". */
+const char *quoit_dsm_state_name(enum quoit_dsm_state state);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every move of the page table is checked against what the protocol needs of it, not against a second table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "dsm/page.h"
+
+#define HAS(move, effect) (((move).effects & QUOIT_DSM_DO_##effect) != 0)
+
+static void each(void (*check)(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes))
+{
+    for (int state = 0; state < QUOIT_DSM_STATE_COUNT; state++) {
+        for (int event = 0; event < QUOIT_DSM_EVENT_COUNT; event++) {
+            for (int flags = 0; flags < 4; flags++) {
+                if (state != QUOIT_DSM_DIRTY || (flags & 1))
+                    check(state, event, flags & 2, flags & 1);
+            }
+        }
+    }
+}
+
+static void check_access(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
+{
+    struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
+    bool is_access = event == QUOIT_DSM_READ || event == QUOIT_DSM_WRITE;
+    assert_int_equal(HAS(move, OPEN_READ) + HAS(move, OPEN_WRITE), is_access);
+    if (is_access)
+        assert_int_not_equal(move.next, QUOIT_DSM_INVALID);
+    assert_int_equal(HAS(move, FETCH), is_access && state == QUOIT_DSM_INVALID && !is_home);
+    if (event == QUOIT_DSM_WRITE && sees_writes)
+        assert_int_equal(move.next, QUOIT_DSM_DIRTY);
+    if (!sees_writes)
+        assert_false(HAS(move, OPEN_WRITE));
+}
+
+/* A page that may be written has a twin to compare with, and its writes are told of before they are given up. */
+static void check_writes(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
+{
+    struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
+    bool becomes_writable = HAS(move, OPEN_WRITE) || (HAS(move, OPEN_READ) && !sees_writes);
+    if (becomes_writable && !is_home && (state == QUOIT_DSM_INVALID || (sees_writes && state == QUOIT_DSM_CLEAN)))
+        assert_true(HAS(move, TWIN));
+    if (is_home)
+        assert_false(HAS(move, TWIN) || HAS(move, DIFF) || HAS(move, FETCH));
+    bool may_be_written = state == QUOIT_DSM_DIRTY || (state == QUOIT_DSM_CLEAN && !sees_writes);
+    bool is_end = event == QUOIT_DSM_RELEASE || event == QUOIT_DSM_DROP || (event == QUOIT_DSM_NOTICE && !is_home);
+    if (may_be_written && is_end)
+        assert_true(HAS(move, DIFF) || HAS(move, LOG));
+}
+
+static void check_notices(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
+{
+    struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
+    assert_int_equal(HAS(move, NEED), event == QUOIT_DSM_NOTICE && !is_home);
+    assert_int_equal(HAS(move, AWAIT), event == QUOIT_DSM_NOTICE && is_home);
+    assert_int_equal(HAS(move, CLOSE), state != QUOIT_DSM_INVALID && move.next == QUOIT_DSM_INVALID);
+    if (event == QUOIT_DSM_NOTICE)
+        assert_int_equal(move.next, is_home ? state : QUOIT_DSM_INVALID);
+    if (event == QUOIT_DSM_RELEASE)
+        assert_int_not_equal(move.next, QUOIT_DSM_DIRTY);
+}
+
+static void test_accesses(void **state)
+{
+    (void)state;
+    each(check_access);
+}
+
+static void test_writes(void **state)
+{
+    (void)state;
+    each(check_writes);
+}
+
+static void test_notices(void **state)
+{
+    (void)state;
+    each(check_notices);
+    assert_string_equal(quoit_dsm_state_name(QUOIT_DSM_DIRTY), "dirty");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_accesses), cmocka_unit_test(test_writes),
+                                       cmocka_unit_test(test_notices)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program may say about pages. */
+#include <dsm.h>
+#include <string.h>
+
+#include "dsm/coherence.h"
+#include "dsm/net.h"
+#include "dsm/space.h"
+
+static struct quoit_dsm *running_for(const void *address, size_t bytes, const char *call)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running(call);
+    if (!quoit_dsm_space_has(dsm, address) || bytes > dsm->space_bytes - (size_t)((const char *)address - dsm->space))
+        quoit_dsm_wrong("%s: %zu bytes at %p are not in shared memory", call, bytes, address);
+    return dsm;
+}
+
+int dsm_home(const void *address)
+{
+    struct quoit_dsm *dsm = running_for(address, 1, "dsm_home");
+    if (dsm->is_direct)
+        return 0;
+    quoit_dsm_lock(dsm);
+    int home = quoit_dsm_home_of(dsm, quoit_dsm_space_page(dsm, address));
+    quoit_dsm_unlock(dsm);
+    return home;
+}
+
+void dsm_prefetch(const void *address, size_t bytes)
+{
+    struct quoit_dsm *dsm = running_for(address, bytes, "dsm_prefetch");
+    quoit_dsm_lock(dsm);
+    quoit_dsm_touch(dsm, address, bytes, false);
+    quoit_dsm_unlock(dsm);
+}
+
+void dsm_acquire(const void *address, size_t bytes)
+{
+    struct quoit_dsm *dsm = running_for(address, bytes, "dsm_acquire");
+    if (dsm->is_direct || bytes == 0)
+        return;
+    const char *at = (const char *)((uintptr_t)address & ~(dsm->page_bytes - 1)), *end = (const char *)address + bytes;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_release(dsm);
+    for (; at < end; at += dsm->page_bytes) {
+        uint64_t page = quoit_dsm_space_page(dsm, at);
+        if (quoit_dsm_home_of(dsm, page) != dsm->me)
+            quoit_dsm_drop(dsm, page);
+    }
+    quoit_dsm_unlock(dsm);
+}
+
+void dsm_release(const void *address, size_t bytes)
+{
+    struct quoit_dsm *dsm = running_for(address, bytes, "dsm_release");
+    if (dsm->is_direct)
+        return;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_release(dsm);
+    quoit_dsm_diffs_settle(dsm);
+    quoit_dsm_unlock(dsm);
+}
+
+/* The own copy, and its twin, are brought up to date too, so that a diff does not take the new value for a write of the
+ * program's. */
+uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
+{
+    struct quoit_dsm *dsm = running_for(word, sizeof *word, "dsm_fetch_add");
+    if ((uintptr_t)word % sizeof *word != 0)
+        quoit_dsm_wrong("dsm_fetch_add: word is %p, but its address is a multiple of 8", (void *)word);
+    quoit_dsm_lock(dsm);
+    uint64_t page = quoit_dsm_space_page(dsm, word), offset = (uintptr_t)word & (dsm->page_bytes - 1);
+    int home = dsm->is_direct ? 0 : quoit_dsm_home_of(dsm, page);
+    uint64_t *own = (uint64_t *)(quoit_dsm_frame(dsm, page) + offset);
+    uint64_t before = quoit_dsm_add(dsm, own, value, home), after = before + value;
+    if (home != dsm->me && !dsm->is_direct && dsm->states[page] != QUOIT_DSM_INVALID) {
+        memcpy(own, &after, sizeof after);
+        if (dsm->has_twin[page])
+            memcpy(quoit_dsm_twin(dsm, page) + offset, &after, sizeof after);
+    }
+    if (!dsm->is_direct)
+        quoit_dsm_add_extra(dsm, page);
+    quoit_dsm_unlock(dsm);
+    return before;
+}

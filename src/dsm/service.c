@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/service.h"
+
+#include <shmem.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "dsm/coherence.h"
+#include "dsm/diff.h"
+#include "dsm/net.h"
+
+#define BUFFERS       4
+#define PAYLOAD_BYTES (4096 + 4096 / 64 * 8)
+
+/* Written by the requester, or by the directory that forwards it; `number` last. */
+struct request {
+    uint64_t number;
+    uint64_t page;
+    uint64_t is_first; /* the requester does not know the home: appoint it, or forward */
+    uint64_t unused;
+};
+
+/* Written by the sender, `ticket` last. bytes is 0 for a time-stamp. The payload: one mask for each 64 bytes, then the
+ * bytes of the set bits. */
+struct buffer {
+    uint64_t ticket;
+    uint64_t page;
+    uint32_t offset, bytes;
+    uint64_t version;
+    char payload[PAYLOAD_BYTES];
+};
+
+/* Where answers come, at the requester. */
+struct answer {
+    uint64_t number; /* of the request; last */
+    uint64_t home;
+};
+
+struct quoit_dsm_service {
+    pthread_t thread;
+    /* Symmetric. */
+    uint64_t *bell; /* one more for each request or buffer */
+    uint64_t *is_stopping;
+    struct request *requests; /* [requester] */
+    struct buffer *buffers;   /* [sender][BUFFERS] */
+    struct answer *answer;
+    uint64_t *versions; /* [writer], come with an answer */
+    uint64_t *acks;     /* [home]: highest ticket that has been applied there */
+    /* Of the requester. */
+    uint64_t number;
+    uint64_t *tickets; /* [home] */
+    struct buffer *outgoing;
+    /* Of the handler. */
+    uint64_t *seen_numbers; /* [requester] */
+    uint64_t *seen_tickets; /* [sender] */
+};
+
+/* The requester's side */
+
+static void ask(struct quoit_dsm *dsm, uint64_t page, int pe, bool is_first)
+{
+    struct quoit_dsm_service *service = dsm->service;
+    struct request request = {++service->number, page, is_first, 0};
+    struct request *there = &service->requests[dsm->me];
+    quoit_dsm_put(dsm, &there->page, &request.page, sizeof request - sizeof request.number, pe);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_set(dsm, &there->number, request.number, pe);
+    quoit_dsm_add(dsm, service->bell, 1, pe);
+    quoit_dsm_wait_least(dsm, &service->answer->number, request.number);
+}
+
+int quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory)
+{
+    ask(dsm, page, directory, true);
+    int home = (int)dsm->service->answer->home;
+    if (home != dsm->me)
+        dsm->arrived_page = page;
+    return home;
+}
+
+void quoit_dsm_service_fetch(struct quoit_dsm *dsm, uint64_t page, int home)
+{
+    ask(dsm, page, home, false);
+}
+
+const uint64_t *quoit_dsm_service_versions(const struct quoit_dsm *dsm)
+{
+    return dsm->service->versions;
+}
+
+static void send_buffer(struct quoit_dsm *dsm, int home, size_t payload_bytes)
+{
+    struct quoit_dsm_service *service = dsm->service;
+    struct buffer *out = service->outgoing;
+    uint64_t ticket = ++service->tickets[home];
+    if (ticket > BUFFERS)
+        quoit_dsm_wait_least(dsm, &service->acks[home], ticket - BUFFERS);
+    struct buffer *there = &service->buffers[(uint64_t)dsm->me * BUFFERS + ticket % BUFFERS];
+    quoit_dsm_put(dsm, &there->page, &out->page,
+                  offsetof(struct buffer, payload) - offsetof(struct buffer, page) + payload_bytes, home);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_set(dsm, &there->ticket, ticket, home);
+    quoit_dsm_add(dsm, service->bell, 1, home);
+}
+
+void quoit_dsm_service_diff(struct quoit_dsm *dsm, uint64_t page, size_t offset, const char *from,
+                            const uint64_t *masks, size_t bytes)
+{
+    struct buffer *out = dsm->service->outgoing;
+    size_t mask_bytes = bytes / 64 * sizeof *masks, at = mask_bytes;
+    *out = (struct buffer){.page = page, .offset = (uint32_t)offset, .bytes = (uint32_t)bytes};
+    memcpy(out->payload, masks, mask_bytes);
+    struct quoit_dsm_run runs[4096 / 2];
+    size_t count = quoit_dsm_diff_runs(masks, bytes, runs, sizeof runs / sizeof runs[0]);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out->payload + at, from + runs[i].offset, runs[i].bytes);
+        at += runs[i].bytes;
+    }
+    if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_RUN)
+        out->payload[at - 1] = 0;
+    dsm->stats.diff_runs += count;
+    dsm->stats.diff_bytes += at - mask_bytes;
+    send_buffer(dsm, dsm->home_of[page], at);
+}
+
+void quoit_dsm_service_version(struct quoit_dsm *dsm, uint64_t page, uint64_t version)
+{
+    *dsm->service->outgoing = (struct buffer){.page = page, .version = version};
+    send_buffer(dsm, dsm->home_of[page], 0);
+}
+
+void quoit_dsm_service_settle(struct quoit_dsm *dsm)
+{
+    for (int home = 0; home < dsm->pe_count; home++)
+        quoit_dsm_wait_least(dsm, &dsm->service->acks[home], dsm->service->tickets[home]);
+}
+
+/* The handler's side */
+
+static void answer(struct quoit_dsm *dsm, int requester, const struct request *request, int home)
+{
+    struct quoit_dsm_service *service = dsm->service;
+    uint64_t word = (uint64_t)home;
+    if (home == dsm->me) {
+        quoit_dsm_put(dsm, service->versions, &dsm->version[request->page * (uint64_t)dsm->pe_count],
+                      (size_t)dsm->pe_count * sizeof(uint64_t), requester);
+        char *frame = quoit_dsm_frame(dsm, request->page);
+        quoit_dsm_put(dsm, frame, frame, dsm->page_bytes, requester);
+    }
+    quoit_dsm_put(dsm, &service->answer->home, &word, sizeof word, requester);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_set(dsm, &service->answer->number, request->number, requester);
+}
+
+static void forward(struct quoit_dsm *dsm, int requester, const struct request *request, int home)
+{
+    struct request *there = &dsm->service->requests[requester];
+    struct request onward = {request->number, request->page, false, 0};
+    quoit_dsm_put(dsm, &there->page, &onward.page, sizeof onward - sizeof onward.number, home);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_set(dsm, &there->number, request->number, home);
+    quoit_dsm_add(dsm, dsm->service->bell, 1, home);
+    dsm->stats.forwarded++;
+}
+
+static void serve_request(struct quoit_dsm *dsm, int requester)
+{
+    struct request request = dsm->service->requests[requester];
+    if (!request.is_first) {
+        answer(dsm, requester, &request, dsm->me);
+        return;
+    }
+    uint64_t found = 0;
+    __atomic_compare_exchange_n(&dsm->homes[request.page], &found, (uint64_t)requester + 1, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_ACQUIRE);
+    int home = found == 0 ? requester : (int)found - 1;
+    if (home == requester || home == dsm->me)
+        answer(dsm, requester, &request, home);
+    else
+        forward(dsm, requester, &request, home);
+}
+
+static void apply_buffer(struct quoit_dsm *dsm, int sender, const struct buffer *buffer)
+{
+    if (buffer->bytes == 0) {
+        __atomic_store_n(&dsm->version[buffer->page * (uint64_t)dsm->pe_count + (uint64_t)sender], buffer->version,
+                         __ATOMIC_RELEASE);
+        return;
+    }
+    uint64_t masks[4096 / 64];
+    quoit_assert(buffer->bytes <= 4096);
+    memcpy(masks, buffer->payload, buffer->bytes / 64 * sizeof masks[0]);
+    const char *from = buffer->payload + buffer->bytes / 64 * sizeof masks[0];
+    char *frame = quoit_dsm_frame(dsm, buffer->page) + buffer->offset;
+    struct quoit_dsm_run runs[4096 / 2];
+    size_t count = quoit_dsm_diff_runs(masks, buffer->bytes, runs, sizeof runs / sizeof runs[0]);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(frame + runs[i].offset, from, runs[i].bytes);
+        from += runs[i].bytes;
+    }
+}
+
+/* Returns whether there was anything to do. */
+static bool serve_all(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_service *service = dsm->service;
+    bool did = false;
+    for (int pe = 0; pe < dsm->pe_count; pe++) {
+        uint64_t ticket = service->seen_tickets[pe] + 1;
+        struct buffer *buffer = &service->buffers[(uint64_t)pe * BUFFERS + ticket % BUFFERS];
+        if (__atomic_load_n(&buffer->ticket, __ATOMIC_ACQUIRE) == ticket) {
+            quoit_dsm_pause(dsm);
+            apply_buffer(dsm, pe, buffer);
+            service->seen_tickets[pe] = ticket;
+            quoit_dsm_set(dsm, &service->acks[dsm->me], ticket, pe);
+            dsm->stats.served++;
+            did = true;
+        }
+        uint64_t number = __atomic_load_n(&service->requests[pe].number, __ATOMIC_ACQUIRE);
+        if (number != service->seen_numbers[pe]) {
+            service->seen_numbers[pe] = number;
+            serve_request(dsm, pe);
+            dsm->stats.served++;
+            did = true;
+        }
+    }
+    return did;
+}
+
+static void *run(void *argument)
+{
+    struct quoit_dsm *dsm = argument;
+    struct quoit_dsm_service *service = dsm->service;
+    for (;;) {
+        uint64_t rung = __atomic_load_n(service->bell, __ATOMIC_ACQUIRE);
+        uint64_t since = quoit_dsm_now_ns();
+        while (serve_all(dsm))
+            continue;
+        dsm->stats.service_ns += quoit_dsm_now_ns() - since;
+        if (__atomic_load_n(service->is_stopping, __ATOMIC_ACQUIRE))
+            return NULL;
+        quoit_dsm_wait_not(dsm, service->bell, rung);
+    }
+}
+
+static void *symmetric(size_t count, size_t bytes)
+{
+    void *block = shmem_calloc(count, bytes);
+    if (!block)
+        quoit_dsm_wrong("no symmetric memory for the handler's buffers; a larger SHMEM_SYMMETRIC_SIZE helps");
+    return block;
+}
+
+void quoit_dsm_service_start(struct quoit_dsm *dsm)
+{
+    if (!dsm->fetches_by_service && !dsm->diffs_by_service)
+        return;
+    size_t count = (size_t)dsm->pe_count;
+    struct quoit_dsm_service *service = calloc(1, sizeof *service);
+    service->bell = symmetric(2, sizeof(uint64_t));
+    service->is_stopping = service->bell + 1;
+    service->requests = symmetric(count, sizeof(struct request));
+    service->buffers = symmetric(count * BUFFERS, sizeof(struct buffer));
+    service->answer = symmetric(1, sizeof(struct answer));
+    service->versions = symmetric(count, sizeof(uint64_t));
+    service->acks = symmetric(count, sizeof(uint64_t));
+    service->tickets = calloc(count, sizeof(uint64_t));
+    service->seen_numbers = calloc(count, sizeof(uint64_t));
+    service->seen_tickets = calloc(count, sizeof(uint64_t));
+    service->outgoing = calloc(1, sizeof *service->outgoing);
+    dsm->service = service;
+    if (pthread_create(&service->thread, NULL, run, dsm) != 0)
+        quoit_dsm_wrong("the handler's thread cannot be made; protocol newgendsm needs none");
+}
+
+/* After a barrier: nobody asks any more. */
+void quoit_dsm_service_stop(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_service *service = dsm->service;
+    if (!service)
+        return;
+    __atomic_store_n(service->is_stopping, 1, __ATOMIC_RELEASE);
+    quoit_dsm_add(dsm, service->bell, 1, dsm->me);
+    pthread_join(service->thread, NULL);
+    shmem_barrier_all();
+    shmem_free(service->bell);
+    shmem_free(service->requests);
+    shmem_free(service->buffers);
+    shmem_free(service->answer);
+    shmem_free(service->versions);
+    shmem_free(service->acks);
+    free(service->tickets);
+    free(service->seen_numbers);
+    free(service->seen_tickets);
+    free(service->outgoing);
+    free(service);
+    dsm->service = NULL;
+}

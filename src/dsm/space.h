@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* space.h - the program's addresses: reserved at the same place on every PE, mapped chunk by chunk as they are touched.
+ */
+#ifndef QUOIT_DSM_SPACE_H
+#define QUOIT_DSM_SPACE_H
+
+#include "dsm/state.h"
+
+/* Collective, once: reserves dsm->space. All PEs agree on an address that is free on each of them. */
+void quoit_dsm_space_reserve(struct quoit_dsm *dsm);
+/* Collective: whether all PEs say yes. */
+bool quoit_dsm_space_all(struct quoit_dsm *dsm, bool could);
+void quoit_dsm_space_release(struct quoit_dsm *dsm);
+
+static inline bool quoit_dsm_space_has(const struct quoit_dsm *dsm, const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)dsm->space < dsm->space_bytes;
+}
+
+/* The page of an address in space; a chunk that nobody touched gets its slot, and the view of this PE its mapping. */
+uint64_t quoit_dsm_space_page(struct quoit_dsm *dsm, const void *address);
+
+#endif

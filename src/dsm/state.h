@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* state.h - all that libqdsm knows on one PE.
+ *
+ * Two views of one memory: `frames` is a symmetric block, always accessible, through which the library and other PEs
+ * work; the program sees the same pages in `space`, at the same addresses on every PE, under the access that the page's
+ * state allows. Space is handed out in chunks of 2 MiB: a chunk that is touched gets a slot of `frames`, the same on
+ * all PEs, so "page" below is an index into frames, and any PE can be the home of any page without allocating.
+ *
+ * Positions: the log of PE w is endless, one entry a notice. known[w] is how much of it this PE has applied; known[me]
+ * is how much it has published. A page's version, at its home, is for each writer the position after its last notice
+ * whose diff has arrived.
+ *
+ * Threads: `lock` guards every field that is not symmetric, save the options, which never change, and the objects of
+ * sync.h, which have a lock of their own. The service thread takes no lock at all. */
+#ifndef QUOIT_DSM_STATE_H
+#define QUOIT_DSM_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/prng.h"
+#include "dsm/options.h"
+#include "dsm/page.h"
+
+#define QUOIT_DSM_CHUNK_SHIFT 21
+#define QUOIT_DSM_CHUNK_BYTES (1ull << QUOIT_DSM_CHUNK_SHIFT)
+#define QUOIT_DSM_PES_MAX     1024
+#define QUOIT_DSM_NO_HOME     (-1)
+#define QUOIT_DSM_NO_SLOT     (-1)
+
+/* What time is spent on; see stats.h. */
+enum quoit_dsm_span {
+    QUOIT_DSM_COMPUTE,
+    QUOIT_DSM_FETCHING,
+    QUOIT_DSM_DIFFING,
+    QUOIT_DSM_LOCKING,
+    QUOIT_DSM_MEETING,
+    QUOIT_DSM_SPAN_COUNT
+};
+
+#define QUOIT_DSM_COUNTS(X)                                                                                            \
+    X(read_faults)                                                                                                     \
+    X(write_faults)                                                                                                    \
+    X(chunk_faults)                                                                                                    \
+    X(fetched_pages)                                                                                                   \
+    X(prefetched_pages)                                                                                                \
+    X(version_retries)                                                                                                 \
+    X(lost_swaps) X(forwarded) X(diff_pages) X(diff_runs) X(diff_bytes) X(notices_sent) X(notices_seen)                \
+        X(invalidations) X(useless_invalidations) X(false_sharing) X(migrations) X(log_overruns) X(served)
+
+struct quoit_dsm_stats {
+    uint64_t span_ns[QUOIT_DSM_SPAN_COUNT];
+    uint64_t service_ns;
+#define X(name) uint64_t name;
+    QUOIT_DSM_COUNTS(X)
+#undef X
+};
+
+/* What this PE reaches of another by loads and stores; all NULL if nothing. */
+struct quoit_dsm_peer {
+    char *frames;
+    uint64_t *version;
+    uint64_t *log;
+    uint64_t *known;
+};
+
+struct quoit_dsm_detector;
+struct quoit_dsm_service;
+struct quoit_dsm_syncs;
+
+struct quoit_dsm {
+    struct quoit_dsm_options options;
+    int me, pe_count;
+    enum quoit_dsm_protocol protocol;
+    bool fetches_by_service, diffs_by_service, is_direct;
+
+    uint32_t page_shift;
+    uint64_t page_bytes, page_count, chunk_pages, slot_count, chunk_count;
+    char *space;
+    uint64_t space_bytes;
+
+    /* Symmetric. Others read log and known; they write frames and version, and compare-and-swap homes and chunks. */
+    char *frames;
+    uint64_t *version; /* [page][writer] */
+    uint64_t *homes;   /* [page]: PE + 1, at the page's directory PE; 0: nobody yet */
+    uint64_t *chunks;  /* [chunk of space]: slot + 1, at the chunk's directory PE; 0: not touched yet */
+    uint64_t *log;
+    uint64_t *known; /* [writer] */
+    uint64_t *heads; /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
+    uint64_t *words; /* a few words: see enum quoit_dsm_word */
+    struct quoit_dsm_peer *peers;
+
+    pthread_mutex_t lock;
+    const struct quoit_dsm_detector *detector;
+    int userfault_fd, pagemap_fd;
+    int32_t *slot_of_chunk;
+    uint32_t *mapped; /* chunks that the program's view has, in order */
+    uint64_t mapped_count;
+    uint32_t *chunk_of_slot;
+    uint8_t *states;   /* [page] enum quoit_dsm_state */
+    bool *has_twin;    /* [page] */
+    bool *was_used;    /* [page] an access faulted since the copy was fetched: the rest came by prefetch */
+    int16_t *home_of;  /* [page] last known home */
+    char *twins;       /* [page] */
+    uint64_t *needs;   /* [page][writer] */
+    uint32_t *need_of; /* [page] the epoch that its needs belong to */
+    int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
+    uint32_t *written; /* pages whose writers is not 0 */
+    uint64_t written_count;
+    uint32_t *dirty; /* pages that the detector reported since the last release */
+    uint64_t dirty_count;
+    uint32_t *extra; /* pages changed by dsm_fetch_add since the last release */
+    uint64_t extra_count, extra_room;
+    uint32_t epoch;
+    uint32_t barrier_count;
+    uint64_t settled; /* position of the own log up to which all diffs are known to have arrived */
+    uint32_t last_fault, window;
+    uint64_t arrived_page; /* came along with the answer of its directory; UINT64_MAX: none */
+
+    struct quoit_dsm_service *service;
+    struct quoit_dsm_syncs *syncs;
+    struct quoit_dsm_stats stats;
+    struct quoit_prng prng;
+    uint64_t started_ns;
+};
+
+enum quoit_dsm_word {
+    QUOIT_DSM_NEXT_SLOT,
+    QUOIT_DSM_AGREE,
+    QUOIT_DSM_NEXT_COMMON,
+    QUOIT_DSM_CREATE_WORDS,
+    QUOIT_DSM_WORD_COUNT = 8
+};
+
+static inline uint64_t quoit_dsm_page_of_slot(const struct quoit_dsm *dsm, int32_t slot)
+{
+    return (uint64_t)slot * dsm->chunk_pages;
+}
+
+/* Where the program sees a page. */
+static inline char *quoit_dsm_page_address(const struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t chunk = dsm->chunk_of_slot[page / dsm->chunk_pages];
+    return dsm->space + (chunk << QUOIT_DSM_CHUNK_SHIFT) + (page % dsm->chunk_pages << dsm->page_shift);
+}
+
+static inline char *quoit_dsm_frame(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->frames + (page << dsm->page_shift);
+}
+
+static inline char *quoit_dsm_twin(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->twins + (page << dsm->page_shift);
+}
+
+/* The one piece of process state: the API has no handle, and a fault handler no argument. NULL outside init..finalize.
+ */
+extern struct quoit_dsm *quoit_dsm;
+
+/* The running library, started if it is not yet; for every routine of dsm.h. */
+struct quoit_dsm *quoit_dsm_running(const char *call);
+
+/* The user's mistake, or a limit: says it with the PE and ends the job. */
+__attribute__((noreturn, format(printf, 1, 2))) void quoit_dsm_wrong(const char *format, ...);
+
+#endif

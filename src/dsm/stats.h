@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stats.h - where the time of a PE goes, always measured: spans of one thread do not nest, the inner one counts. */
+#ifndef QUOIT_DSM_STATS_H
+#define QUOIT_DSM_STATS_H
+
+#include "dsm/net.h"
+#include "dsm/state.h"
+
+static inline uint64_t quoit_dsm_span_begin(const struct quoit_dsm *dsm)
+{
+    (void)dsm;
+    return quoit_dsm_now_ns();
+}
+
+static inline void quoit_dsm_span_end(struct quoit_dsm *dsm, enum quoit_dsm_span span, uint64_t since)
+{
+    dsm->stats.span_ns[span] += quoit_dsm_now_ns() - since;
+}
+
+/* What page fetches and diffs took so far: a wait takes it off its own time. */
+static inline uint64_t quoit_dsm_inner_ns(const struct quoit_dsm *dsm)
+{
+    return dsm->stats.span_ns[QUOIT_DSM_FETCHING] + dsm->stats.span_ns[QUOIT_DSM_DIFFING];
+}
+
+/* Prints what DSM_STATS asks for. */
+void quoit_dsm_stats_print(struct quoit_dsm *dsm);
+
+#endif

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/sync.h"
+
+#include <shmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "dsm/coherence.h"
+#include "dsm/net.h"
+#include "dsm/stats.h"
+
+#define NODE_COUNT 4096
+#define HELD       (1ull << 63)
+#define POLL_NS    20000
+
+struct row {
+    uint64_t address; /* 0: free */
+    uint64_t lock;    /* 0; PE + 1 of the last releaser; or HELD | node of the last in the queue */
+    struct quoit_dsm_monitor monitor;
+    uint64_t unused[2];
+};
+
+/* A place in one queue: of a lock from its request to its release, or of a monitor's waiters. */
+struct node {
+    uint64_t next; /* node of the one behind; written by it */
+    uint64_t flag; /* PE + 1 of who handed over or woke; written by it */
+    uint64_t kind;
+    uint64_t unused;
+};
+
+struct cached {
+    uint64_t address;
+    struct quoit_dsm_object object;
+};
+
+struct quoit_dsm_syncs {
+    struct row *rows;   /* symmetric */
+    struct node *nodes; /* symmetric */
+    pthread_mutex_t lock;
+    uint32_t free[NODE_COUNT];
+    uint32_t free_count;
+    struct quoit_dsm_object held_by[NODE_COUNT]; /* which lock a node queues for; pe -1: none */
+    uint32_t held[NODE_COUNT];                   /* nodes that hold a lock */
+    uint32_t held_count;
+    struct cached *cache; /* open addressing, a power of two, less than half full */
+    uint64_t cache_room, cache_count;
+};
+
+static uint64_t hash_of(uint64_t address)
+{
+    struct quoit_prng mix = {address};
+    return quoit_prng_next(&mix);
+}
+
+void quoit_dsm_syncs_start(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_syncs *syncs = calloc(1, sizeof *syncs);
+    syncs->rows = shmem_calloc(dsm->options.values[QUOIT_DSM_SYNCS], sizeof(struct row));
+    syncs->nodes = shmem_calloc(NODE_COUNT, sizeof(struct node));
+    if (!syncs->rows || !syncs->nodes)
+        quoit_dsm_wrong("no symmetric memory for %llu synchronisation objects (DSM_SYNCS); a larger "
+                        "SHMEM_SYMMETRIC_SIZE helps",
+                        (unsigned long long)dsm->options.values[QUOIT_DSM_SYNCS]);
+    for (uint32_t i = 0; i < NODE_COUNT; i++)
+        syncs->free[i] = NODE_COUNT - 1 - i;
+    syncs->free_count = NODE_COUNT;
+    syncs->cache_room = 1024;
+    syncs->cache = calloc(syncs->cache_room, sizeof *syncs->cache);
+    pthread_mutex_init(&syncs->lock, NULL);
+    dsm->syncs = syncs;
+}
+
+void quoit_dsm_syncs_stop(struct quoit_dsm *dsm)
+{
+    shmem_free(dsm->syncs->rows);
+    shmem_free(dsm->syncs->nodes);
+    free(dsm->syncs->cache);
+    free(dsm->syncs);
+    dsm->syncs = NULL;
+}
+
+/* Objects */
+
+static struct cached *cached_at(struct quoit_dsm_syncs *syncs, uint64_t address)
+{
+    uint64_t at = hash_of(address) & (syncs->cache_room - 1);
+    while (syncs->cache[at].address != 0 && syncs->cache[at].address != address)
+        at = (at + 1) & (syncs->cache_room - 1);
+    return &syncs->cache[at];
+}
+
+static void keep(struct quoit_dsm_syncs *syncs, uint64_t address, struct quoit_dsm_object object)
+{
+    if (syncs->cache_count * 2 >= syncs->cache_room) {
+        struct cached *old = syncs->cache;
+        uint64_t old_room = syncs->cache_room;
+        syncs->cache_room *= 2;
+        syncs->cache = calloc(syncs->cache_room, sizeof *syncs->cache);
+        if (!syncs->cache)
+            quoit_dsm_wrong("no private memory for the places of synchronisation objects");
+        for (uint64_t i = 0; i < old_room; i++) {
+            if (old[i].address != 0)
+                *cached_at(syncs, old[i].address) = old[i];
+        }
+        free(old);
+    }
+    struct cached *place = cached_at(syncs, address);
+    syncs->cache_count += place->address == 0;
+    *place = (struct cached){address, object};
+}
+
+/* The row that has the address, or takes it now. */
+static struct quoit_dsm_object find_row(struct quoit_dsm *dsm, uint64_t address, const char *call)
+{
+    uint64_t count = dsm->options.values[QUOIT_DSM_SYNCS], hash = hash_of(address);
+    struct quoit_dsm_object object = {(int)((hash >> 32) % (uint64_t)dsm->pe_count), (uint32_t)(hash % count)};
+    for (uint64_t tries = 0; tries < count; tries++) {
+        uint64_t found = quoit_dsm_compare_swap(dsm, &dsm->syncs->rows[object.index].address, 0, address, object.pe);
+        if (found == 0 || found == address)
+            return object;
+        object.index = (uint32_t)((object.index + 1) % count);
+    }
+    quoit_dsm_wrong("%s: the %llu places for synchronisation objects on PE %d are taken; a larger DSM_SYNCS helps",
+                    call, (unsigned long long)count, object.pe);
+}
+
+struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *address, const char *call)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    uint64_t key = (uintptr_t)address;
+    if (!address || key % 8 != 0)
+        quoit_dsm_wrong("%s: the object is at %p, but its address is a multiple of 8 in shared memory", call, address);
+    pthread_mutex_lock(&syncs->lock);
+    struct cached *place = cached_at(syncs, key);
+    bool is_known = place->address == key;
+    struct quoit_dsm_object object = place->object;
+    pthread_mutex_unlock(&syncs->lock);
+    if (is_known)
+        return object;
+    object = find_row(dsm, key, call);
+    pthread_mutex_lock(&syncs->lock);
+    keep(syncs, key, object);
+    pthread_mutex_unlock(&syncs->lock);
+    return object;
+}
+
+/* Nodes: HELD aside, PE << 32 | index + 1. */
+
+static uint64_t name_of(const struct quoit_dsm *dsm, uint32_t index)
+{
+    return (uint64_t)dsm->me << 32 | (index + 1);
+}
+
+static int pe_of(uint64_t name)
+{
+    return (int)((name & ~HELD) >> 32);
+}
+
+static struct node *node_of(const struct quoit_dsm *dsm, uint64_t name)
+{
+    return &dsm->syncs->nodes[(uint32_t)name - 1];
+}
+
+static uint64_t take_node(struct quoit_dsm *dsm, uint64_t kind)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    pthread_mutex_lock(&syncs->lock);
+    if (syncs->free_count == 0)
+        quoit_dsm_wrong(
+            "the threads of this PE hold or wait for %d locks and other objects at once, which is the limit",
+            NODE_COUNT);
+    uint32_t index = syncs->free[--syncs->free_count];
+    pthread_mutex_unlock(&syncs->lock);
+    __atomic_store_n(&syncs->nodes[index].next, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&syncs->nodes[index].flag, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&syncs->nodes[index].kind, kind, __ATOMIC_RELEASE);
+    return name_of(dsm, index);
+}
+
+static void give_node(struct quoit_dsm *dsm, uint64_t name)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    pthread_mutex_lock(&syncs->lock);
+    syncs->free[syncs->free_count++] = (uint32_t)name - 1;
+    pthread_mutex_unlock(&syncs->lock);
+}
+
+/* Coherence at the edges of a lock */
+
+static void acquire_from(struct quoit_dsm *dsm, int pe)
+{
+    if (dsm->is_direct || pe == dsm->me)
+        return;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_acquire_from(dsm, pe);
+    quoit_dsm_unlock(dsm);
+}
+
+static void release(struct quoit_dsm *dsm)
+{
+    if (dsm->is_direct)
+        return;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_release(dsm);
+    quoit_dsm_unlock(dsm);
+}
+
+/* Locks */
+
+static uint64_t *lock_word(const struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    return &dsm->syncs->rows[object.index].lock;
+}
+
+static void remember_held(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_t name)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    pthread_mutex_lock(&syncs->lock);
+    syncs->held_by[(uint32_t)name - 1] = object;
+    syncs->held[syncs->held_count++] = (uint32_t)name - 1;
+    pthread_mutex_unlock(&syncs->lock);
+}
+
+/* The node by which this PE holds a lock, taken off the list; 0: it does not. The newest are found first. */
+static uint64_t forget_held(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    uint64_t name = 0;
+    pthread_mutex_lock(&syncs->lock);
+    for (uint32_t i = syncs->held_count; i-- > 0 && name == 0;) {
+        uint32_t index = syncs->held[i];
+        if (syncs->held_by[index].pe == object.pe && syncs->held_by[index].index == object.index) {
+            syncs->held[i] = syncs->held[--syncs->held_count];
+            name = name_of(dsm, index);
+        }
+    }
+    pthread_mutex_unlock(&syncs->lock);
+    return name;
+}
+
+void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    uint64_t since = quoit_dsm_span_begin(dsm), inner = quoit_dsm_inner_ns(dsm);
+    uint64_t name = take_node(dsm, 0);
+    uint64_t before = quoit_dsm_swap(dsm, lock_word(dsm, object), HELD | name, object.pe);
+    if (before & HELD) {
+        quoit_dsm_set(dsm, &node_of(dsm, before)->next, name, pe_of(before));
+        before = quoit_dsm_wait_not(dsm, &node_of(dsm, name)->flag, 0);
+    }
+    if (before != 0)
+        acquire_from(dsm, (int)before - 1);
+    remember_held(dsm, object, name);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since + (quoit_dsm_inner_ns(dsm) - inner));
+}
+
+bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    uint64_t before = quoit_dsm_fetch(dsm, lock_word(dsm, object), object.pe);
+    if (before & HELD)
+        return false;
+    uint64_t name = take_node(dsm, 0);
+    if (quoit_dsm_compare_swap(dsm, lock_word(dsm, object), before, HELD | name, object.pe) != before) {
+        give_node(dsm, name);
+        return false;
+    }
+    if (before != 0)
+        acquire_from(dsm, (int)before - 1);
+    remember_held(dsm, object, name);
+    return true;
+}
+
+bool quoit_dsm_object_unlock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    uint64_t name = forget_held(dsm, object);
+    if (name == 0)
+        return false;
+    release(dsm);
+    uint64_t *next_word = &node_of(dsm, name)->next, mine = (uint64_t)dsm->me + 1;
+    uint64_t next = __atomic_load_n(next_word, __ATOMIC_ACQUIRE);
+    if (next == 0 && quoit_dsm_compare_swap(dsm, lock_word(dsm, object), HELD | name, mine, object.pe) != (HELD | name))
+        next = quoit_dsm_wait_not(dsm, next_word, 0);
+    if (next != 0)
+        quoit_dsm_set(dsm, &node_of(dsm, next)->flag, mine, pe_of(next));
+    give_node(dsm, name);
+    return true;
+}
+
+/* Monitors */
+
+static struct quoit_dsm_monitor *monitor_at(const struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    return &dsm->syncs->rows[object.index].monitor;
+}
+
+struct quoit_dsm_monitor quoit_dsm_monitor_enter(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    struct quoit_dsm_monitor monitor;
+    quoit_dsm_object_lock(dsm, object);
+    quoit_dsm_get(dsm, &monitor, monitor_at(dsm, object), sizeof monitor, object.pe);
+    return monitor;
+}
+
+/* The next holder may be handed the lock past the PE that keeps the state, so the state arrives first. */
+void quoit_dsm_monitor_leave(struct quoit_dsm *dsm, struct quoit_dsm_object object,
+                             const struct quoit_dsm_monitor *monitor)
+{
+    quoit_dsm_put(dsm, monitor_at(dsm, object), monitor, sizeof *monitor, object.pe);
+    quoit_dsm_settle(dsm);
+    bool was_held = quoit_dsm_object_unlock(dsm, object);
+    quoit_assert(was_held);
+}
+
+void quoit_dsm_monitor_reset(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    static const struct quoit_dsm_monitor zero;
+    quoit_dsm_monitor_enter(dsm, object);
+    quoit_dsm_monitor_leave(dsm, object, &zero);
+}
+
+/* Waiters */
+
+uint64_t quoit_dsm_waiter_append(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor, uint64_t kind)
+{
+    uint64_t name = take_node(dsm, kind);
+    if (monitor->tail != 0) {
+        quoit_dsm_set(dsm, &node_of(dsm, monitor->tail)->next, name, pe_of(monitor->tail));
+        quoit_dsm_settle(dsm);
+    } else {
+        monitor->head = name;
+    }
+    monitor->tail = name;
+    return name;
+}
+
+uint64_t quoit_dsm_waiter_next(struct quoit_dsm *dsm, uint64_t waiter)
+{
+    return quoit_dsm_fetch(dsm, &node_of(dsm, waiter)->next, pe_of(waiter));
+}
+
+uint64_t quoit_dsm_waiter_kind(struct quoit_dsm *dsm, uint64_t waiter)
+{
+    return quoit_dsm_fetch(dsm, &node_of(dsm, waiter)->kind, pe_of(waiter));
+}
+
+uint64_t quoit_dsm_waiter_pop(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor)
+{
+    uint64_t first = monitor->head;
+    if (first == 0)
+        return 0;
+    monitor->head = first == monitor->tail ? 0 : quoit_dsm_waiter_next(dsm, first);
+    if (monitor->head == 0)
+        monitor->tail = 0;
+    return first;
+}
+
+bool quoit_dsm_waiter_remove(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor, uint64_t waiter)
+{
+    uint64_t before = 0, at = monitor->head;
+    while (at != 0 && at != waiter) {
+        before = at;
+        at = quoit_dsm_waiter_next(dsm, at);
+    }
+    if (at == 0)
+        return false;
+    uint64_t after = quoit_dsm_waiter_next(dsm, waiter);
+    if (before == 0)
+        monitor->head = after;
+    else
+        quoit_dsm_set(dsm, &node_of(dsm, before)->next, after, pe_of(before));
+    if (monitor->tail == waiter)
+        monitor->tail = before;
+    quoit_dsm_settle(dsm);
+    return true;
+}
+
+bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t deadline_ns)
+{
+    uint64_t *flag = &node_of(dsm, waiter)->flag, since = quoit_dsm_span_begin(dsm);
+    if (deadline_ns == UINT64_MAX)
+        quoit_dsm_wait_not(dsm, flag, 0);
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+        if (quoit_dsm_now_ns() >= deadline_ns)
+            return false;
+        nanosleep(&(struct timespec){0, POLL_NS}, NULL);
+    }
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since);
+    acquire_from(dsm, (int)__atomic_load_n(flag, __ATOMIC_ACQUIRE) - 1);
+    return true;
+}
+
+void quoit_dsm_waiter_wake(struct quoit_dsm *dsm, uint64_t waiter)
+{
+    if (waiter != 0)
+        quoit_dsm_set(dsm, &node_of(dsm, waiter)->flag, (uint64_t)dsm->me + 1, pe_of(waiter));
+}
+
+/* A woken waiter frees its node, so the next is read before. */
+void quoit_dsm_waiter_wake_chain(struct quoit_dsm *dsm, uint64_t first)
+{
+    while (first != 0) {
+        uint64_t next = quoit_dsm_waiter_next(dsm, first);
+        quoit_dsm_waiter_wake(dsm, first);
+        first = next;
+    }
+}
+
+void quoit_dsm_waiter_free(struct quoit_dsm *dsm, uint64_t waiter)
+{
+    give_node(dsm, waiter);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sync.h - objects that PEs and their threads wait for. Any thread; none is called under the library's lock.
+ *
+ * An object of dsm.h is only an address: its state is a row of words in a table at the PE that the address hashes to,
+ * found by compare-and-swap of the address. So an object needs no initialisation, copying or clearing the bytes at its
+ * address harms nothing, and a diff never meets its state.
+ *
+ * The lock is a queue (MCS): the word names the last in the queue or, when it is free, the last releaser; each waiter
+ * sleeps on a word of its own PE until its predecessor writes who released. The acquirer then takes that PE's notices.
+ */
+#ifndef QUOIT_DSM_SYNC_H
+#define QUOIT_DSM_SYNC_H
+
+#include "dsm/state.h"
+
+/* Where the state of an object is. */
+struct quoit_dsm_object {
+    int pe;
+    uint32_t index;
+};
+
+/* The state that the kinds of wait.c keep under the object's own lock; zero at first. */
+struct quoit_dsm_monitor {
+    uint64_t value, more, head, tail;
+};
+
+void quoit_dsm_syncs_start(struct quoit_dsm *dsm); /* collective */
+void quoit_dsm_syncs_stop(struct quoit_dsm *dsm);
+
+struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *address, const char *call);
+
+void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object);
+bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object);
+/* False if this PE does not hold it. */
+bool quoit_dsm_object_unlock(struct quoit_dsm *dsm, struct quoit_dsm_object object);
+
+/* The lock, and the state as the last leaver left it. */
+struct quoit_dsm_monitor quoit_dsm_monitor_enter(struct quoit_dsm *dsm, struct quoit_dsm_object object);
+void quoit_dsm_monitor_leave(struct quoit_dsm *dsm, struct quoit_dsm_object object,
+                             const struct quoit_dsm_monitor *monitor);
+/* Sets the state to zero, for init routines: nobody uses the object. */
+void quoit_dsm_monitor_reset(struct quoit_dsm *dsm, struct quoit_dsm_object object);
+
+/* Waiters of a monitor, oldest first; a waiter is 0 or one node, `kind` is what it said. append, pop and first need the
+ * monitor. wait returns when the waiter was woken, and takes the waker's notices; with a deadline it may return false:
+ * the caller then enters the monitor and removes the waiter, and if it is not there any more, waits without a deadline.
+ */
+uint64_t quoit_dsm_waiter_append(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor, uint64_t kind);
+uint64_t quoit_dsm_waiter_pop(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor);
+uint64_t quoit_dsm_waiter_kind(struct quoit_dsm *dsm, uint64_t waiter);
+uint64_t quoit_dsm_waiter_next(struct quoit_dsm *dsm, uint64_t waiter);
+bool quoit_dsm_waiter_remove(struct quoit_dsm *dsm, struct quoit_dsm_monitor *monitor, uint64_t waiter);
+bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t deadline_ns);
+/* After the monitor was left, so that what the waker wrote is released. A chain is what pop returned, or a whole list.
+ */
+void quoit_dsm_waiter_wake(struct quoit_dsm *dsm, uint64_t waiter);
+void quoit_dsm_waiter_wake_chain(struct quoit_dsm *dsm, uint64_t first);
+void quoit_dsm_waiter_free(struct quoit_dsm *dsm, uint64_t waiter);
+
+#endif

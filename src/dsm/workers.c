@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs written for one process that creates others: PE 0 runs main, the other PEs wait here before main, take over
+ * its globals at each creation, run the routine, and end with PE 0.
+ *
+ * Globals hold addresses, of functions and of each other, so all PEs must lie at the same addresses: a PE that the
+ * kernel placed at random starts itself once more without that. */
+#include <dsm.h>
+#include <errno.h>
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include "dsm/barrier.h"
+#include "dsm/net.h"
+
+#define ARGUMENT_BYTES_MAX (1 << 20)
+#define ARGUMENTS_MAX      4096
+#define COPY_BYTES         (1u << 20)
+
+/* What PE 0 tells the others, in words from QUOIT_DSM_CREATE_WORDS on. */
+struct creation {
+    uint64_t routine; /* 0: the program ends */
+    uint64_t count;
+    uint64_t from, to; /* the globals */
+};
+
+static void start_again(void)
+{
+    static char text[ARGUMENT_BYTES_MAX], *words[ARGUMENTS_MAX];
+    FILE *file = fopen("/proc/self/cmdline", "r");
+    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0, count = 0;
+    if (file)
+        fclose(file);
+    for (size_t at = 0; at < bytes && count < ARGUMENTS_MAX - 1; at += strlen(text + at) + 1)
+        words[count++] = text + at;
+    execv("/proc/self/exe", words);
+    quoit_dsm_wrong("dsm_workers_begin: the program cannot be started at fixed addresses: %s", strerror(errno));
+}
+
+static struct creation *creation_of(struct quoit_dsm *dsm)
+{
+    return (struct creation *)&dsm->words[QUOIT_DSM_CREATE_WORDS];
+}
+
+static void say_end(void)
+{
+    if (!quoit_dsm)
+        return;
+    *creation_of(quoit_dsm) = (struct creation){0};
+    quoit_dsm_barrier(quoit_dsm);
+}
+
+static void copy_globals(const struct creation *creation)
+{
+    for (uint64_t at = creation->from; at < creation->to; at += COPY_BYTES) {
+        uint64_t bytes = creation->to - at < COPY_BYTES ? creation->to - at : COPY_BYTES;
+        shmem_getmem((void *)at, (const void *)at, bytes, 0);
+    }
+}
+
+__attribute__((noreturn)) static void work(struct quoit_dsm *dsm)
+{
+    for (;;) {
+        struct creation creation;
+        quoit_dsm_barrier(dsm);
+        quoit_dsm_get(dsm, &creation, creation_of(dsm), sizeof creation, 0);
+        if (creation.routine == 0)
+            exit(0);
+        copy_globals(&creation);
+        quoit_dsm_barrier(dsm);
+        if ((uint64_t)dsm->me < creation.count)
+            ((void (*)(void))creation.routine)();
+        quoit_dsm_barrier(dsm);
+    }
+}
+
+void dsm_workers_begin(void)
+{
+    int persona = personality(0xffffffff);
+    if (persona != -1 && !(persona & ADDR_NO_RANDOMIZE)) {
+        if (personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1)
+            start_again();
+        quoit_dsm_wrong("dsm_workers_begin: addresses stay random (%s); start the job under setarch -R",
+                        strerror(errno));
+    }
+    dsm_init();
+    if (quoit_dsm->me != 0)
+        work(quoit_dsm);
+    atexit(say_end);
+}
+
+void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end)
+{
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_workers_run");
+    if (count < 1 || count > dsm->pe_count)
+        quoit_dsm_wrong("dsm_workers_run: %d processes are wanted, but the job has %d PEs; give oshrun -n %d", count,
+                        dsm->pe_count, count);
+    *creation_of(dsm) =
+        (struct creation){(uintptr_t)routine, (uint64_t)count, (uintptr_t)globals, (uintptr_t)globals_end};
+    quoit_dsm_barrier(dsm);
+    quoit_dsm_barrier(dsm);
+    routine();
+}
+
+void dsm_workers_join(void)
+{
+    quoit_dsm_barrier(quoit_dsm_running("dsm_workers_join"));
+}
