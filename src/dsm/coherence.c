@@ -482,6 +482,8 @@ void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_NOTICE, is_home(dsm, page), dsm->detector->sees_writes);
     quoit_dsm_written(dsm, page, writer);
+    if (dsm->need_of[page] == dsm->epoch && dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] != 0)
+        dsm->stats.false_sharing++; /* both wrote it between two barriers: perhaps each its own bytes */
     give_up(dsm, page, &move);
     if (is_settled)
         return;

@@ -47,8 +47,19 @@ enum quoit_dsm_span {
     X(fetched_pages)                                                                                                   \
     X(prefetched_pages)                                                                                                \
     X(version_retries)                                                                                                 \
-    X(lost_swaps) X(forwarded) X(diff_pages) X(diff_runs) X(diff_bytes) X(notices_sent) X(notices_seen)                \
-        X(invalidations) X(useless_invalidations) X(false_sharing) X(migrations) X(log_overruns) X(served)
+    X(lost_swaps)                                                                                                      \
+    X(forwarded)                                                                                                       \
+    X(diff_pages)                                                                                                      \
+    X(diff_runs)                                                                                                       \
+    X(diff_bytes)                                                                                                      \
+    X(notices_sent)                                                                                                    \
+    X(notices_seen)                                                                                                    \
+    X(invalidations)                                                                                                   \
+    X(useless_invalidations)                                                                                           \
+    X(false_sharing)                                                                                                   \
+    X(migrations)                                                                                                      \
+    X(log_overruns)                                                                                                    \
+    X(served)
 
 struct quoit_dsm_stats {
     uint64_t span_ns[QUOIT_DSM_SPAN_COUNT];

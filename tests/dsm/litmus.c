@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* litmus - small programs whose outcome release consistency forbids or requires, one after another, each in rounds.
+ *
+ * Variables of one program lie in pages of their own, or share one where that is the point. Between rounds is a
+ * barrier. A wrong outcome prints the program, the round and what was seen.
+ *
+ * Use: litmus [--rounds N] [--only NAME]. DSM_DELAY makes the interleavings. */
+#include <dsm.h>
+#include <errno.h>
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAGE       4096
+#define LOCK_COUNT 65536
+#define WORDS      512
+
+struct page {
+    uint64_t words[WORDS];
+};
+
+/* What a program uses; x to z are in pages of their own. */
+struct shared {
+    struct page x, y, z, several;
+    dsm_lock_t a, b, c;
+    dsm_cond_t cond;
+    dsm_sem_t sem, free;
+    dsm_flag_t flag;
+    dsm_once_t once[64];
+    dsm_rwlock_t rw;
+    dsm_barrier_t some;
+    uint64_t counter, pointer;
+    dsm_lock_t locks[LOCK_COUNT];
+    uint64_t counts[LOCK_COUNT];
+};
+
+static struct {
+    struct shared *s;
+    int me, pe_count, rounds;
+    const char *name;
+    uint64_t round;
+} test = {.rounds = 10};
+
+#define S (test.s)
+
+static void check(uint64_t seen, uint64_t expected, const char *what)
+{
+    if (seen == expected)
+        return;
+    fprintf(stderr, "litmus: %s, round %llu, PE %d: %s is %llu, but %llu is required\n", test.name,
+            (unsigned long long)test.round, test.me, what, (unsigned long long)seen, (unsigned long long)expected);
+    _exit(1);
+}
+
+/* The PE that plays a part: parts move round by round, so homes differ. */
+static int part(int number)
+{
+    return (int)(((uint64_t)number + test.round) % (uint64_t)test.pe_count);
+}
+
+static uint64_t locked_read(dsm_lock_t *lock, uint64_t *word)
+{
+    dsm_lock(lock);
+    uint64_t value = *word;
+    dsm_unlock(lock);
+    return value;
+}
+
+static void mp_lock(uint64_t n)
+{
+    if (test.me == part(0)) {
+        S->x.words[1] = n;
+        dsm_lock(&S->a);
+        S->y.words[0] = n;
+        dsm_unlock(&S->a);
+    } else {
+        while (locked_read(&S->a, &S->y.words[0]) != n)
+            continue;
+        check(S->x.words[1], n, "the message");
+    }
+}
+
+static void mp_flag(uint64_t n)
+{
+    if (test.me == part(0)) {
+        for (int i = 0; i < WORDS; i++)
+            S->x.words[i] = n + (uint64_t)i;
+        dsm_flag_set(&S->flag, n);
+    } else {
+        dsm_flag_wait(&S->flag, n);
+        for (int i = 0; i < WORDS; i++)
+            check(S->x.words[i], n + (uint64_t)i, "a word of the message");
+    }
+}
+
+static void mp_barrier(uint64_t n)
+{
+    if (test.me == part(0))
+        S->x.words[7] = n;
+    dsm_barrier_all();
+    check(S->x.words[7], n, "the message");
+}
+
+/* A tells B by one lock, B tells C by another: C sees what A wrote. */
+static void wrc(uint64_t n)
+{
+    if (test.me == part(0)) {
+        dsm_lock(&S->a);
+        S->x.words[0] = n;
+        dsm_unlock(&S->a);
+    } else if (test.me == part(1)) {
+        while (locked_read(&S->a, &S->x.words[0]) != n)
+            continue;
+        dsm_lock(&S->b);
+        S->y.words[0] = n;
+        dsm_unlock(&S->b);
+    } else {
+        while (locked_read(&S->b, &S->y.words[0]) != n)
+            continue;
+        check(S->x.words[0], n, "what the first wrote");
+    }
+}
+
+static void isa2(uint64_t n)
+{
+    if (test.pe_count < 3)
+        return;
+    if (test.me == part(0)) {
+        S->x.words[0] = n;
+        dsm_flag_set(&S->flag, 2 * n);
+    } else if (test.me == part(1)) {
+        dsm_flag_wait(&S->flag, 2 * n);
+        dsm_sem_post(&S->sem);
+    } else if (test.me == part(2)) {
+        dsm_sem_wait(&S->sem);
+        check(S->x.words[0], n, "what the first wrote");
+    }
+}
+
+/* Values of one word never go back. */
+static void corr(uint64_t n)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < 20; i++) {
+        dsm_lock(&S->a);
+        if (S->z.words[3] / 1000 == n)
+            check(S->z.words[3] >= last, 1, "not older");
+        else
+            S->z.words[3] = n * 1000;
+        last = ++S->z.words[3];
+        dsm_unlock(&S->a);
+    }
+}
+
+/* Writes of one lock in order: the last stands, on every PE. */
+static void coww(uint64_t n)
+{
+    dsm_lock(&S->a);
+    S->z.words[5] = n * 100;
+    S->z.words[5] = n * 100 + (uint64_t)test.me;
+    S->z.words[6] = S->z.words[5];
+    dsm_unlock(&S->a);
+    dsm_barrier_all();
+    check(S->z.words[5], S->z.words[6], "the last write");
+}
+
+/* All write one page at once, every PE its own bytes of each word; the home among them. */
+static void several_writers(uint64_t n)
+{
+    unsigned char *bytes = (unsigned char *)S->several.words;
+    for (int i = test.me; i < PAGE; i += test.pe_count)
+        bytes[i] = (unsigned char)(n * 7 + (uint64_t)i);
+    dsm_barrier_all();
+    for (int i = 0; i < PAGE; i++)
+        check(bytes[i], (unsigned char)(n * 7 + (uint64_t)i), "a byte of the page");
+}
+
+/* One lock a PE, all in one page that all write meanwhile. */
+static void home_writes(uint64_t n)
+{
+    if (test.me == part(0))
+        S->several.words[0] = 0;
+    dsm_barrier_all();
+    for (uint64_t i = 1; i <= 10; i++) {
+        dsm_lock(&S->a);
+        S->several.words[0]++;
+        dsm_unlock(&S->a);
+        S->several.words[1 + test.me] = n * 16 + i;
+    }
+    dsm_barrier_all();
+    check(S->several.words[0], 10 * (uint64_t)test.pe_count, "the count");
+    for (int pe = 0; pe < test.pe_count; pe++)
+        check(S->several.words[1 + pe], n * 16 + 10, "a PE's word");
+}
+
+/* A page under way to its home is read by a third: it has all of the diff or waits. */
+static void torn(uint64_t n)
+{
+    if (test.me == part(0)) {
+        dsm_lock(&S->a);
+        for (int i = 0; i < WORDS; i += 2)
+            S->y.words[i] = n;
+        S->pointer = n;
+        dsm_unlock(&S->a);
+    } else {
+        while (locked_read(&S->a, &S->pointer) != n)
+            continue;
+        for (int i = 0; i < WORDS; i += 2)
+            check(S->y.words[i], n, "a word of the page");
+    }
+}
+
+static void first_touch(uint64_t n)
+{
+    uint64_t *block = NULL;
+    if (test.me == 0)
+        S->pointer = (uintptr_t)(block = dsm_malloc(8 * PAGE));
+    dsm_barrier_all();
+    block = (uint64_t *)S->pointer;
+    for (int page = 0; page < 8; page++)
+        block[page * WORDS + test.me] = n + (uint64_t)page;
+    dsm_barrier_all();
+    for (int page = 0; page < 8; page++) {
+        for (int pe = 0; pe < test.pe_count; pe++)
+            check(block[page * WORDS + pe], n + (uint64_t)page, "a word of a page that all touch first");
+    }
+    dsm_barrier_all();
+    if (test.me == test.pe_count - 1)
+        dsm_free(block);
+}
+
+/* The condition may be signalled before anybody waits: the predicate is what counts. */
+static void condition(uint64_t n)
+{
+    dsm_lock(&S->c);
+    if (test.me == part(0)) {
+        S->x.words[9] = n;
+        dsm_cond_broadcast(&S->cond);
+    }
+    while (S->x.words[9] != n)
+        dsm_cond_wait(&S->cond, &S->c);
+    dsm_unlock(&S->c);
+    dsm_lock(&S->a);
+    check((uint64_t)dsm_cond_timedwait(&S->cond, &S->a, 200000), ETIMEDOUT, "a wait that nobody ends");
+    dsm_unlock(&S->a);
+}
+
+static void free_again(uint64_t n)
+{
+    for (int pe = 0; pe < test.pe_count; pe++) {
+        if (test.me == pe) {
+            uint64_t *block = dsm_malloc_placed(2 * PAGE, DSM_ON_PE, part(pe));
+            check(block != NULL, 1, "a block");
+            block[0] = n + (uint64_t)pe;
+            block[WORDS] = n;
+            S->pointer = (uintptr_t)block;
+        }
+        dsm_barrier_all();
+        uint64_t *block = (uint64_t *)S->pointer;
+        check(block[0], n + (uint64_t)pe, "the block's first word");
+        check(block[WORDS], n, "its second page");
+        dsm_barrier_all();
+        if (test.me == part(pe + 1))
+            dsm_free(block);
+        dsm_barrier_all();
+    }
+}
+
+static void many_locks(uint64_t n)
+{
+    int count = n % 4 == 0 ? LOCK_COUNT / 64 : 64;
+    for (int i = 0; i < count; i++) {
+        int at = (i * 64 + test.me) % LOCK_COUNT;
+        dsm_lock(&S->locks[at]);
+        S->counts[at]++;
+        dsm_unlock(&S->locks[at]);
+    }
+}
+
+static void trying(uint64_t n)
+{
+    (void)n;
+    if (test.me == part(0))
+        dsm_lock(&S->a);
+    dsm_barrier_all();
+    if (test.me != part(0)) {
+        check((uint64_t)dsm_trylock(&S->a), EBUSY, "trylock");
+        check((uint64_t)dsm_timedlock(&S->a, 300000), ETIMEDOUT, "timedlock");
+        check((uint64_t)dsm_sem_trywait(&S->free), EBUSY, "sem_trywait");
+        check((uint64_t)dsm_sem_timedwait(&S->free, 300000), ETIMEDOUT, "sem_timedwait");
+    }
+    dsm_barrier_all();
+    if (test.me == part(0))
+        dsm_unlock(&S->a);
+    else
+        check((uint64_t)dsm_timedlock(&S->a, 20000000000ull), 0, "timedlock of a free lock");
+    if (test.me != part(0))
+        dsm_unlock(&S->a);
+}
+
+/* A buffer of one place, by two semaphores. */
+static void semaphores(uint64_t n)
+{
+    static uint64_t sum;
+    if (test.pe_count < 2)
+        return;
+    if (test.me == part(0)) {
+        for (uint64_t i = 1; i <= 10; i++) {
+            S->y.words[100] = n + i;
+            dsm_sem_post(&S->sem);
+            dsm_sem_wait(&S->free);
+        }
+    } else if (test.me == part(1)) {
+        for (uint64_t i = 1; i <= 10; i++) {
+            dsm_sem_wait(&S->sem);
+            check(S->y.words[100], n + i, "the item");
+            sum += S->y.words[100];
+            dsm_sem_post(&S->free);
+        }
+    }
+}
+
+static void readers(uint64_t n)
+{
+    for (uint64_t i = 0; i < 6; i++) {
+        if ((i + (uint64_t)test.me + n) % 3 == 0) {
+            dsm_wrlock(&S->rw);
+            for (int k = 0; k < 4; k++)
+                S->z.words[200 + k * 3]++;
+            dsm_rwunlock(&S->rw);
+        } else {
+            dsm_rdlock(&S->rw);
+            for (int k = 1; k < 4; k++)
+                check(S->z.words[200 + k * 3], S->z.words[200], "a word that writers keep equal");
+            dsm_rwunlock(&S->rw);
+        }
+    }
+}
+
+static void run_once(void)
+{
+    S->z.words[50]++;
+}
+
+static void once(uint64_t n)
+{
+    (void)n;
+    if (test.round >= 64)
+        return;
+    dsm_once(&S->once[test.round], run_once);
+    check(S->z.words[50], test.round + 1, "how often it ran");
+}
+
+static void some(uint64_t n)
+{
+    int count = test.pe_count > 2 ? test.pe_count - 1 : test.pe_count;
+    if (test.me >= count)
+        return;
+    for (uint64_t i = 0; i < 4; i++) {
+        S->several.words[100 + test.me] = n * 8 + i;
+        dsm_barrier_wait(&S->some, (uint64_t)count);
+        for (int pe = 0; pe < count; pe++)
+            check(S->several.words[100 + pe], n * 8 + i, "a word before the barrier");
+        dsm_barrier_wait(&S->some, (uint64_t)count);
+    }
+}
+
+static void adding(uint64_t n)
+{
+    (void)n;
+    uint64_t before = S->counter;
+    dsm_barrier_all();
+    for (int i = 0; i < 10; i++)
+        dsm_fetch_add(&S->counter, 3);
+    dsm_barrier_all();
+    check(S->counter - before, 30 * (uint64_t)test.pe_count, "the sum");
+}
+
+static void migrating(uint64_t n)
+{
+    if (test.me == part(0))
+        S->y.words[300] = n;
+    dsm_migrate(&S->y, sizeof S->y, part(1));
+    check(S->y.words[300], n, "a word of a page that moved");
+    check((uint64_t)dsm_home(&S->y.words[300]) * (getenv("DSM_TEST_HOMES") != NULL),
+          (uint64_t)part(1) * (getenv("DSM_TEST_HOMES") != NULL), "its home");
+}
+
+static void ranges(uint64_t n)
+{
+    static long ready;
+    if (test.me == part(0)) {
+        S->z.words[400] = n;
+        dsm_release(&S->z.words[400], 8);
+        for (int pe = 0; pe < test.pe_count; pe++)
+            shmem_long_atomic_set(&ready, (long)n, pe);
+    }
+    shmem_long_wait_until(&ready, SHMEM_CMP_EQ, (long)n);
+    dsm_acquire(&S->z.words[400], 8);
+    check(S->z.words[400], n, "a word that was released");
+}
+
+static const struct {
+    const char *name;
+    void (*run)(uint64_t n);
+} programs[] = {
+    {"mp_lock", mp_lock},
+    {"mp_flag", mp_flag},
+    {"mp_barrier", mp_barrier},
+    {"wrc", wrc},
+    {"isa2", isa2},
+    {"corr", corr},
+    {"coww", coww},
+    {"several_writers", several_writers},
+    {"home_writes", home_writes},
+    {"torn", torn},
+    {"first_touch", first_touch},
+    {"condition", condition},
+    {"free_again", free_again},
+    {"many_locks", many_locks},
+    {"trying", trying},
+    {"semaphores", semaphores},
+    {"readers", readers},
+    {"once", once},
+    {"some", some},
+    {"adding", adding},
+    {"migrating", migrating},
+    {"ranges", ranges},
+};
+
+int main(int count, char **words)
+{
+    const char *only = NULL;
+    for (int i = 1; i + 1 < count; i += 2) {
+        if (strcmp(words[i], "--rounds") == 0)
+            test.rounds = atoi(words[i + 1]);
+        else if (strcmp(words[i], "--only") == 0)
+            only = words[i + 1];
+    }
+    test.s = dsm_all_malloc(sizeof *test.s);
+    test.me = dsm_my_pe();
+    test.pe_count = dsm_n_pes();
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        test.name = programs[i].name;
+        for (test.round = 0; test.round < (uint64_t)test.rounds; test.round++) {
+            if (!only || strcmp(only, test.name) == 0)
+                programs[i].run((uint64_t)(i + 1) * 1000 + test.round + 1);
+            dsm_barrier_all();
+        }
+    }
+    dsm_finalize();
+    return 0;
+}
