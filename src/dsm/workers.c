@@ -29,9 +29,11 @@ struct creation {
 
 static void start_again(void)
 {
-    static char text[ARGUMENT_BYTES_MAX], *words[ARGUMENTS_MAX];
+    char *text = calloc(ARGUMENT_BYTES_MAX, 1), **words = calloc(ARGUMENTS_MAX, sizeof *words);
+    if (!text || !words)
+        quoit_dsm_wrong("dsm_workers_begin: no memory for the program's arguments");
     FILE *file = fopen("/proc/self/cmdline", "r");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0, count = 0;
+    size_t bytes = file ? fread(text, 1, ARGUMENT_BYTES_MAX - 1, file) : 0, count = 0;
     if (file)
         fclose(file);
     for (size_t at = 0; at < bytes && count < ARGUMENTS_MAX - 1; at += strlen(text + at) + 1)
