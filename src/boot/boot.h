@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* boot.h - who am I, who are the others, are all there, and how to end the job. The PE's side of protocol.h.
+/* boot.h - who am I, who are the others, are all there, and how to end the job. launcher.h has the table of
+ * launchers.
  *
  * Started by oshrun the answers come from it; started alone the process is a job of one PE with memory of its own.
  * Started by a launcher that Quoit does not know, quoit_boot_start says so and fails rather than run N jobs of one PE.
@@ -11,8 +12,11 @@
 
 #include "boot/protocol.h"
 
+struct quoit_boot_ops; /* launcher.h */
+
 struct quoit_boot {
-    int socket_fd;             /* -1: a job of one PE, without a launcher */
+    const struct quoit_boot_ops *ops; /* how this process was started; NULL before quoit_boot_start */
+    int socket_fd;                    /* to oshrun; -1: another launcher, or none */
     uint64_t heap_bytes_alone; /* set by the caller before start: heap limit of a job without a launcher, 0: default */
     uint32_t pe;
     uint32_t host;
@@ -24,6 +28,8 @@ struct quoit_boot {
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of the own ports */
 };
 
+/* Whether a launcher has looked at the environment already, for the whole job. */
+bool quoit_boot_has_launcher(void);
 /* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out);
 /* A barrier of all PEs and proxies through the launcher, after which every window is there: once after start, and once
@@ -42,7 +48,5 @@ __attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int sta
  * program; 0: not known. Told as function and line below the text. */
 __attribute__((noreturn)) void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text,
                                                      uint64_t from);
-/* Unmaps and closes. */
-void quoit_boot_end(struct quoit_boot *boot);
 
 #endif

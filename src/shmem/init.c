@@ -221,7 +221,7 @@ static struct quoit_options read_options(void)
     quoit_options_default(&options);
     if (!quoit_options_from_environment(&options, environ, problem))
         quoit_boot_abort(&quoit_job.boot, 2, problem);
-    if (!getenv(QUOIT_BOOT_FD_VARIABLE))
+    if (!quoit_boot_has_launcher())
         quoit_options_unknown(environ, say_unknown_variable, NULL);
     return options;
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Started by oshrun: the PE's side of protocol.h. */
+#include "boot/launcher.h"
+#include "boot/protocol.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool is_here(void)
+{
+    return getenv(QUOIT_BOOT_FD_VARIABLE) != NULL;
+}
+
+static enum quoit_status say_to_launcher(const struct quoit_boot *boot, const struct quoit_boot_message *message)
+{
+    for (;;) {
+        ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
+        if (n == (ssize_t)sizeof *message)
+            return QUOIT_OK;
+        if (n < 0 && errno == EINTR)
+            continue;
+        return QUOIT_GONE;
+    }
+}
+
+/* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
+static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
+                                       struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
+    } control;
+    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
+    struct msghdr packet = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    do
+        n = recvmsg(boot->socket_fd, &packet, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return QUOIT_GONE;
+    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
+        quoit_say("the launcher and this program do not understand each other: were both built from the same "
+                  "version? [Q0303]");
+        return QUOIT_INVALID;
+    }
+    uint32_t fd_count = 0;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS && fds_out) {
+        fd_count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(fds_out, CMSG_DATA(header), fd_count * sizeof(int));
+    }
+    if (fd_count_out)
+        *fd_count_out = fd_count;
+    return QUOIT_OK;
+}
+
+/* The ports of a ring: the endpoints with the descriptors that came for them. */
+static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                   uint32_t fd_count)
+{
+    char name[QUOIT_BOOT_NAME_BYTES];
+    uint32_t taken = 1;
+    memcpy(name, message->body.layout.driver, sizeof name);
+    name[sizeof name - 1] = '\0';
+    if (boot->layout.job.host_count == 1)
+        return fd_count == taken ? QUOIT_OK : QUOIT_INVALID;
+    boot->driver = quoit_port_driver_find(name);
+    if (!boot->driver) {
+        quoit_say("the launcher chose the port driver %s, which this program's library does not have [Q0303]", name);
+        return QUOIT_UNSUPPORTED;
+    }
+    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_endpoint *end = &boot->ends[side];
+        *end = message->body.layout.ends[side];
+        if (end->fd_count > QUOIT_PORT_ENDPOINT_FDS || end->fd_count > fd_count - taken)
+            return QUOIT_INVALID;
+        memcpy(end->fds, fds + taken, end->fd_count * sizeof fds[0]);
+        taken += end->fd_count;
+    }
+    return taken == fd_count ? QUOIT_OK : QUOIT_INVALID;
+}
+
+static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                     uint32_t fd_count)
+{
+    const struct quoit_job_config *job = &message->body.layout.job;
+    enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
+    if (status != QUOIT_OK)
+        return status;
+    boot->pe = message->body.layout.pe;
+    boot->host = message->body.layout.host;
+    boot->policy = message->body.layout.policy;
+    if (fd_count == 0)
+        return QUOIT_INVALID;
+    boot->memory_fd = fds[0];
+    status = take_ends(boot, message, fds, fd_count);
+    if (status == QUOIT_OK && quoit_boot_map(boot) != QUOIT_OK)
+        return quoit_boot_say_unmapped(boot, errno);
+    return status;
+}
+
+static enum quoit_status say_not_there(const char *variable, const char *what)
+{
+    quoit_say("%s is \"%.32s\", %s; oshrun sets it, and what stands between must leave it and the descriptor alone "
+              "[Q0304]",
+              QUOIT_BOOT_FD_VARIABLE, variable, what);
+    return QUOIT_INVALID;
+}
+
+/* The socket that oshrun left open for this process. */
+static enum quoit_status find_socket(struct quoit_boot *boot)
+{
+    const char *variable = getenv(QUOIT_BOOT_FD_VARIABLE);
+    char *end = NULL;
+    errno = 0;
+    long number = strtol(variable, &end, 10);
+    if (end == variable || *end || errno || number < 0 || number > INT32_MAX)
+        return say_not_there(variable, "which is no descriptor");
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    if (fcntl((int)number, F_GETFD) < 0)
+        return say_not_there(variable, "but that descriptor was closed before shmem_init");
+    if (getsockopt((int)number, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_SEQPACKET ||
+        fcntl((int)number, F_SETFD, FD_CLOEXEC) != 0)
+        return say_not_there(variable, "but that descriptor is no connection to oshrun");
+    boot->socket_fd = (int)number;
+    return QUOIT_OK;
+}
+
+static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
+{
+    enum quoit_status status = find_socket(boot);
+    if (status != QUOIT_OK)
+        return status;
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    message.body.hello.data_bytes = data_bytes;
+    status = say_to_launcher(boot, &message);
+    if (status != QUOIT_OK)
+        return status;
+    int fds[QUOIT_BOOT_FDS_MAX];
+    uint32_t fd_count = 0;
+    status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
+    if (status != QUOIT_OK)
+        return status;
+    unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs that this one starts are jobs of their own */
+    return take_layout(boot, &message, fds, fd_count);
+}
+
+static enum quoit_status barrier(struct quoit_boot *boot)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_READY};
+    enum quoit_status status = say_to_launcher(boot, &message);
+    if (status != QUOIT_OK)
+        return status;
+    return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
+}
+
+static void tell(struct quoit_boot *boot, const struct quoit_boot_message *message)
+{
+    if (say_to_launcher(boot, message) != QUOIT_OK)
+        quoit_log(QUOIT_LOG_WARN, "the launcher has gone before shmem_finalize");
+}
+
+static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
+    message.body.leaving.meeting_count = meeting_count;
+    message.body.leaving.is_exit = is_exit;
+    tell(boot, &message);
+}
+
+static void finalized(struct quoit_boot *boot)
+{
+    tell(boot, &(struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED});
+}
+
+static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
+    message.body.abort.status = status;
+    message.body.abort.from = from;
+    snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
+    return boot->socket_fd >= 0 && say_to_launcher(boot, &message) == QUOIT_OK;
+}
+
+const struct quoit_boot_ops quoit_boot_oshrun = {
+    .name = "oshrun",
+    .is_here = is_here,
+    .join = join,
+    .barrier = barrier,
+    .leaving = leaving,
+    .finalized = finalized,
+    .abort = end_job,
+};
