@@ -3,7 +3,8 @@
  *
  * A source is overwritten when the put has returned, of a non-blocking one after quiet; a destination when the data was
  * compared, and must then keep what was written there. Each context has its own part of a piece, so that nothing orders
- * one context after another. */
+ * one context after another. In the workload `threads` each part is a thread's, with a context of its own or one that
+ * they share. */
 #include "base/assert.h"
 #include "sim/workload.h"
 
@@ -16,17 +17,28 @@
 #define BATCH_MOST  6    /* non-blocking puts before one quiet */
 #define CROWD_MOST  150  /* gets under way at once */
 #define CROWD_BYTES 24
-#define SIGNAL_AT   (SIM_PIECES_START - 512)
+#define JOIN_NS     10000 /* between two looks whether the threads have ended */
+#define SIGNAL_AT   6144  /* a word for each source PE and context */
+#define SIGNALS_MAX ((SIM_PIECES_START - SIGNAL_AT) / 8)
 
+/* A thread of a PE. */
 struct user {
     struct sim_pe *pe;
     struct sim_pieces *pieces;
-    struct quoit_context contexts[CONTEXTS - 1];
+    struct quoit_context *contexts[CONTEXTS]; /* for each part */
+    struct quoit_prng prng;
+    uint32_t only; /* the part that it works on; CONTEXTS: all of them */
+    uint32_t *live_count;
 };
 
 static struct quoit_context *context_of(struct user *user, uint32_t index)
 {
-    return index == 0 ? user->pe->context : &user->contexts[index - 1];
+    return user->contexts[index];
+}
+
+static uint32_t next_part(const struct user *user, uint32_t index)
+{
+    return user->only == CONTEXTS ? (index + 1) % CONTEXTS : index;
 }
 
 static char *own(const struct user *user, uint64_t at)
@@ -36,7 +48,7 @@ static char *own(const struct user *user, uint64_t at)
 
 static uint32_t choose(struct user *user, uint32_t n)
 {
-    return (uint32_t)quoit_prng_choose(&user->pe->prng, n);
+    return (uint32_t)quoit_prng_choose(&user->prng, n);
 }
 
 /* A put from the source of a context to its part of the own piece at `to`. */
@@ -55,7 +67,7 @@ static void put_from(struct user *user, uint32_t index, uint32_t to, size_t at, 
 
 static void refill(struct user *user, uint32_t index)
 {
-    sim_fill(&user->pe->prng, own(user, SOURCE_AT + index * PART_BYTES), PART_BYTES);
+    sim_fill(&user->prng, own(user, SOURCE_AT + index * PART_BYTES), PART_BYTES);
 }
 
 static void reuse_after_put(struct user *user, uint32_t index)
@@ -107,9 +119,9 @@ static void reuse_after_get(struct user *user, uint32_t index)
         quoit_fabric_get(pe->fabric, context_of(user, index), to, offset, bytes, from);
     }
     compare(user, to, from, in_piece, bytes, "into symmetric memory");
-    sim_fill(&pe->prng, kept, bytes);
+    sim_fill(&user->prng, kept, bytes);
     memcpy(to, kept, bytes);
-    reuse_after_put(user, (index + 1) % CONTEXTS);
+    reuse_after_put(user, next_part(user, index));
     if (memcmp(to, kept, bytes) != 0)
         sim_fail(pe->world, "a get of PE %u wrote after it had ended", pe->index);
 }
@@ -140,13 +152,17 @@ static void signal_from(struct user *user, uint32_t index)
 {
     struct sim_pe *pe = user->pe;
     uint32_t to = choose(user, user->pieces->pe_count);
-    struct quoit_signal signal = {
-        .offset = pe->host->layout.segment_heap + SIGNAL_AT + 8ull * pe->index, .value = 1, .op = QUOIT_AMO_ADD};
+    struct quoit_signal signal = {.offset =
+                                      pe->host->layout.segment_heap + SIGNAL_AT + 8ull * (pe->index * CONTEXTS + index),
+                                  .value = 1,
+                                  .op = QUOIT_AMO_ADD};
     const char *source = own(user, SOURCE_AT + index * PART_BYTES);
     unsigned char back[PART_BYTES];
     size_t bytes = 1 + choose(user, PART_BYTES);
     uint64_t offset = sim_pieces_offset(user->pieces, &pe->host->layout, pe->index) + index * PART_BYTES;
-    struct quoit_context *context = context_of(user, index), *other = context_of(user, (index + 1) % CONTEXTS);
+    if (user->pieces->pe_count * CONTEXTS > SIGNALS_MAX)
+        return;
+    struct quoit_context *context = context_of(user, index), *other = context_of(user, next_part(user, index));
     quoit_fabric_quiet(pe->fabric, context);
     uint64_t before = quoit_fabric_amo_fetch(pe->fabric, other, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, to);
     memcpy(sim_pieces_model(user->pieces, pe->index, to) + index * PART_BYTES, source, bytes);
@@ -159,37 +175,80 @@ static void signal_from(struct user *user, uint32_t index)
     refill(user, index);
 }
 
-static void run_reuse(struct sim_pe *pe)
+static void run_steps(struct user *user)
 {
-    struct user user = {.pe = pe, .pieces = pe->world->workload_state};
-    for (uint32_t i = 1; i < CONTEXTS; i++)
-        quoit_context_init(&user.contexts[i - 1], i);
-    for (uint32_t i = 0; i < CONTEXTS; i++)
-        refill(&user, i);
-    for (uint32_t step = 0; step < 3 * pe->world->config.step_count; step++) {
-        uint32_t index = choose(&user, CONTEXTS);
-        switch (choose(&user, 8)) {
+    const uint32_t from = user->only == CONTEXTS ? 0 : user->only, to = user->only == CONTEXTS ? CONTEXTS : from + 1;
+    for (uint32_t i = from; i < to; i++)
+        refill(user, i);
+    uint32_t step_count = (user->only == CONTEXTS ? 3 : 1) * user->pe->world->config.step_count;
+    for (uint32_t step = 0; step < step_count; step++) {
+        uint32_t index = from + choose(user, to - from);
+        switch (choose(user, 8)) {
         case 0:
         case 1:
         case 2:
-            reuse_after_put(&user, index);
+            reuse_after_put(user, index);
             break;
         case 3:
         case 4:
-            reuse_after_quiet(&user, index);
+            reuse_after_quiet(user, index);
             break;
         case 5:
-            reuse_after_get(&user, index);
+            reuse_after_get(user, index);
             break;
         case 6:
-            signal_from(&user, index);
+            signal_from(user, index);
             break;
         default:
-            get_crowd(&user, index);
+            get_crowd(user, index);
         }
     }
-    for (uint32_t i = 0; i < CONTEXTS; i++)
-        quoit_fabric_quiet(pe->fabric, context_of(&user, i));
+    for (uint32_t i = from; i < to; i++)
+        quoit_fabric_quiet(user->pe->fabric, context_of(user, i));
+}
+
+static void run_reuse(struct sim_pe *pe)
+{
+    struct quoit_context contexts[CONTEXTS - 1];
+    struct user user = {.pe = pe, .pieces = pe->world->workload_state, .prng = pe->prng, .only = CONTEXTS};
+    user.contexts[0] = pe->context;
+    for (uint32_t i = 1; i < CONTEXTS; i++) {
+        quoit_context_init(&contexts[i - 1], i);
+        user.contexts[i] = &contexts[i - 1];
+    }
+    run_steps(&user);
+}
+
+static void run_thread(void *arg)
+{
+    struct user *user = arg;
+    run_steps(user);
+    --*user->live_count;
+}
+
+static void run_threads(struct sim_pe *pe)
+{
+    struct quoit_context contexts[CONTEXTS];
+    struct user users[CONTEXTS];
+    bool is_shared = quoit_prng_choose(&pe->prng, 2);
+    uint32_t live_count = CONTEXTS;
+    char name[24];
+    quoit_self_expect_threads(&pe->fabric->self);
+    for (uint32_t i = 0; i < CONTEXTS; i++) {
+        quoit_context_init(&contexts[i], i);
+        users[i] = (struct user){.pe = pe,
+                                 .pieces = pe->world->workload_state,
+                                 .prng.state = quoit_prng_next(&pe->prng),
+                                 .only = i,
+                                 .live_count = &live_count};
+        users[i].contexts[i] = is_shared ? pe->context : &contexts[i];
+        snprintf(name, sizeof name, "PE %u thread %u", pe->index, i);
+        if (i > 0)
+            sim_task_start(pe->host, name, run_thread, &users[i]);
+    }
+    run_thread(&users[0]);
+    while (live_count > 0)
+        sim_block(pe->world, pe->world->now_ns + JOIN_NS);
 }
 
 const struct sim_workload sim_workload_reuse = {
@@ -197,6 +256,15 @@ const struct sim_workload sim_workload_reuse = {
     .sentence = "symmetric sources and destinations used again at once, in three contexts, many requests under way",
     .setup = sim_pieces_setup_world,
     .run = run_reuse,
+    .check = sim_pieces_check_world,
+    .teardown = sim_pieces_free_world,
+};
+
+const struct sim_workload sim_workload_threads = {
+    .name = "threads",
+    .sentence = "the same by three threads of each PE, in contexts of their own or in one",
+    .setup = sim_pieces_setup_world,
+    .run = run_threads,
     .check = sim_pieces_check_world,
     .teardown = sim_pieces_free_world,
 };
