@@ -79,6 +79,8 @@ static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, s
         config->pieces_start = HUGE_PAGE - back;
     }
     uint64_t heap_bytes = config->pieces_start + pieces_bytes;
+    uint64_t least_bytes = config->workload->heap_bytes ? config->workload->heap_bytes(job->pe_count) : 0;
+    heap_bytes = heap_bytes < least_bytes ? least_bytes : heap_bytes;
     job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
@@ -95,7 +97,7 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     job->pe_count = or_else(plan->pe_count, job->host_count + quoit_prng_choose(prng, 4));
     job->lane_count = or_else(plan->lane_count, 1u << quoit_prng_choose(prng, 4));
     job->slot_count = or_else(plan->slot_count, slot_counts[quoit_prng_choose(prng, 8)]);
-    job->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 6));
+    job->chunk_bytes = or_else(plan->chunk_bytes, 64u << quoit_prng_choose(prng, 7));
     config->step_count = or_else(plan->step_count, 1 + quoit_prng_choose(prng, STEPS_MOST));
     const struct sim_workload *workload = choose_workload(prng);
     config->workload = plan->workload ? plan->workload : workload;

@@ -29,6 +29,7 @@ struct sim_workload {
     const char *name;
     const char *sentence;
     bool measures;                             /* yields figures; not among those chosen by chance */
+    uint64_t (*heap_bytes)(uint32_t pe_count); /* what it needs; NULL: no more than its pieces */
     void (*setup)(struct sim_world *world);    /* before the PEs start; NULL: nothing */
     void (*run)(struct sim_pe *pe);            /* in the task of each PE */
     void (*check)(struct sim_world *world);    /* after all is quiet; NULL: nothing */

@@ -5,8 +5,11 @@
 
 #include <stdlib.h>
 
-#define BLOCK_BYTES_MAX 1024u
-#define ELEMENT_MAX     200u
+#define SMALL_WORDS 128u
+/* Past the sizes from which operations work in pieces. */
+#define LARGE_BLOCK_WORDS    400u  /* of one of the blocks of a collect or alltoall */
+#define LARGE_VECTOR_WORDS   1500u /* of a broadcast, reduction or scan */
+#define SIDE_BYTES(pe_count) ((uint64_t)(pe_count)*LARGE_BLOCK_WORDS * 8 + LARGE_VECTOR_WORDS * 8)
 
 /* What PE `pe` brings to step `step`: each PE can compute it for all. */
 static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
@@ -28,7 +31,7 @@ static uint64_t source_offset(const struct sim_pe *pe)
 
 static uint64_t dest_offset(const struct sim_pe *pe)
 {
-    return source_offset(pe) + (uint64_t)pe->fabric->self.pe_count * BLOCK_BYTES_MAX;
+    return source_offset(pe) + SIDE_BYTES(pe->fabric->self.pe_count);
 }
 
 static uint64_t *words_at(const struct sim_pe *pe, uint64_t offset)
@@ -194,9 +197,12 @@ static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind ki
 
 static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
 {
-    size_t count = quoit_prng_choose(common, BLOCK_BYTES_MAX / 8 < ELEMENT_MAX ? BLOCK_BYTES_MAX / 8 : ELEMENT_MAX);
     uint64_t kind = quoit_prng_choose(common, 8), root = quoit_prng_next(common);
-    bool is_odd = quoit_prng_choose(common, 2);
+    bool is_odd = quoit_prng_choose(common, 2), is_large = quoit_prng_choose(common, 4) == 0;
+    bool has_blocks = kind == 1 || kind == 2;
+    size_t count = quoit_prng_choose(common, !is_large    ? SMALL_WORDS
+                                             : has_blocks ? LARGE_BLOCK_WORDS
+                                                          : LARGE_VECTOR_WORDS);
     if (kind == 0)
         step_broadcast(pe, step, count, (uint32_t)(root % pe->shape.size));
     else if (kind == 1)
@@ -236,6 +242,11 @@ static void run_collectives(struct sim_pe *pe)
     pe->team = NULL;
 }
 
+static uint64_t heap_of_collectives(uint32_t pe_count)
+{
+    return SIM_PIECES_START + 2 * SIDE_BYTES(pe_count);
+}
+
 static void setup_collectives(struct sim_world *world)
 {
     world->workload_state = calloc((size_t)TEAM_KIND_COUNT * world->config.job.pe_count, sizeof(uint64_t));
@@ -252,6 +263,7 @@ static void teardown_collectives(struct sim_world *world)
 const struct sim_workload sim_workload_collectives = {
     .name = "collectives",
     .sentence = "all collective operations in random order, in teams of all and of some",
+    .heap_bytes = heap_of_collectives,
     .setup = setup_collectives,
     .run = run_collectives,
     .teardown = teardown_collectives,
