@@ -503,7 +503,7 @@ void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page)
 void quoit_dsm_drop_all(struct quoit_dsm *dsm)
 {
     for (uint64_t i = 0; i < dsm->mapped_count; i++) {
-        uint64_t first = quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[dsm->mapped[i]]);
+        uint64_t first = quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[dsm->mapped[i]] - 1);
         for (uint64_t page = first; page < first + dsm->chunk_pages; page++) {
             if (!is_home(dsm, page) && dsm->states[page] != QUOIT_DSM_INVALID)
                 quoit_dsm_drop(dsm, page);

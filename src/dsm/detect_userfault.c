@@ -77,11 +77,11 @@ static bool start_async(struct quoit_dsm *dsm)
 
 static void watch(struct quoit_dsm *dsm, char *chunk)
 {
-    struct uffdio_register whole = {.range = {(uintptr_t)chunk, QUOIT_DSM_CHUNK_BYTES}, .mode = MODE_ALL};
+    struct uffdio_register whole = {.range = {(uintptr_t)chunk, dsm->chunk_bytes}, .mode = MODE_ALL};
     if (ioctl(dsm->userfault_fd, UFFDIO_REGISTER, &whole) != 0)
         quoit_dsm_wrong("userfaultfd does not take the symmetric heap (%s); DSM_DETECT=segv works with any memory",
                         strerror(errno));
-    int error = mprotect(chunk, QUOIT_DSM_CHUNK_BYTES, PROT_READ | PROT_WRITE);
+    int error = mprotect(chunk, dsm->chunk_bytes, PROT_READ | PROT_WRITE);
     quoit_assert(error == 0);
 }
 
@@ -167,8 +167,8 @@ static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, 
 {
     for (uint64_t at = region->start; at < region->end;) {
         uint64_t offset = at - (uintptr_t)dsm->space;
-        int32_t slot = dsm->slot_of_chunk[offset >> QUOIT_DSM_CHUNK_SHIFT];
-        uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % QUOIT_DSM_CHUNK_BYTES >> dsm->page_shift);
+        int32_t slot = dsm->slot_of_chunk[offset >> dsm->chunk_shift] - 1;
+        uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % dsm->chunk_bytes >> dsm->page_shift);
         bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
         if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page))
             dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
@@ -208,8 +208,8 @@ static void collect_async(struct quoit_dsm *dsm)
         uint64_t count = 1;
         while (i + count < dsm->mapped_count && dsm->mapped[i + count] == dsm->mapped[i] + count)
             count++;
-        uint64_t start = (uintptr_t)dsm->space + ((uint64_t)dsm->mapped[i] << QUOIT_DSM_CHUNK_SHIFT);
-        scan_range(dsm, start, start + (count << QUOIT_DSM_CHUNK_SHIFT), noted);
+        uint64_t start = (uintptr_t)dsm->space + ((uint64_t)dsm->mapped[i] << dsm->chunk_shift);
+        scan_range(dsm, start, start + (count << dsm->chunk_shift), noted);
         i += count;
     }
 }

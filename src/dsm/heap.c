@@ -14,10 +14,11 @@
 #include "dsm/net.h"
 #include "dsm/space.h"
 
-#define CLASS_COUNT  192
-#define HEADER_BYTES 64
-#define LIVE         0x6c697665ull /* "live" */
-#define FREED        0x66726565ull /* "free" */
+#define CLASS_COUNT   192
+#define HEADER_BYTES  64
+#define ALIGNMENT_MAX (2u << 20)
+#define LIVE          0x6c697665ull /* "live" */
+#define FREED         0x66726565ull /* "free" */
 
 struct header {
     uint64_t mark;
@@ -143,7 +144,7 @@ void *dsm_aligned_alloc(size_t alignment, size_t bytes)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_aligned_alloc");
     bool is_new;
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > QUOIT_DSM_CHUNK_BYTES)
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > ALIGNMENT_MAX)
         quoit_dsm_wrong("dsm_aligned_alloc: alignment is %zu, but it is a power of two up to 2 MiB", alignment);
     return allocate(dsm, bytes, alignment < 64 ? 64 : alignment, DSM_DEFAULT, 0, &is_new);
 }

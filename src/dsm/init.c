@@ -65,9 +65,8 @@ static bool means_store(struct quoit_dsm *dsm, const void *address, const void *
     (void)address;
     return is_store(context);
 #else
-    int32_t slot = dsm->slot_of_chunk[((uintptr_t)address - (uintptr_t)dsm->space) >> QUOIT_DSM_CHUNK_SHIFT];
-    return is_store(context) ||
-           (slot != QUOIT_DSM_NO_SLOT && dsm->states[quoit_dsm_space_page(dsm, address)] == QUOIT_DSM_CLEAN);
+    int32_t slot = dsm->slot_of_chunk[((uintptr_t)address - (uintptr_t)dsm->space) >> dsm->chunk_shift];
+    return is_store(context) || (slot != 0 && dsm->states[quoit_dsm_space_page(dsm, address)] == QUOIT_DSM_CLEAN);
 #endif
 }
 
@@ -123,19 +122,26 @@ static void *sparse(size_t bytes)
     return block;
 }
 
+/* Gives the memory back to the kernel, so that only pages in use take any; what can do no such thing is written. */
+static void clear(char *block, size_t bytes)
+{
+    if (madvise(block, bytes, MADV_REMOVE) != 0)
+        memset(block, 0, bytes);
+}
+
 static void take_symmetric(struct quoit_dsm *dsm)
 {
     size_t pes = (size_t)dsm->pe_count;
-    dsm->frames = shmem_align(4096, dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT);
+    dsm->frames = shmem_align(4096, dsm->slot_count << dsm->chunk_shift);
     if (!dsm->frames)
         quoit_dsm_wrong(
             "no symmetric memory for the %llu MiB of DSM_MEMORY; a larger SHMEM_SYMMETRIC_SIZE or a smaller "
             "DSM_MEMORY helps",
-            (unsigned long long)(dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT >> 20));
-    memset(dsm->frames, 0, dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT);
+            (unsigned long long)(dsm->slot_count << dsm->chunk_shift >> 20));
+    clear(dsm->frames, dsm->slot_count << dsm->chunk_shift);
     dsm->version = symmetric(dsm->page_count * pes, sizeof(uint64_t), "the versions of pages");
     dsm->homes = symmetric(dsm->page_count, sizeof(uint64_t), "the homes of pages");
-    dsm->chunks = symmetric(dsm->chunk_count, sizeof(uint64_t), "the chunks of DSM_SPACE");
+    dsm->chunks = symmetric(dsm->chunk_count / pes + 1, sizeof(uint64_t), "the chunks of DSM_SPACE");
     dsm->log = symmetric(dsm->options.values[QUOIT_DSM_LOG], sizeof(uint64_t), "the log of notices");
     dsm->known = symmetric(pes, sizeof(uint64_t), "positions");
     dsm->heads = symmetric(2 * pes, sizeof(uint64_t), "positions");
@@ -146,7 +152,6 @@ static void take_private(struct quoit_dsm *dsm)
 {
     uint64_t pages = dsm->page_count;
     dsm->slot_of_chunk = sparse(dsm->chunk_count * sizeof *dsm->slot_of_chunk);
-    memset(dsm->slot_of_chunk, 0xff, dsm->chunk_count * sizeof *dsm->slot_of_chunk);
     dsm->chunk_of_slot = sparse(dsm->slot_count * sizeof *dsm->chunk_of_slot);
     dsm->mapped = sparse(dsm->slot_count * sizeof *dsm->mapped);
     dsm->states = sparse(pages);
@@ -192,11 +197,13 @@ static void choose_sizes(struct quoit_dsm *dsm)
     const uint64_t *values = dsm->options.values;
     dsm->page_bytes = values[QUOIT_DSM_PAGE];
     dsm->page_shift = (uint32_t)__builtin_ctzll(dsm->page_bytes);
-    dsm->chunk_pages = QUOIT_DSM_CHUNK_BYTES >> dsm->page_shift;
-    dsm->slot_count = (values[QUOIT_DSM_MEMORY] + QUOIT_DSM_CHUNK_BYTES - 1) >> QUOIT_DSM_CHUNK_SHIFT;
+    dsm->chunk_bytes = dsm->page_bytes > QUOIT_DSM_CHUNK_BYTES_LEAST ? dsm->page_bytes : QUOIT_DSM_CHUNK_BYTES_LEAST;
+    dsm->chunk_shift = (uint32_t)__builtin_ctzll(dsm->chunk_bytes);
+    dsm->chunk_pages = dsm->chunk_bytes >> dsm->page_shift;
+    dsm->slot_count = (values[QUOIT_DSM_MEMORY] + dsm->chunk_bytes - 1) >> dsm->chunk_shift;
     dsm->page_count = dsm->slot_count * dsm->chunk_pages;
-    dsm->chunk_count = values[QUOIT_DSM_SPACE] >> QUOIT_DSM_CHUNK_SHIFT;
-    dsm->space_bytes = dsm->chunk_count << QUOIT_DSM_CHUNK_SHIFT;
+    dsm->chunk_count = values[QUOIT_DSM_SPACE] >> dsm->chunk_shift;
+    dsm->space_bytes = dsm->chunk_count << dsm->chunk_shift;
     if (dsm->pe_count > QUOIT_DSM_PES_MAX)
         quoit_dsm_wrong("the job has %d PEs, but shared pages are for at most %d", dsm->pe_count, QUOIT_DSM_PES_MAX);
 }

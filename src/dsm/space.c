@@ -71,14 +71,14 @@ void quoit_dsm_space_release(struct quoit_dsm *dsm)
 static int32_t resolve_slot(struct quoit_dsm *dsm, uint64_t chunk)
 {
     int directory = (int)(chunk % (uint64_t)dsm->pe_count);
-    uint64_t *word = &dsm->chunks[chunk];
+    uint64_t *word = &dsm->chunks[chunk / (uint64_t)dsm->pe_count];
     uint64_t found = quoit_dsm_compare_swap(dsm, word, 0, CLAIMED, directory);
     if (found == 0) {
         uint64_t slot = quoit_dsm_add(dsm, &dsm->words[QUOIT_DSM_NEXT_SLOT], 1, 0);
         if (slot >= dsm->slot_count)
             quoit_dsm_wrong(
                 "all %llu MiB of DSM_MEMORY are in use; a larger DSM_MEMORY, and SHMEM_SYMMETRIC_SIZE, helps",
-                (unsigned long long)(dsm->slot_count << QUOIT_DSM_CHUNK_SHIFT >> 20));
+                (unsigned long long)(dsm->slot_count << dsm->chunk_shift >> 20));
         quoit_dsm_set(dsm, word, slot + 1, directory);
         return (int32_t)slot;
     }
@@ -91,7 +91,7 @@ static int32_t resolve_slot(struct quoit_dsm *dsm, uint64_t chunk)
 
 static void remember(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
-    dsm->slot_of_chunk[chunk] = slot;
+    dsm->slot_of_chunk[chunk] = slot + 1;
     dsm->chunk_of_slot[slot] = (uint32_t)chunk;
     uint64_t at = dsm->mapped_count++;
     for (; at > 0 && dsm->mapped[at - 1] > chunk; at--)
@@ -104,17 +104,17 @@ static void remember(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
  * on every PE. */
 static void map_chunk(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
-    char *at = dsm->space + (chunk << QUOIT_DSM_CHUNK_SHIFT);
+    char *at = dsm->space + (chunk << dsm->chunk_shift);
     char *frames = dsm->is_direct ? dsm->peers[0].frames : dsm->frames;
-    char *from = frames + ((uint64_t)slot << QUOIT_DSM_CHUNK_SHIFT);
-    char *second = mremap(from, 0, QUOIT_DSM_CHUNK_BYTES, MREMAP_MAYMOVE);
-    if (second == MAP_FAILED || mprotect(second, QUOIT_DSM_CHUNK_BYTES, PROT_NONE) != 0 ||
-        mremap(second, QUOIT_DSM_CHUNK_BYTES, QUOIT_DSM_CHUNK_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+    char *from = frames + ((uint64_t)slot << dsm->chunk_shift);
+    char *second = mremap(from, 0, dsm->chunk_bytes, MREMAP_MAYMOVE);
+    if (second == MAP_FAILED || mprotect(second, dsm->chunk_bytes, PROT_NONE) != 0 ||
+        mremap(second, dsm->chunk_bytes, dsm->chunk_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
         quoit_dsm_wrong("the symmetric heap cannot be mapped a second time: %s%s", strerror(errno),
                         errno == ENOMEM ? "; is vm.max_map_count reached?" : "");
     if (!dsm->is_direct)
         dsm->detector->watch(dsm, at);
-    else if (mprotect(at, QUOIT_DSM_CHUNK_BYTES, PROT_READ | PROT_WRITE) != 0)
+    else if (mprotect(at, dsm->chunk_bytes, PROT_READ | PROT_WRITE) != 0)
         quoit_dsm_wrong("mprotect of a chunk failed: %s", strerror(errno));
     remember(dsm, chunk, slot);
 }
@@ -123,10 +123,10 @@ uint64_t quoit_dsm_space_page(struct quoit_dsm *dsm, const void *address)
 {
     uint64_t offset = (uintptr_t)address - (uintptr_t)dsm->space;
     quoit_assert(offset < dsm->space_bytes);
-    uint64_t chunk = offset >> QUOIT_DSM_CHUNK_SHIFT;
-    if (dsm->slot_of_chunk[chunk] == QUOIT_DSM_NO_SLOT) {
+    uint64_t chunk = offset >> dsm->chunk_shift;
+    if (dsm->slot_of_chunk[chunk] == 0) {
         dsm->stats.chunk_faults++;
         map_chunk(dsm, chunk, resolve_slot(dsm, chunk));
     }
-    return quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[chunk]) + (offset % QUOIT_DSM_CHUNK_BYTES >> dsm->page_shift);
+    return quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[chunk] - 1) + (offset % dsm->chunk_bytes >> dsm->page_shift);
 }

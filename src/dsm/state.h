@@ -3,7 +3,7 @@
  *
  * Two views of one memory: `frames` is a symmetric block, always accessible, through which the library and other PEs
  * work; the program sees the same pages in `space`, at the same addresses on every PE, under the access that the page's
- * state allows. Space is handed out in chunks of 2 MiB: a chunk that is touched gets a slot of `frames`, the same on
+ * state allows. Space is handed out in chunks of 256 KiB: a chunk that is touched gets a slot of `frames`, the same on
  * all PEs, so "page" below is an index into frames, and any PE can be the home of any page without allocating.
  *
  * Positions: the log of PE w is endless, one entry a notice. known[w] is how much of it this PE has applied; known[me]
@@ -24,11 +24,9 @@
 #include "dsm/options.h"
 #include "dsm/page.h"
 
-#define QUOIT_DSM_CHUNK_SHIFT 21
-#define QUOIT_DSM_CHUNK_BYTES (1ull << QUOIT_DSM_CHUNK_SHIFT)
-#define QUOIT_DSM_PES_MAX     1024
-#define QUOIT_DSM_NO_HOME     (-1)
-#define QUOIT_DSM_NO_SLOT     (-1)
+#define QUOIT_DSM_CHUNK_BYTES_LEAST (256ull << 10)
+#define QUOIT_DSM_PES_MAX           1024
+#define QUOIT_DSM_NO_HOME           (-1)
 
 /* What time is spent on; see stats.h. */
 enum quoit_dsm_span {
@@ -87,8 +85,8 @@ struct quoit_dsm {
     enum quoit_dsm_protocol protocol;
     bool fetches_by_service, diffs_by_service, is_direct;
 
-    uint32_t page_shift;
-    uint64_t page_bytes, page_count, chunk_pages, slot_count, chunk_count;
+    uint32_t page_shift, chunk_shift;
+    uint64_t chunk_bytes, page_bytes, page_count, chunk_pages, slot_count, chunk_count;
     char *space;
     uint64_t space_bytes;
 
@@ -96,7 +94,7 @@ struct quoit_dsm {
     char *frames;
     uint64_t *version; /* [page][writer] */
     uint64_t *homes;   /* [page]: PE + 1, at the page's directory PE; 0: nobody yet */
-    uint64_t *chunks;  /* [chunk of space]: slot + 1, at the chunk's directory PE; 0: not touched yet */
+    uint64_t *chunks;  /* [chunk / PEs]: slot + 1, at PE chunk % PEs; 0: not touched yet */
     uint64_t *log;
     uint64_t *known; /* [writer] */
     uint64_t *heads; /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
@@ -106,8 +104,8 @@ struct quoit_dsm {
     pthread_mutex_t lock;
     const struct quoit_dsm_detector *detector;
     int userfault_fd, pagemap_fd;
-    int32_t *slot_of_chunk;
-    uint32_t *mapped; /* chunks that the program's view has, in order */
+    int32_t *slot_of_chunk; /* slot + 1; 0: not mapped here */
+    uint32_t *mapped;       /* chunks that the program's view has, in order */
     uint64_t mapped_count;
     uint32_t *chunk_of_slot;
     uint8_t *states;   /* [page] enum quoit_dsm_state */
@@ -154,7 +152,7 @@ static inline uint64_t quoit_dsm_page_of_slot(const struct quoit_dsm *dsm, int32
 static inline char *quoit_dsm_page_address(const struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t chunk = dsm->chunk_of_slot[page / dsm->chunk_pages];
-    return dsm->space + (chunk << QUOIT_DSM_CHUNK_SHIFT) + (page % dsm->chunk_pages << dsm->page_shift);
+    return dsm->space + (chunk << dsm->chunk_shift) + (page % dsm->chunk_pages << dsm->page_shift);
 }
 
 static inline char *quoit_dsm_frame(const struct quoit_dsm *dsm, uint64_t page)
