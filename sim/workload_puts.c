@@ -97,7 +97,7 @@ static void run_halo(struct sim_pe *pe)
         for (uint32_t side = 0; side < 2; side++) {
             uint64_t offset = signal_offset(fabric, side);
             struct signal_wait wait = {(uint64_t *)(fabric->self.segment + offset), step + 1};
-            quoit_self_wait_at(&fabric->self, offset, sizeof(uint64_t), has_signal, &wait, "halo");
+            quoit_self_wait_at(&fabric->self, offset, sizeof(uint64_t), has_signal, &wait, "halo", NULL);
             uint32_t bytes = make_row(seed, others[side], step, 1 - side, row);
             if (memcmp(fabric->self.segment + row_offset(fabric, side, step), row, bytes) != 0)
                 sim_fail(pe->world, "PE %u saw the signal of step %u from PE %u before its row", pe->index, step,

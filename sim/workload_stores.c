@@ -26,7 +26,7 @@ static void run_stores(struct sim_pe *pe)
     for (uint64_t round = 1; round <= 2 * pe->world->config.step_count; round++) {
         wait.value = round;
         if (pe->index != 0 || round > 1)
-            quoit_self_wait_at(&fabric->self, offset, sizeof(uint64_t), has_come, &wait, "stores");
+            quoit_self_wait_at(&fabric->self, offset, sizeof(uint64_t), has_come, &wait, "stores", NULL);
         if (quoit_prng_choose(&pe->prng, 2))
             sim_spend(pe->world, quoit_prng_choose(&pe->prng, 2000000)); /* so that the others sleep */
         uint64_t value = pe->index == pe_count - 1 ? round + 1 : round;

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "children.h"
 #include "env/clock.h"
 #include "hosts.h"
 
+#define ANSWER_NS          100000000u  /* for PEs that are asked where they are */
 #define DRAIN_NS           200000000u  /* for pipes that something else holds open */
 #define SWEEP_EVERY_NS     10000000u   /* while that lasts */
 #define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and nobody reads the output */
@@ -26,6 +28,21 @@ void end_signal_all(struct job *job, int signal_number)
         if (pid && kill(-pid, signal_number) != 0)
             kill(pid, signal_number); /* it has not made its group yet */
     }
+}
+
+/* To the program of a PE, not to what stands between. */
+static void signal_program(const struct pe *pe, int signal_number)
+{
+    if (pe->program_fd >= 0)
+        syscall(SYS_pidfd_send_signal, pe->program_fd, signal_number, NULL, 0);
+    else if (pe->pid)
+        kill(pe->pid, signal_number);
+}
+
+void end_signal_programs(struct job *job, int signal_number)
+{
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        signal_program(&job->pes[i], signal_number);
 }
 
 static bool is_stopped(const struct pe *pe)
@@ -56,8 +73,30 @@ static void take_notes(struct job *job)
             continue;
         memcpy(note->call, shared->waiting_in, sizeof note->call);
         note->call[sizeof note->call - 1] = '\0';
+        if (note->call[0])
+            note->wish = shared->wish;
         uint64_t from = atomic_load(&shared->waiting_from), base = atomic_load(&shared->load_base);
         note->from = note->call[0] && from > base ? from - base : 0;
+    }
+}
+
+/* PEs that are in no call are asked where they are. They get a moment, and those that cannot answer are left out. */
+static void ask_where(struct job *job)
+{
+    uint64_t until_ns = quoit_clock_now_ns() + ANSWER_NS;
+    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
+        struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
+        const struct wait_note *note = &job->notes[i];
+        if (!shared || !note->is_alive || note->is_stopped || note->phase != PE_RUNNING || note->call[0])
+            continue;
+        atomic_store(&shared->is_asked, 1);
+        signal_program(&job->pes[i], SIGURG);
+    }
+    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
+        struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
+        while (shared && atomic_load(&shared->is_asked) && !atomic_load(&shared->crash.signal) &&
+               quoit_clock_now_ns() < until_ns)
+            quoit_clock_sleep_ns(200000);
     }
 }
 
@@ -65,6 +104,8 @@ static void kill_all(struct job *job, uint64_t now_ns)
 {
     if (!job->notes)
         take_notes(job);
+    if (job->end.reason == END_TIMEOUT && job->notes)
+        ask_where(job);
     end_signal_all(job, SIGKILL);
     hosts_kill(job);
     job->end.phase = ENDING_KILLED;

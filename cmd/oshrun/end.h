@@ -8,6 +8,8 @@
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
 /* To the process group of each PE. */
 void end_signal_all(struct job *job, int signal_number);
+/* To the program of each PE, not to what stands between. */
+void end_signal_programs(struct job *job, int signal_number);
 /* As oshrun itself was told to end: the first asks the PEs, the second does not ask. */
 void end_interrupt(struct job *job, int signal_number);
 /* Whether output that waits for its reader is dropped: oshrun was told to end, by a signal or --timeout. Without that

@@ -103,12 +103,16 @@ struct end {
     uint64_t told_by_ns;  /* the report: later, places are told by address */
 };
 
+#define WISH_TEXT_BYTES 192
+
 /* Where a PE was when the job was ended. */
 struct wait_note {
     bool is_alive;
     bool is_stopped; /* by a signal, or a debugger */
     enum pe_phase phase;
     char call[QUOIT_CALL_NAME_BYTES]; /* "": running, in no call */
+    struct quoit_wish wish;           /* for what */
+    char wish_text[WISH_TEXT_BYTES];  /* the same in words, once the report is made */
     uint64_t from;                    /* return address of that call less load address; 0: not known */
 };
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -26,18 +25,6 @@
 #include "spawn.h"
 #include "stats.h"
 #include "trace.h"
-
-/* To the programs, not to what stands between. */
-static void pass_on(struct job *job, int signal_number)
-{
-    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        const struct pe *pe = &job->pes[i];
-        if (pe->program_fd >= 0)
-            syscall(SYS_pidfd_send_signal, pe->program_fd, signal_number, NULL, 0);
-        else if (pe->pid)
-            kill(pe->pid, signal_number);
-    }
-}
 
 #define FLUSH_TURN_NS 50000000u
 
@@ -73,7 +60,7 @@ static void take_signal(struct job *job, int signal_number)
         if (signal_number == GUARD_GONE_SIGNAL)
             lose_guard(job);
         else
-            pass_on(job, signal_number);
+            end_signal_programs(job, signal_number);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
 #include "boot/place.h"
+#include "boot/survey.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 
 #include "env/clock.h"
 #include "hosts.h"
+#include "wish.h"
 
 #define CODE_COLUMN     80
 #define GROUPS_MAX      8 /* more than this explain nothing */
@@ -77,7 +79,8 @@ static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
     return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
-           strcmp(x->call, y->call) == 0 && (p == q || (p && q && strcmp(p, q) == 0));
+           strcmp(x->call, y->call) == 0 && strcmp(x->wish_text, y->wish_text) == 0 &&
+           (p == q || (p && q && strcmp(p, q) == 0));
 }
 
 struct membership {
@@ -109,6 +112,31 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
     return group_count;
 }
 
+/* Where the first of them is that has answered the launcher's question; see crash.h. */
+static void tell_computing(FILE *out, const struct job *job, const struct group *group)
+{
+    for (uint32_t pe = group->first; pe < job->plan->pe_count; pe++) {
+        const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+        struct quoit_place place;
+        if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) != SIGURG ||
+            !is_same_place(job, pe, group->first))
+            continue;
+        uint64_t base = atomic_load(&shared->load_base);
+        uint64_t address = shared->crash.instruction - base - (shared->crash.is_inside ? 1 : 0);
+        if (shared->crash.instruction <= base)
+            return;
+        quoit_place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
+        if (!place.function[0] && !place.line[0])
+            return;
+        fprintf(out, " (");
+        if (group->count > 1)
+            fprintf(out, "PE %u ", pe);
+        fprintf(out, "%s%s%s%s)", place.function[0] ? "in " : "at ", place.function, place.function[0] ? "() " : "",
+                place.line);
+        return;
+    }
+}
+
 static void tell_group(FILE *out, const struct job *job, const struct group *group)
 {
     const struct wait_note *note = group->note;
@@ -135,6 +163,27 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
         fprintf(out, " (%s)", place.line);
     else if (place.function[0])
         fprintf(out, " (in %s)", place.function);
+    if (note->is_alive && note->call[0])
+        fprintf(out, "%s", note->wish_text);
+    else if (note->is_alive && note->phase == PE_RUNNING)
+        tell_computing(out, job, group);
+}
+
+/* The links that went down, of which a job that hardly goes on may have many. */
+static void tell_outages(FILE *out, const struct job *job)
+{
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < job->plan->host_count && job->has_layout && job->plan->host_count > 1; i++) {
+        struct quoit_direction direction;
+        const struct host *host = &job->hosts[i];
+        quoit_survey_direction(&host->layout, host->front, QUOIT_RIGHT, quoit_clock_now_ns(), &direction);
+        unsigned long long count = direction.down_count;
+        if (count)
+            fprintf(out, "%s %u-%u %llu time%s", told++ ? "," : "  links went down:", i,
+                    hosts_neighbour(job, i, QUOIT_RIGHT), count, count == 1 ? "" : "s");
+    }
+    if (told)
+        fprintf(out, "\n");
 }
 
 /* Who was where, and the last line. `tells_ended`: also those that were through before. */
@@ -362,6 +411,7 @@ static void tell_reason(FILE *out, const struct job *job)
     case END_TIMEOUT:
         quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
         tell(out, "Q0206", "the job ran longer than %s (--timeout)", time);
+        tell_outages(out, job);
         tell_others(out, job, NOT_A_PE, true);
         break;
     case END_INTERRUPTED:
@@ -391,6 +441,9 @@ void report_end(struct job *job)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
+    for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
+        if (job->notes[pe].is_alive && job->notes[pe].call[0])
+            wish_describe(job, pe, job->notes[pe].wish_text);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);

@@ -2,6 +2,7 @@
 #include "boot/crash.h"
 #include "local/data_segment.h"
 
+#include <errno.h>
 #include <link.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -119,6 +120,20 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
         raise(signal_number);
 }
 
+/* Only what the launcher sends before it ends the job: the process stays here, so that it does nothing that it would
+ * not have done. Any other SIGURG is ignored, as by default. */
+static void on_question(int signal_number, siginfo_t *info, void *context)
+{
+    struct quoit_pe_shared *shared = atomic_load(&crash.shared);
+    int error = errno;
+    if (shared && getpid() == crash.pid && atomic_load(&shared->is_asked)) {
+        write_record(&shared->crash, signal_number, info, context);
+        for (;;)
+            pause();
+    }
+    errno = error;
+}
+
 void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call, void *const *call_from)
 {
     dl_iterate_phdr(find_program, NULL);
@@ -136,6 +151,10 @@ void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call
             sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = ALTERNATE_STACK_BYTES}, NULL);
         }
     }
+    struct sigaction before;
+    struct sigaction question = {.sa_sigaction = on_question, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (sigaction(SIGURG, NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+        sigaction(SIGURG, &question, NULL);
     for (size_t i = 0; i < CRASH_SIGNAL_COUNT; i++) {
         struct sigaction old;
         if (sigaction(crash_signals[i], NULL, &old) != 0 || (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
@@ -154,6 +173,10 @@ void quoit_crash_remove(void)
             signal(crash_signals[i], SIG_DFL);
         crash.is_ours[i] = false;
     }
+    struct sigaction now_urgent;
+    if (sigaction(SIGURG, NULL, &now_urgent) == 0 && (now_urgent.sa_flags & SA_SIGINFO) &&
+        now_urgent.sa_sigaction == on_question)
+        signal(SIGURG, SIG_DFL);
     if (crash.stack) {
         sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
         munmap(crash.stack, ALTERNATE_STACK_BYTES);

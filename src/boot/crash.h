@@ -5,6 +5,9 @@
  * write a struct quoit_crash_record for the launcher and let the signal end the process as if they had not been there:
  * same status, same core file. The first crash of a process counts; a child that the program forks writes nothing.
  *
+ * A PE that computes says where in the same record when the launcher asks by SIGURG, before it ends the job: it sets
+ * is_asked first, and the PE does not go on after the answer.
+ *
  * Threads: install once, from one thread. The handler runs in any thread and is async-signal-safe.
  */
 #ifndef QUOIT_BOOT_CRASH_H

@@ -16,10 +16,25 @@ static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
         __atomic_store_n((uint64_t *)(void *)waiting_in + i, words[i], __ATOMIC_RELAXED);
 }
 
+struct armed {
+    struct quoit_self *self;
+    const struct quoit_wish *wish;
+};
+
+static void write_down(struct quoit_wish *wish_out, const struct quoit_wish *wish)
+{
+    uint64_t words[sizeof *wish / sizeof(uint64_t)] = {0};
+    if (wish)
+        memcpy(words, wish, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        __atomic_store_n((uint64_t *)(void *)wish_out + i, words[i], __ATOMIC_RELAXED);
+}
+
 /* Before the PE sleeps: says where, and has each engine make sure that it is woken. */
 static void arm(void *arg)
 {
-    struct quoit_self *self = arg;
+    const struct armed *armed = arg;
+    struct quoit_self *self = armed->self;
     struct quoit_pe_shared *shared = self->shared;
     const char *call = __atomic_load_n(&self->call, __ATOMIC_RELAXED);
     void *call_from = __atomic_load_n(&self->call_from, __ATOMIC_RELAXED);
@@ -27,6 +42,7 @@ static void arm(void *arg)
         if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
             atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
         describe(shared->waiting_in, call);
+        write_down(&shared->wish, armed->wish);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (uint32_t i = 0; i < self->engine_count; i++)
@@ -36,7 +52,7 @@ static void arm(void *arg)
 
 static void settle(void *arg)
 {
-    quoit_settle(arg);
+    quoit_settle(((const struct armed *)arg)->self);
 }
 
 void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout, void *memory, uint32_t pe,
@@ -57,7 +73,6 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
                                          .arm = arm,
                                          .settle = settle,
                                          .settle_yields = QUOIT_SETTLE_PE_YIELDS,
-                                         .arm_arg = self,
                                          .is_hurried = &((const struct quoit_host_header *)memory)->has_plain_stores};
 }
 
@@ -96,9 +111,11 @@ struct watched {
 };
 
 static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_done)(void *arg), void *arg,
-                     const char *call, uint64_t busy_ns)
+                     const char *call, uint64_t busy_ns, const struct quoit_wish *wish)
 {
+    struct armed armed = {self, wish};
     struct quoit_waiter waiter = self->waiter;
+    waiter.arm_arg = &armed;
     waiter.busy_ns = busy_ns;
     waiter.watch_from = self->has_threads ? 0 : watched.offset;
     waiter.watch_to = self->has_threads ? INT64_MAX : watched.offset + watched.bytes;
@@ -123,11 +140,11 @@ void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), v
                           uint64_t busy_ns)
 {
     const struct watched workspace = {.offset = 0, .bytes = self->layout.segment_data};
-    wait_for(self, workspace, is_done, arg, call, busy_ns);
+    wait_for(self, workspace, is_done, arg, call, busy_ns, NULL);
 }
 
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
-                        const char *call)
+                        const char *call, const struct quoit_wish *wish)
 {
-    wait_for(self, (struct watched){offset, bytes}, is_done, arg, call, 0);
+    wait_for(self, (struct watched){offset, bytes}, is_done, arg, call, 0, wish);
 }

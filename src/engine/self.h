@@ -72,8 +72,9 @@ void quoit_self_wait(struct quoit_self *self, bool (*is_done)(void *arg), void *
 void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
                           uint64_t busy_ns);
 /* As quoit_self_wait() where is_done reads [offset, offset + bytes) of the own segment: what others write elsewhere
- * wakes nobody. */
+ * wakes nobody. `wish` (may be NULL) says what is waited for, to whoever explains a job that does not go on; it is
+ * written down before a sleep only. */
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
-                        const char *call);
+                        const char *call, const struct quoit_wish *wish);
 
 #endif

@@ -23,6 +23,18 @@ struct quoit_crash_record {
 };
 _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
+/* For what a PE sleeps, beside the name of the call. */
+struct quoit_wish {
+    uint64_t offset; /* segment offset of the first object */
+    uint64_t wanted; /* the value it is compared with; of LOCK: the bits that the holder's word has */
+    uint32_t count;  /* of objects; 0: nothing is known */
+    uint8_t bytes;   /* of an object */
+    uint8_t cmp;     /* SHMEM_CMP_ constants */
+    uint8_t is_signed;
+    uint8_t is_lock; /* each PE has such a word, and the holder is asked for */
+};
+_Static_assert(sizeof(struct quoit_wish) == 24, "three words, copied one by one");
+
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the proxy, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
@@ -39,6 +51,10 @@ struct quoit_pe_shared {
      * ready.
      */
     _Atomic uint64_t memory_base;
+    _Atomic uint64_t data_base; /* where the program's variables begin in `process`. Set once */
+    struct quoit_wish wish;     /* while waiting_in is not "" */
+    /* Writer: the launcher, before it sends SIGURG to a PE that computes: where are you? See boot/crash.h. */
+    _Atomic uint32_t is_asked;
 };
 
 #endif

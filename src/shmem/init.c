@@ -103,6 +103,7 @@ static void open_fabric(struct quoit_boot *boot)
     for (uint32_t i = 0; i < quoit_job.library_count; i++)
         quoit_job.fabric->self.regions[2 + i] = &quoit_job.libraries[i];
     atomic_store(&quoit_job.fabric->self.shared->load_base, quoit_job.segments.load_base);
+    atomic_store(&quoit_job.fabric->self.shared->data_base, (uintptr_t)quoit_job.segments.segment[0].base);
 }
 
 /* Before the others may look: reads the table of paths, and tells them where this process has the memory. */

@@ -86,8 +86,10 @@ QUOIT_API(void, set_lock, (long *address))
         /* Before the one ahead can learn of us, so that its grant finds the mark to clear. */
         atomic_fetch_or_explicit(lock.own, WAITING, memory_order_release);
         change_link(&lock, QUOIT_AMO_OR, quoit_job.pe + 1, before - 1);
+        const struct quoit_wish wish = {
+            .offset = lock.link, .wanted = HELD, .count = 1, .bytes = sizeof(uint32_t), .is_lock = 1};
         if (!is_granted(&lock))
-            quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), is_granted, &lock, call);
+            quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), is_granted, &lock, call, &wish);
     }
     atomic_fetch_or_explicit(lock.own, HELD, memory_order_acquire);
 }
@@ -121,7 +123,7 @@ QUOIT_API(void, clear_lock, (long *address))
         if (change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, 0, quoit_job.pe + 1) == quoit_job.pe + 1)
             return;
         /* Somebody is between joining and telling us. */
-        quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), has_next, &lock, call);
+        quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), has_next, &lock, call, NULL);
     }
     uint32_t next = atomic_exchange_explicit(lock.own, 0, memory_order_acq_rel) & NEXT_MASK;
     change_link(&lock, QUOIT_AMO_AND, ~WAITING, next - 1);

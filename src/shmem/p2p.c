@@ -6,6 +6,7 @@
 #include "shmem/fast.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 struct wait_set {
     const void *ivars;
@@ -113,7 +114,13 @@ static void check(struct wait_set *set, const char *call)
 /* Sleeps through changes elsewhere. */
 static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    quoit_self_wait_at(&quoit_job.fabric->self, set->offset, set->count * set->bytes, is_done, arg, call);
+    struct quoit_wish wish = {.offset = set->offset,
+                              .count = set->count < UINT32_MAX ? (uint32_t)set->count : UINT32_MAX,
+                              .bytes = set->bytes,
+                              .cmp = (uint8_t)set->cmp,
+                              .is_signed = set->is_signed};
+    memcpy(&wish.wanted, set->cmp_values, set->bytes); /* the first of several */
+    quoit_self_wait_at(&quoit_job.fabric->self, set->offset, set->count * set->bytes, is_done, arg, call, &wish);
 }
 
 static void wait_all(struct wait_set *set, const char *call)

@@ -77,7 +77,7 @@ static uint64_t take_word(const struct quoit_set *set, uint32_t word, uint64_t l
     struct wait_word wait = {&set->sync[word], least};
     if (!has_come(&wait))
         quoit_self_wait_at(&quoit_job.fabric->self, set->offset_sync + word * sizeof(uint64_t), sizeof(uint64_t),
-                           has_come, &wait, set->call);
+                           has_come, &wait, set->call, NULL);
     return __atomic_exchange_n(&set->sync[word], 0, __ATOMIC_ACQ_REL);
 }
 

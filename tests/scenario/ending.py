@@ -251,11 +251,34 @@ class Pes(scenario.Case):
     def test_timeout_says_who_waits(self):
         for result in self.misbehave(1, "flag", options=("--timeout", "1.5s")):
             self.assertEqual(result.status, 124, result)
-            self.assertRegex(result.err, r"PE 1 was waiting in shmem_long_wait_until" + LINE)
+            self.assertRegex(result.err, r"PE 1 was waiting in shmem_long_wait_until" + LINE + " for flag != 0, which is 0")
             self.assertRegex(result.err, r"PEs 0,2[-,0-9]* were waiting in shmem_barrier_all" + LINE)
         for result in self.misbehave(0, "sleep", 100, options=("--timeout", "1.5s")):
             self.assertEqual(result.status, 124, result)
             self.assertIn("PE 0 was running", result.err)
+
+    def test_timeout_says_what_is_waited_for(self):
+        """Objects by name or place, values with their sign, who holds a lock, and where a PE computes."""
+        for shape in self.shapes:
+            for deed, words in (("signed", "for signed_flag == 5, which is -3"),
+                                ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
+                                ("part", r"for words \+ 24 < 0, which is 4000000000"),
+                                ("several", r"for 3 objects from words, of which the first is 0 \(wanted: == 1\)")):
+                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 1, deed)
+                self.assertEqual(result.status, 124, result)
+                self.assertRegex(result.err, r"PE 1 was waiting in shmem_\w+" + LINE + " " + words)
+            result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, -1, "hold", 1)
+            self.assertRegex(result.err, r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds")
+            if HAS_LINES and not scenario.SANITIZE:
+                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 0, "compute")
+                self.assertRegex(result.err, r"PE 0 was running \(in compute_for_ever\(\) misbehave.c:\d+\)")
+        result = self.run_job("--timeout", "1s", "--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 100ms for 100ms",
+                              MISBEHAVE, 0, "sleep", 100)
+        self.assertIn("links went down: 1-2 1 time\n", result.err)
+
+    def test_a_computing_pe_that_is_asked_does_nothing_more(self):
+        result = self.run_job("--timeout", "500ms", "-n", 2, MISBEHAVE, 0, "nap")
+        self.assertEqual((result.status, result.out), (124, ""), result)
 
     def test_stopped_pe(self):
         for result in self.misbehave(1, "kill", int(signal.SIGSTOP), options=("--timeout", "1.5s")):

@@ -2,6 +2,7 @@
 /* misbehave PE DEED [ARGUMENT]: that PE does the deed, the others wait in a barrier as well-behaved ones do. */
 #include <shmem.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,39 @@ static void __attribute__((noinline)) copy_from_nowhere(int pe)
 static void __attribute__((noinline)) wait_for_flag(void)
 {
     shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
+}
+
+static int signed_flag = -3;
+static uint32_t words[8] = {0, 0, 0, 0, 0, 0, 4000000000u};
+static long held_lock;
+static long *heap_place;
+
+static void __attribute__((noinline)) compute_for_ever(void)
+{
+    for (volatile long i = 0;; i++) /* the line that the test looks for */
+        ;
+}
+
+static void wait_in_vain(const char *deed)
+{
+    if (strcmp(deed, "signed") == 0)
+        shmem_int_wait_until(&signed_flag, SHMEM_CMP_EQ, 5);
+    else if (strcmp(deed, "part") == 0)
+        shmem_uint32_wait_until(&words[6], SHMEM_CMP_LT, 0);
+    else if (strcmp(deed, "several") == 0)
+        shmem_uint32_wait_until_all(words, 3, NULL, SHMEM_CMP_EQ, 1);
+    else
+        shmem_long_wait_until(heap_place, SHMEM_CMP_GE, 7);
+}
+
+/* PE `holder` keeps the lock that all want. */
+static void hold_lock(int holder)
+{
+    if (shmem_my_pe() == holder)
+        shmem_set_lock(&held_lock);
+    shmem_barrier_all();
+    if (shmem_my_pe() != holder)
+        shmem_set_lock(&held_lock);
 }
 
 /* PE `holder` is killed while it has the lock and another PE has asked for it. */
@@ -68,6 +102,17 @@ static void misbehave(const char *deed, int argument)
         exit(argument);
     } else if (strcmp(deed, "lock") == 0)
         die_with_lock(argument);
+    else if (strcmp(deed, "hold") == 0)
+        hold_lock(argument);
+    else if (strcmp(deed, "compute") == 0)
+        compute_for_ever();
+    else if (strcmp(deed, "nap") == 0) {
+        sleep(100);
+        printf("woke up\n");
+        fflush(stdout);
+    } else if (strcmp(deed, "signed") == 0 || strcmp(deed, "part") == 0 || strcmp(deed, "several") == 0 ||
+               strcmp(deed, "heap") == 0)
+        wait_in_vain(deed);
     else if (strcmp(deed, "sleep") == 0)
         sleep((unsigned)argument);
 }
@@ -78,6 +123,10 @@ int main(int argc, char **argv)
         return 2;
     int who = atoi(argv[1]), argument = argc > 3 ? atoi(argv[3]) : 0;
     shmem_init();
+    heap_place = shmem_malloc(2 * sizeof *heap_place);
+    if (!heap_place)
+        return 2;
+    *heap_place = 2;
     shmem_barrier_all();
     if (who == -1 || shmem_my_pe() == who)
         misbehave(argv[2], argument);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wish.h"
+#include "hosts.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_BYTES 64
+
+/* A word of the segment of a PE, read from the memory's file; what was never touched is 0. */
+static uint64_t read_word(const struct job *job, uint32_t pe, uint64_t offset, uint8_t bytes)
+{
+    const struct host *host = &job->hosts[job->pes[pe].host];
+    uint64_t word = 0, at = quoit_layout_segment(&host->layout, pe - host->layout.first_pe) + offset;
+    if (bytes > sizeof word || pread(host->memory_fd, &word, bytes, (off_t)at) != (ssize_t)bytes)
+        return 0;
+    return word;
+}
+
+/* The symbol table of a mapped ELF file of this machine's class. The file is the user's: every offset is checked. */
+static bool find_in_table(const char *file, uint64_t file_bytes, uint64_t address, char name_out[NAME_BYTES])
+{
+    const Elf64_Ehdr *header = (const void *)file;
+    if (file_bytes < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr) ||
+        header->e_shoff > file_bytes || header->e_shnum > (file_bytes - header->e_shoff) / sizeof(Elf64_Shdr))
+        return false;
+    for (uint32_t i = 0; i < header->e_shnum; i++) {
+        Elf64_Shdr table, names;
+        memcpy(&table, file + header->e_shoff + i * sizeof table, sizeof table);
+        if (table.sh_type != SHT_SYMTAB || table.sh_link >= header->e_shnum)
+            continue;
+        memcpy(&names, file + header->e_shoff + table.sh_link * sizeof names, sizeof names);
+        if (table.sh_offset > file_bytes || table.sh_size > file_bytes - table.sh_offset ||
+            names.sh_offset > file_bytes || names.sh_size > file_bytes - names.sh_offset)
+            continue;
+        for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
+            Elf64_Sym symbol;
+            memcpy(&symbol, file + table.sh_offset + at, sizeof symbol);
+            uint64_t into = address - symbol.st_value;
+            if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || into >= symbol.st_size ||
+                symbol.st_name >= names.sh_size)
+                continue;
+            size_t room = names.sh_size - symbol.st_name;
+            const char *name = file + names.sh_offset + symbol.st_name;
+            int length = (int)strnlen(name, room < NAME_BYTES - 16 ? room : NAME_BYTES - 16);
+            snprintf(name_out, NAME_BYTES, into ? "%.*s + %llu" : "%.*s", length, name, (unsigned long long)into);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_symbol(const char *executable, uint64_t address, char name_out[NAME_BYTES])
+{
+    struct stat facts;
+    int fd = executable ? open(executable, O_RDONLY | O_CLOEXEC) : -1;
+    bool is_found = false;
+    if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+        void *file = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (file != MAP_FAILED) {
+            is_found = find_in_table(file, (uint64_t)facts.st_size, address, name_out);
+            munmap(file, (size_t)facts.st_size);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return is_found;
+}
+
+/* A variable by its name, or a place in the heap. */
+static void name_object(const struct job *job, uint32_t pe, uint64_t offset, char name_out[NAME_BYTES])
+{
+    const struct quoit_layout *layout = &job->hosts[job->pes[pe].host].layout;
+    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+    uint64_t load_base = atomic_load(&shared->load_base), data_base = atomic_load(&shared->data_base);
+    if (offset >= layout->segment_heap)
+        snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)(offset - layout->segment_heap));
+    else if (!find_symbol(job->pes[pe].executable, data_base - load_base + offset - layout->segment_data, name_out))
+        snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)(offset - layout->segment_data));
+}
+
+static void format_value(uint64_t value, const struct quoit_wish *wish, char text_out[24])
+{
+    unsigned shift = 64 - 8u * wish->bytes;
+    if (wish->is_signed)
+        snprintf(text_out, 24, "%lld", (long long)(int64_t)(value << shift) >> shift);
+    else
+        snprintf(text_out, 24, "%llu", (unsigned long long)value);
+}
+
+static void describe_lock(const struct job *job, const struct quoit_wish *wish, const char *name,
+                          char text_out[WISH_TEXT_BYTES])
+{
+    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++)
+        if (read_word(job, pe, wish->offset, wish->bytes) & wish->wanted) {
+            snprintf(text_out, WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, pe);
+            return;
+        }
+    snprintf(text_out, WISH_TEXT_BYTES, " for lock %s, which no PE holds", name);
+}
+
+void wish_describe(const struct job *job, uint32_t pe, char text_out[WISH_TEXT_BYTES])
+{
+    static const char *const comparisons[] = {"==", "!=", ">", ">=", "<", "<="};
+    struct quoit_wish wish = job->notes[pe].wish;
+    char name[NAME_BYTES], now[24], wanted[24];
+    bool is_value = wish.bytes == 2 || wish.bytes == 4 || wish.bytes == 8;
+    text_out[0] = '\0';
+    if (!hosts_pe_shared(job, pe) || wish.count == 0 || !is_value || wish.cmp > 5)
+        return;
+    name_object(job, pe, wish.is_lock ? wish.offset - sizeof(uint32_t) : wish.offset, name);
+    format_value(read_word(job, pe, wish.offset, wish.bytes), &wish, now);
+    format_value(wish.wanted, &wish, wanted);
+    if (wish.is_lock)
+        describe_lock(job, &wish, name, text_out);
+    else if (wish.count == 1)
+        snprintf(text_out, WISH_TEXT_BYTES, " for %s %s %s, which is %s", name, comparisons[wish.cmp], wanted, now);
+    else
+        snprintf(text_out, WISH_TEXT_BYTES, " for %u objects from %s, of which the first is %s (wanted: %s %s)",
+                 wish.count, name, now, comparisons[wish.cmp], wanted);
+}
