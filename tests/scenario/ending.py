@@ -317,6 +317,13 @@ class Pes(scenario.Case):
             stranger.kill()
             stranger.wait()
 
+    def test_report_is_plain_text(self):
+        """What a PE says reaches the terminal as text; its control characters do not."""
+        result = self.run_job("-n", 1, PRETEND, "escape")
+        self.assertEqual(result.status, 3, result)
+        self.assertIn("?[31mred?]0;title? ?? end", result.err)
+        self.assertNotRegex(result.err, r"[^ -~\n]")
+
     def test_pid_namespace(self):
         """In a pid namespace of its own a PE calls itself by a number that means another process outside."""
         apart = ["unshare", "--pid", "--fork"]

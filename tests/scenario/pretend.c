@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pretend impostor PID: says HELLO to oshrun in the name of another process, which only root may, and waits.
+ * pretend escape: ends the job with control characters in the text.
  * pretend usr1: a PE that says when SIGUSR1 comes, and ends then. */
 #include <poll.h>
 #include <shmem.h>
@@ -38,6 +39,16 @@ static int say_hello_as(pid_t pid)
     return sendmsg(atoi(getenv(QUOIT_BOOT_FD_VARIABLE)), &packet, 0) == (ssize_t)sizeof message ? 0 : 77;
 }
 
+/* Ends the job with a text that a terminal would obey. */
+static int say_with_escapes(void)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
+    message.body.abort.status = 3;
+    snprintf(message.body.abort.text, sizeof message.body.abort.text, "\033[31mred\033]0;title\a \302\233 end");
+    ssize_t n = send(atoi(getenv(QUOIT_BOOT_FD_VARIABLE)), &message, sizeof message, 0);
+    return n == (ssize_t)sizeof message ? 3 : 77;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "impostor") == 0) {
@@ -48,6 +59,8 @@ int main(int argc, char **argv)
             pause();
         return status;
     }
+    if (argc == 2 && strcmp(argv[1], "escape") == 0)
+        return say_with_escapes();
     signal(SIGUSR1, on_signal);
     shmem_init();
     printf("ready\n");

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: each named limit that a user can meet is reached without harm, and one more is refused with the limit in the
+message. Method: the bounds of every numeric option, read from the table of options itself, so that a new option is in it;
+then a table of the other limits, whose numbers are read from the headers that name them."""
+import os
+import re
+import unittest
+
+import scenario
+
+SOURCE = os.environ["SCENARIO_SOURCE"]
+LIMITS = scenario.program("scenario_limits")
+# What else an option needs at its upper end.
+BESIDE = {"hosts": ["-n", 1024], "n": ["--hosts", 64]}
+
+
+def read(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def number(path, name):
+    """The value of a #define that is a plain number."""
+    return int(re.search(rf"#define {name}\s+(\d+)u?\b", read(path)).group(1))
+
+
+def evaluate(text):
+    names = {"QUOIT_OPTION_CHUNK_BYTES_MAX": 1 << 20}
+    text = re.sub(r"(?<=\d)u?ll\b", "", text.strip())
+    return names[text] if text in names else eval(text, {"__builtins__": {}})
+
+
+def numeric_options():
+    """(name, type, smallest, largest) of each option that has a name and a bound."""
+    table = read("src/base/options.h").replace("\\\n", " ")
+    row = re.compile(r'X\(\w+, "([\w-]+)", (?:NULL|"\w+"), (UINT|BYTES|DURATION), "[^"]*", "[^"]*", ([^,"]+), ([^,"]+), ')
+    for name, kind, smallest, largest in row.findall(table):
+        yield name, kind, evaluate(smallest), evaluate(largest)
+
+
+class Limits(scenario.Case):
+    def plan(self, *arguments):
+        return self.run_job("--dry-run", *arguments, "true")
+
+    def with_option(self, name, kind, value):
+        text = f"{value}ns" if kind == "DURATION" else str(value)
+        beside = BESIDE.get(name, []) if value > 1 else []
+        return self.plan(*beside, "-n" if name == "n" else "--" + name, text)
+
+    def test_bounds_of_options(self):
+        options = list(numeric_options())
+        self.assertGreater(len(options), 12)
+        for name, kind, smallest, largest in options:
+            with self.subTest(option=name):
+                ends = [smallest] + ([largest] if largest else [])
+                outside = ([smallest - 1] if smallest else []) + ([largest + 1] if largest else [])
+                for value in ends:
+                    self.assertEqual(self.with_option(name, kind, value).status, 0, (name, value))
+                for value in outside:
+                    result = self.with_option(name, kind, value)
+                    self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), (name, value, str(result)))
+                    self.assertRegex(result.err, r"must be .*(\.\.|or more).*\[Q0210\]")
+                if kind == "UINT":
+                    self.assertIn("must be", self.with_option(name, kind, 1 << 70).err)
+
+    def test_pes(self):
+        most, of_host = number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"), number("cmd/oshrun/plan.h", "PLAN_HOST_PES_MAX")
+        self.assertEqual(of_host, number("src/host/job_config.h", "QUOIT_LOCAL_PES_MAX"))
+        for arguments, words in (
+            (("-n", of_host), None),
+            (("-n", of_host + 1), f"a host takes {of_host} at most"),
+            (("--hosts", 64, "-n", most), None),
+            (("--hosts", 64, "-n", most, "true", ":", "-n", 1), f"more than a job can have ({most})"),
+            (("--hosts", 63, "-n", most), f"a host takes {of_host} at most"),
+        ):
+            result = self.plan(*arguments)
+            self.assertEqual(result.status, 2 if words else 0, result)
+            self.assertIn(words or "", result.err)
+
+    @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")
+    def test_handles(self):
+        """Contexts and teams: the last of them works, one more is no handle, and one that was given back comes again."""
+        for what, most in (("contexts", number("src/shmem/handle.h", "QUOIT_CONTEXTS_MAX")),
+                           ("teams", number("src/coll/coll.h", "QUOIT_TEAM_PIECES"))):
+            for shape in (("-n", 1), ("--hosts", 2, "-n", 2)):
+                result = self.run_job(*shape, LIMITS, what)
+                self.assertEqual(result.status, 0, result)
+                counts = {int(line) for line in result.out.split()}
+                # WORLD and SHARED, or the default context, may take places of the same table.
+                self.assertTrue(all(most - 2 <= count <= most for count in counts), (what, most, counts))
+
+    @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")
+    def test_long_words(self):
+        """Longer than a message holds: cut, not lost."""
+        long = "x" * 3000
+        result = self.run_job("--fault", long, "--hosts", 2, "-n", 2, "true")
+        self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), result)
+
+
+if __name__ == "__main__":
+    scenario.main()
