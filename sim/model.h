@@ -19,6 +19,9 @@
  * by) */
 #define SIM_MODEL_TABLE(X)                                                                                             \
     X(core_count, 6, 6, "cores of a host; threads beyond them take turns", "[i7-8700k]", "")                           \
+    X(shared_core_count, 0, 0,                                                                                         \
+      "processors that all hosts share, as on a machine that emulates them; 0: each has its own",                      \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(link_ps_per_byte, 160, 164, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
       "[pcie-e2e] 57.88 Gbit/s of a PCIe 3.0 x8 link are left for packets; [pcie-an708] 24 bytes of each are header "  \
       "and framing; 128 of payload, the least that hosts agree on: 6.09 GB/s",                                         \

@@ -29,14 +29,14 @@ void sim_task_leave(struct sim_world *world)
     sim_stack_switch(&world->current->stack, &world->main_stack);
 }
 
-static struct sim_task *take_ready(struct sim_host *host)
+static struct sim_task *take_ready(struct sim_cores *cores)
 {
-    struct sim_task *task = host->ready_first;
+    struct sim_task *task = cores->ready_first;
     if (task) {
-        host->ready_first = task->next_ready;
+        cores->ready_first = task->next_ready;
         task->next_ready = NULL;
-        if (!host->ready_first)
-            host->ready_last = NULL;
+        if (!cores->ready_first)
+            cores->ready_last = NULL;
     }
     return task;
 }
@@ -44,9 +44,9 @@ static struct sim_task *take_ready(struct sim_host *host)
 /* A core became free: whoever waits for one gets it. */
 static void release_core(struct sim_host *host)
 {
-    struct sim_task *next = take_ready(host);
+    struct sim_task *next = take_ready(host->cores);
     if (!next) {
-        host->free_core_count++;
+        host->cores->free_count++;
         return;
     }
     next->state = SIM_TASK_BUSY;
@@ -55,14 +55,17 @@ static void release_core(struct sim_host *host)
 
 static void wait_for_core(struct sim_task *task)
 {
-    struct sim_host *host = task->host;
+    struct sim_world *world = task->world;
+    struct sim_cores *cores = task->host->cores;
     task->state = SIM_TASK_READY;
-    if (host->ready_last)
-        host->ready_last->next_ready = task;
+    if (cores->ready_last)
+        cores->ready_last->next_ready = task;
     else
-        host->ready_first = task;
-    host->ready_last = task;
-    sim_host_changed(host); /* who idles may have to give way */
+        cores->ready_first = task;
+    cores->ready_last = task;
+    for (uint32_t i = 0; i < world->config.job.host_count; i++)
+        if (world->hosts[i].cores == cores)
+            sim_host_changed(&world->hosts[i]); /* who idles may have to give way */
 }
 
 static void resume(struct sim_task *task)
@@ -91,11 +94,11 @@ void sim_task_fire(struct sim_event *event)
     }
     if (task->state == SIM_TASK_BLOCKED) {
         task->sleeps_on = NULL;
-        if (task->host->free_core_count == 0) {
+        if (task->host->cores->free_count == 0) {
             wait_for_core(task);
             return;
         }
-        task->host->free_core_count--;
+        task->host->cores->free_count--;
         task->on_core_since_ns = world->now_ns;
     } else if (task->state == SIM_TASK_IDLE) {
         task->host->idle_count--;
@@ -170,7 +173,7 @@ void sim_spend(struct sim_world *world, uint64_t duration_ns)
         return;
     sim_schedule(world, &task->event, world->now_ns + duration_ns);
     leave(task);
-    if (task->host->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+    if (task->host->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
         give_way(world);
 }
 
@@ -196,7 +199,7 @@ uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, boo
     leave(task);
     task->is_fruitless = false;
     uint64_t passed = (world->now_ns - task->idle_since_ns + step_ns - 1) / step_ns;
-    if (task->host->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+    if (task->host->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
         give_way(world);
     return passed < 1 ? 1 : passed > count ? count : (uint32_t)passed;
 }
@@ -204,7 +207,7 @@ uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, boo
 void sim_yield(struct sim_world *world, bool is_fruitless)
 {
     struct sim_task *task = world->current;
-    if (!task->host->ready_first)
+    if (!task->host->cores->ready_first)
         return;
     task->is_fruitless = is_fruitless;
     give_way(world);

@@ -52,6 +52,7 @@ extern const struct sim_workload sim_workload_threads;
 extern const struct sim_workload sim_workload_stores;
 extern const struct sim_workload sim_workload_raw;
 extern const struct sim_workload sim_workload_bandwidth;
+extern const struct sim_workload sim_workload_calls;
 extern const struct sim_workload sim_workload_links;
 extern const struct sim_workload sim_workload_put;
 extern const struct sim_workload sim_workload_get;

@@ -100,6 +100,57 @@ const struct sim_workload sim_workload_bandwidth = {
     .run = run_bandwidth,
 };
 
+static void add_words(void *into, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((uint64_t *)into)[i] += ((const uint64_t *)from)[i];
+}
+
+enum { CALL_BARRIER, CALL_REDUCE, CALL_ALLTOALL, CALL_COUNT };
+
+static void call(struct sim_pe *pe, int kind, const char *name)
+{
+    uint64_t dest = buffer_offset(pe), source = dest + pe->world->config.bytes;
+    quoit_fabric_quiet(pe->fabric, pe->context);
+    if (kind == CALL_BARRIER)
+        quoit_coll_sync(pe->team, name);
+    else if (kind == CALL_REDUCE)
+        quoit_coll_reduce(pe->team, dest, source, 1, 8, add_words, name);
+    else
+        quoit_coll_alltoall(pe->team, dest, source, 8, name);
+}
+
+/* Collectives of 8 bytes in a row, as a benchmark has them; the first ones wake all. */
+static void run_calls(struct sim_pe *pe)
+{
+    static const char *const names[CALL_COUNT] = {"barrier", "reduce", "alltoall"};
+    struct sim_world *world = pe->world;
+    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = world->config.job.pe_count};
+    uint32_t count = world->config.step_count;
+    pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
+    quoit_assert(pe->team != NULL);
+    for (int kind = 0; kind < CALL_COUNT; kind++) {
+        uint64_t start_ns = 0;
+        for (uint32_t i = 0; i < 2 * count; i++) {
+            if (i == count)
+                start_ns = world->now_ns;
+            call(pe, kind, names[kind]);
+        }
+        if (pe->index == 0)
+            sim_metric_add(world, names[kind], "us", (double)(world->now_ns - start_ns) / 1000 / count);
+    }
+    quoit_coll_sync(pe->team, "end");
+    quoit_team_delete(pe->team);
+    pe->team = NULL;
+}
+
+const struct sim_workload sim_workload_calls = {
+    .name = "calls",
+    .sentence = "barrier, reduction and all-to-all of 8 bytes by all PEs, each many times",
+    .measures = true,
+    .run = run_calls,
+};
+
 void sim_measure_put_steps(struct sim_world *world)
 {
     for (uint32_t i = 0; i < world->config.job.host_count * world->config.job.lane_count; i++) {

@@ -147,15 +147,19 @@ static void init_host(struct sim_world *world, uint32_t index)
     const struct quoit_job_config *job = &world->config.job;
     host->world = world;
     host->index = index;
-    host->free_core_count = (uint32_t)world->model.core_count;
+    uint32_t shared_count = (uint32_t)world->model.shared_core_count;
+    host->cores = shared_count ? &world->hosts[0].own_cores : &host->own_cores;
+    if (host->cores == &host->own_cores)
+        host->cores->free_count = shared_count ? shared_count : (uint32_t)world->model.core_count;
     quoit_assert(quoit_layout_make(job, index, &host->layout) == QUOIT_OK);
     quoit_assert(host->layout.total_bytes <= world->memory_bytes);
     host->memory = world->memory + index * world->memory_bytes;
-    uint32_t thread_count = host->layout.local_count + job->lane_count;
+    uint32_t thread_count =
+        shared_count ? job->pe_count + job->host_count * job->lane_count : host->layout.local_count + job->lane_count;
     host->proxy_config = (struct quoit_proxy_config){
         .layout = &host->layout,
         .memory = host->memory,
-        .policy = quoit_wait_policy_for(thread_count, host->free_core_count),
+        .policy = quoit_wait_policy_for(thread_count, host->cores->free_count),
         .link_timeout_ns = LINK_TIMEOUT_NS,
         .link_limit_ns = LINK_LIMIT_NS,
         .on_cut_off = hear_cut_off,

@@ -81,6 +81,13 @@ struct sim_service {
     struct sim_task *task;
 };
 
+/* Processors, and the tasks that wait for one. */
+struct sim_cores {
+    uint32_t free_count;
+    struct sim_task *ready_first;
+    struct sim_task *ready_last;
+};
+
 struct sim_host {
     struct sim_world *world;
     uint32_t index;
@@ -90,11 +97,10 @@ struct sim_host {
     struct quoit_port_endpoint port_endpoints[QUOIT_SIDE_COUNT];
     struct quoit_proxy_config proxy_config;
     struct quoit_proxy *proxy;
-    uint32_t free_core_count;
+    struct sim_cores own_cores;
+    struct sim_cores *cores; /* its own, or those that all hosts share: of host 0 */
     uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
     bool memory_is_written;  /* the last of it was a write */
-    struct sim_task *ready_first;
-    struct sim_task *ready_last;
     struct sim_service services[QUOIT_LANES_MAX];
     bool is_dead;            /* a fault: nothing runs any more */
     bool has_told;           /* that two links are dead */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* quoit sim - runs seeds, says what was found, and how to see a failure again. */
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,10 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "calibrate.h"
 #include "command.h"
 #include "env/clock.h"
+#include "prefix.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/run.h"
@@ -31,6 +34,8 @@ struct session {
     bool shows_each;
     bool shows_model;
     bool wants_help;
+    bool shows_machine;
+    const char *calibrate_folder; /* NULL: not asked for */
     char problem[200];
 };
 
@@ -266,6 +271,18 @@ static bool set_show_model(struct session *session, const char *text)
     return session->shows_model = true;
 }
 
+static bool set_machine(struct session *session, const char *text)
+{
+    (void)text;
+    return session->shows_machine = true;
+}
+
+static bool set_calibrate(struct session *session, const char *text)
+{
+    session->calibrate_folder = text;
+    return true;
+}
+
 static bool set_help(struct session *session, const char *text)
 {
     (void)text;
@@ -306,6 +323,9 @@ static const struct option options[] = {
     {"--model", "NAME=VALUE", "a constant of the cost model, or public: those of public sources alone; many times",
      set_model},
     {"--show-model", NULL, "print the constants with their sources", set_show_model},
+    {"--machine", NULL, "measure what copies, wakes and switches cost here, and print JSON", set_machine},
+    {"--calibrate", "DIR", "measure this machine, predict emulated rings with that, measure them: a page in DIR",
+     set_calibrate},
     {"--trace-text", "FILE", "write every event of the run as a line", set_trace},
     {"--each", NULL, "a line for each seed, with the hash of its trace", set_each},
     {"--json", NULL, "print JSON", set_json},
@@ -645,6 +665,14 @@ static int run_seeds(struct session *session, int argc, char **argv)
     return 0;
 }
 
+static int calibrate(const char *folder)
+{
+    char quoit[PATH_MAX];
+    if (!prefix_find("bin/quoit", quoit))
+        return 1;
+    return prefix_run_python("figures", (char *[]){"calibrate", quoit, (char *)folder, NULL}, NULL, NULL);
+}
+
 int command_sim(int argc, char **argv)
 {
     struct session session = {.seed = 1, .seed_count = 1};
@@ -658,6 +686,10 @@ int command_sim(int argc, char **argv)
         print_help();
     else if (session.shows_model)
         show_model(&session);
+    else if (session.shows_machine)
+        status = calibrate_print(stdout) ? 0 : 1;
+    else if (session.calibrate_folder)
+        status = calibrate(session.calibrate_folder);
     else
         status = run_seeds(&session, argc, argv);
     if (session.plan.trace)

@@ -60,6 +60,24 @@ def test_large_puts_fill_the_link():
     check((1 << 20) / one_us >= 0.95 * link, f"a put and its quiet of 1 MiB: {one_us} us")
 
 
+def test_machine():
+    """What this machine costs is measured: more bytes take longer, nothing is free."""
+    machine = json.loads(quoit("sim", "--machine").stdout)
+    copies = machine.pop("copy_ns")
+    check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
+    check(all(value > 0 for value in machine.values()) and machine["switch_ns"] > machine["pause_ns"], f"{machine}")
+
+
+def test_shared_processors():
+    """Hosts that share one processor wait for each other: a barrier of 4 hosts costs switches, and one of 8 twice as many."""
+    def barrier(hosts, shared):
+        arguments = ("sim", "--json", "--workload", "calls", "--hosts", str(hosts), "--steps", "20", "--direct", "yes")
+        model = ("--model", f"shared_core_count={shared}", "--model", "thread_wake_ns=0", "--model", "switch_ns=2000")
+        return json.loads(quoit(*arguments, *model).stdout)["figures"]["barrier"]["mean"]
+    own, shared, more = barrier(4, 0), barrier(4, 1), barrier(8, 1)
+    check(shared > own + 2 * 4 and more > 1.5 * shared, f"barrier: {own} us, {shared} on one processor, {more} of 8 hosts")
+
+
 def test_replay():
     failed = quoit("sim", "--seed", "3", "--seeds", "5", "--workload", "mix", "--canary", "credit")
     check(failed.returncode == 1, f"the canary was not found: {failed}")

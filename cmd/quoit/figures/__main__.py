@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-COMMANDS = {"figures": "figures", "predict": "prediction", "report": "page"}
+COMMANDS = {"calibrate": "calibration", "figures": "figures", "predict": "prediction", "report": "page"}
 
 
 def main():

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "calibrate.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/json.h"
+#include "env/clock.h"
+#include "env/limits.h"
+#include "env/park.h"
+
+#define COPY_BYTES_MAX (4u << 20)
+#define BATCHES        101
+#define BATCH_NS       200000u /* shorter than a slice, so that most batches have a processor to themselves */
+#define WAKE_COUNT     301
+#define WAKE_PAUSE_NS  50000u /* until a sleeper sleeps */
+#define ROUNDS         100u   /* of a batch of two threads */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+struct repeated {
+    void (*run)(void *arg);
+    void *arg;
+};
+
+/* ns of one run: the median of short batches. */
+static double time_of(const struct repeated *what)
+{
+    double values[BATCHES];
+    uint64_t count = 1, start_ns, spent_ns;
+    do {
+        count *= 2;
+        start_ns = quoit_clock_now_ns();
+        for (uint64_t i = 0; i < count; i++)
+            what->run(what->arg);
+    } while (quoit_clock_now_ns() - start_ns < BATCH_NS);
+    for (int batch = 0; batch < BATCHES; batch++) {
+        start_ns = quoit_clock_now_ns();
+        for (uint64_t i = 0; i < count; i++)
+            what->run(what->arg);
+        spent_ns = quoit_clock_now_ns() - start_ns;
+        values[batch] = (double)spent_ns / (double)count;
+    }
+    return median(values, BATCHES);
+}
+
+struct copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void copy(void *arg)
+{
+    const struct copy *one = arg;
+    memcpy(one->to, one->from, one->bytes);
+    __asm__ __volatile__("" : : "r"(one->to) : "memory");
+}
+
+static void pause_once(void *arg)
+{
+    (void)arg;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void yield_once(void *arg)
+{
+    (void)arg;
+    sched_yield();
+}
+
+static void prepare_once(void *arg)
+{
+    quoit_park_prepare(arg);
+    quoit_park_cancel(arg);
+}
+
+static void store_once(void *arg)
+{
+    atomic_store_explicit((_Atomic uint64_t *)arg, 1, memory_order_seq_cst);
+}
+
+/* Two threads */
+
+struct meeting {
+    _Alignas(64) _Atomic uint64_t turn;
+    _Alignas(64) _Atomic uint64_t woken_ns;
+    struct quoit_park park;
+    _Atomic bool is_over;
+    bool yields;
+    int core; /* of the other thread; -1: any */
+};
+
+static void stay_on(int core)
+{
+    cpu_set_t set;
+    if (core < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static void take_turns(struct meeting *meeting, uint64_t mine, double *values)
+{
+    for (uint64_t i = 0; i < BATCHES * ROUNDS; i++) {
+        uint64_t start_ns = values && i % ROUNDS == 0 ? quoit_clock_now_ns() : 0;
+        while (atomic_load_explicit(&meeting->turn, memory_order_acquire) != 2 * i + mine)
+            if (meeting->yields)
+                sched_yield();
+        atomic_store_explicit(&meeting->turn, 2 * i + mine + 1, memory_order_release);
+        if (start_ns)
+            values[i / ROUNDS] = -(double)start_ns;
+        if (values && i % ROUNDS == ROUNDS - 1)
+            values[i / ROUNDS] += (double)quoit_clock_now_ns();
+    }
+}
+
+static void *answer(void *arg)
+{
+    struct meeting *meeting = arg;
+    stay_on(meeting->core);
+    take_turns(meeting, 1, NULL);
+    return NULL;
+}
+
+/* ns of one way between two threads on these cores; 0: no thread could be started. */
+static double way_ns(int own_core, int other_core, bool yields)
+{
+    struct meeting meeting = {.core = other_core, .yields = yields};
+    double values[BATCHES];
+    cpu_set_t before;
+    pthread_t thread;
+    sched_getaffinity(0, sizeof before, &before);
+    stay_on(own_core);
+    if (pthread_create(&thread, NULL, answer, &meeting) != 0)
+        return 0;
+    take_turns(&meeting, 0, values);
+    pthread_join(thread, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+    return median(values, BATCHES) / (2 * ROUNDS);
+}
+
+static void *sleep_again(void *arg)
+{
+    struct meeting *meeting = arg;
+    while (!atomic_load(&meeting->is_over)) {
+        uint32_t key = quoit_park_prepare(&meeting->park);
+        quoit_park_sleep(&meeting->park, key, 100000000);
+        atomic_store(&meeting->woken_ns, quoit_clock_now_ns());
+    }
+    return NULL;
+}
+
+/* Waking a sleeper: what the call takes, and until the sleeper runs. */
+static void time_wakes(double *call_ns_out, double *wake_ns_out)
+{
+    struct meeting meeting = {.core = -1};
+    double calls[WAKE_COUNT], wakes[WAKE_COUNT];
+    pthread_t thread;
+    *call_ns_out = *wake_ns_out = 0;
+    if (pthread_create(&thread, NULL, sleep_again, &meeting) != 0)
+        return;
+    for (int i = 0; i < WAKE_COUNT; i++) {
+        quoit_clock_sleep_ns(WAKE_PAUSE_NS);
+        while (atomic_load(&meeting.park.sleeper_count) == 0)
+            sched_yield();
+        quoit_clock_sleep_ns(WAKE_PAUSE_NS); /* it has announced itself; now it sleeps */
+        atomic_store(&meeting.woken_ns, 0);
+        uint64_t start_ns = quoit_clock_now_ns(), woken_ns;
+        quoit_park_wake(&meeting.park);
+        calls[i] = (double)(quoit_clock_now_ns() - start_ns);
+        while ((woken_ns = atomic_load(&meeting.woken_ns)) == 0)
+            sched_yield();
+        wakes[i] = woken_ns > start_ns ? (double)(woken_ns - start_ns) : 0;
+    }
+    atomic_store(&meeting.is_over, true);
+    quoit_park_wake(&meeting.park);
+    pthread_join(thread, NULL);
+    *call_ns_out = median(calls, WAKE_COUNT);
+    *wake_ns_out = median(wakes, WAKE_COUNT);
+}
+
+/* Two processors that this process may use; the second is the first if there is one alone. */
+static void find_cores(int cores_out[2])
+{
+    cpu_set_t set;
+    int count = 0;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    for (int core = 0; core < CPU_SETSIZE && count < 2; core++)
+        if (CPU_ISSET(core, &set))
+            cores_out[count++] = core;
+    if (count < 2)
+        cores_out[1] = cores_out[0];
+}
+
+bool calibrate_print(FILE *out)
+{
+    struct quoit_json json;
+    struct quoit_park park = {.epoch = 0};
+    _Alignas(64) _Atomic uint64_t word = 0;
+    double call_ns, wake_ns;
+    int cores[2] = {-1, -1};
+    char *buffers = mmap(NULL, 2 * (size_t)COPY_BYTES_MAX, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (buffers == MAP_FAILED)
+        return false;
+    quoit_park_setup();
+    find_cores(cores);
+    quoit_json_start(&json, out);
+    quoit_json_open_object(&json, NULL);
+    quoit_json_count(&json, "processors", quoit_limits_core_count());
+    quoit_json_open_object(&json, "copy_ns");
+    for (size_t bytes = 8; bytes <= COPY_BYTES_MAX; bytes *= 2) {
+        char name[32];
+        snprintf(name, sizeof name, "%zu", bytes);
+        struct copy one = {.to = buffers, .from = buffers + COPY_BYTES_MAX, .bytes = bytes};
+        quoit_json_number(&json, name, time_of(&(struct repeated){copy, &one}));
+    }
+    quoit_json_close(&json);
+    time_wakes(&call_ns, &wake_ns);
+    quoit_json_number(&json, "wake_call_ns", call_ns);
+    quoit_json_number(&json, "wake_ns", wake_ns);
+    quoit_json_number(&json, "switch_ns", way_ns(cores[0], cores[0], true));
+    quoit_json_number(&json, "line_ns", way_ns(cores[0], cores[1], cores[0] == cores[1]));
+    quoit_json_number(&json, "pause_ns", time_of(&(struct repeated){pause_once, NULL}));
+    quoit_json_number(&json, "yield_ns", time_of(&(struct repeated){yield_once, NULL}));
+    quoit_json_number(&json, "sleep_call_ns", time_of(&(struct repeated){prepare_once, &park}));
+    quoit_json_number(&json, "store_ns", time_of(&(struct repeated){store_once, (void *)&word}));
+    quoit_json_close(&json);
+    munmap(buffers, 2 * (size_t)COPY_BYTES_MAX);
+    return true;
+}
