@@ -95,6 +95,8 @@ static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit
     enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
     if (status != QUOIT_OK)
         return status;
+    if (message->body.layout.pe - boot->layout.first_pe >= boot->layout.local_count)
+        return QUOIT_INVALID;
     boot->pe = message->body.layout.pe;
     boot->host = message->body.layout.host;
     boot->policy = message->body.layout.policy;

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-#define PAGE_BYTES    4096u
-#define SEGMENT_ALIGN QUOIT_HUGE_PAGE_BYTES
+#define PAGE_BYTES     4096u
+#define SEGMENT_ALIGN  QUOIT_HUGE_PAGE_BYTES
+#define PART_BYTES_MAX (1ull << 46) /* of a segment: sums over the PEs of a host do not wrap */
 
 static uint64_t round_up(uint64_t value, uint64_t align)
 {
@@ -28,6 +29,7 @@ static bool config_is_sound(const struct quoit_job_config *job)
            (lanes & (lanes - 1)) == 0 && job->slot_count >= QUOIT_RING_SLOTS_MIN && job->chunk_bytes >= 64 &&
            job->chunk_bytes % 64 == 0 && job->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX &&
            trace_is_sound(job->trace_count) && job->data_bytes % PAGE_BYTES == 0 && job->heap_bytes % PAGE_BYTES == 0 &&
+           job->data_bytes <= PART_BYTES_MAX && job->heap_bytes <= PART_BYTES_MAX &&
            job->protocol < QUOIT_PROTOCOL_COUNT && job->barrier < QUOIT_BARRIER_KIND_COUNT &&
            job->payload < QUOIT_PAYLOAD_KIND_COUNT;
 }

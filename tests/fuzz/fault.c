@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a --fault that is taken names a link or host that is there; any other is refused with a sentence. Input: the
+ * text. */
+#include "oshrun/fault.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    char *text = fuzz_text(data, bytes);
+    for (uint32_t host_count = 1; host_count <= 6; host_count++) {
+        struct fault fault;
+        char problem[FAULT_PROBLEM_BYTES] = "";
+        bool is_taken = fault_parse(text, &fault, problem) && fault_fit(&fault, host_count, problem);
+        FUZZ_HOLDS(is_taken || (problem[0] != '\0' && memchr(problem, '\0', sizeof problem)));
+        if (is_taken && fault.kind == FAULT_HOST)
+            FUZZ_HOLDS(fault.first < host_count);
+        if (is_taken && fault.kind == FAULT_LINK)
+            FUZZ_HOLDS(fault.first < host_count && fault.second == (fault.first + 1) % host_count);
+        if (is_taken && fault.kind == FAULT_RANDOM)
+            FUZZ_HOLDS(host_count > 1 && fault.at_ns != 0);
+    }
+    free(text);
+    return 0;
+}

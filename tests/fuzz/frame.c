@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a frame that passes quoit_frame_check() cannot make its receiver touch what is not the job's. Method: what the
+ * check promises is asked again, with arithmetic that does not wrap. Input: the kind, then changes. */
+#include "wire/frame.h"
+#include "fuzz.h"
+
+static int is_amo(uint8_t kind)
+{
+    return kind == QUOIT_FRAME_AMO || kind == QUOIT_FRAME_AMO_FETCH;
+}
+
+static int names_memory(uint8_t kind)
+{
+    return kind == QUOIT_FRAME_PUT || kind == QUOIT_FRAME_PUT_SIGNAL || kind == QUOIT_FRAME_GET;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static const uint32_t pe_counts[] = {2, 3, 1, 2};
+    const struct quoit_frame_limits limits = {
+        .host_count = 4, .chunk_bytes = 4096, .segment_bytes = 1u << 20, .pe_counts = pe_counts};
+    struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT,
+                                .op = QUOIT_AMO_ADD,
+                                .size = 8,
+                                .source_host = 1,
+                                .dest_host = 2,
+                                .bytes = 64,
+                                .offset = 4096};
+    if (bytes == 0)
+        return 0;
+    frame.kind = data[0] % (QUOIT_FRAME_KIND_COUNT + 1);
+    fuzz_change(&frame, sizeof frame, data + 1, bytes - 1);
+    for (int class = 0; class < QUOIT_CLASS_COUNT; class ++) {
+        if (quoit_frame_check(&frame, (enum quoit_class) class, &limits) != QUOIT_OK)
+            continue;
+        FUZZ_HOLDS(frame.kind < QUOIT_FRAME_KIND_COUNT);
+        FUZZ_HOLDS(quoit_frame_class(frame.kind) == (enum quoit_class) class);
+        FUZZ_HOLDS(frame.source_host < limits.host_count);
+        FUZZ_HOLDS(frame.dest_host < limits.host_count);
+        FUZZ_HOLDS(frame.source_host != frame.dest_host);
+        FUZZ_HOLDS(quoit_frame_payload_bytes(&frame) <= limits.chunk_bytes);
+        if (frame.kind == QUOIT_FRAME_TOPOLOGY || frame.kind == QUOIT_FRAME_ACK)
+            continue; /* of hosts, not of PEs */
+        FUZZ_HOLDS(frame.source_pe < pe_counts[frame.source_host]);
+        FUZZ_HOLDS(frame.dest_pe < pe_counts[frame.dest_host]);
+        if (names_memory(frame.kind))
+            FUZZ_HOLDS(frame.offset <= limits.segment_bytes && frame.bytes <= limits.segment_bytes - frame.offset);
+        if (is_amo(frame.kind)) {
+            FUZZ_HOLDS(frame.op < QUOIT_AMO_COUNT);
+            FUZZ_HOLDS(frame.size == 4 || frame.size == 8);
+            FUZZ_HOLDS(frame.offset % frame.size == 0 && frame.offset <= limits.segment_bytes - frame.size);
+        }
+    }
+    return 0;
+}

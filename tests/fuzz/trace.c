@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: whatever a PE writes into its ring of events, the launcher's reader stays inside it and ends. Method: the rings
+ * of a job of two hosts, with sound events that the input changes, are drained into nothing. Input: changes, of all
+ * rings in turn. */
+#include "oshrun/job.h"
+#include "oshrun/trace.h"
+#include "fuzz.h"
+
+#define EVENT_COUNT QUOIT_TRACE_EVENTS_MIN
+
+static struct plan plan;
+static struct job job;
+static struct pe pes[2];
+static struct host hosts[2];
+
+static void make_job(void)
+{
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    quoit_options_default(&plan.options);
+    FUZZ_HOLDS(
+        quoit_options_set(&plan.options, QUOIT_OPT_TRACE, "/dev/null", QUOIT_FROM_COMMAND_LINE, "--trace", problem));
+    plan.pe_count = plan.host_count = 2;
+    job = (struct job){.plan = &plan, .pes = pes, .hosts = hosts, .has_layout = true};
+    job.config = (struct quoit_job_config){.host_count = 2,
+                                           .pe_count = 2,
+                                           .lane_count = 1,
+                                           .slot_count = 4,
+                                           .chunk_bytes = 256,
+                                           .trace_count = EVENT_COUNT,
+                                           .data_bytes = 4096,
+                                           .heap_bytes = 2u << 20};
+    for (uint32_t i = 0; i < 2; i++) {
+        pes[i] = (struct pe){.job = &job, .index = i, .host = i, .program_pid = 1};
+        hosts[i] = (struct host){.job = &job, .index = i};
+        FUZZ_HOLDS(quoit_layout_make(&job.config, i, &hosts[i].layout) == QUOIT_OK);
+        hosts[i].front = aligned_alloc(4096, (hosts[i].layout.channels + 4095) / 4096 * 4096);
+        FUZZ_HOLDS(hosts[i].front != NULL);
+    }
+}
+
+/* As if a program had written all that fits. */
+static void fill(struct quoit_trace_ring *ring, const uint8_t *data, size_t bytes)
+{
+    const size_t slots_bytes = 16 * sizeof(struct quoit_trace_slot);
+    memset(ring, 0, quoit_trace_ring_bytes(EVENT_COUNT));
+    ring->event_count = EVENT_COUNT;
+    for (uint32_t i = 0; i < EVENT_COUNT; i++) {
+        struct quoit_trace_slot *slot = &ring->slots[i];
+        slot->event = (struct quoit_trace_event){.kind = (uint8_t)(1 + i % (QUOIT_TRACE_KIND_COUNT - 1)),
+                                                 .frame = QUOIT_FRAME_PUT,
+                                                 .begin_ns = 1000 * i,
+                                                 .end_ns = 1000 * i + 500,
+                                                 .bytes = 64,
+                                                 .pe = i % 2,
+                                                 .tid = 1,
+                                                 .name = "shmem_putmem"};
+        atomic_init(&slot->sequence, i + 1);
+    }
+    fuzz_change(ring->slots, slots_bytes, data, bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (!job.plan)
+        make_job();
+    FUZZ_HOLDS(trace_open(&job));
+    for (uint32_t host = 0; host < 2; host++)
+        for (uint32_t i = 0; i < 2; i++) { /* its PE, its lane */
+            struct quoit_trace_ring *ring = quoit_memory_trace(&hosts[host].layout, hosts[host].front, i);
+            size_t part = bytes / 4 / 3 * 3;
+            fill(ring, data + (2 * host + i) * part, part);
+        }
+    FUZZ_HOLDS(trace_finish(&job));
+    return 0;
+}
