@@ -149,7 +149,6 @@ enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_KIND_COUNT };
 struct teams {
     struct quoit_team_state *states[TEAM_KIND_COUNT];
     struct quoit_team_shape shapes[TEAM_KIND_COUNT];
-    uint32_t epochs[TEAM_KIND_COUNT];
 };
 
 static struct quoit_team_shape shape_of(const struct sim_pe *pe, enum team_kind kind)
@@ -165,10 +164,10 @@ static struct quoit_team_shape shape_of(const struct sim_pe *pe, enum team_kind 
     return (struct quoit_team_shape){.start = 0, .stride = 1, .size = pe_count};
 }
 
-static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind)
+static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind, uint64_t first_flag)
 {
     teams->shapes[kind] = shape_of(pe, kind);
-    teams->states[kind] = quoit_team_new(pe->fabric, &teams->shapes[kind], kind, teams->epochs[kind]++);
+    teams->states[kind] = quoit_team_new(pe->fabric, &teams->shapes[kind], kind, first_flag);
     if (!teams->states[kind])
         sim_fail(pe->world, "PE %u cannot make its team", pe->index);
 }
@@ -189,10 +188,11 @@ static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind ki
 {
     use_team(pe, teams, kind);
     quoit_coll_sync(pe->team, "renew");
-    quoit_team_delete(teams->states[kind]);
+    uint64_t next_flag = quoit_team_next_flag(pe->team);
+    quoit_team_delete(pe->team);
     teams->states[kind] = NULL;
     use_team(pe, teams, TEAM_WORLD);
-    make_team(pe, teams, kind);
+    make_team(pe, teams, kind, quoit_coll_largest(pe->team, next_flag, "renew"));
 }
 
 static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
@@ -224,7 +224,7 @@ static void run_collectives(struct sim_pe *pe)
     struct quoit_prng common = {.state = pe->world->config.seed};
     struct teams teams = {0};
     for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++)
-        make_team(pe, &teams, kind);
+        make_team(pe, &teams, kind, 0);
     for (uint32_t step = 0; step < 3 * pe->world->config.step_count; step++) {
         uint64_t choice = quoit_prng_choose(&common, 2 * TEAM_KIND_COUNT);
         enum team_kind kind = choice < TEAM_KIND_COUNT ? (enum team_kind)choice : TEAM_WORLD;

@@ -139,12 +139,38 @@ static void test_bad_shapes_are_refused(void **state)
     assert_int_equal(quoit_layout_make(&good, 2, &layout), QUOIT_INVALID);
 }
 
+/* The least and the most are allowed, one step beyond and what is no power of two are not. */
+static void test_bounds_of_the_trace(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t count;
+        enum quoit_status status;
+    } cases[] = {{0, QUOIT_OK},
+                 {QUOIT_TRACE_EVENTS_MIN, QUOIT_OK},
+                 {QUOIT_TRACE_EVENTS_MIN / 2, QUOIT_INVALID},
+                 {QUOIT_TRACE_EVENTS_MIN + 1, QUOIT_INVALID},
+                 {QUOIT_TRACE_EVENTS_MAX, QUOIT_OK},
+                 {2 * QUOIT_TRACE_EVENTS_MAX, QUOIT_INVALID}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct quoit_job_config job = {.host_count = 2,
+                                             .pe_count = 2,
+                                             .lane_count = 1,
+                                             .slot_count = 2,
+                                             .chunk_bytes = 64,
+                                             .trace_count = cases[i].count};
+        struct quoit_layout layout;
+        assert_int_equal(quoit_layout_make(&job, 0, &layout), cases[i].status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_overlaps),
         cmocka_unit_test(test_pes_lie_in_blocks),
         cmocka_unit_test(test_bad_shapes_are_refused),
+        cmocka_unit_test(test_bounds_of_the_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
