@@ -50,8 +50,4 @@ struct fault_news {
     uint64_t told_ns;
 };
 
-struct job;
-/* Does what is due and returns when the next is, UINT64_MAX if there is none. */
-uint64_t fault_step(struct job *job, uint64_t now_ns);
-
 #endif

@@ -2,7 +2,7 @@
 /* job.h - the state of the running job; each file of oshrun works on it. What may be done with it stands in the header
  * of the file that does it. The files have an order, and a file calls only what comes before it:
  *
- *   plan      what the user asked for
+ *   fault plan help                        what the user asked for
  *   loop output terminal children guard    the process's own surroundings
  *   job.h     the state
  *   hosts     the memories, links and proxies of the hosts
@@ -10,7 +10,7 @@
  *   service   answers to what PEs say on their boot sockets
  *   spawn     starts the PEs
  *   reap      notices which child ended, and judges what it means
- *   fault trace stats report                what is done to the job, and told of it
+ *   inject trace stats wish report          what is done to the job, and told of it
  *   main
  */
 #ifndef OSHRUN_JOB_H

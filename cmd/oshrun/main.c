@@ -19,6 +19,7 @@
 #include "end.h"
 #include "guard.h"
 #include "help.h"
+#include "inject.h"
 #include "reap.h"
 #include "report.h"
 #include "service.h"
@@ -181,7 +182,7 @@ static void run(struct job *job)
         service_step(job);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
-        uint64_t fault_ns = fault_step(job, now_ns);
+        uint64_t fault_ns = inject_step(job, now_ns);
         uint64_t trace_ns = trace_step(job, now_ns);
         if (fault_ns < end_ns)
             end_ns = fault_ns;

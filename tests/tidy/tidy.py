@@ -17,6 +17,9 @@ import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "trace", "wire", "port", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "fabric", "coll", "boot", "shmem", "veth", "dsm"]
+# Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
+LAUNCHER = ["fault", "plan", "help", "loop", "output", "terminal", "children", "guard", "job", "hosts", "end", "service",
+            "spawn", "reap", "inject", "perfetto", "trace", "stats", "wish", "report", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")
@@ -96,6 +99,19 @@ def check_drivers(root):
 
 
 # First lines and lengths
+
+def check_launcher(root):
+    """Files of oshrun call only those before them."""
+    for path in files_of(root, ["cmd/oshrun"], (".c", ".h")):
+        own = os.path.splitext(os.path.basename(path))[0]
+        if own not in LAUNCHER:
+            yield f"{path}:1: not in LAUNCHER of tests/tidy/tidy.py, the order of oshrun's files"
+            continue
+        for i, line in enumerate(read(root, path).splitlines(), 1):
+            found = re.match(r'#include "(\w+)\.h"', line)
+            if found and found[1] in LAUNCHER and LAUNCHER.index(found[1]) > LAUNCHER.index(own):
+                yield f"{path}:{i}: includes {found[1]}.h, which comes after {own} in the order of oshrun's files"
+
 
 def check_licence_lines(root):
     folders = ["src", "cmd", "sim", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
@@ -281,7 +297,7 @@ def check_format(root):
             yield f"{path}:{line}: clang-format would change it (clang-format -i {path})"
 
 
-CHECKS = [check_includes, check_drivers, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
+CHECKS = [check_includes, check_drivers, check_launcher, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
           check_code_map, check_format]
 
 # Samples: check -> files that break its rule (each alone must be seen), and files that keep it.
@@ -302,6 +318,9 @@ SAMPLES = {
          {"bench/raw.c": "int a[QUOIT_EMULATED_LINK_BYTES];\n"}],
         {"src/port/drivers.c": '#include "port/emulated/emulated.h"\n', "src/port/emulated/a.c": "int quoit_emulated_x;\n",
          "src/port/a_test.c": '#include "port/emulated/emulated.h"\n', "src/boot/a.c": "/* emulated hosts */\n"}),
+    check_launcher: (
+        [{"cmd/oshrun/hosts.c": '#include "end.h"\n'}, {"cmd/oshrun/strange.c": "int a;\n"}],
+        {"cmd/oshrun/end.c": '#include "end.h"\n#include "hosts.h"\n#include "env/clock.h"\n'}),
     check_licence_lines: (
         [{"src/base/a.c": "int a;\n"}, {"scripts/go": "#!/bin/sh\necho\n"}, {"tests/x/CMakeLists.txt": "\n"}],
         {"src/base/a.c": SPDX, "scripts/go": "#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n", "tests/x/data.txt": "1\n"}),

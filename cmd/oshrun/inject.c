@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "inject.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "env/clock.h"
+#include "hosts.h"
+
+#define TOLD_FIRST    100        /* changes of links */
+#define TOLD_EVERY_NS 100000000u /* after them */
+
+/* Through the sink of standard error, whose reader may stall. The first changes are all told, then a few a second. */
+static void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct job *job, const char *format, ...)
+{
+    char text[256];
+    struct fault_news *news = &job->fault_news;
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (news->told_count >= TOLD_FIRST && now_ns - news->told_ns < TOLD_EVERY_NS) {
+        news->untold_count++;
+        return;
+    }
+    int used = snprintf(text, sizeof text, "oshrun: ");
+    va_list args;
+    va_start(args, format);
+    used += vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    if (news->untold_count)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", after %llu changes that are not told",
+                         (unsigned long long)news->untold_count);
+    used += snprintf(text + used, sizeof text - (size_t)used, "\n");
+    output_say(&job->output, text, (size_t)used);
+    news->untold_count = 0;
+    news->told_count++;
+    news->told_ns = now_ns;
+}
+
+/* The link of a host to the next, opened when it is first needed. */
+static struct quoit_port *port_of(struct job *job, uint32_t link)
+{
+    struct host *host = &job->hosts[link];
+    if (host->fault_port)
+        return host->fault_port;
+    struct quoit_port_endpoint end;
+    const struct quoit_port_config config = {
+        .driver = job->driver, .memory = {host->front, host->layout.channels}, .endpoint = &end};
+    if (hosts_describe(job, link, QUOIT_RIGHT, &end) != QUOIT_OK ||
+        quoit_port_open(&config, &host->fault_port) != QUOIT_OK)
+        say(job, "--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
+    return host->fault_port;
+}
+
+static void set_link(struct job *job, uint32_t link, bool is_up)
+{
+    struct quoit_port *port = port_of(job, link);
+    if (!port)
+        return;
+    if ((is_up ? quoit_port_mend(port) : quoit_port_cut(port)) != QUOIT_OK)
+        say(job, "--fault: the driver %s cannot cut a link", job->driver->name);
+    else
+        say(job, "link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
+            is_up ? "is up again" : "goes down");
+}
+
+/* One change; sets when the next one is due. */
+static void change(struct job *job, struct fault_run *run)
+{
+    const struct fault *fault = run->fault;
+    uint64_t due_ns = run->next_ns;
+    run->next_ns = UINT64_MAX;
+    switch (fault->kind) {
+    case FAULT_HOST:
+        say(job, "host%u dies (--fault)", fault->first);
+        if (job->hosts[fault->first].proxy_pid)
+            kill(job->hosts[fault->first].proxy_pid, SIGKILL);
+        return;
+    case FAULT_LINK:
+        set_link(job, fault->first, run->is_down);
+        if (!run->is_down && fault->for_ns)
+            run->next_ns = due_ns + fault->for_ns;
+        break;
+    case FAULT_RANDOM:
+        if (!run->is_down) {
+            struct quoit_prng prng = {.state = run->prng_state};
+            run->link = (uint32_t)quoit_prng_choose(&prng, job->plan->host_count);
+            run->prng_state = prng.state;
+        }
+        set_link(job, run->link, run->is_down);
+        run->next_ns = due_ns + (run->is_down ? fault->at_ns - fault->for_ns : fault->for_ns);
+        break;
+    }
+    run->is_down = !run->is_down;
+}
+
+static bool start_runs(struct job *job, uint64_t now_ns)
+{
+    const struct plan *plan = job->plan;
+    job->faults = calloc(plan->fault_count, sizeof *job->faults);
+    for (uint32_t i = 0; i < plan->fault_count && job->faults; i++)
+        job->faults[i] = (struct fault_run){
+            .fault = &plan->faults[i], .next_ns = now_ns + plan->faults[i].at_ns, .prng_state = plan->faults[i].seed};
+    return job->faults != NULL;
+}
+
+uint64_t inject_step(struct job *job, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    if (!job->plan->fault_count || !job->is_going || job->end.phase != ENDING_NOT || job->proxies_stop_ns)
+        return UINT64_MAX;
+    if (!job->faults && !start_runs(job, now_ns))
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < job->plan->fault_count; i++) {
+        struct fault_run *run = &job->faults[i];
+        while (run->next_ns <= now_ns)
+            change(job, run);
+        if (run->next_ns < next_ns)
+            next_ns = run->next_ns;
+    }
+    return next_ns;
+}
