@@ -245,7 +245,8 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .translation_bytes_align = 1,
         .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
-        .capabilities = QUOIT_PORT_CUTS | (end->world->config.has_direct_puts ? QUOIT_PORT_ARRIVES_ON_RETURN : 0),
+        .capabilities = QUOIT_PORT_CUTS |
+                        (end->world->config.has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0),
     };
     *port_out = &opening->port;
     return QUOIT_OK;

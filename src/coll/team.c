@@ -12,7 +12,8 @@ _Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each
 #define WORLD_BYTES (256u << 10)
 #define PIECE_BYTES (48u << 10)
 #define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
-_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES,
+_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
+                   QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES,
                "all pieces have room");
 
 /* With up to this many hosts an exchange is the fastest barrier: it has no more rounds than dissemination, even where

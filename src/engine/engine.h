@@ -62,7 +62,9 @@ struct quoit_ring_context {
     _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
     _Atomic uint32_t fence_mark;        /* 0, or the number of a fence that came while requests were under way */
     _Atomic uint32_t last_mark;
-    _Atomic uint32_t dirty; /* bit per side: direct puts not yet known to have arrived; above, who reads back */
+    /* Sequences of direct puts, where writes are posted: of the last one, and of the last one before a fence. */
+    _Atomic uint64_t posted[QUOIT_SIDE_COUNT];
+    _Atomic uint64_t fenced[QUOIT_SIDE_COUNT];
 };
 
 /* A context: each engine's part is the engine's alone. */
@@ -126,7 +128,8 @@ struct quoit_engine_ops {
     /* NULL, each of them: the engine's operations are complete and in order when they return. */
     void (*fence)(struct quoit_engine *engine, struct quoit_context *context);
     void (*quiet)(struct quoit_engine *engine, struct quoit_context *context);
-    /* Finishes what only this PE can finish. Does not wait. NULL: nothing. */
+    /* Finishes what only this PE can finish, such as what a link has lost. Called at each look of a wait; costs a few
+     * loads when there is nothing, and may wait when there is. NULL: nothing. */
     void (*progress)(struct quoit_engine *engine);
     /* Before the PE sleeps on its park: what completes or arrives from now on wakes it. NULL: it does anyway. */
     void (*arm)(struct quoit_engine *engine);

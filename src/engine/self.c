@@ -110,6 +110,27 @@ struct watched {
     uint64_t bytes;
 };
 
+/* A look of a wait. */
+struct look {
+    struct quoit_self *self;
+    bool (*is_done)(void *arg);
+    void *arg;
+};
+
+static bool look_at(void *arg)
+{
+    struct look *look = arg;
+    quoit_self_progress(look->self);
+    return look->is_done(look->arg);
+}
+
+void quoit_self_progress(struct quoit_self *self)
+{
+    for (uint32_t i = 0; i < self->engine_count; i++)
+        if (self->engines[i]->ops->progress)
+            self->engines[i]->ops->progress(self->engines[i]);
+}
+
 static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_done)(void *arg), void *arg,
                      const char *call, uint64_t busy_ns, const struct quoit_wish *wish)
 {
@@ -124,7 +145,8 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     uint64_t begin_ns = 0;
     if (__builtin_expect(self->trace != NULL, 0))
         begin_ns = quoit_trace_enter(self->trace, "wait", 0, QUOIT_TRACE_NO_PE);
-    quoit_wait_until(&waiter, is_done, arg, 0);
+    struct look look = {.self = self, .is_done = is_done, .arg = arg};
+    quoit_wait_until(&waiter, look_at, &look, 0);
     if (__builtin_expect(self->trace != NULL, 0))
         quoit_trace_leave(self->trace, begin_ns, waiter.sleep_count);
     if (__atomic_load_n(&self->shared->waiting_in[0], __ATOMIC_RELAXED))

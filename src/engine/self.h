@@ -65,6 +65,9 @@ void quoit_self_expect_plain_stores(struct quoit_self *self);
 /* The same, and several threads of this PE may wait at once. */
 void quoit_self_expect_threads(struct quoit_self *self);
 
+/* Lets each engine finish what only this PE can finish; for those who look again and again without a wait. */
+void quoit_self_progress(struct quoit_self *self);
+
 /* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own segment, or what the proxy
  * tells; `call` names the API routine, for messages. */
 void quoit_self_wait(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call);

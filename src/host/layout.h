@@ -35,6 +35,7 @@
 
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each segment, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
+#define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
 
 /* Where things lie in the memory of one host; all offsets from its start. */
 struct quoit_layout {
@@ -118,6 +119,16 @@ static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout,
 {
     uint32_t host_count = layout->job.host_count;
     return (layout->host + (side == QUOIT_RIGHT ? 1 : host_count - 1)) % host_count;
+}
+
+/* Segment offset, in the first segment of the host at the other end of `side`, of the word that PE `local` of this host
+ * writes behind its direct puts. Two PEs that both are near in number do not share a cache line. */
+static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
+{
+    const uint32_t line_count = QUOIT_LOCAL_PES_MAX / 2, line_bytes = 64;
+    _Static_assert(QUOIT_SIDE_COUNT * QUOIT_LOCAL_PES_MAX / 2 * 64 == QUOIT_RUNTIME_MARK_BYTES, "a word for each PE");
+    return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES +
+           ((uint64_t)side * line_count + local % line_count) * line_bytes + local / line_count * (line_bytes / 2);
 }
 
 #endif

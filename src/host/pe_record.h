@@ -45,6 +45,7 @@ struct quoit_pe_shared {
     _Atomic uint32_t process;                         /* the same, set once, before the PE is ready */
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
+    _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last of those with a mark, between two lives of the PE */
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
     /* Where `process` has mapped this memory, for those who copy by process_vm_writev. Set once, before the PE is

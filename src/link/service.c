@@ -125,11 +125,12 @@ static void hold_down(struct side *side, enum quoit_side index, uint64_t now_ns)
 static void begin_down(struct quoit_service *service, enum quoit_side index)
 {
     struct side *side = &service->sides[index];
-    atomic_store(&side->record->port_epoch, 0);
     move(side, QUOIT_LINK_STATE_DRAINING);
     hold_down(side, index, quoit_clock_now_ns());
     side->epoch++;
     atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, false), memory_order_release);
+    /* After the target: what a PE asks when it has seen this leaves with a lane that follows, see poll_pe(). */
+    atomic_store(&side->record->port_epoch, 0);
     tell_clients(service, index);
     quoit_log(QUOIT_LOG_INFO, "the link to the %s went down", side_name(index));
 }

@@ -97,6 +97,8 @@ struct quoit_port_config {
 enum quoit_port_capability {
     QUOIT_PORT_ARRIVES_ON_RETURN = 1 << 0, /* see Arrival above */
     QUOIT_PORT_CUTS = 1 << 1,              /* quoit_port_cut() and quoit_port_mend() work */
+    QUOIT_PORT_DIRECT = 1 << 2,            /* PEs of the host may open the end, too, and write through its window */
+    QUOIT_PORT_WHOLE_MARKS = 1 << 3,       /* the mark of a write of up to 4 KiB arrives whenever all of the bytes do */
 };
 
 struct quoit_port_limits {

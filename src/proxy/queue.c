@@ -241,12 +241,25 @@ static uint32_t resend(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
+/* Whether the lane is as far as the manager wants it. */
+static bool follows_links(const struct quoit_lane *lane)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        if (atomic_load_explicit(&lane->group->links[side].target, memory_order_acquire) !=
+            atomic_load_explicit(&lane->followed[side], memory_order_relaxed))
+            return false;
+    return true;
+}
+
 static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns)
 {
     struct quoit_queue_lane *queue = lane->state;
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire);
     uint32_t done_count = 0;
+    /* What a PE asks after it has seen in the header that a link is lost goes out in a generation that knows of it. */
+    if (lane->submit_heads[local] != tail && !follows_links(lane))
+        return 1;
     while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
         struct quoit_frame frame;

@@ -135,10 +135,15 @@ bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side s
         if (atomic_load_explicit(&direct->relayed_count, memory_order_acquire) != 0)
             return false;
     }
-    if (quoit_port_bind(ring->ports[side], epoch) != QUOIT_OK)
-        return false; /* it went down again */
-    atomic_store_explicit(&direct->is_open, true, memory_order_relaxed);
-    return true;
+    return quoit_posted_bind(ring, side, epoch);
+}
+
+/* A request may go another way than direct puts before it, so it waits until those before a fence have arrived. */
+static void keep_fence(struct quoit_ring_engine *ring, struct quoit_context *context, enum quoit_side side)
+{
+    uint64_t sequence = atomic_load_explicit(&context->ring.fenced[side], memory_order_relaxed);
+    if (__builtin_expect(atomic_load_explicit(&ring->direct[side].known, memory_order_acquire) < sequence, 0))
+        quoit_posted_settle(ring, side, sequence);
 }
 
 struct count_wait {
@@ -224,6 +229,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     struct quoit_self *self = ring->engine.self;
     const struct quoit_ring_peer *own = peer->of_engine;
     uint32_t lane_count = self->layout.job.lane_count;
+    keep_fence(ring, context, own->side);
     struct slot_wait wait = {.ring = ring, .lane = (lane_to(context, peer) + part) & (lane_count - 1)};
     if (!slot_is_free(&wait))
         quoit_self_wait(self, slot_has_come_free, &wait, NULL);

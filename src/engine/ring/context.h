@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* context.h - what a context remembers of fences and of direct puts, when threads share it. Private to engine/ring.
+/* context.h - what a context remembers of fences, when threads share it. Private to engine/ring.
  *
  * Fence: a fence that finds requests under way leaves a mark, and requests behind it are marked ORDERED until nothing
  * is under way any more. Each mark has a number of its own, so that a thread that clears an old one leaves alone the
  * new one that another thread's fence has set meanwhile.
- *
- * Dirty sides: the first of two quiets takes the bits and reads back; the second finds no bits, but its puts are
- * confirmed only when that read has returned. So readers are counted, and whoever finds one reads back, too.
  */
 #ifndef QUOIT_ENGINE_RING_CONTEXT_H
 #define QUOIT_ENGINE_RING_CONTEXT_H
 
 #include "engine/engine.h"
-
-#define QUOIT_DIRTY_SIDES  ((1u << QUOIT_SIDE_COUNT) - 1)
-#define QUOIT_DIRTY_READER (1u << QUOIT_SIDE_COUNT) /* one of those who read back */
 
 /* A fence of this thread comes after what it has handed over. */
 static inline void quoit_ring_context_fence(struct quoit_ring_context *context)
@@ -39,34 +33,6 @@ static inline bool quoit_ring_context_is_fenced(struct quoit_ring_context *conte
         return true;
     atomic_compare_exchange_strong_explicit(&context->fence_mark, &mark, 0, memory_order_relaxed, memory_order_relaxed);
     return false;
-}
-
-static inline void quoit_ring_context_soil(struct quoit_ring_context *context, enum quoit_side side)
-{
-    if ((atomic_load_explicit(&context->dirty, memory_order_relaxed) & (1u << side)) == 0)
-        atomic_fetch_or_explicit(&context->dirty, 1u << side, memory_order_relaxed);
-}
-
-static inline bool quoit_ring_context_is_clean(const struct quoit_ring_context *context)
-{
-    return atomic_load_explicit(&context->dirty, memory_order_acquire) == 0;
-}
-
-/* Sides to read back, as bits; then quoit_ring_context_end_read(). */
-static inline uint32_t quoit_ring_context_begin_read(struct quoit_ring_context *context)
-{
-    uint32_t before = atomic_load_explicit(&context->dirty, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&context->dirty, &before,
-                                                  (before & ~QUOIT_DIRTY_SIDES) + QUOIT_DIRTY_READER,
-                                                  memory_order_acq_rel, memory_order_relaxed))
-        ;
-    return before & ~QUOIT_DIRTY_SIDES ? QUOIT_DIRTY_SIDES : before;
-}
-
-static inline void quoit_ring_context_end_read(struct quoit_ring_context *context)
-{
-    /* pairs with the acquire in is_clean: whoever finds it clean comes after the read */
-    atomic_fetch_sub_explicit(&context->dirty, QUOIT_DIRTY_READER, memory_order_release);
 }
 
 #endif

@@ -2,7 +2,6 @@
 /* Puts to a neighbour: one copy through the window, then the doorbell of the PE; docs/design/direct-puts.md. */
 #include "base/assert.h"
 #include "engine/ring/channel.h"
-#include "engine/ring/context.h"
 #include "env/clock.h"
 
 /* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
@@ -63,42 +62,54 @@ static void trace(struct quoit_self *self, uint32_t pe, size_t bytes, uint64_t b
                                                                .pe = pe});
 }
 
+/* The doorbell, or the link before it, was lost. */
+static void lose(struct quoit_context *context, const struct quoit_peer *peer)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    quoit_posted_recover(quoit_ring_engine_of(peer), own->side);
+    wake_by_request(context, peer);
+}
+
+/* A put that is not kept in the journal: it has arrived when this returns true. */
+static bool put_whole(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
+                      size_t bytes)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    struct quoit_port *port = ring->ports[own->side];
+    enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, own->window_offset + offset, source, bytes);
+    quoit_assert(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
+    bool is_rung = status == QUOIT_OK && quoit_port_ring(port, 1u << own->doorbell);
+    if (status == QUOIT_OK && ring->direct[own->side].journal != NULL && !quoit_posted_confirm(ring, own->side))
+        status = QUOIT_LINK_DOWN;
+    if (__builtin_expect(status == QUOIT_OK && is_rung, 1))
+        return true;
+    if (status == QUOIT_OK)
+        lose(context, peer);
+    else
+        quoit_posted_recover(ring, own->side);
+    return status == QUOIT_OK;
+}
+
 bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                       size_t bytes)
 {
     const struct quoit_ring_peer *own = peer->of_engine;
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     struct quoit_self *self = ring->engine.self;
-    struct quoit_port *port = ring->ports[own->side];
     uint64_t begin_ns = __builtin_expect(self->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
-    enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, own->window_offset + offset, source, bytes);
-    if (__builtin_expect(status == QUOIT_LINK_DOWN, 0)) {
-        atomic_store_explicit(&ring->direct[own->side].is_open, false, memory_order_relaxed);
-        return false;
+    enum quoit_posted_status status = QUOIT_POSTED_NOT;
+    if (ring->direct[own->side].journal != NULL)
+        status = quoit_posted_put(context, peer, offset, source, bytes);
+    if (status == QUOIT_POSTED_NOT) {
+        if (!put_whole(context, peer, offset, source, bytes))
+            return false;
+    } else if (__builtin_expect(status != QUOIT_POSTED || !quoit_port_ring(ring->ports[own->side], 1u << own->doorbell),
+                                0)) {
+        lose(context, peer);
     }
-    quoit_assert(status == QUOIT_OK);
-    if (__builtin_expect(!quoit_port_ring(port, 1u << own->doorbell), 0)) {
-        atomic_store_explicit(&ring->direct[own->side].is_open, false, memory_order_relaxed);
-        wake_by_request(context, peer);
-    }
-    quoit_ring_context_soil(&context->ring, own->side);
     count(self, own->side, bytes);
     if (__builtin_expect(begin_ns != 0, 0))
         trace(self, peer->pe, bytes, begin_ns);
     return true;
-}
-
-/* A read through the window returns after all that this host wrote there before: it is how arrival is known. */
-void quoit_direct_confirm(struct quoit_ring_engine *ring, struct quoit_context *context)
-{
-    uint32_t sides = quoit_ring_context_begin_read(&context->ring);
-    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint64_t word;
-        if ((sides & (1u << side)) == 0)
-            continue;
-        if (quoit_port_read(ring->ports[side], QUOIT_WINDOW_MEMORY, 0, &word, sizeof word) != QUOIT_OK)
-            /* The puts have arrived: each returned OK before the link went down. */
-            atomic_store_explicit(&ring->direct[side].is_open, false, memory_order_relaxed);
-    }
-    quoit_ring_context_end_read(&context->ring);
 }

@@ -26,12 +26,12 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
-    if ((limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN) == 0)
-        return true; /* what is lost with the link could not be told from what has arrived */
     uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
     uint64_t start = peer->local * layout->segment_stride;
-    if (start >= window)
+    if ((limits.capabilities & QUOIT_PORT_DIRECT) == 0 || start >= window)
         return true;
+    if (ring->direct[side].journal != NULL && ring->direct[side].mark_offset + sizeof(uint64_t) > window)
+        return true; /* what is lost with the link could not be told from what has arrived */
     own->window_offset = start;
     own->window_bytes = window - start < layout->segment_stride ? window - start : layout->segment_stride;
     peer->capabilities = QUOIT_PEER_DIRECT;
@@ -74,6 +74,14 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
         quoit_relayed_amo(context, peer, atomic, result_out, is_nbi);
 }
 
+static void fence_direct(struct quoit_context *context)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        atomic_store_explicit(&context->ring.fenced[side],
+                              atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed),
+                              memory_order_relaxed);
+}
+
 static void put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi)
 {
@@ -84,6 +92,8 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     if (bytes != 0 && !quoit_direct_put(context, peer, offset, source, bytes))
         quoit_relayed_put(context, peer, offset, source, bytes,
                           (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
+    if (signal->op != QUOIT_AMO_SET) /* it goes by a request */
+        fence_direct(context);
     amo(context, peer,
         &(struct quoit_atomic){.op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value}, NULL,
         false);
@@ -98,6 +108,7 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
         quoit_channel_wait64(ring, &own->off_lane_count);
     /* What goes to one PE through the proxy keeps its order, if payload does not land early; see channel.c. */
     quoit_ring_context_fence(own);
+    fence_direct(context);
     /* A direct put could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)
         quoit_channel_wait64(ring, &own->relayed_count);
@@ -108,13 +119,16 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
-    if (!quoit_ring_context_is_clean(&context->ring))
-        quoit_direct_confirm(ring, context);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint64_t sequence = atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed);
+        if (atomic_load_explicit(&ring->direct[side].known, memory_order_acquire) < sequence)
+            quoit_posted_settle(ring, side, sequence);
+    }
 }
 
 static void progress(struct quoit_engine *engine)
 {
-    quoit_channel_reap((struct quoit_ring_engine *)engine);
+    quoit_posted_attend((struct quoit_ring_engine *)engine);
 }
 
 /* Clears the PE's doorbell bits so that the next direct put interrupts. */
@@ -155,8 +169,10 @@ static void host_barrier(struct quoit_engine *engine, const char *call)
 static void close_ring(struct quoit_engine *engine)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        quoit_posted_close(ring, side);
         quoit_port_close(ring->ports[side]);
+    }
     quoit_channel_close_all(ring);
     free(ring->peers);
     free(ring);
@@ -192,7 +208,13 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     if (!ring->peers)
         goto close_engine;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_limits limits;
         status = quoit_port_open(&ports[side], &ring->ports[side]);
+        if (status != QUOIT_OK)
+            goto close_engine;
+        quoit_port_limits(ring->ports[side], &limits);
+        if ((limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN) == 0)
+            status = quoit_posted_open(ring, (enum quoit_side)side);
         if (status != QUOIT_OK)
             goto close_engine;
     }

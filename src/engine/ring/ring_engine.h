@@ -7,6 +7,8 @@
 
 #include "engine/ring/ring.h"
 
+struct quoit_journal;
+
 struct quoit_ring_peer {
     uint64_t window_offset; /* DIRECT: its segment in the window MEMORY of `side` */
     uint64_t window_bytes;  /* DIRECT: how much of its segment the window covers; 0: not DIRECT */
@@ -44,6 +46,16 @@ struct quoit_channel_end {
 struct quoit_direct {
     _Atomic bool is_open;           /* the port is bound to an epoch in which the neighbour's windows were there */
     _Atomic uint64_t relayed_count; /* requests under way through the proxy to DIRECT peers of this side */
+    /* Where writes are posted; posted.c. */
+    struct quoit_journal *journal; /* NULL: writes arrive on return */
+    uint64_t mark_offset;          /* in the window: the last sequence that arrived stands there */
+    _Atomic uint64_t posted;       /* sequence of the last put that was sent. Writer: whoever holds the lock */
+    _Atomic uint64_t known;        /* all up to this one have arrived, or went by requests and are executed */
+    _Atomic uint32_t epoch;        /* the link epoch of the binding */
+    _Atomic bool is_locked;        /* between threads, for as long as a put is sent */
+    _Atomic bool is_recovering;    /* a thread makes good what was lost */
+    _Atomic uint64_t resend_count; /* puts that were lost and went by requests */
+    struct quoit_context context;  /* of those requests */
 };
 
 struct quoit_ring_engine {
@@ -65,11 +77,32 @@ static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_
 bool quoit_direct_reaches(const struct quoit_peer *peer, uint64_t offset, size_t bytes);
 /* The same for every element. */
 bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct quoit_strided *strided);
-/* False: the link is down, and the put has to go through the proxy, whole. Up to a word nothing of it has arrived. */
+/* False: the link is down, and the put has to go through the proxy, whole. */
 bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                       size_t bytes);
-/* Returns when the direct puts of the context have arrived. */
-void quoit_direct_confirm(struct quoit_ring_engine *ring, struct quoit_context *context);
+
+/* posted.c: what a put over posted writes needs beside. */
+
+enum quoit_posted_status {
+    QUOIT_POSTED,       /* sent: arrived, or in the journal */
+    QUOIT_POSTED_AGAIN, /* it has arrived, perhaps by a request, but its doorbell has not been rung */
+    QUOIT_POSTED_NOT,   /* too large for the journal: nothing was done */
+};
+enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                                          const void *source, size_t bytes);
+/* Returns when all up to `sequence` have arrived. */
+void quoit_posted_settle(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence);
+/* One read-back. False: the link is down, and some of what was sent may be lost. */
+bool quoit_posted_confirm(struct quoit_ring_engine *ring, enum quoit_side side);
+/* After a call on the port found the link down: returns when what was lost is made good. */
+void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side);
+/* The same for losses that the proxy has seen, if anything was sent; else costs a few loads. */
+void quoit_posted_attend(struct quoit_ring_engine *ring);
+/* Binds the port to `epoch` and opens the direct way. False: not now. */
+bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t epoch);
+QUOIT_MUST_USE enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side);
+/* Returns when all has arrived. */
+void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side);
 
 /* relayed.c: operations as requests to the proxy. */
 

@@ -40,7 +40,8 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     }
     limits->translation_align = knobs->translation_align != 0 ? knobs->translation_align : TRANSLATION_ALIGN;
     limits->translation_bytes_align = 1;
-    limits->capabilities = QUOIT_PORT_CUTS | (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
+    limits->capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS |
+                           (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
     limits->doorbell_bits = ALL_DOORBELLS;
     limits->dma_channel_count = knobs->dma_channel_count != 0 ? knobs->dma_channel_count : QUOIT_DMA_CHANNEL_COUNT;
     if (!is_power_of_two(limits->translation_align) || limits->dma_channel_count > QUOIT_DMA_CHANNEL_COUNT)

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct puts over a port whose writes are posted: none is lost, and none arrives twice; docs/design/direct-puts.md.
+ *
+ * Each put of a side has a sequence. It is kept in a journal, and sent with its sequence as a mark behind it, which
+ * lands in a word of this PE at the neighbour. A read-back that returns OK tells that all before it have arrived. After
+ * a loss the word is asked for the other way round: it tells the last put that arrived. What came after it goes by
+ * requests, in order, and nothing else goes to that host before. */
+#include "base/assert.h"
+#include "engine/ring/channel.h"
+#include "engine/ring/context.h"
+#include "engine/ring/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPINS_MAX 100 /* looks at a lock that another thread holds, before a yield */
+
+static bool lock(struct quoit_ring_engine *ring, struct quoit_direct *direct)
+{
+    if (!ring->engine.self->has_threads)
+        return false;
+    for (uint32_t spins = 0; atomic_exchange_explicit(&direct->is_locked, true, memory_order_acquire);)
+        if (++spins % SPINS_MAX == 0)
+            quoit_wait_yield();
+        else
+            quoit_pause();
+    return true;
+}
+
+static void unlock(struct quoit_direct *direct, bool is_locked)
+{
+    if (is_locked)
+        atomic_store_explicit(&direct->is_locked, false, memory_order_release);
+}
+
+static void raise_known(struct quoit_direct *direct, uint64_t sequence)
+{
+    uint64_t known = atomic_load_explicit(&direct->known, memory_order_relaxed);
+    while (known < sequence && !atomic_compare_exchange_weak_explicit(&direct->known, &known, sequence,
+                                                                      memory_order_release, memory_order_relaxed))
+        ;
+}
+
+/* All puts with a sequence up to the result were handed to the port before this returns. */
+static uint64_t last_posted(struct quoit_ring_engine *ring, struct quoit_direct *direct)
+{
+    bool is_locked = lock(ring, direct);
+    uint64_t sequence = atomic_load_explicit(&direct->posted, memory_order_relaxed);
+    unlock(direct, is_locked);
+    return sequence;
+}
+
+/* A read through the window returns OK after all that was sent there before. */
+static bool read_back(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    uint64_t sequence = last_posted(ring, direct), word;
+    if (quoit_port_read(ring->ports[side], QUOIT_WINDOW_MEMORY, direct->mark_offset, &word, sizeof word) != QUOIT_OK)
+        return false;
+    raise_known(direct, sequence);
+    return true;
+}
+
+static uint32_t header_epoch(const struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)ring->engine.self->memory;
+    return quoit_link_port_epoch(&header->links[side]);
+}
+
+struct loss {
+    struct quoit_ring_engine *ring;
+    enum quoit_side side;
+};
+
+/* The proxy has seen the loss, and its lanes have: see poll_pe() of proxy/queue.c. So what is asked from now on is
+ * executed by a host that has seen it, too, where nothing of before can arrive any more. */
+static bool proxy_has_seen(void *arg)
+{
+    const struct loss *loss = arg;
+    return header_epoch(loss->ring, loss->side) !=
+           atomic_load_explicit(&loss->ring->direct[loss->side].epoch, memory_order_relaxed);
+}
+
+static bool is_made_good(void *arg)
+{
+    const struct loss *loss = arg;
+    return !atomic_load_explicit(&loss->ring->direct[loss->side].is_recovering, memory_order_acquire);
+}
+
+/* A PE of the host at the other end. */
+static struct quoit_peer peer_there(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t local)
+{
+    const struct quoit_layout *layout = &ring->engine.self->layout;
+    uint32_t host = quoit_layout_neighbour(layout, side);
+    uint32_t pe = quoit_job_config_first_pe(&layout->job, host) + local;
+    return (struct quoit_peer){.engine = &ring->engine,
+                               .of_engine = &ring->peers[pe],
+                               .pe = pe,
+                               .host = (uint16_t)host,
+                               .local = (uint16_t)local};
+}
+
+/* The last put that has arrived, asked for the other way round. */
+static uint64_t ask_for_mark(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    const struct quoit_peer first = peer_there(ring, side, 0);
+    uint64_t mark = 0;
+    quoit_relayed_get(&direct->context, &first, &mark, quoit_layout_mark(side, ring->engine.self->local), sizeof mark,
+                      false);
+    return mark;
+}
+
+/* Threads may send and lose more meanwhile: that is theirs to make good, so it is not looked at here. */
+static const struct quoit_journal_entry *next_lost(struct quoit_ring_engine *ring, struct quoit_direct *direct,
+                                                   const struct quoit_journal_entry *after, uint64_t arrived,
+                                                   uint64_t last)
+{
+    bool is_locked = lock(ring, direct);
+    const struct quoit_journal_entry *entry = quoit_journal_next(direct->journal, after, arrived);
+    while (entry != NULL && entry->sequence > last)
+        entry = quoit_journal_next(direct->journal, entry, arrived);
+    unlock(direct, is_locked);
+    return entry;
+}
+
+/* Puts with sequences in (arrived, last] go by requests, in order. */
+static void send_lost(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t arrived, uint64_t last)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    const struct quoit_journal_entry *entry = next_lost(ring, direct, NULL, arrived, last);
+    for (; entry != NULL; entry = next_lost(ring, direct, entry, arrived, last)) {
+        const struct quoit_peer peer = peer_there(ring, side, entry->local);
+        quoit_ring_context_fence(&direct->context.ring); /* no payload lands before what went before it is executed */
+        quoit_relayed_put(&direct->context, &peer, entry->offset, entry->data, entry->bytes,
+                          (struct quoit_put_manner){.keeps_lane = true});
+        atomic_fetch_add_explicit(&direct->resend_count, 1, memory_order_relaxed);
+    }
+    if (atomic_load_explicit(&direct->context.ring.outstanding_count, memory_order_acquire) != 0)
+        quoit_channel_wait64(ring, &direct->context.ring.outstanding_count);
+}
+
+void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    struct loss loss = {.ring = ring, .side = side};
+    atomic_store_explicit(&direct->is_open, false, memory_order_relaxed);
+    if (direct->journal == NULL)
+        return;
+    if (atomic_exchange_explicit(&direct->is_recovering, true, memory_order_acq_rel)) {
+        quoit_self_wait(ring->engine.self, is_made_good, &loss, NULL); /* another thread is at it */
+        return;
+    }
+    /* LINK_DOWN: nothing that was posted before will still arrive. OK: all has. */
+    if (atomic_load_explicit(&direct->known, memory_order_relaxed) != last_posted(ring, direct) &&
+        !read_back(ring, side)) {
+        uint64_t sequence = last_posted(ring, direct);
+        quoit_self_wait(ring->engine.self, proxy_has_seen, &loss, NULL);
+        uint64_t arrived = ask_for_mark(ring, side);
+        quoit_assert(arrived <= sequence);
+        send_lost(ring, side, arrived, sequence);
+        raise_known(direct, sequence);
+    }
+    atomic_store_explicit(&direct->is_recovering, false, memory_order_release); /* pairs with is_made_good() */
+    if (ring->engine.self->has_threads)
+        quoit_park_wake(&ring->engine.self->shared->park);
+}
+
+void quoit_posted_settle(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    while (atomic_load_explicit(&direct->known, memory_order_acquire) < sequence)
+        if (!atomic_load_explicit(&direct->is_open, memory_order_relaxed) || !read_back(ring, side))
+            quoit_posted_recover(ring, side);
+}
+
+static struct quoit_journal_entry *reserve(struct quoit_ring_engine *ring, enum quoit_side side, size_t bytes)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    struct quoit_journal_entry *entry = NULL;
+    for (int i = 0; i < 2 && !entry; i++) {
+        if (i != 0) /* it is full */
+            quoit_posted_settle(ring, side, last_posted(ring, direct));
+        bool is_locked = lock(ring, direct);
+        entry = quoit_journal_reserve(direct->journal, (uint32_t)bytes,
+                                      atomic_load_explicit(&direct->known, memory_order_acquire));
+        unlock(direct, is_locked);
+    }
+    return entry;
+}
+
+enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                                          const void *source, size_t bytes)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    struct quoit_direct *direct = &ring->direct[own->side];
+    struct quoit_journal_entry *entry = bytes <= QUOIT_JOURNAL_PUT_MAX ? reserve(ring, own->side, bytes) : NULL;
+    if (entry == NULL)
+        return QUOIT_POSTED_NOT;
+    entry->offset = offset;
+    entry->local = peer->local;
+    if (bytes == sizeof(uint64_t))
+        memcpy(entry->data, source, sizeof(uint64_t));
+    else
+        memcpy(entry->data, source, bytes);
+
+    bool is_locked = lock(ring, direct);
+    uint64_t sequence = atomic_load_explicit(&direct->posted, memory_order_relaxed) + 1;
+    entry->sequence = sequence;
+    atomic_store_explicit(&direct->posted, sequence, memory_order_relaxed);
+    atomic_store_explicit(&context->ring.posted[own->side], sequence, memory_order_relaxed);
+    enum quoit_status status =
+        quoit_port_write_marked(ring->ports[own->side], QUOIT_WINDOW_MEMORY, own->window_offset + offset, entry->data,
+                                bytes, direct->mark_offset, sequence);
+    unlock(direct, is_locked);
+    if (__builtin_expect(status == QUOIT_OK, 1))
+        return QUOIT_POSTED;
+    quoit_assert(status == QUOIT_LINK_DOWN);
+    atomic_store_explicit(&direct->is_open, false, memory_order_relaxed);
+    quoit_posted_settle(ring, own->side, sequence);
+    return QUOIT_POSTED_AGAIN;
+}
+
+bool quoit_posted_confirm(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    return read_back(ring, side);
+}
+
+bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t epoch)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    if (atomic_load_explicit(&direct->known, memory_order_relaxed) != last_posted(ring, direct))
+        quoit_posted_recover(ring, side);
+    bool is_locked = lock(ring, direct);
+    bool is_bound = atomic_load_explicit(&direct->known, memory_order_relaxed) ==
+                        atomic_load_explicit(&direct->posted, memory_order_relaxed) &&
+                    quoit_port_bind(ring->ports[side], epoch) == QUOIT_OK;
+    if (is_bound) {
+        atomic_store_explicit(&direct->epoch, epoch, memory_order_relaxed);
+        atomic_store_explicit(&direct->is_open, true, memory_order_relaxed);
+    }
+    unlock(direct, is_locked);
+    return is_bound;
+}
+
+void quoit_posted_attend(struct quoit_ring_engine *ring)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_direct *direct = &ring->direct[side];
+        if (atomic_load_explicit(&direct->known, memory_order_relaxed) !=
+                atomic_load_explicit(&direct->posted, memory_order_relaxed) &&
+            header_epoch(ring, side) != atomic_load_explicit(&direct->epoch, memory_order_relaxed) &&
+            !atomic_load_explicit(&direct->is_recovering, memory_order_relaxed))
+            quoit_posted_recover(ring, side);
+    }
+}
+
+enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    const struct quoit_self *self = ring->engine.self;
+    direct->journal = aligned_alloc(_Alignof(struct quoit_journal), sizeof *direct->journal);
+    if (direct->journal == NULL)
+        return QUOIT_NO_MEMORY;
+    direct->journal->head = direct->journal->tail = 0;
+    direct->mark_offset = quoit_layout_mark(side, self->local);
+    /* An earlier life of this PE has left its last mark at the neighbour. */
+    direct->posted = direct->known = atomic_load_explicit(&self->shared->posted_count[side], memory_order_relaxed);
+    return QUOIT_OK;
+}
+
+void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side)
+{
+    struct quoit_direct *direct = &ring->direct[side];
+    if (direct->journal == NULL)
+        return;
+    quoit_posted_settle(ring, side, last_posted(ring, direct)); /* the last words of a last barrier */
+    atomic_store_explicit(&ring->engine.self->shared->posted_count[side], direct->posted, memory_order_relaxed);
+    free(direct->journal);
+    direct->journal = NULL;
+}
