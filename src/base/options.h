@@ -133,7 +133,7 @@ enum quoit_option_type {
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
     X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING,                                        \
       "driver of the ports that join the hosts", "")                                                                   \
-    X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED,                           \
+    X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED,                            \
       "whether a write through a window may return before it has arrived",                                             \
       "posted: as hardware does; a link that goes down loses what is on the way, also after the write has returned. "  \
       "arrived: a write returns when it has arrived.")                                                                 \

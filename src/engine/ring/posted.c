@@ -156,8 +156,10 @@ void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)
         !read_back(ring, side)) {
         uint64_t sequence = last_posted(ring, direct);
         quoit_self_wait(ring->engine.self, proxy_has_seen, &loss, NULL);
-        uint64_t arrived = ask_for_mark(ring, side);
+        uint64_t arrived = ask_for_mark(ring, side), known = atomic_load_explicit(&direct->known, memory_order_relaxed);
         quoit_assert(arrived <= sequence);
+        if (arrived < known) /* what an earlier loss took went by requests, and left no mark */
+            arrived = known;
         send_lost(ring, side, arrived, sequence);
         raise_known(direct, sequence);
     }
