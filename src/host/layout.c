@@ -85,7 +85,8 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
     if (job->host_count > 1) {
         uint64_t channel_count = (uint64_t)layout->local_count * job->lane_count;
         layout->staging = round_up(at + channel_count * sizeof(struct quoit_channel), PAGE_BYTES);
-        at = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * job->chunk_bytes;
+        layout->messages = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * job->chunk_bytes;
+        at = layout->messages + (uint64_t)QUOIT_MESSAGES_MAX * job->chunk_bytes;
         layout->slots_bytes = slots_bytes(layout);
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             layout->slots[side] = round_up(at, PAGE_BYTES);

@@ -9,6 +9,7 @@
  *   lanes       struct quoit_lane_shared of each lane
  *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
+ *   messages    what this host tells other hosts: QUOIT_MESSAGES_MAX chunks
  *   slots       what the neighbours write: per side (window SLOTS) the words of each lane (credits), then its slots
  *   segments    the symmetric segments of the local PEs (window MEMORY), `segment_stride` apart:
  *               [runtime: coll workspace][data: globals and statics of the program][heap]
@@ -33,6 +34,7 @@
 #include "ring/ring.h"
 #include "trace/trace.h"
 
+#define QUOIT_MESSAGES_MAX        8          /* under way at once from one host to others */
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each segment, for coll; pages come as teams are made */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
 #define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
@@ -48,6 +50,7 @@ struct quoit_layout {
     uint64_t traces;
     uint64_t channels;
     uint64_t staging;
+    uint64_t messages;                /* payload of what this host tells other hosts */
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
     uint64_t slots_bytes;             /* of one side */
     uint64_t segments;
@@ -92,6 +95,11 @@ static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, u
 {
     uint64_t channel = (uint64_t)local * layout->job.lane_count + lane;
     return layout->staging + (channel * QUOIT_REQUESTS_A_CHANNEL + request) * layout->job.chunk_bytes;
+}
+/* Memory offset of the payload of a message under way. */
+static inline uint64_t quoit_layout_message(const struct quoit_layout *layout, uint32_t entry)
+{
+    return layout->messages + (uint64_t)entry * layout->job.chunk_bytes;
 }
 static inline uint64_t quoit_layout_segment(const struct quoit_layout *layout, uint32_t local)
 {

@@ -16,6 +16,7 @@
 struct quoit_protocol_traits {
     const char *name;     /* of the option --protocol */
     bool has_failover;    /* nothing is lost when a link goes down */
+    bool has_messages;    /* hosts can send MESSAGE frames to each other */
     bool has_direct_puts; /* PEs write into a neighbour's window themselves, and its doorbells wake PEs */
     bool spreads_pes;     /* a PE's requests go round the lanes also where threads share processors */
     uint32_t line_count;  /* words of a lane in the window SLOTS: cache lines */

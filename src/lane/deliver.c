@@ -5,6 +5,7 @@
 #include "base/observer.h"
 #include "host/execute.h"
 #include "lane/lane.h"
+#include "lane/outbox.h"
 
 #include <string.h>
 
@@ -52,11 +53,24 @@ static void deliver_response(struct quoit_lane *lane, const struct quoit_verdict
     }
 }
 
+/* It is for the host, and acknowledged whether anybody listens or not. */
+static void deliver_message(struct quoit_lane *lane, const struct quoit_frame *frame, const char *payload)
+{
+    const struct quoit_lane_group *group = lane->group;
+    if (group->on_message)
+        group->on_message(group->on_message_arg, frame->source_host, frame->op, payload, frame->bytes);
+    lane->engine->respond(lane, frame, 0);
+}
+
 static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY) {
         deliver_response(lane, verdict, payload);
+        return;
+    }
+    if (frame->kind == QUOIT_FRAME_MESSAGE) {
+        deliver_message(lane, frame, payload);
         return;
     }
     uint64_t value = 0;
@@ -139,7 +153,8 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
     frame.source_pe = (uint16_t)local;
     frame.flags &= QUOIT_FRAME_ORDERED;
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
-    if (quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK || frame.dest_host == lane->layout->host ||
+    if (!quoit_frame_is_of_pes(frame.kind) || /* messages are for hosts to send */
+        quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK || frame.dest_host == lane->layout->host ||
         !data_is_in_bounds(lane, local, index, data_offset, frame.bytes))
         goto refuse;
     lane->issued[quoit_lane_cookie(local, index)] =
@@ -157,6 +172,11 @@ refuse:
 
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie)
 {
+    if (cookie >= quoit_lane_cookie(lane->layout->local_count, 0)) {
+        quoit_outbox_complete(lane->group->outbox,
+                              (uint32_t)(cookie - quoit_lane_cookie(lane->layout->local_count, 0)));
+        return;
+    }
     uint32_t local = (uint32_t)(cookie / QUOIT_REQUESTS_A_CHANNEL);
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     quoit_observe(request_completing, lane, cookie);

@@ -57,7 +57,7 @@ static enum quoit_status make_tables(struct quoit_lane *lane)
     const struct quoit_job_config *job = &lane->layout->job;
     uint32_t local_count = lane->layout->local_count;
     lane->pe_counts = calloc(job->host_count, sizeof *lane->pe_counts);
-    lane->issued = calloc((size_t)local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *lane->issued);
+    lane->issued = calloc((size_t)local_count * QUOIT_REQUESTS_A_CHANNEL + QUOIT_MESSAGES_MAX, sizeof *lane->issued);
     lane->submit_heads = calloc(local_count, sizeof *lane->submit_heads);
     lane->gather = malloc(job->chunk_bytes);
     if (!lane->pe_counts || !lane->issued || !lane->submit_heads || !lane->gather)

@@ -26,6 +26,8 @@ struct quoit_issued {
     uint32_t bytes;
 };
 
+struct quoit_outbox;
+
 /* What the lanes of one job on one host share. Outlives them. */
 struct quoit_lane_group {
     const struct quoit_layout *layout;
@@ -37,6 +39,10 @@ struct quoit_lane_group {
     const struct quoit_lane_engine *engine;
     const struct quoit_lane_barrier *barrier; /* NULL: barriers are the PEs' affair */
     void *shared;                             /* the engine's: what its lanes share */
+    struct quoit_outbox *outbox;              /* lane 0 sends what hosts tell each other; NULL: nothing */
+    /* A MESSAGE for this host has come; payload is valid during the call. From lane 0's thread. NULL: nobody listens */
+    void (*on_message)(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes);
+    void *on_message_arg;
 };
 
 struct quoit_lane {

@@ -15,7 +15,7 @@ void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
                             enum quoit_side side, uint64_t begin_ns, uint64_t value)
 {
     /* An acknowledgement of ours is for many requests; one of the papers names its request. */
-    bool is_for_pe = frame->kind != QUOIT_FRAME_TOPOLOGY && (frame->kind != QUOIT_FRAME_ACK || frame->trace != 0);
+    bool is_for_pe = quoit_frame_is_of_pes(frame->kind) || (frame->kind == QUOIT_FRAME_ACK && frame->trace != 0);
     struct quoit_trace_event event = {
         .kind = (uint8_t)kind,
         .frame = frame->kind,

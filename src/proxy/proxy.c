@@ -2,6 +2,7 @@
 #include "proxy/proxy.h"
 #include "base/log.h"
 #include "lane/lane.h"
+#include "lane/outbox.h"
 #include "link/service.h"
 #include "proxy/engines.h"
 
@@ -14,6 +15,7 @@ struct quoit_proxy {
     struct quoit_service *service;
     uint32_t lease;
     struct quoit_lane_group group;
+    struct quoit_outbox outbox;
     uint32_t lane_count; /* open */
     struct quoit_lane lanes[QUOIT_LANES_MAX];
 };
@@ -196,7 +198,11 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
         .dma_bytes = config->dma_bytes,
         .engine = quoit_engine_of(&config->layout->job),
         .barrier = quoit_barrier_of(&config->layout->job),
+        .outbox = &proxy->outbox,
+        .on_message = config->on_message,
+        .on_message_arg = config->on_message_arg,
     };
+    quoit_outbox_open(&proxy->outbox, config->layout, config->memory);
     quoit_park_setup();
     enum quoit_status status = open_service(proxy);
     if (status == QUOIT_OK)
@@ -239,6 +245,14 @@ const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint3
     return &proxy->lanes[lane_index];
 }
 
+enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port, const void *payload,
+                                   uint32_t bytes)
+{
+    if (!quoit_job_config_traits(&proxy->config.layout->job)->has_messages)
+        return QUOIT_UNSUPPORTED;
+    return quoit_outbox_send(&proxy->outbox, dest_host, port, payload, bytes);
+}
+
 void quoit_proxy_close(struct quoit_proxy *proxy)
 {
     if (!proxy)
@@ -247,6 +261,7 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
     proxy->group.engine->group_close(&proxy->group);
+    quoit_outbox_close(&proxy->outbox);
     free(proxy);
 }
 

@@ -35,6 +35,10 @@ struct quoit_proxy_config {
      * stopping the proxies already: the link to a neighbour that stopped first is down too. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *on_ready_arg; /* of both */
+    /* A message of another host for `port` of this one has come; payload is valid during the call, which may not block.
+     * NULL: messages are dropped. */
+    void (*on_message)(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes);
+    void *on_message_arg;
 };
 
 /* Serves until header.is_stopping. OK after an orderly stop. */
@@ -52,6 +56,11 @@ QUOIT_MUST_USE enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, ui
 /* Looks after the links until header.is_stopping. Without it a link that goes down stays down. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_manage(struct quoit_proxy *proxy);
 const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint32_t lane_index);
+/* Tells another host something: exactly once, in order for each destination, at most a chunk. Any thread, while the
+ * lanes are served. FULL: too many are under way. OUT_OF_RANGE: no such host or port, or too long. UNSUPPORTED: the
+ * job's protocol has no messages. */
+QUOIT_MUST_USE enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port,
+                                                  const void *payload, uint32_t bytes);
 /* After all of them have ended. NULL is allowed. */
 void quoit_proxy_close(struct quoit_proxy *proxy);
 

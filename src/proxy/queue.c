@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/observer.h"
 #include "env/clock.h"
+#include "lane/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +284,30 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
     return done_count;
 }
 
+/* What this host tells others rides lane 0; its cookies stand behind those of the PEs. */
+static uint32_t poll_outbox(struct quoit_lane *lane, uint64_t now_ns)
+{
+    struct quoit_queue_lane *queue = lane->state;
+    struct quoit_outbox *outbox = lane->index == 0 ? lane->group->outbox : NULL;
+    uint32_t done_count = 0, entry;
+    const struct quoit_frame *frame;
+    while (outbox && lane->status == QUOIT_OK && (frame = quoit_outbox_next(outbox, &entry)) != NULL) {
+        struct quoit_verdict verdict;
+        uint64_t cookie = quoit_lane_cookie(lane->layout->local_count, entry);
+        quoit_ring_submit(queue->ring, frame, lane->layout->host % 2, cookie, now_ns, &verdict);
+        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
+            note_no_resource(lane, &verdict);
+            break;
+        }
+        lane->issued[cookie] =
+            (struct quoit_issued){.data_offset = quoit_layout_message(lane->layout, entry), .bytes = frame->bytes};
+        send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, NULL);
+        quoit_outbox_taken(outbox);
+        done_count++;
+    }
+    return done_count;
+}
+
 static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -406,6 +431,7 @@ static uint32_t step(struct quoit_lane *lane)
     for (uint32_t i = 0; i < local_count; i++)
         done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
+    done_count += poll_outbox(lane, now_ns);
     while (quoit_ring_next_completion(queue->ring, &cookie))
         quoit_lane_complete(lane, cookie);
     keep_slots(lane);
@@ -434,7 +460,7 @@ static enum quoit_status open_ring(struct quoit_lane *lane, struct quoit_queue_l
     const struct quoit_ring_config config = {
         .host_self = layout->host,
         .slot_count = layout->job.slot_count,
-        .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL,
+        .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL + QUOIT_MESSAGES_MAX,
         .pending_reply_max = PENDING_REPLY_MAX,
         .fetch_max = QUOIT_REQUESTS_A_CHANNEL,
         .transit_pause_after_ns = TRANSIT_PAUSE_AFTER_NS,

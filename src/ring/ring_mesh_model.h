@@ -208,6 +208,7 @@ static uint64_t execute(uint8_t *segment, const struct quoit_frame *frame, const
         old = load_word(segment + frame->operand2, 8) + frame->operand;
         memcpy(segment + frame->operand2, &old, 8);
         return 0;
+    case QUOIT_FRAME_MESSAGE: /* for a host; the mesh has somewhere to see it arrive */
     case QUOIT_FRAME_PUT:
     case QUOIT_FRAME_PUT_STRIDED:
         store_payload(segment, frame, payload);
@@ -259,7 +260,7 @@ static uint8_t pick_kind(struct mesh *mesh)
     case HOT_SPOT:
         return hot[choose(mesh, 4)];
     default:
-        return (uint8_t)(QUOIT_FRAME_PUT + choose(mesh, QUOIT_FRAME_AMO_FETCH));
+        return (uint8_t)(QUOIT_FRAME_PUT + choose(mesh, QUOIT_FRAME_MESSAGE));
     }
 }
 
@@ -311,6 +312,12 @@ static bool is_put(const struct quoit_frame *frame)
            frame->kind == QUOIT_FRAME_PUT_SIGNAL;
 }
 
+/* Whether it writes where a put that lands might write too. */
+static bool is_write(const struct quoit_frame *frame)
+{
+    return is_put(frame) || frame->kind == QUOIT_FRAME_MESSAGE;
+}
+
 /* The bytes from the first to the last that a put touches. */
 static void find_span(const struct quoit_frame *frame, uint64_t *first_out, uint64_t *end_out)
 {
@@ -328,13 +335,13 @@ static bool must_keep_order(const struct mesh *mesh, uint32_t index)
 {
     const struct op *op = &mesh->ops[index];
     uint64_t first, end;
-    if (!is_put(&op->frame))
+    if (!is_write(&op->frame))
         return false;
     find_span(&op->frame, &first, &end);
     for (uint32_t i = 0; i < index; i++) {
         const struct op *other = &mesh->ops[i];
         uint64_t other_first, other_end;
-        if (other->is_complete || !is_put(&other->frame) || other->source_pe != op->source_pe ||
+        if (other->is_complete || !is_write(&other->frame) || other->source_pe != op->source_pe ||
             other->dest_pe != op->dest_pe)
             continue;
         find_span(&other->frame, &other_first, &other_end);
@@ -371,6 +378,8 @@ static uint32_t make_op(struct mesh *mesh, uint32_t source)
         frame->operand = 1 + choose(mesh, 9);
         frame->operand2 = region;
     }
+    if (frame->kind == QUOIT_FRAME_MESSAGE)
+        frame->op = (uint8_t)choose(mesh, QUOIT_MESSAGE_PORTS);
     bool is_strided = frame->kind == QUOIT_FRAME_PUT_STRIDED || frame->kind == QUOIT_FRAME_GET_STRIDED;
     gather(dest->reference, frame, is_strided, op->before);
     for (uint32_t i = 0; i < frame->bytes; i++)

@@ -71,6 +71,8 @@ static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_fr
     case QUOIT_FRAME_AMO:
     case QUOIT_FRAME_AMO_FETCH:
         return is_amo_sound(frame, limits);
+    case QUOIT_FRAME_MESSAGE:
+        return frame->op < QUOIT_MESSAGE_PORTS && frame->bytes <= limits->chunk_bytes;
     case QUOIT_FRAME_DATA:
         return frame->size == 0 ? is_block_inside(frame, limits) : is_strided_sound(frame, limits);
     case QUOIT_FRAME_VALUE:
@@ -100,10 +102,8 @@ enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_
         return QUOIT_INVALID;
     if (frame->source_host == frame->dest_host)
         return QUOIT_INVALID;
-    /* News of links goes between hosts, which may have no PE. */
-    bool is_of_pes = frame->kind != QUOIT_FRAME_TOPOLOGY;
-    if (is_of_pes && (frame->source_pe >= limits->pe_counts[frame->source_host] ||
-                      frame->dest_pe >= limits->pe_counts[frame->dest_host]))
+    if (quoit_frame_is_of_pes(frame->kind) && (frame->source_pe >= limits->pe_counts[frame->source_host] ||
+                                               frame->dest_pe >= limits->pe_counts[frame->dest_host]))
         return QUOIT_INVALID;
     if (!are_flags_sound(frame) || !is_body_sound(frame, limits))
         return QUOIT_INVALID;

@@ -16,9 +16,10 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES     64
-#define QUOIT_WIRE_VERSION    2
+#define QUOIT_WIRE_VERSION    3
 #define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX (1u << 20)
+#define QUOIT_MESSAGE_PORTS   16               /* to which a MESSAGE goes */
 #define QUOIT_LINK_STATE_MAX  ((1u << 21) - 1) /* of a link end; the sum over 1024 links fits 32 bits */
 
 /* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
@@ -37,6 +38,7 @@ enum quoit_frame_kind {
                               */
     QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
     QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
+    QUOIT_FRAME_MESSAGE,     /* to a host, not to a PE: payload for its port `op`; PEs are not looked at */
     /* replies */
     QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
@@ -102,6 +104,12 @@ static inline enum quoit_class quoit_frame_class(uint8_t kind)
     return kind >= QUOIT_FRAME_DATA ? QUOIT_CLASS_REPLY : QUOIT_CLASS_REQUEST;
 }
 
+/* Whether source_pe and dest_pe name PEs: hosts that talk to each other may have none. */
+static inline int quoit_frame_is_of_pes(uint8_t kind)
+{
+    return kind != QUOIT_FRAME_MESSAGE && kind != QUOIT_FRAME_ACK && kind != QUOIT_FRAME_TOPOLOGY;
+}
+
 /* Whether the request is answered by DATA or VALUE. */
 static inline int quoit_frame_asks(uint8_t kind)
 {
@@ -112,7 +120,8 @@ static inline int quoit_frame_asks(uint8_t kind)
 static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame)
 {
     int carries = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
-                  frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_DATA;
+                  frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_MESSAGE ||
+                  frame->kind == QUOIT_FRAME_DATA;
     return carries && !(frame->flags & QUOIT_FRAME_LANDED) ? frame->bytes : 0;
 }
 

@@ -48,10 +48,10 @@ static void layout_is_the_documented_one(void **state)
 static void values_of_the_wire_are_the_documented_ones(void **state)
 {
     (void)state;
-    static const uint8_t kinds[] = {QUOIT_FRAME_NONE,       QUOIT_FRAME_PUT,       QUOIT_FRAME_PUT_STRIDED,
-                                    QUOIT_FRAME_PUT_SIGNAL, QUOIT_FRAME_GET,       QUOIT_FRAME_GET_STRIDED,
-                                    QUOIT_FRAME_AMO,        QUOIT_FRAME_AMO_FETCH, QUOIT_FRAME_DATA,
-                                    QUOIT_FRAME_VALUE,      QUOIT_FRAME_ACK,       QUOIT_FRAME_TOPOLOGY};
+    static const uint8_t kinds[] = {
+        QUOIT_FRAME_NONE,        QUOIT_FRAME_PUT, QUOIT_FRAME_PUT_STRIDED, QUOIT_FRAME_PUT_SIGNAL, QUOIT_FRAME_GET,
+        QUOIT_FRAME_GET_STRIDED, QUOIT_FRAME_AMO, QUOIT_FRAME_AMO_FETCH,   QUOIT_FRAME_MESSAGE,    QUOIT_FRAME_DATA,
+        QUOIT_FRAME_VALUE,       QUOIT_FRAME_ACK, QUOIT_FRAME_TOPOLOGY};
     static const uint8_t ops[] = {QUOIT_AMO_SET, QUOIT_AMO_ADD,  QUOIT_AMO_AND,          QUOIT_AMO_OR,
                                   QUOIT_AMO_XOR, QUOIT_AMO_SWAP, QUOIT_AMO_COMPARE_SWAP, QUOIT_AMO_FETCH};
     for (uint8_t i = 0; i < sizeof kinds; i++)
@@ -59,10 +59,10 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
     for (uint8_t i = 0; i < sizeof ops; i++)
         assert_int_equal(ops[i], i);
     for (uint8_t kind = 0; kind < 16; kind++) {
-        assert_int_equal(quoit_frame_class(kind), kind < 8 ? QUOIT_CLASS_REQUEST : QUOIT_CLASS_REPLY);
+        assert_int_equal(quoit_frame_class(kind), kind < 9 ? QUOIT_CLASS_REQUEST : QUOIT_CLASS_REPLY);
         assert_int_equal(!!quoit_frame_asks(kind), kind == 4 || kind == 5 || kind == 7);
         struct quoit_frame frame = {.kind = kind, .bytes = 40};
-        bool carries = kind == 1 || kind == 2 || kind == 3 || kind == 8;
+        bool carries = kind == 1 || kind == 2 || kind == 3 || kind == 8 || kind == 9;
         assert_int_equal(quoit_frame_payload_bytes(&frame), carries ? 40 : 0);
         frame.flags = QUOIT_FRAME_LANDED;
         assert_int_equal(quoit_frame_payload_bytes(&frame), 0);
@@ -124,6 +124,19 @@ static void boundaries_are_exact(void **state)
     amo.flags = QUOIT_FRAME_LANDED;
     assert_false(is_ok(amo));
 
+    struct quoit_frame message = {
+        .kind = QUOIT_FRAME_MESSAGE, .dest_host = 3, .source_pe = 77, .dest_pe = 78, .op = 15};
+    message.bytes = small.chunk_bytes;
+    assert_true(is_ok(message)); /* host 3 has no PE, and it is for none */
+    message.bytes++;
+    assert_false(is_ok(message));
+    message.bytes = 0;
+    message.op = 16;
+    assert_false(is_ok(message));
+    message.op = 0;
+    message.flags = QUOIT_FRAME_LANDED;
+    assert_false(is_ok(message));
+
     struct quoit_frame news = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3, .token = 7, .operand = (1u << 21) - 1};
     assert_true(is_ok(news)); /* host 3 has no PE */
     news.operand++;
@@ -172,26 +185,28 @@ static bool model_word(uint64_t offset, uint32_t bytes, const struct quoit_frame
 
 static bool model(const struct quoit_frame *f, enum quoit_class class, const struct quoit_frame_limits *limits)
 {
-    bool moves = f->kind <= 5 || f->kind == 8;
+    bool moves = f->kind <= 5 || f->kind == 9;
     bool is_amo = f->kind == 6 || f->kind == 7;
     bool is_put = f->kind >= 1 && f->kind <= 3;
-    if (f->kind < 1 || f->kind > 11 || (f->kind < 8) != (class == QUOIT_CLASS_REQUEST))
+    if (f->kind < 1 || f->kind > 12 || (f->kind < 9) != (class == QUOIT_CLASS_REQUEST))
         return false;
     if (f->source_host == f->dest_host || f->source_host >= limits->host_count || f->dest_host >= limits->host_count)
         return false;
-    if (f->kind != 11 &&
+    if (f->kind != 8 && f->kind < 11 &&
         (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host]))
         return false;
-    if (f->kind == 11 && (f->token >= 2 * limits->host_count || f->operand >> 21 != 0))
+    if (f->kind == 12 && (f->token >= 2 * limits->host_count || f->operand >> 21 != 0))
         return false;
     if (f->flags > 7 || (!is_put && (f->flags & 1)))
         return false;
     if (moves && f->bytes > limits->chunk_bytes)
         return false;
-    if (f->kind == 2 || f->kind == 5 || (f->kind == 8 && f->size != 0))
+    if (f->kind == 2 || f->kind == 5 || (f->kind == 9 && f->size != 0))
         return model_strided(f, limits);
     if (moves && !model_block(f, limits))
         return false;
+    if (f->kind == 8)
+        return f->op < 16 && f->bytes <= limits->chunk_bytes;
     if (f->kind == 3)
         return f->op <= 1 && model_word(f->operand2, 8, limits);
     if (is_amo)
@@ -224,7 +239,9 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     for (size_t i = 0; i < sizeof *f / 8; i++) /* noise in every field that the kind does not use */
         ((uint64_t *)f)[i] = quoit_prng_next(prng);
     f->kind = (uint8_t)quoit_prng_choose(prng, QUOIT_FRAME_KIND_COUNT);
-    f->op = (uint8_t)quoit_prng_choose(prng, f->kind == QUOIT_FRAME_PUT_SIGNAL ? 2 : 8);
+    f->op = (uint8_t)quoit_prng_choose(prng, f->kind == QUOIT_FRAME_PUT_SIGNAL ? 2
+                                             : f->kind == QUOIT_FRAME_MESSAGE  ? 18
+                                                                               : 8);
     f->size = sizes[quoit_prng_choose(prng, 8)];
     f->flags = (uint8_t)(quoit_prng_choose(prng, 8) ? QUOIT_FRAME_RIGHT : quoit_prng_choose(prng, 9));
     f->source_host = (uint16_t)quoit_prng_choose(prng, 3);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: messages from host to host come exactly once, in order, with their bytes, over several hops and through links
+ * that are cut meanwhile; what cannot be sent is refused. Method: the proxies of a small ring in threads of this
+ * process, on the emulated driver; each host tells every other one a run of numbered messages of random sizes, and
+ * counts what it hears. QUOIT_SEED replays the sizes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/prng.h"
+#include "env/clock.h"
+#include "port/driver.h"
+#include "proxy/proxy.h"
+
+#define HOSTS_MAX     5
+#define CHUNK_BYTES   1024
+#define MESSAGE_COUNT 400 /* from each host to each other one */
+#define LIMIT_NS      60000000000u
+
+struct world;
+struct host {
+    struct world *world;
+    struct quoit_layout layout;
+    int memory_fd;
+    void *memory;
+    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
+    struct quoit_proxy *proxy;
+    enum quoit_status status;
+    uint32_t heard_counts[HOSTS_MAX]; /* lane 0's */
+    _Atomic uint32_t heard_total;
+    _Atomic uint32_t error_count;
+    pthread_t opener, lane, manager;
+};
+struct world {
+    uint32_t host_count;
+    uint64_t seed;
+    int link_fds[HOSTS_MAX];
+    struct host hosts[HOSTS_MAX];
+};
+
+/* Message number `number` from `from` to `to`: its number, then bytes that follow from all three. */
+static uint32_t make_message(uint64_t seed, uint32_t from, uint32_t to, uint32_t number, unsigned char *message_out)
+{
+    struct quoit_prng prng = {seed + ((uint64_t)from << 40) + ((uint64_t)to << 20) + number};
+    uint32_t bytes = sizeof number + (uint32_t)quoit_prng_choose(&prng, CHUNK_BYTES - sizeof number + 1);
+    memcpy(message_out, &number, sizeof number);
+    for (uint32_t i = sizeof number; i < bytes; i++)
+        message_out[i] = (unsigned char)quoit_prng_next(&prng);
+    return bytes;
+}
+
+static void hear(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
+{
+    struct host *host = arg;
+    unsigned char expected[CHUNK_BYTES];
+    uint32_t number = host->heard_counts[source_host]++;
+    uint32_t expected_bytes = make_message(host->world->seed, source_host, host->layout.host, number, expected);
+    if (bytes != expected_bytes || memcmp(payload, expected, bytes) != 0 || port != number % QUOIT_MESSAGE_PORTS)
+        atomic_fetch_add(&host->error_count, 1);
+    atomic_fetch_add(&host->heard_total, 1);
+}
+
+static void note_ready(void *arg)
+{
+    (void)arg;
+}
+
+static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    (void)arg, (void)first_link, (void)second_link;
+}
+
+static void *open_proxy(void *arg)
+{
+    struct host *host = arg;
+    struct quoit_proxy_config config = {
+        .layout = &host->layout,
+        .memory = host->memory,
+        .policy = quoit_wait_policy_for(100, 2),
+        .link_timeout_ns = LIMIT_NS,
+        .link_limit_ns = LIMIT_NS,
+        .dma_bytes = QUOIT_DMA_NEVER,
+        .on_ready = note_ready,
+        .on_cut_off = note_cut_off,
+        .on_message = hear,
+        .on_message_arg = host,
+    };
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        config.ports[side] = (struct quoit_port_config){.driver = quoit_port_driver_at(0),
+                                                        .memory = {host->memory, host->layout.total_bytes},
+                                                        .endpoint = &host->links[side]};
+    host->status = quoit_proxy_open(&config, &host->proxy);
+    return NULL;
+}
+
+static void *serve(void *arg)
+{
+    struct host *host = arg;
+    host->status = quoit_proxy_serve(host->proxy, 0);
+    return NULL;
+}
+
+static void *manage(void *arg)
+{
+    struct host *host = arg;
+    (void)!quoit_proxy_manage(host->proxy);
+    return NULL;
+}
+
+static void describe(struct world *world, uint32_t link, uint32_t peer, uint32_t side,
+                     struct quoit_port_endpoint *endpoint_out)
+{
+    const struct quoit_port_site site = {
+        .link_fd = world->link_fds[link], .peer_memory_fd = world->hosts[peer].memory_fd, .side = side};
+    assert_int_equal(quoit_port_driver_at(0)->describe(&site, endpoint_out), QUOIT_OK);
+}
+
+static void open_world(struct world *world, uint32_t host_count, uint8_t protocol)
+{
+    const char *text = getenv("QUOIT_SEED");
+    const struct quoit_job_config job = {.host_count = host_count,
+                                         .pe_count = host_count,
+                                         .lane_count = 1,
+                                         .slot_count = 2,
+                                         .chunk_bytes = CHUNK_BYTES,
+                                         .protocol = protocol};
+    memset(world, 0, sizeof *world);
+    world->host_count = host_count;
+    world->seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
+    printf("replay with QUOIT_SEED=%llu\n", (unsigned long long)world->seed);
+    for (uint32_t i = 0; i < host_count; i++) {
+        struct host *host = &world->hosts[i];
+        host->world = world;
+        assert_int_equal(quoit_layout_make(&job, i, &host->layout), QUOIT_OK);
+        assert_int_equal(quoit_port_driver_at(0)->memory_create("host", host->layout.total_bytes, &host->memory_fd),
+                         QUOIT_OK);
+        host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+        assert_ptr_not_equal(host->memory, MAP_FAILED);
+        assert_int_equal(quoit_port_driver_at(0)->link_create(&world->link_fds[i]), QUOIT_OK);
+    }
+    for (uint32_t i = 0; i < host_count; i++) {
+        uint32_t left = (i + host_count - 1) % host_count;
+        describe(world, i, (i + 1) % host_count, 0, &world->hosts[i].links[QUOIT_RIGHT]);
+        describe(world, left, left, 1, &world->hosts[i].links[QUOIT_LEFT]);
+        assert_int_equal(pthread_create(&world->hosts[i].opener, NULL, open_proxy, &world->hosts[i]), 0);
+    }
+    for (uint32_t i = 0; i < host_count; i++) {
+        struct host *host = &world->hosts[i];
+        pthread_join(host->opener, NULL);
+        assert_int_equal(host->status, QUOIT_OK);
+    }
+    for (uint32_t i = 0; i < host_count; i++) {
+        assert_int_equal(pthread_create(&world->hosts[i].lane, NULL, serve, &world->hosts[i]), 0);
+        assert_int_equal(pthread_create(&world->hosts[i].manager, NULL, manage, &world->hosts[i]), 0);
+    }
+}
+
+static void close_world(struct world *world)
+{
+    for (uint32_t i = 0; i < world->host_count; i++) {
+        struct host *host = &world->hosts[i];
+        quoit_proxy_stop(&host->layout, host->memory);
+        pthread_join(host->lane, NULL);
+        pthread_join(host->manager, NULL);
+        assert_int_equal(host->status, QUOIT_OK);
+        assert_int_equal(host->error_count, 0);
+    }
+    for (uint32_t i = 0; i < world->host_count; i++) {
+        quoit_proxy_close(world->hosts[i].proxy);
+        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
+        close(world->hosts[i].memory_fd);
+        close(world->link_fds[i]);
+    }
+}
+
+static void cut(struct world *world, uint32_t link)
+{
+    const struct host *host = &world->hosts[link];
+    const struct quoit_port_config config = {.driver = quoit_port_driver_at(0),
+                                             .memory = {host->memory, host->layout.total_bytes},
+                                             .endpoint = &host->links[QUOIT_RIGHT]};
+    struct quoit_port *port;
+    assert_int_equal(quoit_port_open(&config, &port), QUOIT_OK);
+    assert_int_equal(quoit_port_cut(port), QUOIT_OK);
+    assert_int_equal(quoit_port_mend(port), QUOIT_OK);
+    quoit_port_close(port);
+}
+
+/* Every host tells all others everything; links are cut in turn if wanted. */
+static void tell_everything(struct world *world, bool with_cuts)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    for (uint32_t number = 0; number < MESSAGE_COUNT; number++) {
+        for (uint32_t from = 0; from < world->host_count; from++)
+            for (uint32_t step = 1; step < world->host_count; step++) {
+                unsigned char message[CHUNK_BYTES];
+                uint32_t to = (from + step) % world->host_count;
+                uint32_t bytes = make_message(world->seed, from, to, number, message);
+                enum quoit_status status;
+                while ((status = quoit_proxy_send(world->hosts[from].proxy, to, number % QUOIT_MESSAGE_PORTS, message,
+                                                  bytes)) == QUOIT_FULL) {
+                    assert_true(quoit_clock_now_ns() < deadline_ns);
+                    quoit_wait_yield();
+                }
+                assert_int_equal(status, QUOIT_OK);
+            }
+        if (with_cuts && number % 40 == 20)
+            cut(world, number / 40 % world->host_count);
+    }
+    for (uint32_t i = 0; i < world->host_count; i++)
+        while (atomic_load(&world->hosts[i].heard_total) < MESSAGE_COUNT * (world->host_count - 1)) {
+            assert_true(quoit_clock_now_ns() < deadline_ns);
+            quoit_clock_sleep_ns(100000);
+        }
+}
+
+static void test_each_comes_once_and_in_order(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= HOSTS_MAX; host_count += 3) {
+        struct world world;
+        open_world(&world, host_count, QUOIT_PROTOCOL_QUEUE);
+        tell_everything(&world, false);
+        close_world(&world);
+    }
+}
+
+static void test_through_links_that_are_cut(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t outage_count = 0;
+    open_world(&world, HOSTS_MAX, QUOIT_PROTOCOL_QUEUE);
+    tell_everything(&world, true);
+    for (uint32_t i = 0; i < HOSTS_MAX; i++)
+        outage_count += ((struct quoit_host_header *)world.hosts[i].memory)->links[QUOIT_RIGHT].outage_count;
+    assert_true(outage_count > 0);
+    close_world(&world);
+}
+
+static void test_what_cannot_be_sent_is_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, 2, QUOIT_PROTOCOL_QUEUE);
+    struct quoit_proxy *proxy = world.hosts[0].proxy;
+    static const unsigned char bytes[CHUNK_BYTES + 1];
+    assert_int_equal(quoit_proxy_send(proxy, 0, 0, bytes, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_proxy_send(proxy, 2, 0, bytes, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_proxy_send(proxy, 1, QUOIT_MESSAGE_PORTS, bytes, 1), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_proxy_send(proxy, 1, 0, bytes, CHUNK_BYTES + 1), QUOIT_OUT_OF_RANGE);
+    close_world(&world);
+    open_world(&world, 2, QUOIT_PROTOCOL_SCRATCHPAD);
+    assert_int_equal(quoit_proxy_send(world.hosts[0].proxy, 1, 0, bytes, 1), QUOIT_UNSUPPORTED);
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_comes_once_and_in_order),
+        cmocka_unit_test(test_through_links_that_are_cut),
+        cmocka_unit_test(test_what_cannot_be_sent_is_refused),
+    };
+    return cmocka_run_group_tests_name("proxy.message", tests, NULL, NULL);
+}
