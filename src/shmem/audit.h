@@ -28,6 +28,9 @@ struct quoit_audit;
 
 /* In shmem_init, when the PE is complete. `load_base` as in struct quoit_data_segments. */
 void quoit_audit_start(uint64_t load_base);
+/* After that, when the PEs may use the world: PE 0 warns if programs of the job have other variables, or at other
+ * places: then a put into a variable of one hits another of the other. */
+void quoit_audit_compare_programs(void);
 /* In shmem_finalize, before anything is taken down: PE 0 lists what PEs did not free, on standard error. Includes a
  * sync of all PEs. */
 void quoit_audit_finish(void);

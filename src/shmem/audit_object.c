@@ -2,6 +2,7 @@
 /* Blocks of the heap and variables of the program: who made them, who freed them, and what is left at the end. */
 #include "shmem/audit_state.h"
 #include "base/assert.h"
+#include "base/log.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -99,6 +100,34 @@ void quoit_audit_read_variables(struct quoit_audit *audit)
     }
     take_variables(audit);
     sort_variables(audit);
+}
+
+/* Name, place and size of all variables, folded to 31 bits. */
+static uint64_t fold_variables(const struct quoit_audit *audit)
+{
+    uint64_t mix = quoit_job.data.bytes;
+    for (size_t i = 0; i < audit->variable_count; i++) {
+        const struct quoit_audit_variable *variable = &audit->variables[i];
+        for (const char *c = variable->name; *c; c++)
+            mix = (mix ^ (uint8_t)*c) * 0x100000001b3u;
+        mix = (mix ^ (variable->address - quoit_job.data.base)) * 0x9e3779b97f4a7c15u;
+        mix = (mix ^ mix >> 29 ^ variable->bytes) * 0xbf58476d1ce4e5b9u;
+    }
+    return mix >> 33;
+}
+
+/* Each PE gives its fold and the fold's complement: where the OR has a bit in both, two PEs differ. */
+void quoit_audit_compare_programs(void)
+{
+    const uint64_t mask = (1u << 31) - 1;
+    if (!quoit_job.audit || quoit_job.pe_count == 1)
+        return;
+    uint64_t fold = fold_variables(quoit_job.audit);
+    uint64_t all = quoit_coll_agree(quoit_job.world, fold | (~fold & mask) << 31, "shmem_init");
+    if (quoit_job.pe == 0 && (all & all >> 31 & mask) != 0)
+        quoit_say("shmem_init: the programs of this job have different global variables, or at different places: a "
+                  "transfer between them that names a variable hits another one; memory of shmem_malloc is symmetric "
+                  "[Q0123]");
 }
 
 /* The variable that an address lies in, or NULL. */

@@ -325,6 +325,7 @@ void quoit_job_start(int thread_level)
     make_world();
 
     begin(thread_level, &options);
+    quoit_audit_compare_programs();
     log_start();
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Built twice, with variables at different places: a put into one of a PE of the other program would hit another. */
+#include <shmem.h>
+#include <stdio.h>
+
+#ifdef OTHER
+long pad[3] = {1}, value, secret = 7;
+#else
+long secret = 7, value;
+#endif
+
+int main(void)
+{
+    shmem_init();
+    printf("PE %d: %ld %ld\n", shmem_my_pe(), secret, value);
+    shmem_finalize();
+    return 0;
+}
