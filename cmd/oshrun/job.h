@@ -10,7 +10,7 @@
  *   service   answers to what PEs say on their boot sockets
  *   spawn     starts the PEs
  *   reap      notices which child ended, and judges what it means
- *   inject trace stats wish report          what is done to the job, and told of it
+ *   inject stuck trace stats wish report    what is done to the job, and told of it
  *   main
  */
 #ifndef OSHRUN_JOB_H
@@ -116,6 +116,14 @@ struct wait_note {
     uint64_t from;                    /* return address of that call less load address; 0: not known */
 };
 
+/* What stuck.c has seen. */
+struct stillness {
+    uint64_t digest; /* 0: something moves */
+    uint64_t since_ns;
+    uint64_t next_ns;
+    bool is_told;
+};
+
 struct job {
     const struct plan *plan;
     char **environment;
@@ -134,6 +142,7 @@ struct job {
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
     struct fault_news fault_news;
+    struct stillness stillness;
     uint32_t dead_links[2];  /* for END_CUT_OFF */
     struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;

@@ -25,6 +25,7 @@
 #include "service.h"
 #include "spawn.h"
 #include "stats.h"
+#include "stuck.h"
 #include "trace.h"
 
 #define FLUSH_TURN_NS 50000000u
@@ -184,6 +185,9 @@ static void run(struct job *job)
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = inject_step(job, now_ns);
         uint64_t trace_ns = trace_step(job, now_ns);
+        uint64_t stuck_ns = stuck_step(job, now_ns);
+        if (stuck_ns < end_ns)
+            end_ns = stuck_ns;
         if (fault_ns < end_ns)
             end_ns = fault_ns;
         if (trace_ns < end_ns)

@@ -294,6 +294,17 @@ class Pes(scenario.Case):
                 self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_finalize({LINE})?|"
                                  rf"waiting in shmem_barrier_all{LINE}|running)")
 
+    def test_one_leaves_and_the_others_wait(self):
+        """exit(0) waits in shmem_finalize for PEs that wait for a flag: told, as nothing moves."""
+        for shape in self.shapes[:2]:
+            result = self.run_job("--timeout", "9s", *shape, MISBEHAVE, -1, "desert", 1)
+            self.assertEqual(result.status, 124, result)
+            self.assertRegex(result.err, r"warning: PE 1 on host\d waits in shmem_finalize, by exit\(0\).*\[Q0220\]")
+            self.assertEqual(result.err.count("Q0220"), 1)
+            self.assertRegex(result.err, "for flag != 0, which is 0")
+        result = self.run_job("--timeout", "8s", "-n", 3, MISBEHAVE, 0, "compute-on")
+        self.assertNotIn("Q0220", result.err)
+
     def test_all_leave_by_exit(self):
         for result in self.misbehave(-1, "exit", 0):
             self.assertEqual((result.status, result.err), (0, ""), result)

@@ -102,8 +102,14 @@ static void misbehave(const char *deed, int argument)
         exit(argument);
     } else if (strcmp(deed, "lock") == 0)
         die_with_lock(argument);
-    else if (strcmp(deed, "hold") == 0)
+    else if (strcmp(deed, "desert") == 0) {
+        if (shmem_my_pe() == argument)
+            exit(0);
+        wait_for_flag();
+    } else if (strcmp(deed, "hold") == 0)
         hold_lock(argument);
+    else if (strcmp(deed, "compute-on") == 0)
+        compute_for_ever();
     else if (strcmp(deed, "compute") == 0)
         compute_for_ever();
     else if (strcmp(deed, "nap") == 0) {
@@ -128,6 +134,8 @@ int main(int argc, char **argv)
         return 2;
     *heap_place = 2;
     shmem_barrier_all();
+    if (strcmp(argv[2], "compute-on") == 0 && shmem_my_pe() != who)
+        exit(0);
     if (who == -1 || shmem_my_pe() == who)
         misbehave(argv[2], argument);
     shmem_barrier_all();

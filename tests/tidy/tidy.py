@@ -19,7 +19,7 @@ import tempfile
 LAYERS = ["base", "env", "trace", "wire", "port", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "fabric", "coll", "boot", "shmem", "veth", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "plan", "help", "loop", "output", "terminal", "children", "guard", "job", "hosts", "end", "service",
-            "spawn", "reap", "inject", "perfetto", "trace", "stats", "wish", "report", "main"]
+            "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")

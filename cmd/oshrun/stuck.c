@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stuck.h"
+
+#include <stdio.h>
+
+#include "boot/survey.h"
+#include "hosts.h"
+
+#define LOOK_EVERY_NS 1000000000u
+#define STILL_NS      5000000000u /* nothing has moved for so long */
+
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+    return (digest ^ value) * 0x9e3779b97f4a7c15u + 1;
+}
+
+/* Changes whenever a PE goes to sleep anew or a link carries something. 0: some PE is awake, or has ended. */
+static uint64_t digest_of(const struct job *job, uint64_t now_ns)
+{
+    uint64_t digest = 1;
+    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
+        struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+        if (!shared || job->pes[pe].is_ended || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
+            return 0;
+        digest = mix(digest, atomic_load(&shared->waiting_since_ns));
+    }
+    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            struct quoit_direction direction;
+            quoit_survey_direction(&job->hosts[i].layout, job->hosts[i].front, (enum quoit_side)side, now_ns,
+                                   &direction);
+            digest = mix(digest, direction.message_count + direction.resend_count);
+        }
+    return digest ? digest : 1;
+}
+
+static void tell(struct job *job)
+{
+    char text[320];
+    const struct pe *leaver = job->pes;
+    while (!leaver->is_leaving)
+        leaver++;
+    int bytes = snprintf(text, sizeof text,
+                         "oshrun: warning: PE %u on host%u waits in shmem_finalize%s, the others wait elsewhere, and "
+                         "nothing has moved for %u s [Q0220]\n  --timeout says who waits for what\n",
+                         leaver->index, leaver->host, leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
+                         (unsigned)(STILL_NS / 1000000000u));
+    output_say(&job->output, text, (size_t)bytes);
+}
+
+uint64_t stuck_step(struct job *job, uint64_t now_ns)
+{
+    struct stillness *still = &job->stillness;
+    if (job->end.phase != ENDING_NOT || still->is_told || job->finalized || job->leaving_count == 0 ||
+        job->leaving_count == job->plan->pe_count)
+        return UINT64_MAX;
+    if (now_ns < still->next_ns)
+        return still->next_ns;
+    uint64_t digest = digest_of(job, now_ns);
+    still->next_ns = now_ns + LOOK_EVERY_NS;
+    if (digest == 0 || digest != still->digest) {
+        still->digest = digest;
+        still->since_ns = now_ns;
+    } else if (now_ns - still->since_ns >= STILL_NS) {
+        still->is_told = true;
+        tell(job);
+    }
+    return still->next_ns;
+}
