@@ -28,7 +28,7 @@
       "22/4a: raw link over 6000 MB/s at 1 MB")                                                                        \
     X(link_latency_ns, 700, 525, "from the last byte on the wire to the neighbour's memory",                           \
       "[pex8749] 126 ns a chip, two on the way; [pcie-e2e] half of a DMA read of 547 ns",                              \
-      "22/5: with thread_wake_ns and switch_ns")                                                                       \
+      "no relation: the first estimate, kept (PEACH2 measured 800 ns)")                                                \
     X(posted_bytes, 4096, 4096, "posted writes under way before the processor has to wait for the wire",               \
       "assumed: no public figure", "")                                                                                 \
     X(write_call_ns, 60, 60, "each programmed copy: store fence and first flush of write combining",                   \
