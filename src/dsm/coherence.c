@@ -316,14 +316,6 @@ static void put_runs(struct quoit_dsm *dsm, char *frame, const char *from, const
     dsm->stats.diff_runs += count;
 }
 
-static void count_stored(struct quoit_dsm *dsm, const uint64_t *masks, size_t bytes)
-{
-    for (size_t i = 0; i < bytes / 64; i++) {
-        dsm->stats.diff_bytes += (uint64_t)__builtin_popcountll(masks[i]);
-        dsm->stats.diff_runs += masks[i] != 0;
-    }
-}
-
 /* One piece of a page. What is sent is the twin, brought up to date first, so that a thread that writes meanwhile
  * cannot make the twin newer than what was sent: a write that the twin missed is found by the next diff. */
 static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes)
@@ -331,6 +323,14 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
     uint64_t masks[DIFF_BYTES / 64];
     char *frame = quoit_dsm_frame(dsm, page) + offset, *twin = quoit_dsm_twin(dsm, page) + offset;
     int home = dsm->home_of[page];
+    char *there = dsm->peers[home].frames;
+    if (there && !dsm->diffs_by_service && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
+        size_t blocks,
+            moved = quoit_dsm_diff_move(there + (page << dsm->page_shift) + offset, twin, frame, bytes, &blocks);
+        dsm->stats.diff_bytes += moved;
+        dsm->stats.diff_runs += blocks;
+        return moved > 0;
+    }
     if (!quoit_dsm_diff_masks(frame, twin, bytes, masks))
         return false;
     quoit_dsm_diff_store(twin, frame, bytes, masks);
@@ -338,12 +338,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
         quoit_dsm_service_diff(dsm, page, offset, twin, masks, bytes);
         return true;
     }
-    if (dsm->peers[home].frames && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
-        quoit_dsm_diff_store(dsm->peers[home].frames + (page << dsm->page_shift) + offset, twin, bytes, masks);
-        count_stored(dsm, masks, bytes);
-    } else {
-        put_runs(dsm, frame, twin, masks, bytes, home);
-    }
+    put_runs(dsm, frame, twin, masks, bytes, home);
     return true;
 }
 

@@ -72,6 +72,25 @@ __attribute__((target("avx512f,avx512bw"))) static void store_avx512(char *home,
     }
 }
 
+/* The page is read once, so that twin and home are from the same reading. */
+__attribute__((target("avx512f,avx512bw"))) static size_t move_avx512(char *home, char *twin, const char *page,
+                                                                      size_t bytes, size_t *blocks_out)
+{
+    size_t moved = 0, blocks = 0;
+    for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
+        __m512i block = _mm512_loadu_si512(page + at);
+        __mmask64 mask = _mm512_cmpneq_epi8_mask(block, _mm512_loadu_si512(twin + at));
+        if (mask == 0)
+            continue;
+        _mm512_mask_storeu_epi8(twin + at, mask, block);
+        _mm512_mask_storeu_epi8(home + at, mask, block);
+        moved += (size_t)__builtin_popcountll(mask);
+        blocks++;
+    }
+    *blocks_out = blocks;
+    return moved;
+}
+
 __attribute__((target("avx2"))) static bool masks_of_avx2(const char *page, const char *twin, size_t bytes,
                                                           uint64_t *masks)
 {
@@ -111,6 +130,26 @@ void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint
     }
 #endif
     store_bytes(home, page, bytes, masks);
+}
+
+size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t bytes, size_t *blocks_out)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw"))
+        return move_avx512(home, twin, page, bytes, blocks_out);
+#endif
+    size_t moved = 0, blocks = 0;
+    for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
+        uint64_t mask;
+        if (!quoit_dsm_diff_masks(page + at, twin + at, BLOCK_BYTES, &mask))
+            continue;
+        quoit_dsm_diff_store(twin + at, page + at, BLOCK_BYTES, &mask);
+        quoit_dsm_diff_store(home + at, twin + at, BLOCK_BYTES, &mask);
+        moved += (size_t)__builtin_popcountll(mask);
+        blocks++;
+    }
+    *blocks_out = blocks;
+    return moved;
 }
 
 size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm_run *runs, size_t run_max)

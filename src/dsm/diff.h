@@ -27,4 +27,8 @@ size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm
  * same time. */
 void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint64_t *masks);
 
+/* All in one pass: the bytes of page that differ from twin go into home and into twin. Returns how many they are;
+ * *blocks_out is in how many blocks of 64 bytes. */
+size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t bytes, size_t *blocks_out);
+
 #endif

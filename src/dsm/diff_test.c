@@ -61,6 +61,14 @@ static void check_round(struct quoit_prng *prng)
     quoit_dsm_diff_store(home, page, BYTES, masks);
     for (size_t i = 0; i < BYTES; i++)
         assert_int_equal(home[i], is_set(masks, i) ? page[i] : home_before[i]);
+    memcpy(home, home_before, BYTES);
+    size_t blocks, expected = 0;
+    for (size_t i = 0; i < BYTES; i++)
+        expected += is_set(masks, i);
+    assert_int_equal(quoit_dsm_diff_move(home, twin, page, BYTES, &blocks), expected);
+    for (size_t i = 0; i < BYTES; i++)
+        assert_int_equal(home[i], is_set(masks, i) ? page[i] : home_before[i]);
+    assert_memory_equal(twin, page, BYTES);
 }
 
 static void test_random(void **state)
