@@ -190,6 +190,16 @@ static void find_peers(struct quoit_dsm *dsm)
     }
 }
 
+/* A return from main or exit(0) is a finalize; a PE that fails does not wait for the others, the launcher ends them. */
+static void finalize_at_exit(int status, void *unused)
+{
+    (void)unused;
+    int is_running = 0;
+    shmem_query_initialized(&is_running);
+    if (status == 0 && is_running)
+        dsm_finalize();
+}
+
 /* Starting */
 
 static void choose_sizes(struct quoit_dsm *dsm)
@@ -272,7 +282,7 @@ static void start(void)
     take_signals();
     quoit_dsm_service_start(dsm);
     if (!process.has_exit)
-        atexit(dsm_finalize);
+        on_exit(finalize_at_exit, NULL);
     process.has_exit = true;
     dsm->started_ns = quoit_dsm_now_ns();
     __atomic_store_n(&quoit_dsm, dsm, __ATOMIC_RELEASE);

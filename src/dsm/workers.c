@@ -47,9 +47,10 @@ static struct creation *creation_of(struct quoit_dsm *dsm)
     return (struct creation *)&dsm->words[QUOIT_DSM_CREATE_WORDS];
 }
 
-static void say_end(void)
+static void say_end(int status, void *unused)
 {
-    if (!quoit_dsm)
+    (void)unused;
+    if (!quoit_dsm || status != 0)
         return;
     *creation_of(quoit_dsm) = (struct creation){0};
     quoit_dsm_barrier(quoit_dsm);
@@ -91,7 +92,7 @@ void dsm_workers_begin(void)
     dsm_init();
     if (quoit_dsm->me != 0)
         work(quoit_dsm);
-    atexit(say_end);
+    on_exit(say_end, NULL);
 }
 
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ending - how a job on shared pages ends when something goes wrong: `ending HOW`. The tests look at status and
+ * message. */
+#include <dsm.h>
+#include <errno.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORDS (1 << 16)
+
+static dsm_lock_t *lock;
+static long *words;
+
+/* Works under a lock until it is ended, or for good. */
+static void work(long rounds)
+{
+    for (long i = 0; i < rounds; i++) {
+        dsm_lock(lock);
+        words[i % WORDS]++;
+        dsm_unlock(lock);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    const char *how = count > 1 ? arguments[1] : "";
+    if (strcmp(how, "shmem-first") == 0)
+        shmem_init();
+    lock = dsm_all_malloc(sizeof *lock);
+    words = dsm_all_malloc(WORDS * sizeof *words);
+    bool is_last = dsm_my_pe() == dsm_n_pes() - 1;
+    work(100);
+    if (strcmp(how, "exit") == 0 && is_last)
+        exit(3);
+    if (strcmp(how, "kill") == 0 && is_last) {
+        dsm_lock(lock);
+        raise(SIGKILL);
+    }
+    if (strcmp(how, "wild") == 0 && is_last)
+        *(volatile int *)16 = 1;
+    if (strcmp(how, "unlock") == 0 && is_last)
+        dsm_unlock(lock);
+    if (strcmp(how, "free") == 0 && is_last)
+        dsm_free(words + 8);
+    if (strcmp(how, "full") == 0) {
+        char *much = dsm_all_malloc(64u << 20);
+        for (size_t i = 0; i < 64u << 20; i += 4096)
+            much[i] = 1;
+    }
+    if (strcmp(how, "large") == 0) {
+        errno = 0;
+        if (dsm_malloc(1ull << 50) || errno != ENOMEM)
+            return 4;
+        char *sparse = dsm_all_malloc(30ull << 30);
+        sparse[(29ull << 30) + (size_t)dsm_my_pe() * 4096] = 1;
+        dsm_barrier_all();
+        for (int pe = 0; pe < dsm_n_pes(); pe++) {
+            if (sparse[(29ull << 30) + (size_t)pe * 4096] != 1)
+                return 5;
+        }
+    }
+    if (strcmp(how, "exit") == 0 || strcmp(how, "kill") == 0 || strcmp(how, "wild") == 0)
+        work(1l << 40);
+    if (is_last)
+        printf("worked\n");
+    if (strcmp(how, "shmem-first") == 0)
+        shmem_finalize();
+    return 0; /* without dsm_finalize: a return is one */
+}
