@@ -129,6 +129,33 @@ static void run_whole_block(void)
     free(own);
 }
 
+/* Larger than several chunks, into symmetric memory: each chunk has its own place there. Words name their place, so a
+ * chunk that lands on another one shows; a blocking and a non-blocking get, into a block and into a variable. */
+static void run_get_into_symmetric(void)
+{
+    enum { WORDS = 30000 }; /* 7 chunks and a part */
+    static uint64_t variable[WORDS];
+    uint64_t *source = shmem_malloc(WORDS * sizeof *source), *dest = shmem_malloc(WORDS * sizeof *dest);
+    for (int i = 0; i < WORDS; i++)
+        source[i] = (uint64_t)me << 32 | (uint32_t)i;
+    shmem_barrier_all();
+    for (int away = 1; away < npes && away <= 3; away++) {
+        int from = (me + away) % npes;
+        memset(dest, 0xff, WORDS * sizeof *dest);
+        memset(variable, 0xff, sizeof variable);
+        shmem_getmem(dest, source, WORDS * sizeof *dest, from);
+        shmem_getmem_nbi(variable, source, sizeof variable, from);
+        shmem_quiet();
+        for (int i = 0; i < WORDS; i++)
+            CHECK(dest[i] == ((uint64_t)from << 32 | (uint32_t)i) && variable[i] == dest[i],
+                  "word %d of PE %d: %llx in the block, %llx in the variable", i, from, (unsigned long long)dest[i],
+                  (unsigned long long)variable[i]);
+    }
+    shmem_barrier_all();
+    shmem_free(dest);
+    shmem_free(source);
+}
+
 int main(void)
 {
     check_begin();
@@ -140,6 +167,7 @@ int main(void)
         for (size_t i = 0; i < 12; i++)
             put_and_get_bytes(form, i * 5 % 9, i * 7 % 8, i < 9 ? i : LONGEST - i);
     run_whole_block();
+    run_get_into_symmetric();
     shmem_ctx_destroy(ctx);
     return check_end("edges");
 }
