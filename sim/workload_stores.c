@@ -24,8 +24,7 @@ static void run_stores(struct sim_pe *pe)
     uint64_t offset = fabric->self.layout.segment_heap + WORD_AT;
     struct word_wait wait = {.word = (const uint64_t *)(fabric->self.segment + offset)};
     bool has_plain = pe->world->config.seed % 2 == 0;
-    if (has_plain)
-        quoit_self_expect_plain_stores(&fabric->self);
+    fabric->self.sees_plain_stores = has_plain;
     for (uint64_t round = 1; round <= 2 * pe->world->config.step_count; round++) {
         wait.value = round;
         if (pe->index != 0 || round > 1)

@@ -63,7 +63,8 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
                                 .pe = pe,
                                 .pe_count = layout->job.pe_count,
                                 .host = layout->host,
-                                .local = pe - layout->first_pe};
+                                .local = pe - layout->first_pe,
+                                .sees_plain_stores = true};
     quoit_assert(self->local < layout->local_count);
     self->segment = self->memory + quoit_layout_segment(layout, self->local);
     self->shared = quoit_memory_pe(layout, memory, self->local);
@@ -72,8 +73,7 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
                                          .policy = policy,
                                          .arm = arm,
                                          .settle = settle,
-                                         .settle_yields = QUOIT_SETTLE_PE_YIELDS,
-                                         .is_hurried = &((const struct quoit_host_header *)memory)->has_plain_stores};
+                                         .settle_yields = QUOIT_SETTLE_PE_YIELDS};
 }
 
 bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out)
@@ -89,25 +89,10 @@ bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t b
     return false;
 }
 
-void quoit_self_expect_plain_stores(struct quoit_self *self)
-{
-    struct quoit_host_header *header = (struct quoit_host_header *)self->memory;
-    if (atomic_load_explicit(&header->has_plain_stores, memory_order_relaxed))
-        return;
-    if (atomic_exchange(&header->has_plain_stores, 1) == 0)
-        for (uint32_t i = 0; i < self->layout.local_count; i++)
-            quoit_park_wake(&quoit_memory_pe(&self->layout, self->memory, i)->park); /* they sleep without limit */
-}
-
-void quoit_self_expect_threads(struct quoit_self *self)
-{
-    self->has_threads = true;
-    quoit_self_expect_plain_stores(self);
-}
-
 struct watched {
     uint64_t offset;
     uint64_t bytes;
+    bool is_of_program; /* objects that it may also store to plainly */
 };
 
 /* A look of a wait. */
@@ -138,6 +123,7 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     struct quoit_waiter waiter = self->waiter;
     waiter.arm_arg = &armed;
     waiter.busy_ns = busy_ns;
+    waiter.sees_plain_stores = watched.is_of_program && self->sees_plain_stores;
     waiter.watch_from = self->has_threads ? 0 : watched.offset;
     waiter.watch_to = self->has_threads ? INT64_MAX : watched.offset + watched.bytes;
     if (call)
@@ -168,5 +154,5 @@ void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), v
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
                         const char *call, const struct quoit_wish *wish)
 {
-    wait_for(self, (struct watched){offset, bytes}, is_done, arg, call, 0, wish);
+    wait_for(self, (struct watched){offset, bytes, true}, is_done, arg, call, 0, wish);
 }

@@ -41,7 +41,8 @@ struct quoit_self {
     struct quoit_engine *engines[QUOIT_ENGINES_MAX]; /* open ones, in the order of preference */
     uint32_t engine_count;
     struct quoit_waiter waiter;       /* a copy of it serves each wait */
-    bool has_threads;                 /* that may wait, each for something else */
+    bool sees_plain_stores;           /* waits for objects of the program do; false where a lost wake shall hang */
+    bool has_threads;                 /* that may wait, each for something else. Writer: the API */
     _Atomic uint64_t settle_after_ns; /* no move to another processor before this */
     _Atomic uint64_t settle_pause_ns; /* and for how long after the next */
     /* So that buffers in them are reached without a copy. NULL: none. Writer: the API. */
@@ -59,12 +60,6 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
 /* The memory offset of a private buffer that lies in a symmetric region of this PE. */
 bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out);
 
-/* From now on objects of the host's PEs may be changed by plain stores, which wake nobody: another thread of the same
- * PE, or a PE that has a pointer from shmem_ptr. Waits then sleep in pieces, those that sleep already included. */
-void quoit_self_expect_plain_stores(struct quoit_self *self);
-/* The same, and several threads of this PE may wait at once. */
-void quoit_self_expect_threads(struct quoit_self *self);
-
 /* Lets each engine finish what only this PE can finish; for those who look again and again without a wait. */
 void quoit_self_progress(struct quoit_self *self);
 
@@ -75,8 +70,9 @@ void quoit_self_wait(struct quoit_self *self, bool (*is_done)(void *arg), void *
 void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
                           uint64_t busy_ns);
 /* As quoit_self_wait() where is_done reads [offset, offset + bytes) of the own segment: what others write elsewhere
- * wakes nobody. `wish` (may be NULL) says what is waited for, to whoever explains a job that does not go on; it is
- * written down before a sleep only. */
+ * wakes nobody. The program's objects are there, so plain stores are seen, too, if late: see env/wait.h. `wish` (may be
+ * NULL) says what is waited for, to whoever explains a job that does not go on; it is written down before a sleep only.
+ */
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
                         const char *call, const struct quoit_wish *wish);
 

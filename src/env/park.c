@@ -51,13 +51,18 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns
     syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns ? &limit : NULL, NULL, 0);
 }
 
-void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns)
+void quoit_park_nap(struct quoit_park *park, uint32_t key, uint64_t timeout_ns)
 {
     if (QUOIT_HAS_PRIMITIVES)
         quoit_primitives->sleep_on(&park->epoch, key, timeout_ns);
     else
         sleep_on(&park->epoch, key, timeout_ns);
-    atomic_fetch_sub(&park->sleeper_count, 1);
+}
+
+void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns)
+{
+    quoit_park_nap(park, key, timeout_ns);
+    quoit_park_cancel(park);
 }
 
 void quoit_park_wake_sleepers(struct quoit_park *park)

@@ -46,6 +46,13 @@ uint32_t quoit_park_prepare(struct quoit_park *park);
 void quoit_park_cancel(struct quoit_park *park);
 /* Sleeps until a wake that came after prepare, a signal, or timeout_ns (0: no limit). May return early. */
 void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
+/* The same, but the sleeper stays announced: it may look, and nap again with the same key, or cancel. */
+void quoit_park_nap(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
+/* Whether a wake has come since prepare. */
+static inline bool quoit_park_was_woken(const struct quoit_park *park, uint32_t key)
+{
+    return atomic_load_explicit(&park->epoch, memory_order_acquire) != key;
+}
 
 void quoit_park_wake_sleepers(struct quoit_park *park);
 /* Those that may watch something of [at, at + bytes). */

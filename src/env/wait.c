@@ -101,35 +101,59 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
     }
 }
 
+/* How long to sleep before the next look, after `slept_ns` of sleep; 0: until woken. */
+static uint64_t nap_ns(const struct quoit_waiter *waiter, uint64_t slept_ns)
+{
+    if (!waiter->sees_plain_stores)
+        return 0;
+    uint64_t share_ns = slept_ns / QUOIT_WAIT_NAP_SHARE;
+    return share_ns < QUOIT_WAIT_NAP_LEAST_NS  ? QUOIT_WAIT_NAP_LEAST_NS
+           : share_ns < QUOIT_WAIT_NAP_MOST_NS ? share_ns
+                                               : QUOIT_WAIT_NAP_MOST_NS;
+}
+
+/* Sleeps, once announced, until woken, until deadline_ns (0: none), or until a look finds is_done: then true. Looking
+ * takes no barrier: the sleeper stays announced. */
+static bool sleep_announced(const struct quoit_waiter *waiter, uint32_t key, bool (*is_done)(void *arg), void *arg,
+                            uint64_t begin_ns, uint64_t deadline_ns)
+{
+    uint64_t now_ns = begin_ns;
+    while (deadline_ns == 0 || now_ns < deadline_ns) {
+        uint64_t limit_ns = nap_ns(waiter, now_ns - begin_ns);
+        if (deadline_ns && (limit_ns == 0 || limit_ns > deadline_ns - now_ns))
+            limit_ns = deadline_ns - now_ns;
+        quoit_park_nap(waiter->park, key, limit_ns);
+        if (limit_ns == 0 || quoit_park_was_woken(waiter->park, key))
+            return false;
+        if (is_done(arg))
+            return true;
+        now_ns = quoit_clock_now_ns();
+    }
+    return false;
+}
+
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = timeout_ns ? quoit_clock_now_ns() + timeout_ns : 0;
     for (;;) {
         if (look(waiter, is_done, arg))
             return true;
-        uint64_t left_ns = 0;
-        if (deadline_ns) {
-            uint64_t now_ns = quoit_clock_now_ns();
-            if (now_ns >= deadline_ns)
-                return false;
-            left_ns = deadline_ns - now_ns;
-        }
+        uint64_t now_ns = deadline_ns || waiter->sees_plain_stores ? quoit_clock_now_ns() : 0;
+        if (deadline_ns && now_ns >= deadline_ns)
+            return false;
         quoit_park_watch(waiter->park, waiter->watch_from, waiter->watch_to);
         uint32_t key = quoit_park_prepare(waiter->park);
         if (waiter->arm)
             waiter->arm(waiter->arm_arg);
-        if (is_done(arg)) {
-            quoit_park_cancel(waiter->park);
-            if (waiter->disarm)
-                waiter->disarm(waiter->arm_arg);
-            return true;
+        bool done = is_done(arg);
+        if (!done) {
+            waiter->sleep_count++;
+            done = sleep_announced(waiter, key, is_done, arg, now_ns, deadline_ns);
         }
-        if (waiter->is_hurried && atomic_load_explicit(waiter->is_hurried, memory_order_relaxed) != 0 &&
-            (left_ns == 0 || left_ns > QUOIT_WAIT_HURRIED_NS))
-            left_ns = QUOIT_WAIT_HURRIED_NS;
-        waiter->sleep_count++;
-        quoit_park_sleep(waiter->park, key, left_ns);
+        quoit_park_cancel(waiter->park);
         if (waiter->disarm)
             waiter->disarm(waiter->arm_arg);
+        if (done)
+            return true;
     }
 }

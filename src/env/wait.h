@@ -27,7 +27,10 @@ static inline bool quoit_wait_shares(struct quoit_wait_policy policy)
     return policy.spin_count == 0;
 }
 
-#define QUOIT_WAIT_HURRIED_NS 200000
+/* See sees_plain_stores: a sleeper looks again after an eighth of the time that it has slept, within these bounds. */
+#define QUOIT_WAIT_NAP_SHARE    8
+#define QUOIT_WAIT_NAP_LEAST_NS 200000u
+#define QUOIT_WAIT_NAP_MOST_NS  10000000u
 
 struct quoit_waiter {
     struct quoit_park *park;
@@ -43,9 +46,9 @@ struct quoit_waiter {
     /* For so long others of the job are known to work, on this processor too: a wait stays awake longer by it, and no
      * yield that lasts so long is thought to be a stranger's doing. */
     uint64_t busy_ns;
-    /* While this is not 0 a change may come without a wake, and no sleep is longer than QUOIT_WAIT_HURRIED_NS. Whoever
-     * sets it wakes the park. NULL: every change comes with a wake. */
-    const _Atomic uint32_t *is_hurried;
+    /* A change may come without a wake, by a plain store: of another thread, a signal handler, a forked child, a PE
+     * with a pointer from shmem_ptr. The sleeper looks by itself now and then, without waking up for more. */
+    bool sees_plain_stores;
     uint64_t watch_from; /* see park.h */
     uint64_t watch_to;
     uint64_t sleep_count; /* written by the waiter: how often it slept */

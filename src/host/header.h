@@ -12,8 +12,8 @@
 #include "ring/ring.h"
 
 struct quoit_host_header {
-    _Atomic uint32_t is_stopping;      /* writer: the proxy, told by the launcher */
-    _Atomic uint32_t has_plain_stores; /* writers: PEs. Some PE's objects may be changed by stores that wake nobody */
+    _Atomic uint32_t is_stopping; /* writer: the proxy, told by the launcher */
+    uint32_t unused2;
     _Atomic uint64_t barrier_arrived_count;  /* writer: the first PE. Barriers of the papers the host came to */
     _Atomic uint64_t barrier_released_count; /* writer: lane 0. Those that it may leave */
     uint32_t unused[10];

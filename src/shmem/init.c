@@ -282,7 +282,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
-        quoit_self_expect_threads(&quoit_job.fabric->self);
+        quoit_job.fabric->self.has_threads = true;
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
     quoit_settle_start(&quoit_job.fabric->self);
 }

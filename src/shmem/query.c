@@ -57,8 +57,6 @@ static void *reach(const void *dest, uint32_t pe)
     if (pe == quoit_job.pe)
         return (void *)(uintptr_t)dest;
     char *segment = quoit_job.fabric->peers[pe].segment;
-    if (segment)
-        quoit_self_expect_plain_stores(&quoit_job.fabric->self);
     return segment ? segment + offset : NULL;
 }
 
@@ -66,12 +64,8 @@ QUOIT_API(void *, ptr, (const void *dest, int pe))
 {
     char *there;
     const struct quoit_reach *to;
-    if (__builtin_expect(quoit_fast_reach(SHMEM_CTX_DEFAULT, dest, 1, pe, &there, &to), 1)) {
-        if ((uint32_t)pe == quoit_job.pe)
-            return (void *)(uintptr_t)dest;
-        quoit_self_expect_plain_stores(&quoit_job.fabric->self);
-        return there;
-    }
+    if (__builtin_expect(quoit_fast_reach(SHMEM_CTX_DEFAULT, dest, 1, pe, &there, &to), 1))
+        return (uint32_t)pe == quoit_job.pe ? (void *)(uintptr_t)dest : there;
     QUOIT_JOB_ENTER("shmem_ptr");
     quoit_check_running("shmem_ptr");
     if ((uint32_t)pe >= quoit_job.pe_count)

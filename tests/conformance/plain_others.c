@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: below SHMEM_THREAD_SERIALIZED a wait notices stores that no routine of the library makes: of another thread
+ * that never calls it, of a signal handler, of a forked child. Method: each stores long after the PE has fallen asleep,
+ * and says when; what is not noticed hangs, and being late by more than LATE_NS is an error. A wait for any of several
+ * objects, for a signal word, and one that lasts longer, likewise. */
+#include "check.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REST_NS 30000000
+#define LONG_NS 400000000
+#define LATE_NS 2000000000 /* the promise is an eighth of the wait; others compute on this machine, too */
+#define STORED  7
+
+struct note {
+    uint64_t stored_ns; /* when the flag was stored */
+    uint64_t flags[4];
+};
+static struct note *note; /* symmetric, of the heap, which a forked child shares */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void store(int index)
+{
+    __atomic_store_n(&note->stored_ns, now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&note->flags[index], STORED, __ATOMIC_RELEASE);
+}
+
+static void rest(long ns)
+{
+    const struct timespec pause = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&pause, NULL);
+}
+
+static void *store_later(void *ns)
+{
+    rest((long)(intptr_t)ns);
+    store(2);
+    return NULL;
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    store(2);
+}
+
+static void begin(void)
+{
+    memset(note, 0, sizeof *note);
+    shmem_barrier_all();
+}
+
+static void end(const char *what)
+{
+    uint64_t late_ns = now_ns() - note->stored_ns;
+    CHECK(late_ns < LATE_NS, "%s: noticed after %llu us", what, (unsigned long long)late_ns / 1000);
+    shmem_barrier_all();
+}
+
+static void by_thread(long ns, const char *what)
+{
+    pthread_t thread;
+    begin();
+    pthread_create(&thread, NULL, store_later, (void *)(intptr_t)ns);
+    shmem_uint64_wait_until(&note->flags[2], SHMEM_CMP_EQ, STORED);
+    end(what);
+    pthread_join(thread, NULL);
+}
+
+static void by_thread_any(void)
+{
+    pthread_t thread;
+    begin();
+    pthread_create(&thread, NULL, store_later, (void *)(intptr_t)REST_NS);
+    size_t at = shmem_uint64_wait_until_any(note->flags, 4, NULL, SHMEM_CMP_EQ, STORED);
+    CHECK(at == 2, "found at %zu", at);
+    end("a thread, waited for among four");
+    pthread_join(thread, NULL);
+}
+
+static void by_handler(void)
+{
+    const struct itimerval timer = {.it_value = {.tv_usec = REST_NS / 1000}};
+    signal(SIGALRM, on_alarm);
+    begin();
+    setitimer(ITIMER_REAL, &timer, NULL);
+    shmem_signal_wait_until(&note->flags[2], SHMEM_CMP_EQ, STORED);
+    end("a signal handler");
+}
+
+static void by_child(void)
+{
+    begin();
+    pid_t child = fork();
+    if (child == 0) {
+        rest(REST_NS);
+        store(2);
+        _exit(0);
+    }
+    shmem_uint64_wait_until(&note->flags[2], SHMEM_CMP_EQ, STORED);
+    end("a forked child");
+    waitpid(child, NULL, 0);
+}
+
+int main(void)
+{
+    int provided;
+    shmem_init_thread(SHMEM_THREAD_FUNNELED, &provided);
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    note = shmem_calloc(1, sizeof *note);
+    by_thread(REST_NS, "a thread");
+    by_thread(LONG_NS, "a thread, after long");
+    by_thread_any();
+    by_handler();
+    by_child();
+    return check_end("plain_others");
+}
