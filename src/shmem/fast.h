@@ -29,13 +29,32 @@ QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
     return (__builtin_constant_p(bytes) && bytes <= QUOIT_FAST_ELEMENT_BYTES) || bytes <= fast->span[half] - at;
 }
 
+/* The PE of the job that is `pe` in the context's team; false: the slow way finds out. */
+QUOIT_INLINE bool quoit_fast_pe(shmem_ctx_t ctx, int pe, uint32_t *pe_out)
+{
+    const struct quoit_fast_context *contexts = quoit_job.fast.contexts;
+    uintptr_t index = ((uintptr_t)ctx & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
+    *pe_out = (uint32_t)pe;
+    if (ctx == SHMEM_CTX_DEFAULT)
+        return true;
+    if (__builtin_expect(!contexts || index >= QUOIT_CONTEXTS_MAX || contexts[index].handle != (uintptr_t)ctx ||
+                             (uint32_t)pe >= contexts[index].size,
+                         0))
+        return false;
+    *pe_out = contexts[index].start + (uint32_t)pe * contexts[index].stride;
+    return true;
+}
+
 /* Where `bytes` at a symmetric address lie for this process on a PE of the same host; false: elsewhere or wrong. */
 QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe, char **at_out,
                                    const struct quoit_reach **reach_out)
 {
     const struct quoit_fast *fast = &quoit_job.fast;
-    uint32_t local = (uint32_t)pe - fast->first_pe;
-    if (__builtin_expect(ctx != SHMEM_CTX_DEFAULT || local >= fast->pe_count || !quoit_fast_has(address, bytes), 0))
+    uint32_t local;
+    if (!quoit_fast_pe(ctx, pe, &local))
+        return false;
+    local -= fast->first_pe;
+    if (__builtin_expect(local >= fast->pe_count || !quoit_fast_has(address, bytes), 0))
         return false;
     *reach_out = &fast->reaches[local];
     *at_out = (char *)((intptr_t)address + (*reach_out)->shift[quoit_half(address)]);

@@ -385,6 +385,7 @@ static void end_ctx(struct quoit_ctx_slot *slot)
 {
     quoit_fabric_quiet(quoit_job.fabric, &slot->context);
     pthread_mutex_lock(&table_lock);
+    quoit_job.fast.contexts[slot - quoit_job.contexts].handle = 0;
     __atomic_store_n(&slot->team, NULL, __ATOMIC_RELAXED);
     slot->generation++;
     slot->ended_from = quoit_audit_from();
@@ -483,7 +484,9 @@ static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, 
 {
     struct quoit_ctx_slot *taken = NULL;
     pthread_mutex_lock(&table_lock);
-    if (!quoit_job.contexts)
+    if (!quoit_job.fast.contexts)
+        quoit_job.fast.contexts = calloc(QUOIT_CONTEXTS_MAX, sizeof *quoit_job.fast.contexts);
+    if (!quoit_job.contexts && quoit_job.fast.contexts)
         quoit_job.contexts = calloc(QUOIT_CONTEXTS_MAX, sizeof *quoit_job.contexts);
     for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX && !taken; i++) {
         struct quoit_ctx_slot *slot = &quoit_job.contexts[i];
@@ -517,7 +520,12 @@ static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const c
     slot->owner = (uint64_t)pthread_self();
     slot->made_by = call;
     slot->made_from = quoit_audit_from();
-    *ctx = (shmem_ctx_t)handle_of((size_t)(slot - quoit_job.contexts), slot->generation);
+    size_t index = (size_t)(slot - quoit_job.contexts);
+    *ctx = (shmem_ctx_t)handle_of(index, slot->generation);
+    quoit_job.fast.contexts[index] = (struct quoit_fast_context){.handle = (uintptr_t)*ctx,
+                                                                 .start = slot->team->shape.start,
+                                                                 .stride = slot->team->shape.stride,
+                                                                 .size = slot->team->shape.size};
     return 0;
 }
 

@@ -13,9 +13,7 @@
 
 #include "shmem/api.h"
 
-#define QUOIT_HANDLE_BITS  16
-#define QUOIT_CONTEXTS_MAX 1024
-#define QUOIT_TEAMS_MAX    256
+#define QUOIT_TEAMS_MAX 256
 
 struct quoit_team_slot {
     struct quoit_team_state *state; /* NULL: free, or SHARED before its first use */

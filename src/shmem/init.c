@@ -366,6 +366,7 @@ void quoit_job_finish(bool is_exit)
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
     free(quoit_job.fast.reaches);
+    free(quoit_job.fast.contexts);
     quoit_job.fast = (struct quoit_fast){0};
     quoit_job.heap.bytes = 0;
     quoit_job.data.bytes = 0;

@@ -28,6 +28,14 @@ struct quoit_reach {
     char *segment;
 };
 
+/* What the fast way knows of a context that the program made. Writer: the thread that makes or destroys it. */
+struct quoit_fast_context {
+    uintptr_t handle; /* 0: free */
+    uint32_t start;   /* the PEs of its team: start + i * stride, i < size */
+    uint32_t stride;
+    uint32_t size;
+};
+
 /* All that the fast way (fast.h) looks at, in one cache line. All zero unless RUNNING, but also under --check, --trace
  * and a forced --path: nothing may take the fast way then. */
 struct quoit_fast {
@@ -37,7 +45,8 @@ struct quoit_fast {
     /* By quoit_half(), of the region that lies in that half of the address space: the heap in one, the program's
      * variables in the other; those of libraries have the slow way. */
     uintptr_t base[2];
-    uint64_t span[2]; /* an element that begins within it ends inside of the region, too */
+    uint64_t span[2];                    /* an element that begins within it ends inside of the region, too */
+    struct quoit_fast_context *contexts; /* [QUOIT_CONTEXTS_MAX], by the index in the handle; NULL: none was made */
 };
 
 /* The largest element. The last bytes of a region, that one of this size does not leave free, have only the slow way.
@@ -50,6 +59,10 @@ static inline size_t quoit_half(const void *address)
 {
     return (uintptr_t)address >> QUOIT_HALF_BIT & 1;
 }
+
+/* A handle of a context or team is an index + 1 in so many low bits, and a generation: see handle.h. */
+#define QUOIT_HANDLE_BITS  16
+#define QUOIT_CONTEXTS_MAX 1024
 
 enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
