@@ -156,3 +156,14 @@ void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes
 {
     wait_for(self, (struct watched){offset, bytes, true}, is_done, arg, call, 0, wish);
 }
+
+void quoit_self_poll(struct quoit_self *self)
+{
+    struct armed armed = {self, NULL};
+    struct quoit_waiter waiter = self->waiter;
+    quoit_self_progress(self);
+    if (!quoit_wait_shares(waiter.policy))
+        return;
+    waiter.arm_arg = &armed;
+    quoit_wait_poll(&waiter);
+}

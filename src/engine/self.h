@@ -60,8 +60,12 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
 /* The memory offset of a private buffer that lies in a symmetric region of this PE. */
 bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out);
 
-/* Lets each engine finish what only this PE can finish; for those who look again and again without a wait. */
+/* Lets each engine finish what only this PE can finish. */
 void quoit_self_progress(struct quoit_self *self);
+/* A program polls by itself: does what a wait does between two looks, progress, and a yield where processors are
+ * shared.
+ */
+void quoit_self_poll(struct quoit_self *self);
 
 /* Waits, asleep if it lasts, until is_done(arg), which reads the runtime part of the own segment, or what the proxy
  * tells; `call` names the API routine, for messages. */

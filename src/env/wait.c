@@ -68,6 +68,23 @@ static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint
     return after_ns;
 }
 
+static void settle_at_times(const struct quoit_waiter *waiter, struct quoit_wait_habit *habit)
+{
+    if (waiter->settle && ++habit->yield_count % waiter->settle_yields == 0 && !quoit_primitives)
+        waiter->settle(waiter->arm_arg);
+}
+
+void quoit_wait_poll(const struct quoit_waiter *waiter)
+{
+    struct quoit_wait_habit *habit = habit_of_thread();
+    if (habit->hasty_count > 0) {
+        habit->hasty_count--;
+        return;
+    }
+    yield_from(habit, quoit_clock_now_ns(), 0, false);
+    settle_at_times(waiter, habit);
+}
+
 /* Looks for a while without sleeping. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {
@@ -96,8 +113,7 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
             return false;
         now_ns = yield_from(habit, now_ns, waiter->busy_ns, is_in_vain);
         is_in_vain = true;
-        if (waiter->settle && ++habit->yield_count % waiter->settle_yields == 0 && !quoit_primitives)
-            waiter->settle(waiter->arm_arg);
+        settle_at_times(waiter, habit);
     }
 }
 

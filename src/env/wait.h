@@ -60,6 +60,9 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
 
 /* Lets others run once. */
 void quoit_wait_yield(void);
+/* The same for a thread that polls by itself, where threads share processors: like the yields of a wait, it is left out
+ * for a while when a stranger took long, and may settle the thread. */
+void quoit_wait_poll(const struct quoit_waiter *waiter);
 
 static inline void quoit_pause(void)
 {

@@ -14,6 +14,7 @@
 #include "host/execute.h"
 #include "shmem/api.h"
 #include "shmem/check.h"
+#include "shmem/poll.h"
 
 /* Larger copies take the path that a table names. */
 #define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
@@ -154,6 +155,7 @@ QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, 
     char *from;
     if (__builtin_expect(quoit_fast_reach(ctx, source, bytes, pe, &from, &reach), 1)) {
         __builtin_memcpy(value_out, from, bytes);
+        quoit_poll_word(source);
         return;
     }
     _Alignas(16) char copy[16];
@@ -184,6 +186,8 @@ QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t si
     *old_out = quoit_execute_amo(word, op, size, operand, compare);
     if (op != QUOIT_AMO_FETCH)
         quoit_fast_wake(reach, word, size);
+    if (op == QUOIT_AMO_FETCH || (op == QUOIT_AMO_COMPARE_SWAP && *old_out != compare))
+        quoit_poll_word(address);
     return true;
 }
 

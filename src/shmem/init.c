@@ -281,6 +281,8 @@ static void begin(int thread_level, const struct quoit_options *options)
         make_reaches(&quoit_job.boot.layout);
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
+    quoit_job.counts_polls =
+        quoit_wait_shares(quoit_job.fabric->self.waiter.policy) || quoit_job.boot.layout.job.host_count > 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);

@@ -70,6 +70,9 @@ struct quoit_job {
     struct quoit_fast fast;
     uint32_t pe_count; /* 0 unless RUNNING */
     uint32_t pe;
+    bool counts_polls; /* see poll.h, as for the next two */
+    uint32_t poll_count;
+    const void *polled;       /* the last word that was looked at */
     struct quoit_region heap; /* bytes: how far it has grown */
     struct quoit_region data; /* of the program */
     struct quoit_fabric *fabric;

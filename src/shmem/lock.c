@@ -8,6 +8,7 @@
 #include "shmem/audit.h"
 #include "shmem/span.h"
 #include "shmem/check.h"
+#include "shmem/poll.h"
 
 #include <stdatomic.h>
 
@@ -103,8 +104,10 @@ QUOIT_API(int, test_lock, (long *address))
     refuse_twice(&lock, call);
     uint32_t before = change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, quoit_job.pe + 1, 0);
     check_name(address, before, call);
-    if (before != 0)
+    if (before != 0) {
+        quoit_poll(QUOIT_POLL_LOOK);
         return 1;
+    }
     atomic_fetch_or_explicit(lock.own, HELD, memory_order_acquire);
     return 0;
 }

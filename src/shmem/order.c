@@ -4,6 +4,7 @@
 #include "shmem/span.h"
 #include "shmem/check.h"
 #include "shmem/handle.h"
+#include "shmem/poll.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ QUOIT_API(void, fence, (void))
     quoit_check_running("shmem_fence");
     QUOIT_SPAN("shmem_fence");
     quoit_fabric_fence(quoit_job.fabric, &quoit_job.fabric->default_context);
+    quoit_poll(QUOIT_POLL_ORDER);
 }
 
 QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
@@ -23,6 +25,7 @@ QUOIT_API(void, ctx_fence, (shmem_ctx_t ctx))
         return; /* as the specification says; likewise below */
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_fence");
     quoit_fabric_fence(quoit_job.fabric, context);
+    quoit_poll(QUOIT_POLL_ORDER);
 }
 
 QUOIT_API(void, quiet, (void))
@@ -31,6 +34,7 @@ QUOIT_API(void, quiet, (void))
     quoit_check_running("shmem_quiet");
     QUOIT_SPAN("shmem_quiet");
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
+    quoit_poll(QUOIT_POLL_ORDER);
 }
 
 QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
@@ -41,6 +45,7 @@ QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
         return;
     struct quoit_context *context = quoit_ctx_of(ctx, "shmem_ctx_quiet");
     quoit_fabric_quiet(quoit_job.fabric, context);
+    quoit_poll(QUOIT_POLL_ORDER);
 }
 
 /* Completes all PEs, which includes those asked for. */
@@ -59,6 +64,7 @@ static void pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes, const 
     }
     if (npes != 0)
         quoit_fabric_quiet(quoit_job.fabric, context);
+    quoit_poll(QUOIT_POLL_ORDER);
 }
 
 QUOIT_API(void, pe_quiet, (const int *target_pes, size_t npes))

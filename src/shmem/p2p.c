@@ -131,11 +131,17 @@ static void wait_all(struct wait_set *set, const char *call)
         wait_for(set, all_hold, set, call);
 }
 
-static int test_all(struct wait_set *set, const char *call)
+static int test_one(struct wait_set *set, const char *call)
 {
     QUOIT_SPAN(call);
     check(set, call);
     return all_hold(set);
+}
+
+static int test_all(struct wait_set *set, const char *call)
+{
+    quoit_poll(QUOIT_POLL_LOOK);
+    return test_one(set, call);
 }
 
 /* Begins to look where the last one did not, so that no object that holds is passed over for ever. */
@@ -158,14 +164,14 @@ static size_t wait_any(struct wait_set *set, const char *call)
 static size_t test_any(struct wait_set *set, const char *call)
 {
     QUOIT_SPAN(call);
+    quoit_poll(QUOIT_POLL_LOOK);
     begin_any(set, call);
     any_holds(set);
     return set->is_found ? set->at : SIZE_MAX;
 }
 
-static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
+static size_t find_some(struct wait_set *set, size_t *indices, const char *call)
 {
-    QUOIT_SPAN(call);
     size_t found_count = 0;
     check(set, call);
     quoit_check_private(indices, set->count * sizeof *indices, "indices", call);
@@ -175,6 +181,13 @@ static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
     return found_count;
 }
 
+static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
+{
+    QUOIT_SPAN(call);
+    quoit_poll(QUOIT_POLL_LOOK);
+    return find_some(set, indices, call);
+}
+
 static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
 {
     QUOIT_SPAN(call);
@@ -182,7 +195,7 @@ static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
     quoit_check_private(indices, set->count * sizeof *indices, "indices", call);
     if (!any_holds(set))
         wait_for(set, any_holds, set, call);
-    size_t found_count = test_some(set, indices, call);
+    size_t found_count = find_some(set, indices, call);
     if (found_count == 0 && set->is_found) { /* it held a moment ago, which is what was waited for */
         indices[0] = set->at;
         return 1;
@@ -228,10 +241,11 @@ QUOIT_INLINE bool is_met(const void *ivar, const void *value, uint8_t bytes, boo
     WAIT(N##_wait_until, T, (T * ivar, int cmp, T cmp_value), cmp)                                                     \
     QUOIT_API(int, N##_test, (T * ivar, int cmp, T cmp_value))                                                         \
     {                                                                                                                  \
+        quoit_poll(QUOIT_POLL_LOOK);                                                                                   \
         if (is_sound(ivar, sizeof(T), cmp))                                                                            \
             return IS_MET(T, ivar, cmp_value, cmp);                                                                    \
         QUOIT_JOB_ENTER("shmem_" #N "_test");                                                                          \
-        return test_all(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test");                           \
+        return test_one(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test");                           \
     }
 QUOIT_P2P_TYPES(X)
 #undef X

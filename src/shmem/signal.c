@@ -125,5 +125,6 @@ QUOIT_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
     QUOIT_JOB_ENTER("shmem_signal_fetch");
     quoit_check_running("shmem_signal_fetch");
     quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", "shmem_signal_fetch");
+    quoit_poll(QUOIT_POLL_LOOK);
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
