@@ -36,7 +36,7 @@ static int least_used(const cpu_set_t *allowed, const uint16_t counts[CPU_SETSIZ
 void quoit_settle_start(struct quoit_self *self)
 {
     cpu_set_t allowed;
-    if (self->pe_count == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    if (self->pe_count == 1 || !quoit_processor_is_free(&allowed))
         return;
     int processor = quoit_processor_nth(&allowed, self->pe % (uint32_t)CPU_COUNT(&allowed));
     if (quoit_processor_go(processor, &allowed))
@@ -56,7 +56,7 @@ void quoit_settle(struct quoit_self *self)
     count_yielders(self, counts);
     uint64_t now_ns = quoit_clock_now_ns();
     if (counts[own] < 2 || now_ns < atomic_load_explicit(&self->settle_after_ns, memory_order_relaxed) ||
-        sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        !quoit_processor_is_free(&allowed))
         return;
     int least = least_used(&allowed, counts, own);
     if (counts[least] + 1 >= counts[own] || !quoit_processor_go(least, &allowed))

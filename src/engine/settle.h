@@ -4,7 +4,7 @@
  * The kernel leaves threads that yield to each other together on one processor for seconds while another is idle: to it
  * each of them looks too recently run to be moved. So a PE that yields says where, looks now and then how many PEs of
  * its host yield there, and moves to the processor with the fewest if that has two fewer. Nothing is bound: the thread
- * may run everywhere again as soon as it has moved.
+ * may run everywhere again as soon as it has moved. Where somebody has chosen its processors it is never moved.
  *
  * Threads: any thread of the PE; each moves itself. Errors: none; what the kernel refuses is left as it is.
  */

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/processor.h"
 
+#include <unistd.h>
+
+bool quoit_processor_is_free(cpu_set_t *allowed_out)
+{
+    return sched_getaffinity(0, sizeof *allowed_out, allowed_out) == 0 &&
+           CPU_COUNT(allowed_out) == sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index)
 {
     for (int processor = 0; processor < CPU_SETSIZE; processor++)
@@ -11,7 +19,9 @@ int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index)
 
 bool quoit_processor_go(int processor, const cpu_set_t *allowed)
 {
-    cpu_set_t one;
+    cpu_set_t one, now;
+    if (sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, allowed))
+        return false;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0)

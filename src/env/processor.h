@@ -10,9 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The processors that the calling thread may run on, if these are all of the machine. False: somebody has chosen
+ * (taskset, oshrun --bind-to, a control group, the program), and threads stay where they were put. */
+bool quoit_processor_is_free(cpu_set_t *allowed_out);
 /* The `index`th of those allowed, from 0 on; -1: there are not so many. */
 int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index);
-/* Takes the calling thread to one of those allowed. May take tens of microseconds. False: the kernel refused. */
+/* Takes the calling thread to one of those allowed. May take tens of microseconds. False: the kernel refused, or the
+ * thread may not run on just these any more, since somebody has chosen in the meantime: it stays. */
 bool quoit_processor_go(int processor, const cpu_set_t *allowed);
 
 #endif

@@ -16,7 +16,7 @@ void quoit_settling_start(struct quoit_settling *settling, const struct quoit_la
 {
     const struct quoit_job_config *job = &layout->job;
     *settling = (struct quoit_settling){.apart = -1};
-    if (!quoit_wait_shares(policy) || sched_getaffinity(0, sizeof settling->allowed, &settling->allowed) != 0)
+    if (!quoit_wait_shares(policy) || !quoit_processor_is_free(&settling->allowed))
         return;
     uint32_t count = (uint32_t)CPU_COUNT(&settling->allowed);
     if (count < 2)
@@ -47,5 +47,6 @@ void quoit_settling_look(struct quoit_settling *settling)
     else if (settling->pause_ns < PAUSE_MOST_NS)
         settling->pause_ns *= 2;
     settling->settled_ns = now_ns;
-    quoit_processor_go(processor, &settling->allowed);
+    if (!quoit_processor_go(processor, &settling->allowed))
+        settling->apart = -1; /* somebody has chosen since */
 }

@@ -8,7 +8,7 @@
  * counts what it moves, and moves itself: apart from its neighbours' lanes, or together with those of its own number.
  *
  * Nothing is bound: the thread may run everywhere again as soon as it has moved. Where every thread has a processor of
- * its own the kernel alone decides.
+ * its own, or somebody has chosen the processors (env/processor.h), the kernel alone decides.
  *
  * Threads: the lane's. Errors: none; what the kernel refuses is left as it is.
  */

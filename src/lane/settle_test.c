@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "env/processor.h"
 #include "lane/settle.h"
 
 static const struct quoit_wait_policy shared = {.spin_count = 0}, alone = {.spin_count = 80};
@@ -18,11 +19,11 @@ static void start(struct quoit_settling *settling, uint32_t host_count, uint32_t
     quoit_settling_start(settling, &layout, lane, policy);
 }
 
+/* Of those that lanes may move between: none where somebody has chosen. */
 static int processor_count(void)
 {
     cpu_set_t allowed;
-    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    return CPU_COUNT(&allowed);
+    return quoit_processor_is_free(&allowed) ? CPU_COUNT(&allowed) : 0;
 }
 
 static void test_kernel_decides_where_each_thread_has_a_processor(void **state)
@@ -34,6 +35,28 @@ static void test_kernel_decides_where_each_thread_has_a_processor(void **state)
     settling.moved_bytes = 1u << 30;
     quoit_settling_look(&settling);
     assert_int_equal(settling.settled_ns, 0);
+}
+
+/* As taskset does to a job that runs: what somebody chose is not undone. */
+static void test_a_choice_of_processors_is_kept(void **state)
+{
+    (void)state;
+    cpu_set_t all, chosen, now;
+    struct quoit_settling before, after;
+    if (!quoit_processor_is_free(&all) || CPU_COUNT(&all) < 2)
+        skip();
+    start(&before, 5, 2, 0, 0, shared);
+    CPU_ZERO(&chosen);
+    CPU_SET(before.apart == quoit_processor_nth(&all, 0) ? quoit_processor_nth(&all, 1) : quoit_processor_nth(&all, 0),
+            &chosen);
+    assert_int_equal(sched_setaffinity(0, sizeof chosen, &chosen), 0);
+    quoit_settling_look(&before);
+    start(&after, 5, 2, 0, 0, shared);
+    assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_true(CPU_EQUAL(&now, &chosen));
+    assert_int_equal(before.apart, -1);
+    assert_int_equal(after.apart, -1);
 }
 
 static void test_small_messages_find_the_next_host_on_another_processor(void **state)
@@ -101,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_decides_where_each_thread_has_a_processor),
+        cmocka_unit_test(test_a_choice_of_processors_is_kept),
         cmocka_unit_test(test_small_messages_find_the_next_host_on_another_processor),
         cmocka_unit_test(test_large_transfers_stay_on_a_processor_and_lanes_take_several),
         cmocka_unit_test(test_a_lane_goes_where_its_traffic_wants_it),
