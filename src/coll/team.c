@@ -95,8 +95,8 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         if (!team->partials)
             goto delete_team;
     }
-    team->is_papers_barrier = piece == 0 && fabric->self.layout.job.barrier == QUOIT_BARRIER_PAPERS;
-    team->are_neighbours = team->host_count == fabric->self.layout.job.host_count;
+    team->has_host_barrier = piece == 0 && quoit_fabric_has_host_barrier(fabric);
+    team->are_neighbours = team->host_count == quoit_fabric_host_count(fabric);
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
     return team;
@@ -392,7 +392,7 @@ void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
     (void)unused;
     if (team->host_count == 1)
         return;
-    if (team->is_papers_barrier) {
+    if (team->has_host_barrier) {
         quoit_fabric_host_barrier(team->fabric, team->call);
         return;
     }

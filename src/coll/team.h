@@ -89,8 +89,8 @@ struct quoit_team_state {
     uint32_t local_count; /* size of the own group */
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
-    bool is_papers_barrier; /* the world, whose hosts meet by the doorbells of the papers */
-    bool are_neighbours;    /* the team is on all hosts of the ring */
+    bool has_host_barrier; /* the world, whose hosts meet by a barrier of the engine that joins them */
+    bool are_neighbours;   /* the team is on all hosts of the ring */
     char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;

@@ -35,6 +35,7 @@ struct quoit_engine_ops;
 struct quoit_engine {
     const struct quoit_engine_ops *ops;
     struct quoit_self *self;
+    bool has_host_barrier; /* the job wants the hosts to meet by ops->host_barrier */
 };
 
 /* What an engine can do for one peer. */

@@ -184,9 +184,27 @@ void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *conte
     atomic_thread_fence(memory_order_seq_cst); /* a PE that looks after quiet must not have looked before */
 }
 
-void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call)
+uint32_t quoit_fabric_host_count(const struct quoit_fabric *fabric)
+{
+    return fabric->self.layout.job.host_count;
+}
+
+static struct quoit_engine *engine_of_host_barrier(const struct quoit_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->self.engine_count; i++)
-        if (fabric->self.engines[i]->ops->host_barrier)
-            fabric->self.engines[i]->ops->host_barrier(fabric->self.engines[i], call);
+        if (fabric->self.engines[i]->has_host_barrier)
+            return fabric->self.engines[i];
+    return NULL;
+}
+
+bool quoit_fabric_has_host_barrier(const struct quoit_fabric *fabric)
+{
+    return engine_of_host_barrier(fabric) != NULL;
+}
+
+void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call)
+{
+    struct quoit_engine *engine = engine_of_host_barrier(fabric);
+    quoit_assert(engine);
+    engine->ops->host_barrier(engine, call);
 }

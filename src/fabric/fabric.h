@@ -71,8 +71,11 @@ void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *conte
 /* Returns when every operation of the context is complete at its destination. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
 
-/* The papers' barrier between the hosts of the job: called by the first PE of each host, returns when all have called
- * it. Orders and completes nothing by itself. The job config's barrier is PAPERS, and there are two hosts or more. */
+/* How many hosts the PEs of the job are on; the host of a PE is in its peer record. */
+uint32_t quoit_fabric_host_count(const struct quoit_fabric *fabric);
+/* Whether all hosts of the job are to meet by a barrier of the engine that joins them. It is called by the first PE of
+ * each host, returns when all have called it, and orders and completes nothing by itself. */
+bool quoit_fabric_has_host_barrier(const struct quoit_fabric *fabric);
 void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 
 #endif

@@ -202,7 +202,8 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     struct quoit_ring_engine *ring = calloc(1, sizeof *ring);
     if (!ring)
         return QUOIT_NO_MEMORY;
-    ring->engine = (struct quoit_engine){.ops = &ring_ops, .self = self};
+    ring->engine = (struct quoit_engine){
+        .ops = &ring_ops, .self = self, .has_host_barrier = self->layout.job.barrier == QUOIT_BARRIER_PAPERS};
     enum quoit_status status = QUOIT_NO_MEMORY;
     ring->peers = calloc(self->pe_count, sizeof *ring->peers);
     if (!ring->peers)
