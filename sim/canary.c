@@ -122,7 +122,8 @@ static void lose_write(struct sim_world *world, struct sim_way *way)
 
 static bool deliver_twice(struct sim_world *world, const struct quoit_frame *frame)
 {
-    bool is_occasion = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST && !quoit_frame_asks(frame->kind);
+    bool is_occasion =
+        quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST && !quoit_frame_needs_response(frame->kind);
     return is_occasion && is_time(world);
 }
 
@@ -248,8 +249,8 @@ void sim_canary_forget(struct sim_world *world, struct quoit_lane *lane)
         return;
     for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * lane->layout->job.host_count; i++) {
         struct quoit_ring_flow_out *flow = &quoit_queue_of(lane)->ring->flows_out[i];
-        bool has_any = flow->resend_plain != QUOIT_RING_NONE || flow->resend_asking != QUOIT_RING_NONE;
+        bool has_any = flow->resend_plain != QUOIT_RING_NONE || flow->resend_fetching != QUOIT_RING_NONE;
         if (has_any && world->config.canary->forget(world, flow))
-            flow->resend_plain = flow->resend_asking = QUOIT_RING_NONE;
+            flow->resend_plain = flow->resend_fetching = QUOIT_RING_NONE;
     }
 }

@@ -131,7 +131,7 @@ void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, uint32_t lane,
 void sim_ledger_complete(struct sim_ledger *ledger, const struct quoit_frame *frame)
 {
     struct entry *entry = find(ledger, frame->trace);
-    if (!entry->is_executed || entry->is_completed || (quoit_frame_asks(entry->kind) && !entry->is_answered))
+    if (!entry->is_executed || entry->is_completed || (quoit_frame_needs_response(entry->kind) && !entry->is_answered))
         sim_fail(ledger->world, "request %llu of PE %u completes %s", (unsigned long long)frame->trace,
                  entry->source_pe, entry->is_completed ? "twice" : "before it is executed and answered");
     entry->is_completed = true;

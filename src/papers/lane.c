@@ -194,7 +194,7 @@ static bool begin_reply(struct quoit_lane *lane, enum quoit_side side)
 
 static uint8_t reply_kind_of(uint8_t request_kind)
 {
-    if (!quoit_frame_asks(request_kind))
+    if (!quoit_frame_needs_response(request_kind))
         return QUOIT_FRAME_ACK;
     return request_kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
 }

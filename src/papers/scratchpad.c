@@ -159,7 +159,7 @@ struct quoit_frame quoit_scratchpad_reply(const struct quoit_frame *request, uin
     if (request->kind == QUOIT_FRAME_AMO_FETCH) {
         reply.kind = QUOIT_FRAME_VALUE;
         reply.operand = value;
-    } else if (quoit_frame_asks(request->kind)) {
+    } else if (quoit_frame_needs_response(request->kind)) {
         reply.kind = QUOIT_FRAME_DATA;
         reply.bytes = request->bytes;
         reply.offset = request->offset;

@@ -178,7 +178,7 @@ static uint32_t announce_departures(struct quoit_lane *lane)
 static void respond(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
     struct quoit_queue_lane *queue = lane->state;
-    if (quoit_frame_asks(request->kind)) /* the ring acknowledges the others */
+    if (quoit_frame_needs_response(request->kind)) /* the ring acknowledges the others */
         quoit_ring_reply(queue->ring, request, value);
 }
 

@@ -11,7 +11,7 @@ void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow)
     quoit_ring_list_init(&flow->plain);
     quoit_ring_list_init(&flow->asking);
     flow->resend_plain = QUOIT_RING_NONE;
-    flow->resend_asking = QUOIT_RING_NONE;
+    flow->resend_fetching = QUOIT_RING_NONE;
 }
 
 /* Completes the first entry of a list of the flow, which may still have been to be sent again. */
@@ -28,7 +28,7 @@ void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_o
     struct quoit_frame *frame = &pool->entries[entry_index].frame;
     frame->flow_sequence = ++flow->sent;
     flow->fetch_count += frame->kind == QUOIT_FRAME_AMO_FETCH;
-    quoit_ring_list_append(pool, quoit_frame_asks(frame->kind) ? &flow->asking : &flow->plain, entry_index);
+    quoit_ring_list_append(pool, quoit_frame_needs_response(frame->kind) ? &flow->asking : &flow->plain, entry_index);
 }
 
 enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
@@ -57,7 +57,7 @@ enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct qu
 {
     uint32_t index = quoit_ring_pool_find(pool, answer->token);
     if (index == QUOIT_RING_NONE || flow->asking.count == 0 || index != flow->asking.head ||
-        index == flow->resend_asking)
+        index == flow->resend_fetching)
         return QUOIT_INVALID;
     const struct quoit_ring_entry *entry = &pool->entries[index];
     if (!is_answer_to(answer, &entry->frame) || quoit_ring_is_before(answer->flow_sequence, entry->frame.flow_sequence))
@@ -66,20 +66,20 @@ enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct qu
         return QUOIT_INVALID;
     *cookie_out = entry->cookie;
     flow->fetch_count -= entry->frame.kind == QUOIT_FRAME_AMO_FETCH;
-    complete_first(pool, &flow->asking, &flow->resend_asking);
+    complete_first(pool, &flow->asking, &flow->resend_fetching);
     return QUOIT_OK;
 }
 
 void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow)
 {
     flow->resend_plain = flow->plain.head;
-    flow->resend_asking = flow->asking.head;
+    flow->resend_fetching = flow->asking.head;
 }
 
 uint32_t quoit_ring_flow_peek_resend(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow)
 {
     uint32_t plain = flow->resend_plain;
-    uint32_t asking = flow->resend_asking;
+    uint32_t asking = flow->resend_fetching;
     if (plain == QUOIT_RING_NONE || asking == QUOIT_RING_NONE)
         return plain == QUOIT_RING_NONE ? asking : plain;
     bool is_plain_first =
@@ -91,64 +91,64 @@ void quoit_ring_flow_pass_resend(const struct quoit_ring_pool *pool, struct quoi
 {
     uint32_t index = quoit_ring_flow_peek_resend(pool, flow);
     quoit_assert(index != QUOIT_RING_NONE);
-    uint32_t *cursor = index == flow->resend_plain ? &flow->resend_plain : &flow->resend_asking;
+    uint32_t *cursor = index == flow->resend_plain ? &flow->resend_plain : &flow->resend_fetching;
     *cursor = pool->entries[index].next;
 }
 
-void quoit_ring_owing_init(struct quoit_ring_owing *owing)
+void quoit_ring_ack_queue_init(struct quoit_ring_ack_queue *acks)
 {
-    *owing = (struct quoit_ring_owing){.head = QUOIT_RING_NONE, .tail = QUOIT_RING_NONE};
+    *acks = (struct quoit_ring_ack_queue){.head = QUOIT_RING_NONE, .tail = QUOIT_RING_NONE};
 }
 
-void quoit_ring_flow_owe(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+void quoit_ring_flow_queue_ack(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
     quoit_assert(flow->executed != flow->told);
-    flow->is_owing = true;
-    flow->next_owing = QUOIT_RING_NONE;
-    flow->previous_owing = owing->tail;
-    if (owing->count == 0)
-        owing->head = flow_index;
+    flow->is_ack_pending = true;
+    flow->next_ack = QUOIT_RING_NONE;
+    flow->previous_ack = acks->tail;
+    if (acks->count == 0)
+        acks->head = flow_index;
     else
-        flows[owing->tail].next_owing = flow_index;
-    owing->tail = flow_index;
-    owing->count++;
+        flows[acks->tail].next_ack = flow_index;
+    acks->tail = flow_index;
+    acks->count++;
 }
 
-void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+void quoit_ring_flow_execute(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index)
 {
     flows[flow_index].executed++;
-    if (!flows[flow_index].is_owing)
-        quoit_ring_flow_owe(owing, flows, flow_index);
+    if (!flows[flow_index].is_ack_pending)
+        quoit_ring_flow_queue_ack(acks, flows, flow_index);
 }
 
-void quoit_ring_flow_repeat(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index,
+void quoit_ring_flow_repeat(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index,
                             uint32_t number)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
     quoit_assert(!quoit_ring_is_before(flow->executed, number));
     if (quoit_ring_is_before(number - 1, flow->told))
         flow->told = number - 1;
-    if (!flow->is_owing)
-        quoit_ring_flow_owe(owing, flows, flow_index);
+    if (!flow->is_ack_pending)
+        quoit_ring_flow_queue_ack(acks, flows, flow_index);
 }
 
-uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
     flow->told = flow->executed;
-    if (!flow->is_owing)
+    if (!flow->is_ack_pending)
         return flow->told;
-    flow->is_owing = false;
-    if (flow->previous_owing == QUOIT_RING_NONE)
-        owing->head = flow->next_owing;
+    flow->is_ack_pending = false;
+    if (flow->previous_ack == QUOIT_RING_NONE)
+        acks->head = flow->next_ack;
     else
-        flows[flow->previous_owing].next_owing = flow->next_owing;
-    if (flow->next_owing == QUOIT_RING_NONE)
-        owing->tail = flow->previous_owing;
+        flows[flow->previous_ack].next_ack = flow->next_ack;
+    if (flow->next_ack == QUOIT_RING_NONE)
+        acks->tail = flow->previous_ack;
     else
-        flows[flow->next_owing].previous_owing = flow->previous_owing;
-    owing->count--;
+        flows[flow->next_ack].previous_ack = flow->previous_ack;
+    acks->count--;
     return flow->told;
 }
 
@@ -157,11 +157,11 @@ uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_
 static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                 const struct quoit_ring_list *list, uint32_t dest_host, enum quoit_side side)
 {
-    bool is_asking = list == &flow->asking;
-    uint32_t resend = is_asking ? flow->resend_asking : flow->resend_plain;
+    bool needs_response = list == &flow->asking;
+    uint32_t resend = needs_response ? flow->resend_fetching : flow->resend_plain;
     bool has_resend = resend == QUOIT_RING_NONE;
     uint32_t count = quoit_ring_check_list(pool, list);
-    uint32_t before = is_asking ? 0 : flow->acknowledged;
+    uint32_t before = needs_response ? 0 : flow->acknowledged;
     uint32_t at = list->head;
     for (uint32_t i = 0; i < count; i++, at = pool->entries[at].next) {
         const struct quoit_frame *frame = &pool->entries[at].frame;
@@ -169,9 +169,9 @@ static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct
         quoit_assert(quoit_ring_pool_find(pool, frame->token) == at);
         quoit_assert(frame->dest_host == dest_host);
         quoit_assert(quoit_ring_flow_side(frame) == side);
-        quoit_assert(!!quoit_frame_asks(frame->kind) == is_asking);
+        quoit_assert(!!quoit_frame_needs_response(frame->kind) == needs_response);
         quoit_assert(!quoit_ring_is_before(flow->sent, frame->flow_sequence));
-        if (i > 0 || !is_asking)
+        if (i > 0 || !needs_response)
             quoit_assert(quoit_ring_is_before(before, frame->flow_sequence));
         before = frame->flow_sequence;
         has_resend |= at == resend;
@@ -193,29 +193,29 @@ uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const str
     return entry_count;
 }
 
-uint32_t quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
-                                uint32_t flow_count)
+uint32_t quoit_ring_check_ack_queue(const struct quoit_ring_ack_queue *acks, const struct quoit_ring_flow_in *flows,
+                                    uint32_t flow_count)
 {
     uint32_t before = QUOIT_RING_NONE;
-    uint32_t at = owing->head;
-    for (uint32_t i = 0; i < owing->count; i++) {
+    uint32_t at = acks->head;
+    for (uint32_t i = 0; i < acks->count; i++) {
         quoit_assert(at < flow_count);
-        quoit_assert(flows[at].is_owing);
-        quoit_assert(flows[at].previous_owing == before);
+        quoit_assert(flows[at].is_ack_pending);
+        quoit_assert(flows[at].previous_ack == before);
         before = at;
-        at = flows[at].next_owing;
+        at = flows[at].next_ack;
     }
     quoit_assert(at == QUOIT_RING_NONE);
-    quoit_assert(before == owing->tail);
-    return owing->count;
+    quoit_assert(before == acks->tail);
+    return acks->count;
 }
 
-void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t owing_count)
+void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t ack_count)
 {
     for (uint32_t i = 0; i < flow_count; i++) {
         quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].told));
-        quoit_assert(flows[i].is_owing == (flows[i].executed != flows[i].told));
-        owing_count -= flows[i].is_owing;
+        quoit_assert(flows[i].is_ack_pending == (flows[i].executed != flows[i].told));
+        ack_count -= flows[i].is_ack_pending;
     }
-    quoit_assert(owing_count == 0);
+    quoit_assert(ack_count == 0);
 }

@@ -25,21 +25,21 @@ struct quoit_ring_flow_out {
     struct quoit_ring_list asking;
     uint32_t fetch_count;  /* AMO_FETCH among the asking */
     uint32_t resend_plain; /* the first entry of each list that is still to be sent again; QUOIT_RING_NONE */
-    uint32_t resend_asking;
+    uint32_t resend_fetching;
     uint32_t next_resending; /* in the list of flows that have such entries */
 };
 
 struct quoit_ring_flow_in {
     uint32_t executed;
     uint32_t told;
-    uint32_t next_owing; /* indices of flows; QUOIT_RING_NONE at the ends */
-    uint32_t previous_owing;
-    bool is_owing; /* in the list */
-    struct quoit_ring_response_cache kept;
+    uint32_t next_ack; /* indices of flows; QUOIT_RING_NONE at the ends */
+    uint32_t previous_ack;
+    bool is_ack_pending; /* in the list */
+    struct quoit_ring_response_cache cache;
 };
 
 /* Flows whose acknowledgements are owed and leave by one side; the one that owes longest first. */
-struct quoit_ring_owing {
+struct quoit_ring_ack_queue {
     uint32_t head;
     uint32_t tail;
     uint32_t count;
@@ -68,24 +68,25 @@ void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
 uint32_t quoit_ring_flow_peek_resend(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow);
 void quoit_ring_flow_pass_resend(const struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow);
 
-void quoit_ring_owing_init(struct quoit_ring_owing *owing);
+void quoit_ring_ack_queue_init(struct quoit_ring_ack_queue *acks);
 /* Puts a flow that owes and is in no list at the end of this one. */
-void quoit_ring_flow_owe(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+void quoit_ring_flow_queue_ack(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows,
+                               uint32_t flow_index);
 /* Request number executed + 1 is being executed: the flow owes. `flows` are all halves of this destination. */
-void quoit_ring_flow_execute(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+void quoit_ring_flow_execute(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index);
 /* Request `number`, executed before, came again: the source does not know of it, so the flow owes. */
-void quoit_ring_flow_repeat(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index,
+void quoit_ring_flow_repeat(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index,
                             uint32_t number);
 /* The number to tell the source now; the flow owes no more. */
-uint32_t quoit_ring_flow_tell(struct quoit_ring_owing *owing, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index);
 
 /* Asserts one flow, named by `side`, to `dest_host`; returns how many entries its lists hold. */
 uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                    uint32_t dest_host, enum quoit_side side);
 /* Asserts the list of one side; returns how many flows it holds. */
-uint32_t quoit_ring_check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows,
-                                uint32_t flow_count);
-/* Asserts that of all flows those that owe are in lists, which hold `owing_count`. */
-void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t owing_count);
+uint32_t quoit_ring_check_ack_queue(const struct quoit_ring_ack_queue *acks, const struct quoit_ring_flow_in *flows,
+                                    uint32_t flow_count);
+/* Asserts that of all flows those that owe are in lists, which hold `ack_count`. */
+void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t ack_count);
 
 #endif

@@ -166,51 +166,51 @@ static void random_traffic_over_the_wrap(void **state)
     }
 }
 
-static void check_owing(const struct quoit_ring_owing *owing, const struct quoit_ring_flow_in *flows)
+static void check_owing(const struct quoit_ring_ack_queue *acks, const struct quoit_ring_flow_in *flows)
 {
-    quoit_ring_check_flows_in(flows, 4, quoit_ring_check_owing(owing, flows, 4));
+    quoit_ring_check_flows_in(flows, 4, quoit_ring_check_ack_queue(acks, flows, 4));
 }
 
 static void flows_that_owe_are_found_in_order(void **state)
 {
     (void)state;
     struct quoit_ring_flow_in flows[4] = {{.executed = UINT32_MAX, .told = UINT32_MAX}};
-    struct quoit_ring_owing owing;
-    quoit_ring_owing_init(&owing);
-    check_owing(&owing, flows);
+    struct quoit_ring_ack_queue acks;
+    quoit_ring_ack_queue_init(&acks);
+    check_owing(&acks, flows);
     static const uint32_t executes[] = {2, 0, 3, 0, 2};
     for (size_t i = 0; i < 5; i++) {
-        quoit_ring_flow_execute(&owing, flows, executes[i]);
-        check_owing(&owing, flows);
+        quoit_ring_flow_execute(&acks, flows, executes[i]);
+        check_owing(&acks, flows);
     }
-    assert_int_equal(owing.count, 3);
-    assert_int_equal(owing.head, 2);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 0), 1); /* the middle one; its number wrapped */
-    check_owing(&owing, flows);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 0), 1); /* owes nothing: says the same */
-    quoit_ring_flow_execute(&owing, flows, 1);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, owing.head), 2);
-    check_owing(&owing, flows);
-    assert_int_equal(owing.head, 3);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, owing.tail), 1); /* flow 1 */
-    check_owing(&owing, flows);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 3), 1);
-    check_owing(&owing, flows);
-    assert_int_equal(owing.count, 0);
+    assert_int_equal(acks.count, 3);
+    assert_int_equal(acks.head, 2);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* the middle one; its number wrapped */
+    check_owing(&acks, flows);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* owes nothing: says the same */
+    quoit_ring_flow_execute(&acks, flows, 1);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, acks.head), 2);
+    check_owing(&acks, flows);
+    assert_int_equal(acks.head, 3);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, acks.tail), 1); /* flow 1 */
+    check_owing(&acks, flows);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 3), 1);
+    check_owing(&acks, flows);
+    assert_int_equal(acks.count, 0);
     /* a request that came again: its source does not know of it, nor of what came after it */
-    quoit_ring_flow_execute(&owing, flows, 2);
-    quoit_ring_flow_execute(&owing, flows, 2);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 2), 4);
-    quoit_ring_flow_repeat(&owing, flows, 2, 3);
-    check_owing(&owing, flows);
-    assert_int_equal(owing.count, 1);
+    quoit_ring_flow_execute(&acks, flows, 2);
+    quoit_ring_flow_execute(&acks, flows, 2);
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
+    quoit_ring_flow_repeat(&acks, flows, 2, 3);
+    check_owing(&acks, flows);
+    assert_int_equal(acks.count, 1);
     assert_int_equal(flows[2].told, 2);
-    quoit_ring_flow_repeat(&owing, flows, 2, 4);
+    quoit_ring_flow_repeat(&acks, flows, 2, 4);
     assert_int_equal(flows[2].told, 2);
-    assert_int_equal(quoit_ring_flow_tell(&owing, flows, 2), 4);
-    quoit_ring_flow_repeat(&owing, flows, 0, 0); /* over the wrap */
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
+    quoit_ring_flow_repeat(&acks, flows, 0, 0); /* over the wrap */
     assert_int_equal(flows[0].told, UINT32_MAX);
-    check_owing(&owing, flows);
+    check_owing(&acks, flows);
 }
 
 /* Sends again all that is due; the cookies in order, in base 10. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kept.h - the old values of the last AMO_FETCH that a flow's destination executed, in case the answer is lost.
+/* response_cache.h - the old values of the last AMO_FETCH that a flow's destination executed, in case the answer is
+ * lost.
  *
  * A source has at most fetch_max of them under way in a flow and gets its answers in order. So when one more arrives,
  * the one fetch_max before it is answered: a table of the last fetch_max never forgets what may still be asked again,
@@ -24,10 +25,10 @@ struct quoit_ring_response_cache {
     uint32_t next;                                   /* where the next one goes */
 };
 
-void quoit_ring_response_cache_add(struct quoit_ring_response_cache *kept, uint32_t fetch_max, uint32_t number,
+void quoit_ring_response_cache_add(struct quoit_ring_response_cache *cache, uint32_t fetch_max, uint32_t number,
                                    uint64_t value);
 /* False if there is none of that number. At most fetch_max steps, and only for a request that is repeated. */
-bool quoit_ring_response_cache_find(const struct quoit_ring_response_cache *kept, uint32_t fetch_max, uint32_t number,
+bool quoit_ring_response_cache_find(const struct quoit_ring_response_cache *cache, uint32_t fetch_max, uint32_t number,
                                     uint64_t *value_out);
 
 #endif

@@ -60,13 +60,13 @@ struct quoit_ring *quoit_ring_init(void *memory, const struct quoit_ring_config 
     at += aligned(flow_count(config) * sizeof(struct quoit_ring_flow_in));
     for (size_t i = 0; i < flow_count(config); i++) {
         quoit_ring_flow_out_init(&ring->flows_out[i]);
-        ring->flows_in[i].kept.entries = (struct quoit_ring_response_cache_entry *)at + i * config->fetch_max;
+        ring->flows_in[i].cache.entries = (struct quoit_ring_response_cache_entry *)at + i * config->fetch_max;
     }
     at += aligned(flow_count(config) * config->fetch_max * sizeof(struct quoit_ring_response_cache_entry));
     quoit_ring_links_init(&ring->links, (struct quoit_ring_end *)at, host_count, config->host_self);
     at += aligned(2 * (size_t)host_count * sizeof(struct quoit_ring_end));
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        quoit_ring_owing_init(&ring->owing[side]);
+        quoit_ring_ack_queue_init(&ring->acks[side]);
         ring->resending[side] = QUOIT_RING_NONE;
     }
     quoit_assert(at == (char *)memory + quoit_ring_bytes(config));
@@ -101,15 +101,15 @@ static void inject(struct quoit_ring *ring, enum quoit_side side, struct quoit_v
     send(ring, side, quoit_frame_class(verdict->frame.kind), verdict);
 }
 
-/* News goes first: whoever gets a reply has adopted the generation of whoever passed it on. */
-static bool must_wait_for_news(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
+/* Link-state updates go first: a host that gets a reply has adopted the generation of the host that forwarded it. */
+static bool must_wait_for_update(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
-    return class == QUOIT_CLASS_REPLY && ring->links.links[side].owed_count > 0;
+    return class == QUOIT_CLASS_REPLY && ring->links.links[side].pending_count > 0;
 }
 
 static bool may_inject(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
 {
-    return quoit_ring_links_is_open(&ring->links, side) && !must_wait_for_news(ring, side, class) &&
+    return quoit_ring_links_is_open(&ring->links, side) && !must_wait_for_update(ring, side, class) &&
            quoit_ring_may_inject(&ring->outbound[side][class], &ring->config, now_ns);
 }
 
@@ -131,7 +131,7 @@ static uint32_t first_resending(struct quoit_ring *ring, enum quoit_side side)
 void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *request, uint32_t spread, uint64_t cookie,
                        uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
     uint32_t host_self = ring->config.host_self;
     enum quoit_side flow_side = quoit_ring_route(host_self, ring->config.limits.host_count, request->dest_host, spread);
     struct quoit_ring_flow_out *flow = &ring->flows_out[flow_index(ring, flow_side, request->dest_host)];
@@ -155,7 +155,7 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
 
 void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
     for (int i = 0; i < QUOIT_SIDE_COUNT; i++) {
         enum quoit_side side = (enum quoit_side)i;
         uint32_t index = first_resending(ring, side);
@@ -174,7 +174,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
     no_resource(verdict_out, 0);
 }
 
-/* The side by which answers and acknowledgements of a flow leave: back the way its requests come. */
+/* The side by which responses and acknowledgements of a flow leave: back the way its requests come. */
 static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
 {
     enum quoit_side side;
@@ -183,14 +183,14 @@ static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side
 }
 
 /* A new generation begins. All that is under way is outdated: sources send again what they must, from the first on; so
- * answers that wait here will be asked for again. */
+ * responses that wait here will be requested again. */
 static void adopt(struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;
     quoit_ring_replies_clear(&ring->replies);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        quoit_ring_owing_init(&ring->owing[side]);
-        ring->answer_count[side] = 0;
+        quoit_ring_ack_queue_init(&ring->acks[side]);
+        ring->response_count[side] = 0;
         ring->resending[side] = QUOIT_RING_NONE;
     }
     for (uint32_t index = 0; index < QUOIT_SIDE_COUNT * host_count; index++) {
@@ -204,14 +204,14 @@ static void adopt(struct quoit_ring *ring)
             out->next_resending = ring->resending[side];
             ring->resending[side] = index;
         }
-        if (ring->flows_in[index].is_owing)
-            quoit_ring_flow_owe(&ring->owing[reply_side(ring, flow_side, host)], ring->flows_in, index);
+        if (ring->flows_in[index].is_ack_pending)
+            quoit_ring_flow_queue_ack(&ring->acks[reply_side(ring, flow_side, host)], ring->flows_in, index);
     }
 }
 
 void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side)
 {
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
     for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
         ring->outbound[side][c] = (struct quoit_ring_outbound){0};
         ring->inbound[side][c] = (struct quoit_ring_inbound){0};
@@ -220,10 +220,10 @@ void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side)
     adopt(ring);
 }
 
-void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation)
+void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t epoch)
 {
-    quoit_assert(!ring->is_answer_due);
-    quoit_ring_links_up(&ring->links, side, incarnation);
+    quoit_assert(!ring->is_response_due);
+    quoit_ring_links_up(&ring->links, side, epoch);
     adopt(ring);
 }
 
@@ -256,12 +256,12 @@ static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_sid
     if (verdict->frame.flags & QUOIT_FRAME_LANDED)
         return QUOIT_INVALID;
     if (!quoit_ring_links_is_open(&ring->links, onward)) {
-        /* Its source knows less of this link than we do. It will be told, and sends it again. */
+        /* The source's topology is older than ours. It learns of the change, and sends the frame again. */
         verdict->kind = QUOIT_VERDICT_CONSUMED;
         consume(ring, side, class);
         return QUOIT_OK;
     }
-    if (must_wait_for_news(ring, onward, class) ||
+    if (must_wait_for_update(ring, onward, class) ||
         !quoit_ring_may_transit(&ring->outbound[onward][class], &ring->config, now_ns, &until_ns)) {
         no_resource(verdict, until_ns);
         return QUOIT_OK;
@@ -271,49 +271,49 @@ static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_sid
     return QUOIT_OK;
 }
 
-static void make_answer(const struct quoit_frame *asked, uint64_t value, struct quoit_frame *answer_out)
+static void make_response(const struct quoit_frame *request_due, uint64_t value, struct quoit_frame *response_out)
 {
-    *answer_out = (struct quoit_frame){
+    *response_out = (struct quoit_frame){
         .kind = QUOIT_FRAME_VALUE,
-        .flags = asked->flags & QUOIT_FRAME_RIGHT,
-        .source_host = asked->dest_host,
-        .dest_host = asked->source_host,
-        .source_pe = asked->dest_pe,
-        .dest_pe = asked->source_pe,
-        .token = asked->token,
+        .flags = request_due->flags & QUOIT_FRAME_RIGHT,
+        .source_host = request_due->dest_host,
+        .dest_host = request_due->source_host,
+        .source_pe = request_due->dest_pe,
+        .dest_pe = request_due->source_pe,
+        .token = request_due->token,
         .operand = value,
-        .trace = asked->trace,
+        .trace = request_due->trace,
     };
-    if (asked->kind != QUOIT_FRAME_AMO_FETCH) {
-        answer_out->kind = QUOIT_FRAME_DATA;
-        answer_out->size = asked->kind == QUOIT_FRAME_GET_STRIDED ? asked->size : 0;
-        answer_out->bytes = asked->bytes;
-        answer_out->offset = asked->offset;
-        answer_out->operand = asked->operand;
+    if (request_due->kind != QUOIT_FRAME_AMO_FETCH) {
+        response_out->kind = QUOIT_FRAME_DATA;
+        response_out->size = request_due->kind == QUOIT_FRAME_GET_STRIDED ? request_due->size : 0;
+        response_out->bytes = request_due->bytes;
+        response_out->offset = request_due->offset;
+        response_out->operand = request_due->operand;
     }
 }
 
-static void append_answer(struct quoit_ring *ring, const struct quoit_frame *asked, uint64_t value)
+static void append_response(struct quoit_ring *ring, const struct quoit_frame *request_due, uint64_t value)
 {
     struct quoit_frame answer;
-    make_answer(asked, value, &answer);
-    quoit_ring_replies_append(&ring->replies, reply_side(ring, quoit_ring_flow_side(asked), asked->source_host),
-                              &answer);
+    make_response(request_due, value, &answer);
+    quoit_ring_replies_append(&ring->replies,
+                              reply_side(ring, quoit_ring_flow_side(request_due), request_due->source_host), &answer);
 }
 
-/* A request that was executed before, and whose source does not know: it is told again. */
+/* A request that was executed before, and whose response was lost: respond again. */
 static enum quoit_status receive_repeated(struct quoit_ring *ring, uint32_t index, struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
     uint64_t value = 0;
     if (frame->kind == QUOIT_FRAME_AMO_FETCH &&
-        !quoit_ring_response_cache_find(&ring->flows_in[index].kept, ring->config.fetch_max, frame->flow_sequence,
+        !quoit_ring_response_cache_find(&ring->flows_in[index].cache, ring->config.fetch_max, frame->flow_sequence,
                                         &value))
         return QUOIT_INVALID;
-    if (quoit_frame_asks(frame->kind))
-        append_answer(ring, frame, value);
+    if (quoit_frame_needs_response(frame->kind))
+        append_response(ring, frame, value);
     enum quoit_side side = reply_side(ring, quoit_ring_flow_side(frame), frame->source_host);
-    quoit_ring_flow_repeat(&ring->owing[side], ring->flows_in, index, frame->flow_sequence);
+    quoit_ring_flow_repeat(&ring->acks[side], ring->flows_in, index, frame->flow_sequence);
     verdict->kind = QUOIT_VERDICT_CONSUMED;
     return QUOIT_OK;
 }
@@ -324,20 +324,20 @@ static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_v
     enum quoit_side flow_side = quoit_ring_flow_side(frame);
     uint32_t index = flow_index(ring, flow_side, frame->source_host);
     struct quoit_ring_flow_in *flow = &ring->flows_in[index];
-    bool is_asking = quoit_frame_asks(frame->kind);
+    bool needs_response = quoit_frame_needs_response(frame->kind);
     if (quoit_ring_is_before(flow->executed + 1, frame->flow_sequence))
         return QUOIT_INVALID;
-    if (!ring->links.is_settled || (is_asking && !quoit_ring_replies_has_room(&ring->replies))) {
+    if (!ring->links.is_quiesced || (needs_response && !quoit_ring_replies_has_room(&ring->replies))) {
         no_resource(verdict, 0);
         return QUOIT_OK;
     }
     if (frame->flow_sequence != flow->executed + 1)
         return receive_repeated(ring, index, verdict);
     verdict->kind = QUOIT_VERDICT_DELIVER;
-    quoit_ring_flow_execute(&ring->owing[reply_side(ring, flow_side, frame->source_host)], ring->flows_in, index);
-    if (is_asking) {
-        ring->asked = *frame;
-        ring->is_answer_due = true;
+    quoit_ring_flow_execute(&ring->acks[reply_side(ring, flow_side, frame->source_host)], ring->flows_in, index);
+    if (needs_response) {
+        ring->request_due = *frame;
+        ring->is_response_due = true;
     }
     return QUOIT_OK;
 }
@@ -354,7 +354,8 @@ static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_ver
                      : quoit_ring_flow_acknowledge(&ring->pool, flow, frame->flow_sequence);
 }
 
-static enum quoit_status receive_news(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
+static enum quoit_status receive_link_update(struct quoit_ring *ring, enum quoit_side side,
+                                             struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
     bool is_new;
@@ -373,7 +374,7 @@ static enum quoit_status receive_here(struct quoit_ring *ring, enum quoit_side s
 {
     enum quoit_status status;
     if (verdict->frame.kind == QUOIT_FRAME_TOPOLOGY)
-        status = receive_news(ring, side, verdict);
+        status = receive_link_update(ring, side, verdict);
     else if (class == QUOIT_CLASS_REQUEST)
         status = receive_request(ring, verdict);
     else
@@ -387,7 +388,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
                                      const struct quoit_frame *frame, uint64_t now_ns,
                                      struct quoit_verdict *verdict_out)
 {
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
     quoit_assert(quoit_ring_link_is_up(ring, side));
     const struct quoit_frame_limits *limits = &ring->config.limits;
     struct quoit_frame *copy = &verdict_out->frame;
@@ -406,7 +407,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
         return QUOIT_OK;
     }
     if (copy->generation > ring->links.generation) {
-        /* The news is on its way among the replies, before any reply that was passed on with it. */
+        /* The update is on its way among the replies, ahead of any reply forwarded under it. */
         no_resource(verdict_out, 0);
         return class == QUOIT_CLASS_REPLY ? QUOIT_INVALID : QUOIT_OK;
     }
@@ -417,16 +418,17 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
 
 void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value)
 {
-    const struct quoit_frame *asked = &ring->asked;
-    quoit_assert(ring->is_answer_due);
-    quoit_assert(request->source_host == asked->source_host);
-    quoit_assert(request->token == asked->token);
-    if (asked->kind == QUOIT_FRAME_AMO_FETCH) {
-        uint32_t index = flow_index(ring, quoit_ring_flow_side(asked), asked->source_host);
-        quoit_ring_response_cache_add(&ring->flows_in[index].kept, ring->config.fetch_max, asked->flow_sequence, value);
+    const struct quoit_frame *request_due = &ring->request_due;
+    quoit_assert(ring->is_response_due);
+    quoit_assert(request->source_host == request_due->source_host);
+    quoit_assert(request->token == request_due->token);
+    if (request_due->kind == QUOIT_FRAME_AMO_FETCH) {
+        uint32_t index = flow_index(ring, quoit_ring_flow_side(request_due), request_due->source_host);
+        quoit_ring_response_cache_add(&ring->flows_in[index].cache, ring->config.fetch_max, request_due->flow_sequence,
+                                      value);
     }
-    append_answer(ring, asked, value);
-    ring->is_answer_due = false;
+    append_response(ring, request_due, value);
+    ring->is_response_due = false;
 }
 
 /* The acknowledgement of the flow of that index. */
@@ -441,19 +443,20 @@ static void make_acknowledgement(const struct quoit_ring *ring, uint32_t index, 
     };
 }
 
-/* Sends news for the neighbour of `side`. It may take the last slot: the neighbour takes it at once, in any state. */
-static bool send_news(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
+/* Advertises a pending update to the neighbour of `side`. It may take the last slot: the neighbour consumes it at once,
+ * in any state. */
+static bool send_link_update(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
 {
     const struct quoit_ring_outbound *out = &ring->outbound[side][QUOIT_CLASS_REPLY];
     uint32_t host_self = ring->config.host_self;
-    if (ring->links.links[side].owed_count == 0 || quoit_ring_free_slots(out, ring->config.slot_count) == 0)
+    if (ring->links.links[side].pending_count == 0 || quoit_ring_free_slots(out, ring->config.slot_count) == 0)
         return false;
     verdict->frame = (struct quoit_frame){
         .kind = QUOIT_FRAME_TOPOLOGY,
         .source_host = (uint16_t)host_self,
         .dest_host = (uint16_t)quoit_ring_neighbour(ring->config.limits.host_count, side, host_self),
     };
-    quoit_ring_links_tell(&ring->links, side, &verdict->frame);
+    quoit_ring_links_advertise(&ring->links, side, &verdict->frame);
     inject(ring, side, verdict);
     return true;
 }
@@ -461,33 +464,33 @@ static bool send_news(struct quoit_ring *ring, enum quoit_side side, struct quoi
 /* Sends what waits for `side`, if anything does and there is a slot for it. */
 static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t now_ns, struct quoit_verdict *verdict)
 {
-    struct quoit_ring_owing *owing = &ring->owing[side];
-    bool has_answer = ring->replies.waiting[side].count > 0;
-    if (!has_answer && owing->count == 0)
+    struct quoit_ring_ack_queue *acks = &ring->acks[side];
+    bool has_response = ring->replies.waiting[side].count > 0;
+    if (!has_response && acks->count == 0)
         return false;
     if (!may_inject(ring, side, QUOIT_CLASS_REPLY, now_ns))
         return false;
-    bool is_turn_of_ack = owing->count > 0 && ring->answer_count[side] >= QUOIT_RING_ANSWERS_BEFORE_ACK;
-    if (has_answer && !is_turn_of_ack) {
+    bool is_turn_of_ack = acks->count > 0 && ring->response_count[side] >= QUOIT_RING_RESPONSES_BEFORE_ACK;
+    if (has_response && !is_turn_of_ack) {
         quoit_ring_replies_pop(&ring->replies, side, &verdict->frame);
-        ring->answer_count[side]++;
+        ring->response_count[side]++;
     } else {
-        make_acknowledgement(ring, owing->head, &verdict->frame);
-        ring->answer_count[side] = 0;
+        make_acknowledgement(ring, acks->head, &verdict->frame);
+        ring->response_count[side] = 0;
     }
     uint32_t index = flow_index(ring, quoit_ring_flow_side(&verdict->frame), verdict->frame.dest_host);
-    verdict->frame.flow_sequence = quoit_ring_flow_tell(owing, ring->flows_in, index);
-    if (owing->count == 0)
-        ring->answer_count[side] = 0;
+    verdict->frame.flow_sequence = quoit_ring_flow_tell(acks, ring->flows_in, index);
+    if (acks->count == 0)
+        ring->response_count[side] = 0;
     inject(ring, side, verdict);
     return true;
 }
 
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        if (send_news(ring, (enum quoit_side)side, verdict_out))
+        if (send_link_update(ring, (enum quoit_side)side, verdict_out))
             return;
     enum quoit_side first = ring->reply_side;
     if (send_reply(ring, first, now_ns, verdict_out) ||
@@ -537,7 +540,7 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
     if (ring->pool.free.count != ring->pool.entry_count || ring->replies.free_count != ring->replies.entry_count)
         return false;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        if (ring->owing[side].count > 0 || ring->links.links[side].owed_count > 0)
+        if (ring->acks[side].count > 0 || ring->links.links[side].pending_count > 0)
             return false;
         for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
             const struct quoit_ring_outbound *out = &ring->outbound[side][c];
@@ -575,7 +578,7 @@ void quoit_ring_check_invariants(const struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;
     uint32_t entry_count = 0;
-    uint32_t owing_count = 0;
+    uint32_t ack_count = 0;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
             quoit_ring_check_outbound(&ring->outbound[side][c], ring->config.slot_count);
@@ -585,13 +588,13 @@ void quoit_ring_check_invariants(const struct quoit_ring *ring)
             entry_count +=
                 quoit_ring_check_flow_out(&ring->pool, &ring->flows_out[flow_index(ring, (enum quoit_side)side, host)],
                                           host, (enum quoit_side)side);
-        owing_count += quoit_ring_check_owing(&ring->owing[side], ring->flows_in, QUOIT_SIDE_COUNT * host_count);
-        quoit_assert(ring->answer_count[side] == 0 || ring->owing[side].count > 0);
+        ack_count += quoit_ring_check_ack_queue(&ring->acks[side], ring->flows_in, QUOIT_SIDE_COUNT * host_count);
+        quoit_assert(ring->response_count[side] == 0 || ring->acks[side].count > 0);
     }
-    quoit_ring_check_flows_in(ring->flows_in, QUOIT_SIDE_COUNT * host_count, owing_count);
+    quoit_ring_check_flows_in(ring->flows_in, QUOIT_SIDE_COUNT * host_count, ack_count);
     quoit_ring_check_pool(&ring->pool, entry_count);
     quoit_ring_check_replies(&ring->replies);
     quoit_ring_check_links(&ring->links);
     check_resending(ring);
-    quoit_assert(!ring->is_answer_due);
+    quoit_assert(!ring->is_response_due);
 }

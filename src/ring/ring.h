@@ -20,11 +20,11 @@
  * queue pauses for at most transit_pause_ns, again and again, until an injection succeeded.
  * - Every request is acknowledged: a flow is (source host, destination host, side it takes while all links are up); its
  *   requests are numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request is
- *   complete when it is acknowledged, or, if it asks for something, when the answer is there.
+ *   complete when it is acknowledged, or, if it needs a response, when that is here.
  * - Nothing is lost and nothing is executed twice when a link goes down or comes back, at any instant, any number of
- *   times: the hosts tell each other, traffic turns the other way round, and each source sends again what is not
- *   acknowledged or answered, in order. See docs/design/failover.md. With two links down some hosts cannot be reached:
- *   their requests wait, and it is the caller's to end the job.
+ *   times: the hosts advertise it to each other, traffic is re-routed the other way round, and each source sends again
+ *   what is not acknowledged or responded to, in order. See docs/design/failover.md. With two links down some hosts
+ * cannot be reached: their requests wait, and it is the caller's to end the job.
  *
  * Threads: one at a time. Errors: INVALID for a frame that no correct peer sends (fatal for the job).
  */
@@ -40,10 +40,10 @@
 
 enum quoit_side { QUOIT_LEFT, QUOIT_RIGHT, QUOIT_SIDE_COUNT };
 
-#define QUOIT_RING_SLOTS_MIN          2
-#define QUOIT_RING_HOSTS_MAX          1024
-#define QUOIT_RING_OUTSTANDING_MAX    (1u << 16)
-#define QUOIT_RING_ANSWERS_BEFORE_ACK 16 /* after so many answers on a side an acknowledgement that waits is next */
+#define QUOIT_RING_SLOTS_MIN            2
+#define QUOIT_RING_HOSTS_MAX            1024
+#define QUOIT_RING_OUTSTANDING_MAX      (1u << 16)
+#define QUOIT_RING_RESPONSES_BEFORE_ACK 16 /* after so many answers on a side an acknowledgement that waits is next */
 
 struct quoit_ring_config {
     uint32_t host_self;
@@ -114,13 +114,13 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enu
                                                     enum quoit_class class, const struct quoit_frame *frame,
                                                     uint64_t now_ns, struct quoit_verdict *verdict_out);
 
-/* Answers a delivered request: DATA for gets, VALUE (operand = value) for fetching atomics. Always has room. */
+/* Responds to a delivered request: DATA for gets, VALUE (operand = value) for fetching atomics. Always has room. */
 void quoit_ring_reply(struct quoit_ring *ring, const struct quoit_frame *request, uint64_t value);
 
 /* The next TOPOLOGY, reply or acknowledgement that should go out, SEND, or NO_RESOURCE if there is none or no slot for
  * it. A DATA frame to be sent keeps `offset`, `operand` and `bytes` of its request, and `size` of a strided one (0: not
  * strided); source_pe is the PE whose memory the payload is read from, now. Acknowledgements are sent when nothing else
- * is, so that one covers many, but none waits for more than QUOIT_RING_ANSWERS_BEFORE_ACK answers of its side. */
+ * is, so that one covers many, but none waits for more than QUOIT_RING_RESPONSES_BEFORE_ACK answers of its side. */
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out);
 
 /* Cookies of requests completed since the last call: all requests, those that were answered by DATA or VALUE too.
@@ -141,37 +141,37 @@ void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum 
 QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side,
                                                    enum quoit_class class, uint64_t consumed_total);
 
-/* Links. All are up at the start, in incarnation 0. At each outage the two ends of a link do this, for every lane:
+/* Links. All are up at the start, in epoch 0. At each outage the two ends of a link do this, for every lane:
  *
  * - Down: an end that sees that the link went down, even if it is back already, calls link_down().
  *   From then on it writes nothing through that side, and looks at nothing there. Frames in the slots are given up.
  * - Clean: when both ends are down, each zeroes the credits and slots of that side in its own memory, and then says to
- *   the other that it did. In the same exchange they agree on the number of the next incarnation of this link.
+ *   the other that it did. In the same exchange they agree on the number of the next epoch of this link.
  * - Up: an end that knows that the other one has zeroed calls link_up(), the two in any order and not at once.
  *
  * Between link_down() and link_up() there is no receive() and no credit() of that side. Neither call waits; each costs
  * O(hosts + pending replies). A slot that could not be written because the link is down is lost like one under way: the
  * link_down() that must follow repairs it. */
 void quoit_ring_link_down(struct quoit_ring *ring, enum quoit_side side);
-/* `incarnation` is larger than any before of this link, and the same at both ends. */
-void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t incarnation);
-/* Whether this end of the link is up: what the last of the two calls said. Each end must see an outage by itself: news
- * may be stuck behind what waits for a dead link. While one end has gone down and the other has not, the former
+/* `epoch` is larger than any before of this link, and the same at both ends. */
+void quoit_ring_link_up(struct quoit_ring *ring, enum quoit_side side, uint32_t epoch);
+/* Whether this end of the link is up: what the last of the two calls said. Each end must see an outage by itself: an
+ * update may be stuck behind what waits for a dead link. While one end has gone down and the other has not, the former
  * executes no requests: the other may still land. */
 bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
 
 /* What this host knows of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
- * incarnation. */
+ * epoch. */
 struct quoit_ring_topology {
-    uint32_t generation;    /* grows with every change that this host hears of */
-    uint32_t dead_count;    /* links that are down. More than one cuts hosts off; for a moment it may seem so, when the
-                               news that one is back comes after the news that another broke */
+    uint32_t generation;    /* grows with every change that this host learns */
+    uint32_t dead_count;    /* links that are down. More than one cuts hosts off; for a moment it may seem so, when
+                               the update that one is back comes after the update that another broke */
     uint32_t dead_links[2]; /* the first of them */
 };
 void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out);
 
 /* True when nothing is under way here: no outstanding request, no completion to be taken, no pending reply or
- * acknowledgement, no news to tell, all credits home and the neighbours told of all of theirs. */
+ * acknowledgement, no pending link-state update, all credits home and the neighbours told of all of theirs. */
 bool quoit_ring_is_quiescent(const struct quoit_ring *ring);
 /* Asserts everything that must hold between two calls (after receive() of a request that asks: after its reply()).
  * Visits every host and every request under way, so it is for tests. */

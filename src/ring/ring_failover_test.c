@@ -48,7 +48,7 @@ static enum quoit_status receive(struct quoit_ring *ring, enum quoit_side side, 
     enum quoit_class class = quoit_frame_class(frame.kind);
     frame.sequence = quoit_ring_expected(ring, side, class);
     enum quoit_status status = quoit_ring_receive(ring, side, class, &frame, 1, verdict_out);
-    if (status == QUOIT_OK && verdict_out->kind == QUOIT_VERDICT_DELIVER && quoit_frame_asks(frame.kind))
+    if (status == QUOIT_OK && verdict_out->kind == QUOIT_VERDICT_DELIVER && quoit_frame_needs_response(frame.kind))
         quoit_ring_reply(ring, &verdict_out->frame, 4711);
     quoit_ring_check_invariants(ring);
     return status;
@@ -77,7 +77,7 @@ static void hear(struct quoit_ring *ring, enum quoit_side from, uint32_t end, ui
 }
 
 /* A request of host 0 that comes from the left, whichever way its flow is named. */
-static struct quoit_frame asked(uint8_t kind, uint32_t number, uint32_t generation)
+static struct quoit_frame request_due(uint8_t kind, uint32_t number, uint32_t generation)
 {
     return (struct quoit_frame){.kind = kind,
                                 .op = QUOIT_AMO_ADD,
@@ -119,7 +119,7 @@ static struct quoit_verdict next_resend(struct quoit_ring *ring)
 static uint32_t tell_all(struct quoit_ring *ring)
 {
     uint32_t count = 0;
-    while (ring->links.links[QUOIT_LEFT].owed_count + ring->links.links[QUOIT_RIGHT].owed_count > 0) {
+    while (ring->links.links[QUOIT_LEFT].pending_count + ring->links.links[QUOIT_RIGHT].pending_count > 0) {
         struct quoit_verdict verdict = next_reply(ring);
         assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND);
         assert_int_equal(verdict.frame.kind, QUOIT_FRAME_TOPOLOGY);
@@ -163,10 +163,10 @@ static void news_may_take_the_last_slot_and_goes_first(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(2);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(next_reply(ring).frame.kind, QUOIT_FRAME_ACK);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
-    struct quoit_frame passing = asked(QUOIT_FRAME_ACK, 1, 1); /* from the right, to host 0 */
+    struct quoit_frame passing = request_due(QUOIT_FRAME_ACK, 1, 1); /* from the right, to host 0 */
     passing.source_host = 3;
     passing.dest_host = 0;
     assert_int_equal(show(ring, QUOIT_RIGHT, passing), QUOIT_VERDICT_NO_RESOURCE);
@@ -183,18 +183,18 @@ static void only_frames_of_the_own_generation_count(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(8);
     struct quoit_verdict verdict;
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_CONSUMED);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_CONSUMED);
     assert_int_equal(ring->flows_in[5 + 0].executed, 0);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
-    struct quoit_frame passing = asked(QUOIT_FRAME_PUT, 1, 0);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
+    struct quoit_frame passing = request_due(QUOIT_FRAME_PUT, 1, 0);
     passing.dest_host = 2;
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_CONSUMED);
     passing.generation = 1;
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_SEND);
-    struct quoit_frame early = asked(QUOIT_FRAME_ACK, 0, 2); /* replies come after the news */
+    struct quoit_frame early = request_due(QUOIT_FRAME_ACK, 0, 2); /* replies come after the news */
     assert_int_equal(receive(ring, QUOIT_LEFT, early, &verdict), QUOIT_INVALID);
     free(ring);
 }
@@ -204,25 +204,25 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(16);
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 50); /* as if host 2 were far ahead */
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
     /* the own end goes down: wait until the other one does */
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 1, 2);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_LEFT, FAR_RIGHT, 1, 3);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 2, 3)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 3)), QUOIT_VERDICT_DELIVER);
     /* it comes up: the other end cannot land before we know that it is up, and then has to tell its generation anew */
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 2, 4);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 3, 4)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 3, 4)), QUOIT_VERDICT_DELIVER);
     hear(ring, QUOIT_LEFT, FAR_RIGHT, 2, 5);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 5);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_DELIVER);
     free(ring);
 }
 
@@ -291,8 +291,8 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(16);
     for (uint32_t number = 1; number <= 3; number++)
-        assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_AMO_FETCH, number, 0)), QUOIT_VERDICT_DELIVER);
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 0)), QUOIT_VERDICT_DELIVER);
+        assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_AMO_FETCH, number, 0)), QUOIT_VERDICT_DELIVER);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(next_reply(ring).frame.flow_sequence, 4);
     hear(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two answers are given up */
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
@@ -300,7 +300,7 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     for (uint32_t number = 2; number <= 4; number++) {
         uint8_t kind = number == 4 ? QUOIT_FRAME_PUT : QUOIT_FRAME_AMO_FETCH;
-        assert_int_equal(show(ring, QUOIT_LEFT, asked(kind, number, 1)), QUOIT_VERDICT_CONSUMED);
+        assert_int_equal(show(ring, QUOIT_LEFT, request_due(kind, number, 1)), QUOIT_VERDICT_CONSUMED);
     }
     for (uint32_t number = 2; number <= 3; number++) {
         struct quoit_frame answer = next_reply(ring).frame;
@@ -310,10 +310,10 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
         assert_int_equal(answer.flow_sequence, 4);
     }
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE); /* the answers acknowledged the put */
-    assert_int_equal(show(ring, QUOIT_LEFT, asked(QUOIT_FRAME_PUT, 4, 1)), QUOIT_VERDICT_CONSUMED);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 1)), QUOIT_VERDICT_CONSUMED);
     assert_int_equal(next_reply(ring).frame.kind, QUOIT_FRAME_ACK);
     struct quoit_verdict verdict;
-    struct quoit_frame forgotten = asked(QUOIT_FRAME_AMO_FETCH, 1, 1); /* a third one under way: fetch_max is 2 */
+    struct quoit_frame forgotten = request_due(QUOIT_FRAME_AMO_FETCH, 1, 1); /* a third one under way: fetch_max is 2 */
     assert_int_equal(receive(ring, QUOIT_LEFT, forgotten, &verdict), QUOIT_INVALID);
     free(ring);
 }
@@ -357,7 +357,7 @@ static void a_link_starts_anew(void **state)
     /* host 3 asks by the way that its flow is not named for; the answer goes back the way that is open */
     hear(ring, QUOIT_RIGHT, OWN_RIGHT, 14, 28);
     hear(ring, QUOIT_LEFT, FAR_LEFT, 0, 28);
-    struct quoit_frame frame = asked(QUOIT_FRAME_GET, 1, 29);
+    struct quoit_frame frame = request_due(QUOIT_FRAME_GET, 1, 29);
     frame.source_host = 3;
     frame.flags = 0;
     hear(ring, QUOIT_LEFT, 5, 1, 29); /* the link between hosts 2 and 3 */

@@ -36,7 +36,7 @@ static void bring_request(struct quoit_ring *ring, uint8_t kind, uint16_t source
     struct quoit_verdict verdict;
     assert_int_equal(quoit_ring_receive(ring, side, REQUEST, &frame, 1, &verdict), QUOIT_OK);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_DELIVER);
-    if (quoit_frame_asks(kind))
+    if (quoit_frame_needs_response(kind))
         quoit_ring_reply(ring, &verdict.frame, 0);
 }
 
@@ -87,7 +87,7 @@ static struct quoit_ring *make_busy_ring(void)
 #define FLOW       (ring->flows_out[3 + 2]) /* to the right, to host 2 */
 #define PLAIN      (ring->pool.entries[FLOW.plain.head])
 #define ASKING     (ring->pool.entries[FLOW.asking.head])
-#define OWING      (ring->owing[QUOIT_RIGHT]) /* of requests that came from the right */
+#define OWING      (ring->acks[QUOIT_RIGHT]) /* of requests that came from the right */
 #define OWING_FLOW (ring->flows_in[0 + 2])
 #define OTHER_FLOW (ring->flows_in[0 + 0])
 #define LINK       (ring->links.links[QUOIT_LEFT])
@@ -111,7 +111,7 @@ static struct quoit_ring *make_busy_ring(void)
     X(ASKING.frame.token ^= 1, "quoit_ring_pool_find(pool, frame->token) == at")                                       \
     X(ASKING.frame.dest_host = 0, "frame->dest_host == dest_host")                                                     \
     X(ASKING.frame.flags = 0, "quoit_ring_flow_side(frame) == side")                                                   \
-    X(ASKING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_asks(frame->kind) == is_asking")                             \
+    X(ASKING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_needs_response(frame->kind) == needs_response")              \
     X(PLAIN.is_free = true, "!pool->entries[at].is_free")                                                              \
     X(FLOW.plain.tail = FLOW.asking.head, "last == list->tail")                                                        \
     X(FLOW.asking.count = 1, "at == QUOIT_RING_NONE")                                                                  \
@@ -121,35 +121,35 @@ static struct quoit_ring *make_busy_ring(void)
     X(ring->pool.entries[ring->pool.free.head].is_free = false, "pool->entries[at].is_free")                           \
     X(ring->pool.entries[ring->pool.completed.head].is_free = true, "!pool->entries[at].is_free")                      \
     X(OWING_FLOW.told = 4, "!quoit_ring_is_before(flows[i].executed, flows[i].told)")                                  \
-    X(OWING_FLOW.told = 3, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                                \
-    X(OTHER_FLOW.executed = 1, "flows[i].is_owing == (flows[i].executed != flows[i].told)")                            \
+    X(OWING_FLOW.told = 3, "flows[i].is_ack_pending == (flows[i].executed != flows[i].told)")                          \
+    X(OTHER_FLOW.executed = 1, "flows[i].is_ack_pending == (flows[i].executed != flows[i].told)")                      \
     X(OWING.count = 2, "at < flow_count")                                                                              \
-    X(quoit_ring_owing_init(&OWING), "owing_count == 0")                                                               \
+    X(quoit_ring_ack_queue_init(&OWING), "ack_count == 0")                                                             \
     X(FLOW.fetch_count = 1, "flow->fetch_count == fetch_count")                                                        \
     X(FLOW.resend_plain = FLOW.asking.head, "has_resend")                                                              \
     X(FLOW.resend_plain = FLOW.plain.head, "listed_count == due_count")                                                \
     X((ring->resending[0] = 5, FLOW.next_resending = 5), "i < QUOIT_SIDE_COUNT * host_count")                          \
     X(ring->links.generation = 1, "links->generation == sum")                                                          \
-    X(END.is_owed[QUOIT_LEFT] = true, "links->links[side].owed_count == owed_counts[side]")                            \
+    X(END.is_pending[QUOIT_LEFT] = true, "links->links[side].pending_count == pending_counts[side]")                   \
     X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.reach = 1), "is_own_up || links->links[side].reach == 0") \
     X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.is_confirmed = true),                                     \
       "is_own_up || !links->links[side].is_confirmed")                                                                 \
-    X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.owed_count = 1, END.is_owed[QUOIT_LEFT] = true),          \
-      "is_own_up || owed_counts[side] == 0")                                                                           \
+    X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.pending_count = 1, END.is_pending[QUOIT_LEFT] = true),    \
+      "is_own_up || pending_counts[side] == 0")                                                                        \
     X(OWING.head = 6, "at < flow_count")                                                                               \
-    X(OWING.head = 0, "flows[at].is_owing")                                                                            \
-    X(OWING_FLOW.previous_owing = 0, "flows[at].previous_owing == before")                                             \
-    X(OWING_FLOW.next_owing = 0, "at == QUOIT_RING_NONE")                                                              \
-    X(OWING.tail = 0, "before == owing->tail")                                                                         \
-    X((quoit_ring_flow_tell(&ring->owing[QUOIT_LEFT], ring->flows_in, 3 + 0), ring->answer_count[0] = 1),              \
-      "ring->answer_count[side] == 0 || ring->owing[side].count > 0")                                                  \
+    X(OWING.head = 0, "flows[at].is_ack_pending")                                                                      \
+    X(OWING_FLOW.previous_ack = 0, "flows[at].previous_ack == before")                                                 \
+    X(OWING_FLOW.next_ack = 0, "at == QUOIT_RING_NONE")                                                                \
+    X(OWING.tail = 0, "before == acks->tail")                                                                          \
+    X((quoit_ring_flow_tell(&ring->acks[QUOIT_LEFT], ring->flows_in, 3 + 0), ring->response_count[0] = 1),             \
+      "ring->response_count[side] == 0 || ring->acks[side].count > 0")                                                 \
     X(WAITING.head = 4, "at < replies->entry_count")                                                                   \
     X(WAITING.count = 1, "at == QUOIT_RING_NONE")                                                                      \
     X(WAITING.tail = 3, "last == list->tail")                                                                          \
     X(ring->replies.free_count = 0, "waiting_count + replies->free_count == replies->entry_count")                     \
     X(ring->replies.free_head = 4, "at < replies->entry_count")                                                        \
     X(ring->replies.entries[ring->replies.free_head].next = 0, "at == QUOIT_RING_NONE")                                \
-    X(ring->is_answer_due = true, "!ring->is_answer_due")
+    X(ring->is_response_due = true, "!ring->is_response_due")
 
 #define X(spoiling, condition) +1
 enum { SPOIL_COUNT = 0 SPOIL_TABLE(X) };

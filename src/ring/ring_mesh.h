@@ -209,7 +209,7 @@ static void execute_request(struct mesh *mesh, struct quoit_ring *ring, const st
     require(*last < frame->trace, "order: %llu after %u", (unsigned long long)frame->trace, *last);
     *last = (uint32_t)frame->trace;
     op->value = execute(mesh->pes[op->dest_pe].segment, frame, payload);
-    if (quoit_frame_asks(frame->kind))
+    if (quoit_frame_needs_response(frame->kind))
         quoit_ring_reply(ring, frame, op->value);
 }
 
@@ -327,10 +327,10 @@ static bool send_next_reply(struct mesh *mesh, uint32_t h)
         return false;
     if (verdict.frame.kind == QUOIT_FRAME_DATA) {
         struct op *op = op_of(mesh, &verdict.frame);
-        uint32_t asked = global_pe(mesh, h, verdict.frame.source_pe);
-        require(asked == op->dest_pe, "data of %llu is read from PE %u", (unsigned long long)verdict.frame.trace,
-                asked);
-        gather(mesh->pes[asked].segment, &verdict.frame, verdict.frame.size != 0, payload);
+        uint32_t request_due = global_pe(mesh, h, verdict.frame.source_pe);
+        require(request_due == op->dest_pe, "data of %llu is read from PE %u", (unsigned long long)verdict.frame.trace,
+                request_due);
+        gather(mesh->pes[request_due].segment, &verdict.frame, verdict.frame.size != 0, payload);
         memcpy(op->snapshot, payload, sizeof payload);
     }
     write_slot(mesh, h, &verdict, payload);
@@ -344,13 +344,14 @@ static bool complete(struct mesh *mesh, uint32_t h)
     while (quoit_ring_next_completion(mesh->hosts[h].ring, &cookie)) {
         require(cookie >= 1 && cookie <= mesh->op_count, "cookie %llu", (unsigned long long)cookie);
         struct op *op = &mesh->ops[cookie - 1];
-        bool is_asking = quoit_frame_asks(op->frame.kind);
+        bool needs_response = quoit_frame_needs_response(op->frame.kind);
         require(op->source_pe >= mesh->hosts[h].pe_first && mesh->pes[op->source_pe].host == h, "host of %llu",
                 (unsigned long long)cookie);
         require(!op->is_complete, "operation %llu complete again", (unsigned long long)cookie);
         require(op->execute_count == 1, "operation %llu complete before execution", (unsigned long long)cookie);
-        require(op->is_answered == is_asking, "operation %llu complete without its answer", (unsigned long long)cookie);
-        uint32_t *last = &mesh->completed_last[is_asking][op->source_pe][op->dest_pe];
+        require(op->is_answered == needs_response, "operation %llu complete without its answer",
+                (unsigned long long)cookie);
+        uint32_t *last = &mesh->completed_last[needs_response][op->source_pe][op->dest_pe];
         require(*last < cookie, "completion: %llu after %u", (unsigned long long)cookie, *last);
         *last = (uint32_t)cookie;
         op->is_complete = true;

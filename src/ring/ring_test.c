@@ -43,7 +43,7 @@ static struct quoit_frame put_to(uint16_t dest_host)
 }
 
 /* A request of host 0 to host 1 from the left: number `number` of its flow. */
-static struct quoit_frame asked(const struct quoit_ring *ring, uint8_t kind, uint32_t number)
+static struct quoit_frame request_due(const struct quoit_ring *ring, uint8_t kind, uint32_t number)
 {
     return (struct quoit_frame){.sequence = quoit_ring_expected(ring, QUOIT_LEFT, REQUEST),
                                 .kind = kind,
@@ -158,7 +158,7 @@ static void frames_of_no_correct_peer_are_refused(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(4, 8, 2);
-    const struct quoit_frame good = asked(ring, QUOIT_FRAME_PUT, 1);
+    const struct quoit_frame good = request_due(ring, QUOIT_FRAME_PUT, 1);
     struct quoit_frame bad = good;
     bad.sequence = 2;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
@@ -198,7 +198,7 @@ static void transit_passes_on_what_it_got(void **state)
     struct quoit_ring *ring = make_ring(2, 8, 2);
     struct quoit_verdict verdict;
     assert_int_equal(submit(ring, put_to(3), 1).kind, QUOIT_VERDICT_SEND);
-    struct quoit_frame frame = asked(ring, QUOIT_FRAME_PUT, 41);
+    struct quoit_frame frame = request_due(ring, QUOIT_FRAME_PUT, 41);
     frame.dest_host = 2;
     assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, frame, &verdict), QUOIT_OK);
     assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND); /* the slot that an injection may not take */
@@ -235,8 +235,8 @@ static void transit_passes_on_what_it_got(void **state)
 static enum quoit_verdict_kind serve(struct quoit_ring *ring, uint8_t kind, uint32_t number)
 {
     struct quoit_verdict verdict;
-    assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, asked(ring, kind, number), &verdict), QUOIT_OK);
-    if (verdict.kind == QUOIT_VERDICT_DELIVER && quoit_frame_asks(kind))
+    assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, request_due(ring, kind, number), &verdict), QUOIT_OK);
+    if (verdict.kind == QUOIT_VERDICT_DELIVER && quoit_frame_needs_response(kind))
         quoit_ring_reply(ring, &verdict.frame, 4711);
     quoit_ring_check_invariants(ring);
     return verdict.kind;
@@ -325,18 +325,18 @@ static void acknowledgements_gather_but_do_not_starve(void **state)
     assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_NONE);
     /* one put of host 4, then gets of host 0 without end */
     struct quoit_verdict verdict;
-    struct quoit_frame put = asked(ring, QUOIT_FRAME_PUT, 1);
+    struct quoit_frame put = request_due(ring, QUOIT_FRAME_PUT, 1);
     put.source_host = 4;
     assert_int_equal(receive(ring, QUOIT_LEFT, REQUEST, put, &verdict), QUOIT_OK);
-    uint32_t answer_count = 0;
-    for (uint32_t number = 6;; number++, answer_count++) {
+    uint32_t response_count = 0;
+    for (uint32_t number = 6;; number++, response_count++) {
         serve(ring, QUOIT_FRAME_GET, number);
         frame = next_reply(ring);
         if (frame.kind == QUOIT_FRAME_ACK)
             break;
-        assert_in_range(answer_count, 0, QUOIT_RING_ANSWERS_BEFORE_ACK);
+        assert_in_range(response_count, 0, QUOIT_RING_RESPONSES_BEFORE_ACK);
     }
-    assert_int_equal(answer_count, QUOIT_RING_ANSWERS_BEFORE_ACK);
+    assert_int_equal(response_count, QUOIT_RING_RESPONSES_BEFORE_ACK);
     assert_int_equal(frame.dest_host, 4);
     assert_int_equal(frame.flow_sequence, 1);
     free(ring);
@@ -349,7 +349,7 @@ static void both_sides_reply_in_turn(void **state)
     struct quoit_verdict verdict;
     for (uint32_t number = 1; number <= 2; number++) {
         serve(ring, QUOIT_FRAME_GET, number);
-        struct quoit_frame get = asked(ring, QUOIT_FRAME_GET, number);
+        struct quoit_frame get = request_due(ring, QUOIT_FRAME_GET, number);
         get.sequence = quoit_ring_expected(ring, QUOIT_RIGHT, REQUEST);
         get.source_host = 2;
         get.flags = 0;

@@ -21,13 +21,13 @@ struct quoit_ring {
     /* [flow side * host_count + the other host] */
     struct quoit_ring_flow_out *flows_out;
     struct quoit_ring_flow_in *flows_in;
-    struct quoit_ring_owing owing[QUOIT_SIDE_COUNT]; /* by the side that the acknowledgement leaves by */
+    struct quoit_ring_ack_queue acks[QUOIT_SIDE_COUNT]; /* by the side that the acknowledgement leaves by */
     /* flows with requests to be sent again, by the side they leave by; QUOIT_RING_NONE: no more */
     uint32_t resending[QUOIT_SIDE_COUNT];
-    enum quoit_side reply_side;              /* which side may send the next reply first: they take turns */
-    uint32_t answer_count[QUOIT_SIDE_COUNT]; /* answers that left this side while an acknowledgement waited */
-    struct quoit_frame asked;                /* is_answer_due: the request just delivered */
-    bool is_answer_due;
+    enum quoit_side reply_side;                /* which side may send the next reply first: they take turns */
+    uint32_t response_count[QUOIT_SIDE_COUNT]; /* answers that left this side while an acknowledgement waited */
+    struct quoit_frame request_due;            /* is_response_due: the request just delivered */
+    bool is_response_due;
 };
 
 #endif

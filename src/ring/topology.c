@@ -26,7 +26,7 @@ static bool is_up(uint32_t state)
     return state % 2 == 0;
 }
 
-/* Link l joins host l, at its right, and host l + 1. It is up when both ends are, in the same incarnation. */
+/* Link l joins host l, at its right, and host l + 1. It is up when both ends are, in the same epoch. */
 static bool is_link_up(const struct quoit_ring_links *links, uint32_t link)
 {
     uint32_t next = quoit_ring_neighbour(links->host_count, QUOIT_RIGHT, link);
@@ -50,9 +50,9 @@ static void measure_reach(struct quoit_ring_links *links)
 }
 
 /* Whether no outdated frame can land here any more. The neighbour lands only while we know it to be up in the
- * incarnation that we are or were up in, for it waits to hear so from us. While both are up, it has to tell that it has
+ * epoch that we are or were up in, for it waits to hear so from us. While both are up, it has to advertise that it has
  * adopted our generation: then it drops what is older. When our end went down, its end has to go down too. */
-static bool is_side_settled(const struct quoit_ring_links *links, enum quoit_side side)
+static bool is_side_quiesced(const struct quoit_ring_links *links, enum quoit_side side)
 {
     uint32_t own = own_state(links, side);
     uint32_t far = far_state(links, side);
@@ -61,29 +61,29 @@ static bool is_side_settled(const struct quoit_ring_links *links, enum quoit_sid
     return is_up(own) && links->links[side].heard >= links->generation;
 }
 
-static void settle(struct quoit_ring_links *links)
+static void update_quiesced(struct quoit_ring_links *links)
 {
-    links->is_settled = is_side_settled(links, QUOIT_LEFT) && is_side_settled(links, QUOIT_RIGHT);
+    links->is_quiesced = is_side_quiesced(links, QUOIT_LEFT) && is_side_quiesced(links, QUOIT_RIGHT);
 }
 
-static void owe(struct quoit_ring_links *links, enum quoit_side side, uint32_t end)
+static void mark_pending(struct quoit_ring_links *links, enum quoit_side side, uint32_t end)
 {
-    if (links->ends[end].is_owed[side] || !is_up(own_state(links, side)))
+    if (links->ends[end].is_pending[side] || !is_up(own_state(links, side)))
         return;
-    links->ends[end].is_owed[side] = true;
-    links->links[side].owed_count++;
+    links->ends[end].is_pending[side] = true;
+    links->links[side].pending_count++;
 }
 
-/* A state has grown: the generation grows, and both neighbours are to be told. */
+/* A state has grown: the generation grows, and the update is pending for both neighbours. */
 static void change(struct quoit_ring_links *links, uint32_t end, uint32_t state)
 {
     quoit_assert(state > links->ends[end].state);
     links->generation += state - links->ends[end].state;
     links->ends[end].state = state;
     measure_reach(links);
-    owe(links, QUOIT_LEFT, end);
-    owe(links, QUOIT_RIGHT, end);
-    settle(links);
+    mark_pending(links, QUOIT_LEFT, end);
+    mark_pending(links, QUOIT_RIGHT, end);
+    update_quiesced(links);
 }
 
 void quoit_ring_links_init(struct quoit_ring_links *links, struct quoit_ring_end *ends, uint32_t host_count,
@@ -93,7 +93,7 @@ void quoit_ring_links_init(struct quoit_ring_links *links, struct quoit_ring_end
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         links->links[side].is_confirmed = true;
     measure_reach(links);
-    settle(links);
+    update_quiesced(links);
 }
 
 void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side)
@@ -101,53 +101,53 @@ void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side)
     uint32_t own = own_state(links, side);
     quoit_assert(is_up(own));
     for (uint32_t end = 0; end < 2 * links->host_count; end++)
-        links->ends[end].is_owed[side] = false;
+        links->ends[end].is_pending[side] = false;
     links->links[side] = (struct quoit_ring_link){0};
     change(links, end_index(links->host_self, side), own + 1);
 }
 
-void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t incarnation)
+void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t epoch)
 {
     uint32_t own = own_state(links, side);
     quoit_assert(!is_up(own));
-    quoit_assert(incarnation > own / 2);
-    quoit_assert(incarnation <= QUOIT_LINK_STATE_MAX / 2);
-    change(links, end_index(links->host_self, side), 2 * incarnation);
+    quoit_assert(epoch > own / 2);
+    quoit_assert(epoch <= QUOIT_LINK_STATE_MAX / 2);
+    change(links, end_index(links->host_self, side), 2 * epoch);
     for (uint32_t end = 0; end < 2 * links->host_count; end++)
         if (links->ends[end].state > 0)
-            owe(links, side, end);
+            mark_pending(links, side, end);
 }
 
 enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
-                                         const struct quoit_frame *news, bool *is_new_out)
+                                         const struct quoit_frame *update, bool *is_new_out)
 {
-    uint32_t end = news->token;
-    uint32_t state = (uint32_t)news->operand;
+    uint32_t end = update->token;
+    uint32_t state = (uint32_t)update->operand;
     bool is_own = end / 2 == links->host_self;
     *is_new_out = state > links->ends[end].state;
     if (is_own && *is_new_out)
         return QUOIT_INVALID;
     if (end == end_index(links->host_self, side) && state == links->ends[end].state)
         links->links[side].is_confirmed = true;
-    if (news->generation > links->links[side].heard)
-        links->links[side].heard = news->generation;
+    if (update->generation > links->links[side].heard)
+        links->links[side].heard = update->generation;
     if (*is_new_out)
         change(links, end, state);
     else
-        settle(links);
+        update_quiesced(links);
     return QUOIT_OK;
 }
 
-void quoit_ring_links_tell(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *news_out)
+void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *update_out)
 {
     struct quoit_ring_link *link = &links->links[side];
-    quoit_assert(link->owed_count > 0);
-    while (!links->ends[link->owed_next].is_owed[side])
-        link->owed_next = (link->owed_next + 1) % (2 * links->host_count);
-    links->ends[link->owed_next].is_owed[side] = false;
-    link->owed_count--;
-    news_out->token = link->owed_next;
-    news_out->operand = links->ends[link->owed_next].state;
+    quoit_assert(link->pending_count > 0);
+    while (!links->ends[link->pending_next].is_pending[side])
+        link->pending_next = (link->pending_next + 1) % (2 * links->host_count);
+    links->ends[link->pending_next].is_pending[side] = false;
+    link->pending_count--;
+    update_out->token = link->pending_next;
+    update_out->operand = links->ends[link->pending_next].state;
 }
 
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out)
@@ -192,17 +192,17 @@ bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side 
 void quoit_ring_check_links(const struct quoit_ring_links *links)
 {
     uint32_t sum = 0;
-    uint32_t owed_counts[QUOIT_SIDE_COUNT] = {0};
+    uint32_t pending_counts[QUOIT_SIDE_COUNT] = {0};
     for (uint32_t end = 0; end < 2 * links->host_count; end++) {
         sum += links->ends[end].state;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-            owed_counts[side] += links->ends[end].is_owed[side];
+            pending_counts[side] += links->ends[end].is_pending[side];
     }
     quoit_assert(links->generation == sum);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         bool is_own_up = quoit_ring_links_is_up(links, (enum quoit_side)side);
-        quoit_assert(links->links[side].owed_count == owed_counts[side]);
-        quoit_assert(is_own_up || owed_counts[side] == 0);
+        quoit_assert(links->links[side].pending_count == pending_counts[side]);
+        quoit_assert(is_own_up || pending_counts[side] == 0);
         quoit_assert(is_own_up || !links->links[side].is_confirmed);
         quoit_assert(is_own_up || links->links[side].reach == 0);
     }

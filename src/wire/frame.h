@@ -44,7 +44,7 @@ enum quoit_frame_kind {
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
     QUOIT_FRAME_ACK,      /* every request of the flow up to flow_sequence is executed */
     QUOIT_FRAME_TOPOLOGY, /* to a neighbour: the state of link end `token` (2 host + side; 0 left, 1 right) is
-                             `operand`: 2 incarnation while it is up, one more when it went down. No PE sends or gets it
+                             `operand`: 2 epoch while it is up, one more when it went down. No PE sends or gets it
                            */
     QUOIT_FRAME_KIND_COUNT
 };
@@ -111,7 +111,7 @@ static inline int quoit_frame_is_of_pes(uint8_t kind)
 }
 
 /* Whether the request is answered by DATA or VALUE. */
-static inline int quoit_frame_asks(uint8_t kind)
+static inline int quoit_frame_needs_response(uint8_t kind)
 {
     return kind == QUOIT_FRAME_GET || kind == QUOIT_FRAME_GET_STRIDED || kind == QUOIT_FRAME_AMO_FETCH;
 }

@@ -60,7 +60,7 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
         assert_int_equal(ops[i], i);
     for (uint8_t kind = 0; kind < 16; kind++) {
         assert_int_equal(quoit_frame_class(kind), kind < 9 ? QUOIT_CLASS_REQUEST : QUOIT_CLASS_REPLY);
-        assert_int_equal(!!quoit_frame_asks(kind), kind == 4 || kind == 5 || kind == 7);
+        assert_int_equal(!!quoit_frame_needs_response(kind), kind == 4 || kind == 5 || kind == 7);
         struct quoit_frame frame = {.kind = kind, .bytes = 40};
         bool carries = kind == 1 || kind == 2 || kind == 3 || kind == 8 || kind == 9;
         assert_int_equal(quoit_frame_payload_bytes(&frame), carries ? 40 : 0);
