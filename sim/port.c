@@ -38,6 +38,11 @@ static const struct sim_model *model_of(const struct sim_end *end)
     return &end->world->model;
 }
 
+static const struct sim_config *config_of(const struct sim_end *end)
+{
+    return &end->world->config;
+}
+
 static bool is_up(const struct sim_end *end)
 {
     return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut;
@@ -129,6 +134,9 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         if (covers(to, packet->window, packet->offset, packet->bytes))
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                    packet->bytes);
+        if (packet->has_mark && covers(to, packet->window, packet->mark_offset, sizeof packet->mark))
+            memcpy(to->host->memory + to->translation_offset[packet->window] + packet->mark_offset, &packet->mark,
+                   sizeof packet->mark);
         break;
     case SIM_PACKET_DOORBELL:
         sim_trace(to->world, "doorbell", to->index, packet->offset, to->doorbell);
@@ -206,6 +214,7 @@ static void tear_first(struct sim_way *way)
         return;
     packet->bytes = 8 * (uint32_t)sim_choose(way->end->world, (packet->bytes + 7) / 8);
     packet->arrived_count = NULL;
+    packet->has_mark = false;
     sim_way_deliver(way, packet);
 }
 
@@ -245,8 +254,9 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .translation_bytes_align = 1,
         .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
-        .capabilities = QUOIT_PORT_CUTS |
-                        (end->world->config.has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0),
+        .capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_WHOLE_MARKS |
+                        (config_of(end)->has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0) |
+                        (config_of(end)->has_posted_puts ? QUOIT_PORT_DIRECT : 0),
     };
     *port_out = &opening->port;
     return QUOIT_OK;
@@ -405,6 +415,28 @@ static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window
     send_packet(end, 0, packet, done_ns);
     sim_spend(end->world, model_of(end)->word_ns);
     return finish_write(port, 1, &arrived_count);
+}
+
+/* One packet for what fits the journal of a PE. */
+static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                           const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark)
+{
+    struct sim_end *end = enter(port);
+    const struct sim_model *model = model_of(end);
+    if (bytes > PAGE_BYTES || arrives_on_return(port)) {
+        enum quoit_status status = port_write(port, window, offset, source, bytes);
+        return status == QUOIT_OK ? port_write64(port, window, mark_offset, mark) : status;
+    }
+    if (!reaches(port))
+        return QUOIT_LINK_DOWN;
+    uint64_t cost_ns = model->write_call_ns + sim_model_time(model->write_ps_per_byte, bytes) + model->word_ns;
+    struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, source, (uint32_t)bytes);
+    packet->has_mark = true;
+    packet->mark_offset = mark_offset;
+    packet->mark = mark;
+    send_packet(end, 0, packet, end->world->now_ns + cost_ns);
+    sim_spend(end->world, cost_ns);
+    return QUOIT_OK;
 }
 
 static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -619,6 +651,7 @@ static const struct quoit_port_ops ops = {
     .set_translation = set_translation,
     .write = port_write,
     .write64 = port_write64,
+    .write_marked = port_write_marked,
     .read = port_read,
     .scratchpad_read = scratchpad_read,
     .scratchpad_peer_write = scratchpad_peer_write,

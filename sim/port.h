@@ -4,8 +4,8 @@
  * An end has registers and, for each way out, a queue of packets in order: one for programmed writes, doorbells and
  * scratchpads, and one for each DMA channel. All queues of an end share the wire. A packet copies its bytes when it is
  * sent and writes them when it arrives; packets of a queue arrive in order, those of two queues in any. When the link
- * goes down what is under way is lost. Writes are posted, as on hardware, unless the world has direct puts: then they
- * return when they have arrived, as those of the emulated driver do.
+ * goes down what is under way is lost. Writes are posted, as on hardware, unless the world is asked to have them return
+ * when they have arrived. A write of up to 4 KiB and its mark are one packet.
  */
 #ifndef SIM_PORT_H
 #define SIM_PORT_H
@@ -28,7 +28,10 @@ struct sim_packet {
     uint64_t arrives_ns;
     uint32_t bytes;
     enum quoit_status status; /* of DMA_END */
-    uint32_t *arrived_count;  /* counted up when it arrives; NULL: nobody waits for it */
+    uint64_t mark_offset;     /* of a write: the word behind it, in the same window */
+    uint64_t mark;
+    bool has_mark;
+    uint32_t *arrived_count; /* counted up when it arrives; NULL: nobody waits for it */
     char data[];
 };
 

@@ -107,6 +107,7 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     config->permutes_ties = quoit_prng_choose(prng, 2);
     bool has_direct_puts = quoit_prng_choose(prng, 2);
     config->has_direct_puts = plan->has_own_way ? plan->has_direct_puts : has_direct_puts;
+    config->has_posted_puts = plan->has_own_way ? plan->has_posted_puts : !has_direct_puts;
     uint64_t core_count = 1 + quoit_prng_choose(prng, 6);
     if (config->model.core_count > core_count)
         config->model.core_count = core_count;
@@ -130,6 +131,7 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     config->step_count = or_else(plan->step_count, STEPS_MEASURED);
     config->pieces_start = SIM_PIECES_START;
     config->has_direct_puts = plan->has_direct_puts;
+    config->has_posted_puts = plan->has_posted_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
     job->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;

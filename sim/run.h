@@ -31,10 +31,11 @@ struct sim_plan {
     struct sim_model model;
     bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
     bool has_direct_puts;
-    bool has_own_window; /* window_memory_mib was set, so it is not chosen */
-    uint64_t dma_bytes;  /* as the proxy's configuration */
-    bool has_own_dma;    /* it was set, so it is not chosen */
-    bool has_page_dma;   /* as the world's configuration */
+    bool has_posted_puts; /* direct puts too, but by writes that return before they have arrived */
+    bool has_own_window;  /* window_memory_mib was set, so it is not chosen */
+    uint64_t dma_bytes;   /* as the proxy's configuration */
+    bool has_own_dma;     /* it was set, so it is not chosen */
+    bool has_page_dma;    /* as the world's configuration */
     struct sim_pattern pattern;
     FILE *trace;
 };

@@ -68,7 +68,8 @@ struct sim_config {
     bool checks_each_step;    /* of a lane: its invariants */
     uint64_t check_all_every; /* events between checks of all lanes; 0: none */
     bool permutes_ties;       /* events of one instant in an order chosen by chance */
-    bool has_direct_puts;     /* writes have arrived when they return, so PEs put to neighbours directly */
+    bool has_direct_puts;     /* PEs put to neighbours directly, and writes have arrived when they return */
+    bool has_posted_puts;     /* the same with posted writes; neither: PEs do not put directly */
     bool has_page_dma;        /* a descriptor of DMA is a page, else all that is asked for at once */
     struct sim_pattern pattern;
     FILE *trace; /* NULL: no listing */

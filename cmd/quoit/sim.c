@@ -230,8 +230,10 @@ static bool set_canary(struct session *session, const char *text)
 static bool set_direct(struct session *session, const char *text)
 {
     session->plan.has_own_way = true;
-    session->plan.has_direct_puts = strcmp(text, "yes") == 0;
-    return session->plan.has_direct_puts || strcmp(text, "no") == 0 || refuse(session, "--direct is yes or no", text);
+    session->plan.has_direct_puts = strcmp(text, "arrived") == 0;
+    session->plan.has_posted_puts = strcmp(text, "posted") == 0;
+    return session->plan.has_direct_puts || session->plan.has_posted_puts || strcmp(text, "no") == 0 ||
+           refuse(session, "--direct is posted, arrived or no", text);
 }
 
 static bool set_model(struct session *session, const char *text)
@@ -319,7 +321,7 @@ static const struct option options[] = {
     {"--issue", "NAME", "of put: row, quiet (each known to be there before the next) or together", set_issue},
     {"--sender", "HOST", "of links, put and get: the host that sends, or all (0)", set_sender},
     {"--sends", "LETTERS", "of turnaround: r and l, the neighbour of each put, over and over (rl)", set_sends},
-    {"--direct", "yes|no", "whether PEs put to neighbours directly, as on the emulated driver", set_direct},
+    {"--direct", "posted|arrived|no", "whether PEs put to neighbours directly, and how", set_direct},
     {"--model", "NAME=VALUE", "a constant of the cost model, or public: those of public sources alone; many times",
      set_model},
     {"--show-model", NULL, "print the constants with their sources", set_show_model},
@@ -426,6 +428,8 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
                                  config->workload->name, job->host_count, job->pe_count, job->lane_count,
                                  job->slot_count, job->chunk_bytes, config->step_count);
     if (config->has_direct_puts && at < bytes)
+        at += (size_t)snprintf(text + at, bytes - at, ", direct puts that arrive on return");
+    if (config->has_posted_puts && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", direct puts");
     if (job->protocol == QUOIT_PROTOCOL_SCRATCHPAD && at < bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");

@@ -128,6 +128,7 @@ struct quoit_engine_ops {
 
     /* NULL, each of them: the engine's operations are complete and in order when they return. */
     void (*fence)(struct quoit_engine *engine, struct quoit_context *context);
+    /* context NULL: after a quiet of all contexts, what collectives have sent too; the PE leaves. */
     void (*quiet)(struct quoit_engine *engine, struct quoit_context *context);
     /* Finishes what only this PE can finish, such as what a link has lost. Called at each look of a wait; costs a few
      * loads when there is nothing, and may wait when there is. NULL: nothing. */

@@ -69,6 +69,7 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
 
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context);
 /* Returns when every operation of the context is complete at its destination. */
+/* context NULL: see engine.h. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
 
 /* How many hosts the PEs of the job are on; the host of a PE is in its peer record. */

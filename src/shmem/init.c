@@ -362,6 +362,8 @@ void quoit_job_finish(bool is_exit)
     quoit_handles_quiet();
     quoit_boot_leaving(&quoit_job.boot, quoit_coll_count(quoit_job.world), is_exit);
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
+    quoit_fabric_quiet(quoit_job.fabric,
+                       NULL); /* what the sync has sent may be lost with a link, and others wait for it */
     quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();

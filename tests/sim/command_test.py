@@ -71,7 +71,7 @@ def test_machine():
 def test_shared_processors():
     """Hosts that share one processor wait for each other: a barrier of 4 hosts costs switches, and one of 8 twice as many."""
     def barrier(hosts, shared):
-        arguments = ("sim", "--json", "--workload", "calls", "--hosts", str(hosts), "--steps", "20", "--direct", "yes")
+        arguments = ("sim", "--json", "--workload", "calls", "--hosts", str(hosts), "--steps", "20", "--direct", "arrived")
         model = ("--model", f"shared_core_count={shared}", "--model", "thread_wake_ns=0", "--model", "switch_ns=2000")
         return json.loads(quoit(*arguments, *model).stdout)["figures"]["barrier"]["mean"]
     own, shared, more = barrier(4, 0), barrier(4, 1), barrier(8, 1)

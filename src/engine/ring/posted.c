@@ -258,6 +258,13 @@ void quoit_posted_attend(struct quoit_ring_engine *ring)
     }
 }
 
+void quoit_posted_settle_all(struct quoit_ring_engine *ring)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        if (ring->direct[side].journal != NULL)
+            quoit_posted_settle(ring, side, last_posted(ring, &ring->direct[side]));
+}
+
 enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side)
 {
     struct quoit_direct *direct = &ring->direct[side];
@@ -277,7 +284,6 @@ void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side)
     struct quoit_direct *direct = &ring->direct[side];
     if (direct->journal == NULL)
         return;
-    quoit_posted_settle(ring, side, last_posted(ring, direct)); /* the last words of a last barrier */
     atomic_store_explicit(&ring->engine.self->shared->posted_count[side], direct->posted, memory_order_relaxed);
     free(direct->journal);
     direct->journal = NULL;

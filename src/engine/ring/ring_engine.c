@@ -117,6 +117,10 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
 static void quiet(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    if (context == NULL) {
+        quoit_posted_settle_all(ring);
+        return;
+    }
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {

@@ -101,7 +101,9 @@ void quoit_posted_attend(struct quoit_ring_engine *ring);
 /* Binds the port to `epoch` and opens the direct way. False: not now. */
 bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t epoch);
 QUOIT_MUST_USE enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side);
-/* Returns when all has arrived. */
+/* Returns when all that the PE has sent has arrived. */
+void quoit_posted_settle_all(struct quoit_ring_engine *ring);
+/* After that. */
 void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side);
 
 /* relayed.c: operations as requests to the proxy. */
