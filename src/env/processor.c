@@ -17,14 +17,20 @@ int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index)
     return -1;
 }
 
+static bool may_run_on(const cpu_set_t *these)
+{
+    cpu_set_t now;
+    return sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, these);
+}
+
 bool quoit_processor_go(int processor, const cpu_set_t *allowed)
 {
-    cpu_set_t one, now;
-    if (sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, allowed))
-        return false;
+    cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0)
+    if (!may_run_on(allowed) || sched_setaffinity(0, sizeof one, &one) != 0)
+        return false;
+    if (!may_run_on(&one)) /* chosen by somebody in between */
         return false;
     sched_setaffinity(0, sizeof *allowed, allowed);
     return true;
