@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ORDERS 2 /* of requests of one source PE, destination PE and lane; see order_of() */
+
 struct entry {
     uint16_t dest_host;
     uint16_t dest_pe; /* local there */
@@ -23,7 +25,7 @@ struct sim_ledger {
     struct entry *entries; /* number n stands at n - 1 */
     uint64_t count;
     uint64_t capacity;
-    uint64_t *last_executed; /* [lane][source PE][destination PE] */
+    uint64_t *last_executed; /* [lane][source PE][destination PE][order_of()] */
 };
 
 struct sim_ledger *sim_ledger_new(struct sim_world *world)
@@ -33,7 +35,7 @@ struct sim_ledger *sim_ledger_new(struct sim_world *world)
     quoit_assert(ledger != NULL);
     ledger->world = world;
     ledger->last_executed =
-        calloc((size_t)job->lane_count * job->pe_count * job->pe_count, sizeof *ledger->last_executed);
+        calloc((size_t)job->lane_count * job->pe_count * job->pe_count * ORDERS, sizeof *ledger->last_executed);
     quoit_assert(ledger->last_executed != NULL);
     return ledger;
 }
@@ -91,6 +93,13 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
     return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
 }
 
+/* The papers' gets go the other way round the ring than all else, and nothing orders the two but quiet. */
+static uint32_t order_of(const struct quoit_job_config *job, const struct quoit_frame *frame)
+{
+    bool is_get = frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED;
+    return job->protocol == QUOIT_PROTOCOL_SCRATCHPAD && is_get;
+}
+
 static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
 {
     struct sim_world *world = ledger->world;
@@ -104,7 +113,8 @@ static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, con
         sim_fail(world, "request %llu of PE %u was changed on the way", number, entry->source_pe);
     uint32_t dest_pe = quoit_job_config_first_pe(job, host) + frame->dest_pe;
     uint64_t *last =
-        &ledger->last_executed[((size_t)lane * job->pe_count + entry->source_pe) * job->pe_count + dest_pe];
+        &ledger->last_executed[(((size_t)lane * job->pe_count + entry->source_pe) * job->pe_count + dest_pe) * ORDERS +
+                               order_of(job, frame)];
     if (*last >= number)
         sim_fail(world, "request %llu of PE %u is executed after %llu, which it stands before", number,
                  entry->source_pe, (unsigned long long)*last);
