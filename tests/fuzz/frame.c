@@ -39,8 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         FUZZ_HOLDS(frame.dest_host < limits.host_count);
         FUZZ_HOLDS(frame.source_host != frame.dest_host);
         FUZZ_HOLDS(quoit_frame_payload_bytes(&frame) <= limits.chunk_bytes);
-        if (frame.kind == QUOIT_FRAME_TOPOLOGY || frame.kind == QUOIT_FRAME_ACK)
-            continue; /* of hosts, not of PEs */
+        FUZZ_HOLDS(frame.kind != QUOIT_FRAME_MESSAGE || frame.op < QUOIT_MESSAGE_PORTS);
+        if (!quoit_frame_is_of_pes(frame.kind))
+            continue;
         FUZZ_HOLDS(frame.source_pe < pe_counts[frame.source_host]);
         FUZZ_HOLDS(frame.dest_pe < pe_counts[frame.dest_host]);
         if (names_memory(frame.kind))

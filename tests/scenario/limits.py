@@ -80,7 +80,7 @@ class Limits(scenario.Case):
     @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")
     def test_handles(self):
         """Contexts and teams: the last of them works, one more is no handle, and one that was given back comes again."""
-        for what, most in (("contexts", number("src/shmem/handle.h", "QUOIT_CONTEXTS_MAX")),
+        for what, most in (("contexts", number("src/shmem/job.h", "QUOIT_CONTEXTS_MAX")),
                            ("teams", number("src/coll/coll.h", "QUOIT_TEAM_PIECES"))):
             for shape in (("-n", 1), ("--hosts", 2, "-n", 2)):
                 result = self.run_job(*shape, LIMITS, what)
