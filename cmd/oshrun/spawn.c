@@ -138,8 +138,10 @@ static bool put_under_debugger(const struct job *job, const struct plan_program 
 {
     char *script = NULL;
     char **argv = calloc((size_t)program->argc + 5, sizeof *argv);
-    if (!argv || asprintf(&script, "exec %s \"$@\"", job->plan->debugger) < 0)
+    if (!argv || asprintf(&script, "exec %s \"$@\"", job->plan->debugger) < 0) {
+        free(argv);
         return false;
+    }
     argv[0] = "sh";
     argv[1] = "-c";
     argv[2] = script;
@@ -198,17 +200,11 @@ static bool make_outputs(const struct job *job, const struct pe *pe, struct ends
     return true;
 }
 
-static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *program, char **environment,
-                     int input_fd)
+static bool spawn_process(struct job *job, struct pe *pe, const struct plan_program *program, char **environment,
+                          int input_fd)
 {
     int sockets[2], read_ends[2];
     struct ends ends = {.input = input_fd};
-    struct plan_program debugged;
-    if (is_debugged(job, pe)) {
-        if (!put_under_debugger(job, program, &debugged))
-            return false;
-        program = &debugged;
-    }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         !make_outputs(job, pe, &ends, read_ends)) {
         if (!plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) /* else it was told */
@@ -245,6 +241,20 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
             output_add(&job->output, pe->index, i, read_ends[i], pe->tag);
     service_watch(pe, sockets[0]);
     return true;
+}
+
+static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *program, char **environment,
+                     int input_fd)
+{
+    struct plan_program debugged;
+    if (!is_debugged(job, pe))
+        return spawn_process(job, pe, program, environment, input_fd);
+    if (!put_under_debugger(job, program, &debugged))
+        return false;
+    bool is_started = spawn_process(job, pe, &debugged, environment, input_fd);
+    free(debugged.argv[2]); /* the script */
+    free(debugged.argv);
+    return is_started;
 }
 
 static bool spawn_program(struct job *job, const struct plan_program *program, uint32_t first, int nothing_fd)

@@ -104,7 +104,8 @@ void quoit_emulated_words_in(char *to, const char *from, size_t bytes)
     size_t done = bytes_to_boundary(from, WORD_BYTES, bytes);
     store_bytes(to, from, done);
     for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
-        uint64_t word = *(const volatile uint64_t *)(const void *)(from + done);
+        /* a mark that another thread of this host writes meanwhile is read whole */
+        uint64_t word = __atomic_load_n((const uint64_t *)(const void *)(from + done), __ATOMIC_RELAXED);
         memcpy(to + done, &word, sizeof word);
     }
     store_bytes(to + done, from + done, bytes - done);

@@ -118,7 +118,8 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
     entry->state = state;
     entry->due_ns = due_ns;
     entry->post = *post;
-    memcpy(entry + 1, data, post->bytes);
+    if (post->bytes != 0)
+        memcpy(entry + 1, data, post->bytes);
     queue->tail += entry->total_bytes;
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->lock);
