@@ -156,6 +156,9 @@ int main(int count, char **words)
     if (me == 0)
         printf("IS class %c: verification %s, %d PEs, %.4f s\n", class->name, failed ? "FAILED" : "PASSED", pes,
                (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9);
+    free(keys);
+    free(counts);
+    free(ranks);
     dsm_finalize();
     return failed != 0;
 }
