@@ -3,7 +3,8 @@
 
 Four steps, each written to a file before the next begins: the constants of the machine from micro-measurements alone
 (machine.json, `quoit sim --machine`), what the simulator predicts with them (predicted.json), what quoit perf measures on
-emulated rings (measured.json), and the page with both (calibration.html). Nothing is fitted.
+emulated rings (measured.json), and the page with both (calibration.html). No constant is fitted; how costs map
+to operations was revised three times beside one loaded run's measurements, so only a fresh run tests it.
 """
 import json
 import os
@@ -143,7 +144,7 @@ def report(machine, predicted, measured):
              for hosts in HOSTS for hop in hops(hosts) for what in ("put", "get")]
     return {"title": "Emulated rings on this machine: predicted, then measured",
             "text": [f"{'Reached' if is_reached else 'NOT REACHED'}: {share(rows):.0f} % of {len(rows)} points are within {GOAL} % "
-                     f"(asked: {GOAL_SHARE} %). Constants come from micro-measurements alone; nothing was fitted. The prediction "
+                     f"(asked: {GOAL_SHARE} %). Constants come from micro-measurements alone; how costs map to operations was revised beside an earlier run. The prediction "
                      "was written to predicted.json before anything was measured.",
                      "A machine that does something else meanwhile spoils both."],
             "sections": [
