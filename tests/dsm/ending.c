@@ -42,7 +42,7 @@ int main(int count, char **arguments)
         raise(SIGKILL);
     }
     if (strcmp(how, "wild") == 0 && is_last)
-        *(volatile int *)16 = 1;
+        *(volatile int *)(uintptr_t)strtoul(count > 2 ? arguments[2] : "16", NULL, 0) = 1; // no object is there
     if (strcmp(how, "unlock") == 0 && is_last)
         dsm_unlock(lock);
     if (strcmp(how, "free") == 0 && is_last)
