@@ -22,9 +22,9 @@
     X(shared_core_count, 0, 0,                                                                                         \
       "processors that all hosts share, as on a machine that emulates them; 0: each has its own",                      \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
-    X(link_ps_per_byte, 160, 164, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
-      "[pcie-e2e] 57.88 Gbit/s of a PCIe 3.0 x8 link are left for packets; [pcie-an708] 24 bytes of each are header "  \
-      "and framing; 128 of payload, the least that hosts agree on: 6.09 GB/s",                                         \
+    X(link_ps_per_byte, 160, 168, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
+      "[pcie-e2e] with 128 bytes of payload, the least that hosts agree on, 56.67 Gbit/s of a PCIe 3.0 x8 link are "   \
+      "left for packets; [pcie-an708] 24 bytes of each are header and framing: 5.97 GB/s",                             \
       "22/4a: raw link over 6000 MB/s at 1 MB")                                                                        \
     X(link_latency_ns, 700, 525, "from the last byte on the wire to the neighbour's memory",                           \
       "[pex8749] 126 ns a chip, two on the way; [pcie-e2e] half of a DMA read of 547 ns",                              \
@@ -33,8 +33,8 @@
       "assumed: no public figure", "")                                                                                 \
     X(write_call_ns, 60, 60, "each programmed copy: store fence and first flush of write combining",                   \
       "assumed: 30-100 ns", "")                                                                                        \
-    X(write_ps_per_byte, 400, 190, "programmed copy through the window: 2.5 GB/s",                                     \
-      "[pcie-e2e] [pcie-an708] a write-combining buffer of 64 bytes is one packet: 57.88 Gbit/s x 64 / 88",            \
+    X(write_ps_per_byte, 400, 194, "programmed copy through the window: 2.5 GB/s",                                     \
+      "[pcie-e2e] [pcie-an708] a write-combining buffer of 64 bytes is one packet: 56.67 Gbit/s x 64 / 88",            \
       "19/9: DMA ahead of memcpy in put")                                                                              \
     X(word_ns, 80, 80, "one 8-byte store through the window, fenced",                                                  \
       "assumed: as write_call_ns, and an uncombined store", "")                                                        \
