@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* assert.h - for mistakes of our own. On in every build; one condition an assertion.
- * A failed assertion prints the condition, file and line on stderr and aborts the process.
+/* assert.h - assertions for defects of Quoit itself. Enabled in every build; one condition per assertion. A failed
+ * assertion prints the condition, file and line on stderr and aborts the process.
  */
 #ifndef QUOIT_BASE_ASSERT_H
 #define QUOIT_BASE_ASSERT_H

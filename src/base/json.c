@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define LINE_DEPTH 3 /* items so deep, and less, stand on lines of their own */
+#define LINE_DEPTH 3 /* containers up to this depth put each item on its own line */
 
 void quoit_json_start(struct quoit_json *json, FILE *out)
 {
@@ -33,7 +33,7 @@ static void put_line(struct quoit_json *json)
     fprintf(json->out, "\n%*s", 2 * (int)json->depth, "");
 }
 
-/* What stands before a value. */
+/* Writes the separator, indentation and name that precede a value. */
 static void begin_item(struct quoit_json *json, const char *name)
 {
     uint32_t depth = json->depth;

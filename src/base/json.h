@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* json.h - writes JSON, item by item, to a stream.
+/* json.h - a streaming JSON writer.
  *
- * Inside an object each item has a name; inside an array, and at the top, the name is NULL. Commas, quotes, escapes and
- * lines are the writer's: items of the outer levels stand on lines of their own, deeper ones side by side. The text is
- * one value, followed by an end of line when it is an object or array.
+ * Inside an object each item has a name; inside an array and at the top level the name is NULL. The writer adds commas,
+ * quotes, escapes and line breaks: items of the outer levels get a line each, deeper ones share a line. The output is
+ * one value, followed by a newline when it is an object or array.
  *
- * Threads: one writer is one thread's. Errors: those of the stream stay with the stream (ferror).
+ * Threads: a writer belongs to one thread. Errors: stream errors stay in the stream (ferror). Names and texts are
+ * copied to the stream before a call returns.
  */
 #ifndef QUOIT_BASE_JSON_H
 #define QUOIT_BASE_JSON_H
@@ -27,7 +28,7 @@ void quoit_json_start(struct quoit_json *json, FILE *out);
 
 void quoit_json_open_object(struct quoit_json *json, const char *name);
 void quoit_json_open_array(struct quoit_json *json, const char *name);
-/* Closes the innermost that is open. */
+/* Closes the innermost open object or array. */
 void quoit_json_close(struct quoit_json *json);
 
 void quoit_json_text(struct quoit_json *json, const char *name, const char *text);
@@ -35,7 +36,7 @@ void quoit_json_text_array(struct quoit_json *json, const char *name, const char
 __attribute__((format(printf, 3, 4))) void quoit_json_format(struct quoit_json *json, const char *name,
                                                              const char *format, ...);
 void quoit_json_count(struct quoit_json *json, const char *name, uint64_t value);
-/* With six significant digits; null if it is no finite number. */
+/* Prints six significant digits, or null if the value is not finite. */
 void quoit_json_number(struct quoit_json *json, const char *name, double value);
 void quoit_json_bool(struct quoit_json *json, const char *name, bool value);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what is written is JSON and says what was asked. Method: whole texts compared, with every kind of item, empty
- * and nested levels, and characters that need care. */
+/* Aim: the output is valid JSON and holds the values that were written. Method: compares whole texts for every kind of
+ * item, for empty and nested containers, and for characters that need escapes. */
 #include "base/json.h"
 
 #include <math.h>

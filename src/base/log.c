@@ -13,8 +13,8 @@
 #define LINE_BYTES 1024
 #define WHO_BYTES  32
 
-/* Set once at start, before threads: the only file-scope state of this layer, because a log line must be possible from
- * anywhere. */
+/* Set once at start, before threads exist. The only file-scope state of this layer: any function must be able to log.
+ */
 static _Atomic int log_level = QUOIT_LOG_WARN;
 static char log_who[WHO_BYTES] = "quoit";
 

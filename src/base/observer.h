@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* observer.h - named points of the code at which somebody may look on: the simulator with its checks.
+/* observer.h - named points in the code where the simulator attaches its checks.
  *
- * Each point is one call of quoit_observe(); while quoit_observer is NULL that is one load and one branch that is
- * predicted. Whoever sets the pointer fills in every member, before the first call and from one thread. Observers run
- * in the thread that passes the point, and see what it sees. They change nothing, except `frame`, in which mistakes
- * are made on purpose.
+ * Each point is one call of quoit_observe(); while quoit_observer is NULL it costs one load and one predicted branch.
+ * The simulator sets the pointer before the first call, from one thread, with every member filled in. An observer runs
+ * in the thread that passes the point. It changes nothing, except that frame_received may corrupt `frame` to inject
+ * faults.
  */
 #ifndef QUOIT_BASE_OBSERVER_H
 #define QUOIT_BASE_OBSERVER_H
@@ -19,13 +19,13 @@ struct quoit_slot;
 struct quoit_verdict;
 
 struct quoit_observer {
-    void (*log_line)(int level, const char *text); /* before it is written */
+    void (*log_line)(int level, const char *text); /* called before the line is written */
     void (*assertion)(const char *condition, const char *file, int line);
-    /* A PE: a request is about to be handed to the proxy. */
+    /* PE: a request is about to be handed to the proxy. */
     void (*request_submitted)(struct quoit_ring_engine *ring, struct quoit_slot *slot);
-    /* A lane: a request was read from a PE's channel; a frame is about to be shown to the ring, which then took it with
-     * this status; a frame is about to be executed for a local PE, and was; a request is about to be completed; the
-     * ring was told that a link went up or down. */
+    /* Lane: a request was read from a PE's channel; a frame is about to enter the ring; the ring took it with this
+     * status; a frame is about to be executed for a local PE; it was executed; a request is about to complete; the ring
+     * was informed that a link went up or down. */
     void (*request_taken)(struct quoit_lane *lane);
     void (*frame_received)(struct quoit_lane *lane, struct quoit_frame *frame);
     void (*frame_taken)(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
@@ -34,11 +34,11 @@ struct quoit_observer {
     void (*frame_executed)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*request_completing)(struct quoit_lane *lane, uint64_t cookie);
     void (*link_followed)(struct quoit_lane *lane, int side);
-    /* The processor copies, or has copied, so many bytes in the memory of its host. */
+    /* The processor copies, or has copied, this many bytes within its host's memory. */
     void (*copied)(size_t bytes);
 };
 
-/* NULL: nobody looks on. */
+/* NULL: no observer is attached. */
 extern const struct quoit_observer *quoit_observer;
 
 #define quoit_observe(point, ...)                                                                                      \

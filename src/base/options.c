@@ -7,10 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAME_BYTES_MAX  64 /* longer names are no typing mistakes of ours */
-#define NEAR_EDITS_MAX  3  /* farther away it is another word */
-#define FRACTION_DIGITS 9  /* more digits after the point are ignored */
-#define EXPONENT_MAX    99 /* a larger one is nothing or too much anyway */
+#define NAME_BYTES_MAX  64 /* longer names cannot be misspellings of ours */
+#define NEAR_EDITS_MAX  3  /* more edits than this make a different word */
+#define FRACTION_DIGITS 9  /* digits past this many after the point are ignored */
+#define EXPONENT_MAX    99 /* a larger exponent is zero or out of range in any unit */
 
 const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT] = {
 #define X(id, name, variable, type, fallback, placeholder, smallest, largest, section, sentence, paragraph)            \
@@ -31,7 +31,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest last, so that formatting takes the largest that divides. */
+/* Largest unit last: formatting takes the largest that divides the value. */
 static const struct unit byte_units[] = {
     {"", 1}, {"K", 1ull << 10}, {"M", 1ull << 20}, {"G", 1ull << 30}, {"T", 1ull << 40}, {NULL, 0},
 };
@@ -63,7 +63,7 @@ bool quoit_parse_uint(const char *text, uint64_t *value_out)
     return *text == '\0';
 }
 
-/* A number in decimal digits: [digits][.digits][e[+-]digits]. Without the floating point and the locale of strtod. */
+/* A decimal number, [digits][.digits][e[+-]digits], parsed without strtod's floating point and locale. */
 struct decimal {
     uint64_t whole;
     uint64_t fraction;
@@ -71,7 +71,7 @@ struct decimal {
     int exponent;
 };
 
-/* False if there is no digit or too many. *text_inout goes on behind the number. */
+/* False if there is no digit or too many. Advances *text_inout past the number. */
 static bool read_decimal(const char **text_inout, struct decimal *out)
 {
     const char *text = *text_inout, *start = text;
@@ -102,7 +102,7 @@ static bool read_decimal(const char **text_inout, struct decimal *out)
     return has_digits;
 }
 
-/* number * factor, rounded up; false if it is more than INT64_MAX. */
+/* number * factor, rounded up; false if it exceeds INT64_MAX. */
 static bool scale(const struct decimal *number, uint64_t factor, uint64_t *value_out)
 {
     unsigned __int128 value, fraction = (unsigned __int128)number->fraction * factor;
@@ -230,7 +230,7 @@ static void format_number(enum quoit_option_type type, uint64_t number, char *te
         snprintf(text_out, text_bytes, "%llu", (unsigned long long)number);
 }
 
-/* Rules that smallest and largest cannot say. NULL: fine; else what is allowed. */
+/* Rules that smallest and largest cannot express. NULL if the value is allowed, else what is allowed. */
 static const char *special_rule(enum quoit_option_id id, const char *text, uint64_t number)
 {
     switch (id) {
@@ -328,7 +328,7 @@ void quoit_options_default(struct quoit_options *options)
     }
 }
 
-/* The value of `variable` in an environment, NULL if it is not there. */
+/* The value of `variable` in an environment; NULL if it is not set. */
 static const char *environment_get(char *const *environment, const char *variable)
 {
     size_t length = strlen(variable);
@@ -338,7 +338,7 @@ static const char *environment_get(char *const *environment, const char *variabl
     return NULL;
 }
 
-/* The name of old of a variable of the specification, which is SMA_ for SHMEM_: "" if it has none. */
+/* The pre-1.4 name of a variable of the specification, SMA_ for SHMEM_; "" if it has none. */
 static const char *old_name(const char *variable, char name[NAME_BYTES_MAX + 1])
 {
     bool has_one = strncmp(variable, "SHMEM_", 6) == 0;
@@ -367,7 +367,7 @@ bool quoit_options_from_environment(struct quoit_options *options, char *const *
     return true;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) between two words. */
+/* Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of adjacent letters between two words. */
 static unsigned edit_distance(const char *a, const char *b)
 {
     unsigned rows[3][NAME_BYTES_MAX + 1];
@@ -414,7 +414,7 @@ static const char *nearest_variable(const char *name)
 
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg)
 {
-    /* What the launcher itself sets for its PEs is known too. */
+    /* Variables that the launcher sets for its PEs are known too. */
     static const char *const inner[] = {"QUOIT_BOOT_FD", NULL};
     for (; *environment; environment++) {
         if (strncmp(*environment, "SHMEM_", 6) != 0 && strncmp(*environment, "QUOIT_", 6) != 0 &&

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.h - everything that can be set, in one table: the parser, the help, `oshrun --options`, the man page, the
- * shell completion and SHMEM_INFO come from it.
+/* options.h - every setting of Quoit in one table, from which the parser, the help, `oshrun --options`, the man page,
+ * the shell completion and SHMEM_INFO are made.
  *
- * An option has a name on the command line of oshrun (`--name`), a variable of the environment, or both. The command
- * line wins over the environment, the environment over the default. A variable SHMEM_X is also taken as SMA_X, its name
- * before OpenSHMEM 1.4, when SHMEM_X is not set. Variables that begin with SHMEM_, SMA_ or QUOIT_ and are not in the
- * table are typing mistakes: quoit_options_unknown() finds them and what was meant.
+ * An option has a name on oshrun's command line (`--name`), an environment variable, or both. The command line
+ * overrides the environment, and the environment overrides the default. A variable SHMEM_X may also be set as SMA_X,
+ * its name before OpenSHMEM 1.4; SHMEM_X takes precedence. A variable that begins with SHMEM_, SMA_ or QUOIT_ and is
+ * not in the table is a misspelling: quoit_options_unknown() reports it with the closest known name.
  *
- * Types: UINT 0..2^32-1. BYTES a number, decimals and exponents (1e6) allowed, with K M G or T (powers of 1024),
- * rounded up; what follows the letter is ignored, as the specification says of SHMEM_SYMMETRIC_SIZE. DURATION a number,
- * decimals allowed, with ns us ms s min or h; seconds without. FROM_BYTES as BYTES, or the word auto (0) or
- * never (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on
- * when the variable is there, whatever its value. FLAG is an option without a value.
+ * Types: UINT 0..2^32-1. BYTES a number, decimals and exponents (1e6) allowed, with suffix K, M, G or T (powers of
+ * 1024), rounded up; text after the suffix is ignored, as the specification says of SHMEM_SYMMETRIC_SIZE. DURATION a
+ * number, decimals allowed, with suffix ns, us, ms, s, min or h; without a suffix it is in seconds. FROM_BYTES as
+ * BYTES, or the word auto (0) or never (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on when the variable
+ * is set, whatever its value. FLAG is an option without a value.
  *
- * Threads: values are set at start by one thread and only read afterwards.
- * Errors: a wrong value is described in one line of text for the user; the option keeps what it had.
+ * Threads: one thread sets the values at start; afterwards they are read-only. Errors: a wrong value is described to
+ * the user in one line; the option keeps its previous value.
  */
 #ifndef QUOIT_BASE_OPTIONS_H
 #define QUOIT_BASE_OPTIONS_H
@@ -45,7 +45,7 @@ enum quoit_option_type {
     X(EXPLAIN, "Explaining")
 
 /* X(id, name or NULL, variable or NULL, type, default, placeholder, smallest, largest, section, sentence, paragraph)
- * Limits are of the value in its unit (bytes, ns); largest 0: none. The paragraph follows the sentence in the manual.
+ * Limits are in the value's unit (bytes, ns); largest 0: unlimited. The manual prints the paragraph after the sentence.
  */
 #define QUOIT_OPTIONS_TABLE(X)                                                                                         \
     X(PES, "n", NULL, UINT, "", "N", 1, 65536, LAUNCH, "number of PEs of this program (also -np)",                     \
@@ -193,13 +193,13 @@ enum quoit_option_section {
 };
 
 struct quoit_option {
-    const char *name;     /* on the command line, without dashes; NULL: only a variable */
-    const char *variable; /* NULL: only on the command line */
+    const char *name;     /* on the command line, without dashes; NULL: environment only */
+    const char *variable; /* NULL: command line only */
     enum quoit_option_type type;
     const char *fallback; /* the default, as text */
     const char *placeholder;
     uint64_t smallest;
-    uint64_t largest; /* 0: none */
+    uint64_t largest; /* 0: unlimited */
     enum quoit_option_section section;
     const char *sentence;
     const char *paragraph;
@@ -212,7 +212,7 @@ enum quoit_option_source { QUOIT_FROM_DEFAULT, QUOIT_FROM_ENVIRONMENT, QUOIT_FRO
 
 struct quoit_option_value {
     uint64_t number;  /* UINT, BYTES, DURATION in ns, BOOL, ANY, FLAG */
-    const char *text; /* as it was given; owned by the caller, the environment or the table */
+    const char *text; /* as given; owned by the caller, the environment or the table */
     enum quoit_option_source source;
 };
 
@@ -223,26 +223,28 @@ struct quoit_options {
 #define QUOIT_OPTION_PROBLEM_BYTES 256
 
 void quoit_options_default(struct quoit_options *options);
-/* Takes the variables of `environment` (as environ(7)). False at the first wrong value, described in problem_out. */
+/* Reads the variables of `environment` (as environ(7)). Returns false at the first wrong value, described in
+ * problem_out. */
 bool quoit_options_from_environment(struct quoit_options *options, char *const *environment,
                                     char problem_out[QUOIT_OPTION_PROBLEM_BYTES]);
-/* Sets one option from text; `shown_as` is what the user calls it ("--lanes", "QUOIT_LANES"). */
+/* Sets one option from text; messages call it `shown_as` ("--lanes", "QUOIT_LANES"). */
 bool quoit_options_set(struct quoit_options *options, enum quoit_option_id id, const char *text,
                        enum quoit_option_source source, const char *shown_as,
                        char problem_out[QUOIT_OPTION_PROBLEM_BYTES]);
 
-/* Calls found(arg, text) for each variable of ours that is not in the table; the text is a whole sentence. */
+/* Calls found(arg, text) for each variable with one of our prefixes that is not in the table; `text` is a whole
+ * sentence. */
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg);
 
-/* The option named `name` on the command line, QUOIT_OPT_COUNT if there is none; then *nearest_out (may be NULL) is the
- * closest name, or NULL if none is close. */
+/* The option called `name` on the command line. If there is none: QUOIT_OPT_COUNT, and *nearest_out (may be NULL) is
+ * the closest name, or NULL if none is close. */
 enum quoit_option_id quoit_option_find(const char *name, const char **nearest_out);
 
-/* The value as a person writes it (32K, 10s). */
+/* Formats the value for people (32K, 10s). */
 void quoit_option_format(const struct quoit_options *options, enum quoit_option_id id, char *text_out,
                          size_t text_bytes);
 
-/* Parsers, for values that are not in the table. False if the text is not wholly a value. */
+/* Parsers for values outside the table. False if any part of the text is not part of the value. */
 bool quoit_parse_uint(const char *text, uint64_t *value_out);
 bool quoit_parse_bytes(const char *text, uint64_t *bytes_out);
 bool quoit_parse_from_bytes(const char *text, uint64_t *bytes_out);

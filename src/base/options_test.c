@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: each type of option is parsed as its contract says, wrong values are refused and change nothing, typing mistakes
- * in variables are found. Method: tables of texts and expected values, and a sweep of all defaults. */
+/* Aim: each type of option is parsed as options.h says, wrong values are refused and change nothing, and misspelt
+ * variables are found. Method: tables of texts with expected values, and a sweep of all defaults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void test_bytes(void **state)
         {"3.", 3},
         {"1.0000000001K", 1024},
         {"3.1M", 3250586}, /* rounded up */
-        {"20kk", 20480},   /* what follows the letter is ignored */
+        {"20kk", 20480},   /* text after the suffix is ignored */
         {"1GiB", 1073741824},
         {"1e6", 1000000},
         {"2.5E+3k", 2560000},
@@ -76,7 +76,7 @@ static void test_durations_and_others(void **state)
         assert_int_equal(value, good[i].ns);
     }
     assert_false(quoit_parse_duration("5 s", &value));
-    assert_false(quoit_parse_duration("5m", &value)); /* minutes or milli? */
+    assert_false(quoit_parse_duration("5m", &value)); /* ambiguous: minutes or milliseconds */
     assert_true(quoit_parse_uint("4294967296", &value));
     assert_int_equal(value, 4294967296ull);
     assert_false(quoit_parse_uint("18446744073709551616", &value));
@@ -88,7 +88,7 @@ static void test_durations_and_others(void **state)
     assert_false(quoit_parse_bool("2", &value));
 }
 
-/* Every default is a legal value, and formatting it gives a text that means the same. */
+/* Every default is a legal value and survives formatting and parsing. */
 static void test_defaults(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void test_environment(void **state)
     assert_int_equal(options.values[QUOIT_OPT_LANES].number, 4);
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_DEBUG].number, 1);
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_INFO].number, 0);
-    assert_int_equal(options.values[QUOIT_OPT_SLOTS].number, 16); /* empty is as unset */
+    assert_int_equal(options.values[QUOIT_OPT_SLOTS].number, 16); /* empty means unset */
 
     char *old[] = {"SMA_SYMMETRIC_SIZE=5M", "SMA_INFO=0", "SMA_VERSION=", "SMA_LANES=4", NULL};
     quoit_options_default(&options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prng.h - a small seeded generator (splitmix64), the only source of chance. Not for secrets. */
+/* prng.h - splitmix64, a small seeded generator and the only source of randomness. Not cryptographic. */
 #ifndef QUOIT_BASE_PRNG_H
 #define QUOIT_BASE_PRNG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.h - what a call that can fail for reasons outside the program returns.
+/* status.h - the result of a call that can fail for reasons outside the program.
  *
- * A status must be used. The function that first decides what went wrong logs it, once; callers pass it up.
+ * A status must be used. The function that first detects the error logs it, once; callers pass it up.
  */
 #ifndef QUOIT_BASE_STATUS_H
 #define QUOIT_BASE_STATUS_H
@@ -27,7 +27,7 @@ enum quoit_status {
 
 #define QUOIT_MUST_USE __attribute__((warn_unused_result))
 
-/* The sentence of a status, for messages. Static storage. */
+/* A sentence for messages. Static storage. */
 const char *quoit_status_text(enum quoit_status status);
 
 #endif

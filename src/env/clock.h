@@ -7,7 +7,7 @@
 
 uint64_t quoit_clock_now_ns(void);
 
-/* Sleeps at least `duration_ns`, going on after signals. */
+/* Sleeps at least `duration_ns`; a signal does not shorten it. */
 void quoit_clock_sleep_ns(uint64_t duration_ns);
 
 #endif

@@ -12,13 +12,14 @@
 #define PATH_BYTES 512
 #define LINE_BYTES 512
 
-/* One kind of group that this process is in: where it is mounted, and which it is. */
+/* A control group of this process: where its hierarchy is mounted, and its path there. */
 struct group {
     char mount[64];
-    char path[PATH_BYTES - 128]; /* "/a/b"; cut at the end while going up, "" at the top */
+    char path[PATH_BYTES - 128]; /* "/a/b"; shortened while walking up, "" at the root */
 };
 
-/* The first value in a file that `format` finds; UINT64_MAX if there is none, or a word such as "max". */
+/* The first value in a file that matches `format`; UINT64_MAX if there is none, or the value is a word such as "max".
+ */
 static uint64_t read_number(const char *name, const char *format)
 {
     FILE *file = fopen(name, "re");
@@ -40,7 +41,7 @@ static uint64_t read_group(const struct group *group, const char *what, const ch
     return read_number(name, format);
 }
 
-/* False at the top. In a container the path may be that of the machine outside, and only the top be there. */
+/* False at the root. In a container the path may be the host's, with only the root visible. */
 static bool go_up(struct group *group)
 {
     char *slash = strrchr(group->path, '/');
@@ -85,7 +86,7 @@ static bool find_group(const char *controller, struct group *group_out)
     return is_found;
 }
 
-/* What a kind of group calls its files. */
+/* File names of one cgroup version. */
 struct memory_names {
     const char *controller, *most, *used, *cached;
 };
@@ -94,7 +95,7 @@ static const struct memory_names memory_names[] = {
     {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file %llu"},
 };
 
-/* Of this level: all that it may have, or, with is_free, what it has not; files that were read count as free. */
+/* The memory limit of one level or, with is_free, the part of it not in use; page cache counts as free. */
 static uint64_t memory_of_level(const struct group *group, const struct memory_names *names, bool is_free)
 {
     uint64_t most = read_group(group, names->most, "%llu");
@@ -159,7 +160,7 @@ uint64_t quoit_limits_file_bytes(void)
     return resource_limit(RLIMIT_FSIZE);
 }
 
-/* Whole processors that a level's share of time keeps busy; 0 counts as 1. */
+/* Whole processors that a level's CPU quota keeps busy; a fraction counts as 1. */
 static uint64_t cores_of_level(const struct group *group, bool is_second)
 {
     uint64_t quota = read_group(group, is_second ? "cpu.max" : "cpu.cfs_quota_us", "%llu");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: limits that the process has are seen, and where there are none the machine is. Method: each limit is set in a
- * child process, and what is told there compared. Control groups are tested by tests/scenario/resources.py. */
+/* Aim: limits of the process are reported, and without limits the machine's resources are. Method: a child process sets
+ * each limit and compares what is reported. tests/scenario/resources.py tests control groups. */
 #include "env/limits.h"
 
 #include <sched.h>
@@ -43,12 +43,12 @@ static bool sees_file_size(void)
     return setrlimit(RLIMIT_FSIZE, &(struct rlimit){5 * MIB, 5 * MIB}) == 0 && quoit_limits_file_bytes() == 5 * MIB;
 }
 
-/* What is left is less than the limit, and sinks by what is mapped. */
+/* What is left is below the limit and shrinks with each mapping. */
 static bool sees_address_space(void)
 {
     const uint64_t most = 4096 * MIB, more = 64 * MIB;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return true; /* a sanitizer has more mapped than any such limit, and cannot even open a file then */
+    return true; /* a sanitizer maps more than any such limit and cannot even open a file under it */
 #endif
     if (setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) != 0)
         return false;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Headers of Debian 12 may be older. */
+/* Debian 12's headers may lack these. */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
@@ -16,7 +16,7 @@
 
 #define PAGE_BYTES 4096u
 
-/* Reserves more than is needed, maps the file at the first good address, and gives the rest back. */
+/* Reserves more than is needed, maps the file at the first aligned address and unmaps the rest. */
 void *quoit_map_file(int fd, uint64_t bytes, int protection)
 {
     uint64_t reserved = bytes + QUOIT_HUGE_PAGE_BYTES;
@@ -49,14 +49,15 @@ void quoit_map_put_in(void *base, uint64_t bytes)
     madvise(base, bytes, MADV_DODUMP);
 }
 
-/* Before Linux 5.14, and where a filter of system calls refuses madvise: the write fault of each page takes it. */
+/* The fallback before Linux 5.14, and where seccomp refuses madvise: a write fault on each page allocates it. */
 __attribute__((no_sanitize("address", "thread"))) static void touch(char *base, uint64_t from, uint64_t to)
 {
     for (uint64_t at = from / PAGE_BYTES * PAGE_BYTES; at < to; at += PAGE_BYTES)
         __atomic_fetch_or(base + at, 0, __ATOMIC_RELAXED);
 }
 
-/* By the mapping, never by the file's number: the program may have closed that and opened a file of its own. */
+/* Works on the mapping, never on the descriptor: the program may have closed it and opened a file under the same
+ * number. */
 static int take(char *base, uint64_t from, uint64_t to)
 {
     uint64_t first = from / PAGE_BYTES * PAGE_BYTES;
@@ -72,9 +73,9 @@ static int take(char *base, uint64_t from, uint64_t to)
     }
 }
 
-/* One small page is enough for the kernel to make a huge one of it, and quicker than many: those would be cleared one
- * by one and then copied. All by one call, since each waits for every processor. What the kernel does not make huge,
- * all of it if it is old, is taken as small pages. */
+/* One small page suffices for MADV_COLLAPSE to make a huge page, and is faster than 512: those would be cleared one by
+ * one and then copied. One call covers the whole range, since each call synchronises all processors. What the kernel
+ * does not collapse, which is everything on old kernels, is populated with small pages. */
 int quoit_map_take(void *base, uint64_t from, uint64_t to)
 {
     quoit_assert((uintptr_t)base % QUOIT_HUGE_PAGE_BYTES == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a mapped file stands at an address that huge pages need, and taking memory as huge pages changes no byte.
- * Method: a memfd filled with a pattern through one mapping, looked at through another and with pread. */
+/* Aim: a mapped file is aligned for huge pages, and allocating huge pages changes no byte. Method: fills a memfd with a
+ * pattern through one mapping, then checks it through another one and with pread. */
 #include "env/map.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int new_file(void)
     return fd;
 }
 
-/* Kilobytes of the process's mappings that huge pages of shared memory back. */
+/* Kilobytes of this process's shared mappings that are backed by huge pages. */
 static unsigned long huge_kib(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
@@ -85,7 +85,7 @@ static void test_huge_pages_keep_every_byte(void **state)
     unsigned long before = huge_kib();
     assert_int_equal(quoit_map_take(writer, 0, 3 * 4096), 0);                       /* no whole huge page */
     assert_int_equal(quoit_map_take(writer, 3 * 4096, QUOIT_HUGE_PAGE_BYTES), 0);   /* ends the first */
-    assert_int_equal(quoit_map_take(writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES), 0); /* three more, and a rest */
+    assert_int_equal(quoit_map_take(writer, QUOIT_HUGE_PAGE_BYTES, FILE_BYTES), 0); /* three more, and a remainder */
     assert_int_equal(quoit_map_take(writer, 0, FILE_BYTES), 0);                     /* again */
     for (uint64_t i = 0; i < FILE_BYTES; i++)
         if (writer[i] != pattern(i) || reader[i] != pattern(i))
@@ -102,7 +102,8 @@ static void test_huge_pages_keep_every_byte(void **state)
     close(fd);
 }
 
-/* Aim: what was taken is there, huge pages or not, and nothing else. Method: the file's blocks. */
+/* Aim: what was populated is allocated, with huge pages or without, and nothing else is. Method: the file's block
+ * count. */
 static void test_taken_is_there(void **state)
 {
     (void)state;
@@ -122,8 +123,8 @@ static void test_taken_is_there(void **state)
     close(fd);
 }
 
-/* Aim: memory is taken through the mapping, so that a file that the program opened under the same number after it had
- * closed all keeps its size. */
+/* Aim: memory is populated through the mapping, so a file that the program opens under the same number after closing
+ * all descriptors keeps its size. */
 static void test_closed_number_is_not_used(void **state)
 {
     (void)state;
@@ -142,7 +143,7 @@ static void test_closed_number_is_not_used(void **state)
     close(other);
 }
 
-/* Aim: the same where the kernel does not know or forbids the call. Method: a filter of system calls, in a child. */
+/* Aim: the same on kernels that lack the call or refuse it. Method: a seccomp filter in a child. */
 static void test_old_kernel(void **state)
 {
     (void)state;
@@ -171,7 +172,7 @@ static void test_old_kernel(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
         if (WEXITSTATUS(status) == 77)
-            skip(); /* no filters here */
+            skip(); /* no seccomp here */
         assert_int_equal(WEXITSTATUS(status), 0);
     }
 }

@@ -11,7 +11,7 @@
 
 #define NS_PER_S 1000000000u
 
-/* Whether this kernel can make all processors pass a barrier: found once a process, the same for all. */
+/* Whether the kernel supports membarrier: probed once per process, the same in all of them. */
 static _Atomic int has_membarrier;
 
 void quoit_park_setup(void)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* park.h - where one PE or one service thread sleeps, in the memory of its host.
+/* park.h - where a PE or service thread sleeps, in the memory of its host.
  *
- * What it is: a futex word and the number of threads asleep on it, one cache line, shared between processes of one
- * host. All bytes zero is a park that nobody uses.
+ * What it is: a futex word and the number of its sleepers in one cache line, shared between processes of one host. A
+ * zeroed park is valid and unused.
  *
- * Promise: a waker that first makes its change visible with a plain store and then calls quoit_park_wake() is never
- * missed, and pays one load when nobody sleeps. The sleeper pays instead: between announcing itself and its last look
- * at the condition it runs membarrier(2), which makes every processor pass a full barrier. Where the kernel has no
- * membarrier the sleep is cut into pieces of QUOIT_PARK_BLIND_NS, so a missed wake costs at most that.
+ * Promise: a waker that makes its change visible with a plain store and then calls quoit_park_wake() is never missed,
+ * and pays one load when nobody sleeps. The sleeper pays instead: between announcing itself and its last look at the
+ * condition it runs membarrier(2), which makes every processor execute a full barrier. Without membarrier the sleep is
+ * divided into intervals of QUOIT_PARK_BLIND_NS, which bound the delay of a missed wake.
  *
- * Watch: a sleeper may say which part of some memory it looks at, in whatever unit its wakers know;
- * quoit_park_wake_at() of another part leaves it asleep. Several sleepers on one park must all watch the same, or
- * everything.
+ * Watch: a sleeper may name the range it watches, in any unit its wakers share; quoit_park_wake_at() of another range
+ * leaves it asleep. Several sleepers on one park must all watch the same range, or everything.
  *
  * Use:  for (;;) { key = quoit_park_prepare(park); if (done()) { quoit_park_cancel(park); break; }
  *                  quoit_park_sleep(park, key, timeout_ns); if (done()) break; }
@@ -28,7 +27,7 @@
 #define QUOIT_PARK_BLIND_NS 1000000u
 
 struct quoit_park {
-    _Alignas(64) _Atomic uint32_t epoch; /* writers: wakers. The futex word: changes with each wake */
+    _Alignas(64) _Atomic uint32_t epoch; /* writers: wakers. The futex word; each wake changes it */
     _Atomic uint32_t sleeper_count;      /* writers: the sleepers */
     _Atomic uint64_t watch_from;         /* writers: the sleepers, before they announce themselves */
     _Atomic uint64_t watch_to;
@@ -36,37 +35,37 @@ struct quoit_park {
 };
 _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
 
-/* Called once by each process that will wake or sleep: registers it for membarrier. Safe to repeat. */
+/* Registers the process for membarrier. Every process that wakes or sleeps calls it once; repeating it is harmless. */
 void quoit_park_setup(void);
 
-/* What the next sleep is about: [from, to), from <= to <= INT64_MAX. */
+/* Sets the range that the next sleep watches: [from, to), from <= to <= INT64_MAX. */
 void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to);
-/* Announces a sleeper; the caller must look at its condition once more and then either cancel or sleep. */
+/* Announces a sleeper and returns its key; the caller checks its condition once more, then cancels or sleeps. */
 uint32_t quoit_park_prepare(struct quoit_park *park);
 void quoit_park_cancel(struct quoit_park *park);
 /* Sleeps until a wake that came after prepare, a signal, or timeout_ns (0: no limit). May return early. */
 void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
-/* The same, but the sleeper stays announced: it may look, and nap again with the same key, or cancel. */
+/* The same, but the sleeper stays announced: it may check, and nap again with the same key, or cancel. */
 void quoit_park_nap(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
-/* Whether a wake has come since prepare. */
+/* Whether a wake came since prepare. */
 static inline bool quoit_park_was_woken(const struct quoit_park *park, uint32_t key)
 {
     return atomic_load_explicit(&park->epoch, memory_order_acquire) != key;
 }
 
 void quoit_park_wake_sleepers(struct quoit_park *park);
-/* Those that may watch something of [at, at + bytes). */
+/* Wakes the sleepers that may watch part of [at, at + bytes). */
 void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t bytes);
 
-/* Whether a sleeper may watch something of [at, at + bytes). Whoever sees a sleeper of an earlier watch may read a
- * mixture of two, and leave it asleep. The later sleeper looks once more after its membarrier, and finds the change,
- * which was made before the sleeper was seen. */
+/* Whether a sleeper may watch part of [at, at + bytes). A waker that saw an earlier sleeper may read a mixture of two
+ * watches and leave the later sleeper asleep. That is safe: the later sleeper checks once more after its membarrier and
+ * finds the change, which was made before the waker saw the sleeper. */
 static inline bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
     atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
     uint64_t from = atomic_load_explicit(&park->watch_from, memory_order_relaxed);
     uint64_t to = atomic_load_explicit(&park->watch_to, memory_order_relaxed);
-    /* Do the two ranges meet? One comparison, so that a change before the watch costs as little as one behind it. */
+    /* Overlap test with one comparison, so a change before the watched range costs as little as one behind it. */
     return at + bytes - 1 - from < to - from + bytes - 1;
 }
 
@@ -77,7 +76,7 @@ static inline void quoit_park_wake(struct quoit_park *park)
         quoit_park_wake_sleepers(park);
 }
 
-/* The change is to [at, at + bytes) of what sleepers watch. */
+/* Wakes for a change to [at, at + bytes) of what sleepers watch. */
 static inline void quoit_park_wake_at(struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
     atomic_signal_fence(memory_order_seq_cst); /* as above */

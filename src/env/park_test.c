@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: no wake is lost although the waker runs no barrier. Method: two processes hand a counter back and forth with
- * plain release stores, each sleeping at once for every turn; a lost wake stops the game and the wait's time limit
- * tells. */
+/* Aim: no wake is lost although the waker runs no barrier. Method: two processes pass a counter back and forth with
+ * plain release stores and sleep for every turn; a lost wake stops the game, and the wait's time limit reports it. */
 #include "env/clock.h"
 #include "env/park.h"
 #include "env/wait.h"
@@ -97,7 +96,8 @@ static void test_timeout(void **state)
     assert_int_equal(park.sleeper_count, 0);
 }
 
-/* Aim: a sleeper hears of what it watches, and of nothing else. Method: with one announced, a wake shows as a new key.
+/* Aim: a wake reaches the sleepers that watch its range and no others. Method: one announced sleeper; a wake shows as a
+ * new key.
  */
 static void test_a_wake_elsewhere_is_none(void **state)
 {
@@ -121,7 +121,7 @@ static void test_a_wake_elsewhere_is_none(void **state)
     assert_int_equal(park.epoch, key + 4);
 }
 
-/* Aim: whoever shares a processor lets others run before he looks again. */
+/* Aim: a thread that shares its processor lets others run before it looks again. */
 static void test_policy_knows_who_shares(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primitives.h - what the code above takes from the machine in order to know the time, to wait and to wake.
+/* primitives.h - the seam to the machine for time, waiting and waking; the simulator replaces it.
  *
- * clock.c, park.c and wait.c call the machine themselves while quoit_primitives is NULL, which costs one load and one
- * branch that is predicted. A program that runs this code in another time (sim/) sets the pointer, with every member
- * filled in, before the first call and from one thread; nothing else sets it.
+ * While quoit_primitives is NULL, clock.c, park.c and wait.c call the machine directly, at the cost of one load and one
+ * predicted branch. The simulator (sim/) sets the pointer before the first call, from one thread, with every member
+ * filled in; nothing else sets it.
  */
 #ifndef QUOIT_ENV_PRIMITIVES_H
 #define QUOIT_ENV_PRIMITIVES_H
@@ -12,29 +12,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a thread remembers between its waits; all zero at first. Private to wait.c. */
+/* What a thread remembers between its waits; starts zeroed. Private to wait.c. */
 struct quoit_wait_habit {
     uint32_t yield_count;
-    uint32_t hasty_count; /* waits that are still to be hasty */
-    uint32_t hasty_run;   /* how many they were at the last long yield */
+    uint32_t hasty_count; /* remaining waits that skip spinning and sleep at once */
+    uint32_t hasty_run;   /* how many there were after the last long yield */
 };
 
 struct quoit_primitives {
     uint64_t (*now_ns)(void);
     void (*sleep_ns)(uint64_t duration_ns);
-    /* Up to `most` pauses of a thread that looks after each; returns how many have passed, at least one. is_in_vain:
-     * since its last pause or yield the thread has only looked, and found nothing. */
+    /* Pauses up to `most` times, with a look after each, for a thread that spins; returns how many passed, at least
+     * one. is_in_vain: since its last pause or yield the thread only looked, and found nothing. */
     uint32_t (*pause)(uint32_t most, bool is_in_vain);
     void (*yield)(bool is_in_vain);
-    /* Every processor passes a full barrier. */
+    /* Makes every processor execute a full barrier. */
     void (*barrier)(void);
-    /* As futex(2): sleeps until woken, timeout_ns (0: no limit) or for no reason, unless *word is not `value`. */
+    /* As futex(2): sleeps until woken, until timeout_ns (0: no limit) or spuriously, unless *word differs from `value`.
+     */
     void (*sleep_on)(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
     void (*wake_all)(_Atomic uint32_t *word);
-    struct quoit_wait_habit *(*habit)(void); /* of the running thread */
+    struct quoit_wait_habit *(*habit)(void); /* of the calling thread */
 };
 
-/* NULL: the machine's own. */
+/* NULL: the machine itself. */
 extern const struct quoit_primitives *quoit_primitives;
 
 #define QUOIT_HAS_PRIMITIVES __builtin_expect(quoit_primitives != NULL, 0)

@@ -30,7 +30,7 @@ bool quoit_processor_go(int processor, const cpu_set_t *allowed)
     CPU_SET(processor, &one);
     if (!may_run_on(allowed) || sched_setaffinity(0, sizeof one, &one) != 0)
         return false;
-    if (!may_run_on(&one)) /* chosen by somebody in between */
+    if (!may_run_on(&one)) /* the affinity was changed meanwhile */
         return false;
     sched_setaffinity(0, sizeof *allowed, allowed);
     return true;

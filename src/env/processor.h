@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* processor.h - which processor a thread runs on, without binding it: it is moved, and may go everywhere again at once.
+/* processor.h - moves a thread to a processor without binding it there: the affinity mask is restored at once.
  *
- * Threads: any; each moves itself. Errors: what the kernel refuses is left as it is.
+ * Threads: any; each moves only itself. Errors: if the kernel refuses, the thread stays where it is.
  */
 #ifndef QUOIT_ENV_PROCESSOR_H
 #define QUOIT_ENV_PROCESSOR_H
@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The processors that the calling thread may run on, if these are all of the machine. False: somebody has chosen
- * (taskset, oshrun --bind-to, a control group, the program), and threads stay where they were put. */
+/* Returns the allowed processors in *allowed_out; true if they are all processors of the machine. False: an affinity
+ * was set (taskset, oshrun --bind-to, a control group, the program), and threads must stay where they were put. */
 bool quoit_processor_is_free(cpu_set_t *allowed_out);
-/* The `index`th of those allowed, from 0 on; -1: there are not so many. */
+/* The `index`th allowed processor, counted from 0; -1 if there are fewer. */
 int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index);
-/* Takes the calling thread to one of those allowed. May take tens of microseconds. False: the kernel refused, or the
- * thread may not run on just these any more, since somebody has chosen in the meantime: it stays. */
+/* Moves the calling thread to an allowed processor, which may take tens of microseconds. False, and the thread stays:
+ * the kernel refused, or the affinity is no longer `allowed` because it was changed meanwhile. */
 bool quoit_processor_go(int processor, const cpu_set_t *allowed);
 
 #endif

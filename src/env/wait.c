@@ -5,16 +5,17 @@
 
 #include <sched.h>
 
-/* A core for each thread: look every 2 us whether somebody else needs this core after all. */
+/* A core per thread: yield every 2 us in case another thread needs the core after all. */
 #define SPIN_COUNT_ALONE 80
-/* The other PE needs this core: five pauses are a third of the time in which the next of them gets it. */
+/* Shared cores: the thread waited for needs this core, so yield at once; five pauses would add a third to its
+ * turnaround. */
 #define SPIN_COUNT_SHARED 0
-/* A sleep costs the sleeper 10 us and whoever wakes him 10 us more, after which several of them may sit on one core for
- * milliseconds. So only waits that are long beside that are slept through. */
+/* A sleep costs the sleeper 10 us and the waker 10 us per thread, and several woken threads may share one core for
+ * milliseconds afterwards. So a wait sleeps only once it is long compared with that. */
 #define AWAKE_NS 200000u
-/* A yield that lasts longer gave the core to somebody who computes, and every further one might cost as much. A sleeper
- * that is woken goes before such a stranger, so the next waits sleep at once: one of them at first, twice as many each
- * time that the next yield is long again. */
+/* A longer yield gave the core to a thread outside the job, and each further yield might cost as much. A woken sleeper
+ * is scheduled ahead of such a thread, so the next waits sleep at once: one wait at first, twice as many each time that
+ * the next yield is long again. */
 #define YIELD_LONG_NS  500000u
 #define HASTY_WAIT_MAX 128
 
@@ -44,7 +45,7 @@ static struct quoit_wait_habit *habit_of_thread(void)
     return QUOIT_HAS_PRIMITIVES ? quoit_primitives->habit() : &own;
 }
 
-/* Up to `most` pauses; returns how many have passed. */
+/* Pauses up to `most` times; returns how many passed. */
 static inline uint32_t pause_up_to(uint32_t most, bool is_in_vain)
 {
     if (QUOIT_HAS_PRIMITIVES)
@@ -53,7 +54,7 @@ static inline uint32_t pause_up_to(uint32_t most, bool is_in_vain)
     return 1;
 }
 
-/* Yields, and returns what time it is then. */
+/* Yields; returns the time afterwards. */
 static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint64_t busy_ns, bool is_in_vain)
 {
     yield(is_in_vain);
@@ -85,7 +86,7 @@ void quoit_wait_poll(const struct quoit_waiter *waiter)
     settle_at_times(waiter, habit);
 }
 
-/* Looks for a while without sleeping. */
+/* Spins and yields, without sleeping; true once is_done. */
 static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg)
 {
     struct quoit_wait_habit *habit = NULL;
@@ -128,8 +129,8 @@ static uint64_t nap_ns(const struct quoit_waiter *waiter, uint64_t slept_ns)
                                                : QUOIT_WAIT_NAP_MOST_NS;
 }
 
-/* Sleeps, once announced, until woken, until deadline_ns (0: none), or until a look finds is_done: then true. Looking
- * takes no barrier: the sleeper stays announced. */
+/* Sleeps, already announced, until woken, until deadline_ns (0: none), or until is_done, which returns true. Checks
+ * need no barrier: the sleeper stays announced. */
 static bool sleep_announced(const struct quoit_waiter *waiter, uint32_t key, bool (*is_done)(void *arg), void *arg,
                             uint64_t begin_ns, uint64_t deadline_ns)
 {

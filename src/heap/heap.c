@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A two-level segregated fit. Free blocks hang in lists by size class: a power of two, divided into SPLIT_COUNT steps;
- * bitmaps tell which lists have blocks, so a fitting class is found by two bit scans. Records of blocks name one
- * another by index; 0 is nobody. Blocks of all kinds form one list in order of offset, which gives merging, and blocks
- * in use are found by a hash of their offset. No call pays for the growth of these tables: they consist of segments,
- * each as large as all before it, so what is there never moves, and the hash is a linear one, which splits one bucket
- * for each block that comes (Litwin, VLDB 1980). */
+/* A two-level segregated fit. Free blocks are listed by size class: a power of two, divided into SPLIT_COUNT steps.
+ * Bitmaps show which lists are non-empty, so two bit scans find a class that fits. Block records refer to one another
+ * by index; 0 is none. Blocks of all kinds form one list in order of offset, used for merging; blocks in use are found
+ * by a hash of their offset. No call pays for growing these tables: a table consists of segments, each as large as all
+ * before it, so entries never move, and the hash is a linear one, which splits one bucket per new block (Litwin, VLDB
+ * 1980). */
 #include "heap/heap.h"
 #include "base/assert.h"
 
@@ -15,12 +15,12 @@
 #define UNIT              QUOIT_HEAP_ALIGN
 #define SPLIT_LOG2        4
 #define SPLIT_COUNT       (1u << SPLIT_LOG2)
-#define POWER_COUNT       60 /* of two, of sizes counted in units: all that 64 bits hold */
+#define POWER_COUNT       60 /* powers of two of sizes in units: all that 64 bits hold */
 #define SEGMENT_LOG2      6  /* entries of the first segment of a table */
 #define SEGMENT_COUNT     (32 - SEGMENT_LOG2)
 #define TABLE_LIMIT       (1u << 31) /* entries */
 #define RECORDS_A_CALL    2          /* the most that one call adds: before and behind a new block */
-#define NEAR_MISSES_TRIED 4          /* blocks of the request's own class looked at before a larger class is split */
+#define NEAR_MISSES_TRIED 4          /* blocks of the request's own class tried before a larger class is split */
 
 struct record {
     uint64_t offset;
@@ -34,21 +34,21 @@ struct record {
 
 struct table {
     void *segments[SEGMENT_COUNT];
-    uint32_t limit; /* entries of the segments that are there */
+    uint32_t limit; /* entries in the allocated segments */
     uint32_t count; /* entries in use; those behind were never touched */
 };
 
 struct quoit_heap {
     uint64_t limit_bytes;
-    struct table records; /* entry 0 is nobody */
-    uint32_t spare;       /* first record that is used no more */
+    struct table records; /* entry 0 means none */
+    uint32_t spare;       /* first unused record */
     uint32_t spare_count;
     uint32_t first; /* block at offset 0 */
     uint32_t last;
     struct table buckets; /* indices of records */
     uint32_t used_count;
-    uint64_t powers;              /* bit: some class of this power has blocks */
-    uint32_t splits[POWER_COUNT]; /* bit: the class has blocks */
+    uint64_t powers;              /* bit: some class of this power is non-empty */
+    uint32_t splits[POWER_COUNT]; /* bit: the class is non-empty */
     uint32_t classes[POWER_COUNT][SPLIT_COUNT];
 };
 
@@ -58,7 +58,7 @@ struct class
     uint32_t split;
 };
 
-/* The class that a free block of this extent hangs in: it holds blocks of at least its first extent. */
+/* The class that lists a free block of this extent; its blocks have at least the first extent of the class. */
 static struct class class_of(uint64_t extent)
 {
     uint64_t units = extent / UNIT;
@@ -77,7 +77,7 @@ static struct class class_above(uint64_t extent)
     return class_of(units * UNIT);
 }
 
-/* Where an entry lies: the segment, and which one there it is. */
+/* The segment that holds an entry, and its position there. */
 static uint32_t segment_of(uint32_t index, uint32_t *place_out)
 {
     uint32_t log2 = 31 - (uint32_t)__builtin_clz(index | ((1u << SEGMENT_LOG2) - 1));
@@ -132,8 +132,8 @@ static void unhang_free(struct quoit_heap *heap, uint32_t index)
         heap->powers &= ~(1ull << class.power);
 }
 
-/* Linear hashing: of the buckets that a power of two would have, those past bucket_count are still one with the bucket
- * half as far. */
+/* Linear hashing: of the buckets up to the next power of two, those past bucket_count are still merged with the bucket
+ * half that far. */
 static uint32_t bucket_of(const struct quoit_heap *heap, uint64_t offset)
 {
     uint32_t mix = (uint32_t)((offset / UNIT * 0x9e3779b97f4a7c15u) >> 32);
@@ -165,7 +165,7 @@ static uint32_t hash_find(const struct quoit_heap *heap, uint64_t offset)
     return index;
 }
 
-/* One bucket more: those of its blocks that the bucket half as far held until now move into it. */
+/* Adds one bucket and moves its blocks out of the bucket that held them. */
 static void hash_split(struct quoit_heap *heap)
 {
     uint32_t power = 1u << (31 - (uint32_t)__builtin_clz(heap->buckets.count));
@@ -180,7 +180,7 @@ static void hash_split(struct quoit_heap *heap)
     }
 }
 
-/* One segment more. On false nothing changed. */
+/* Adds one segment. On false nothing changed. */
 static bool extend(struct table *table, size_t entry_bytes)
 {
     uint32_t place, segment = segment_of(table->limit, &place);
@@ -219,7 +219,7 @@ static uint32_t take_record(struct quoit_heap *heap)
     return heap->records.count++;
 }
 
-/* Cuts a block after `extent` bytes; what is left becomes a free block of its own behind it. */
+/* Splits a block after `extent` bytes; the remainder becomes a free block behind it. */
 static void cut(struct quoit_heap *heap, uint32_t index, uint64_t extent)
 {
     struct record *record = record_at(heap, index);
@@ -236,7 +236,7 @@ static void cut(struct quoit_heap *heap, uint32_t index, uint64_t extent)
     record->extent = extent;
 }
 
-/* The block behind `index`, in no list any more, becomes a part of it. */
+/* Merges the block behind `index`, which is in no list any more, into it. */
 static void swallow_behind(struct quoit_heap *heap, uint32_t index)
 {
     struct record *record = record_at(heap, index);
@@ -257,7 +257,7 @@ static bool is_free(const struct quoit_heap *heap, uint32_t index)
     return index != 0 && record_at(heap, index)->asked_bytes == 0;
 }
 
-/* Makes a block free, as one with its free neighbours. */
+/* Frees a block and merges it with its free neighbours. */
 static void release(struct quoit_heap *heap, uint32_t index)
 {
     uint32_t before = record_at(heap, index)->before, behind = record_at(heap, index)->behind;
@@ -295,7 +295,7 @@ static uint32_t find_in_class(const struct quoit_heap *heap, struct class class,
     return 0;
 }
 
-/* The lowest class from `class` on that has blocks; false: none. */
+/* The lowest non-empty class from `class` on; false: none. */
 static bool find_class(const struct quoit_heap *heap, struct class *class)
 {
     if (class->power >= POWER_COUNT)
@@ -312,8 +312,8 @@ static bool find_class(const struct quoit_heap *heap, struct class *class)
     return true;
 }
 
-/* A free block that holds `extent` aligned bytes. First a look at a few that are hardly too large, then any of a class
- * where all fit; only when there is none are all of the classes between walked, so that nothing is refused that fits.
+/* A free block that holds `extent` aligned bytes. First tries a few blocks that are hardly too large, then any block of
+ * a class where all fit; only if there is none walks the classes in between, so that nothing that fits is refused.
  */
 static uint32_t find_fit(const struct quoit_heap *heap, uint64_t extent, uint64_t align)
 {
@@ -345,7 +345,7 @@ struct quoit_heap *quoit_heap_new(uint64_t limit_bytes)
         quoit_heap_delete(heap);
         return NULL;
     }
-    heap->records.count = 1; /* nobody */
+    heap->records.count = 1; /* entry 0 means none */
     *bucket_at(heap, heap->buckets.count++) = 0;
     if (limit_bytes > 0) {
         heap->first = heap->last = take_record(heap);

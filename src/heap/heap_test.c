@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: blocks never overlap, are aligned, are found again, merge when freed, and nothing that fits is refused.
- * Method: random traces against a model that marks each 64-byte unit of a small region with its owner and so knows all
- * free runs; the model decides what must succeed. Further the determinism of offsets, and the waste of traces with
- * sizes like those of programs (printed). QUOIT_SEED replays a failure. */
+/* Aim: blocks never overlap, are aligned, are found again, merge when freed, and nothing that fits is refused. Method:
+ * random traces against a model that marks each 64-byte unit of a small region with its owner and thus knows all free
+ * runs; the model decides what must succeed. Also: offsets are deterministic, and the waste of traces with realistic
+ * sizes is printed. QUOIT_SEED replays a failure. */
 #include "heap/heap.h"
 #include "base/prng.h"
 
@@ -189,7 +189,7 @@ static void test_random_traces_against_model(void **state)
     print_message("\n");
 }
 
-/* Two allocators given the same calls give the same offsets, whatever the process did before. */
+/* Two allocators given the same calls return the same offsets, whatever the process did before. */
 static void test_same_calls_give_same_offsets(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void test_empty_region(void **state)
     quoit_heap_delete(NULL);
 }
 
-/* Far more blocks than the tables begin with, in a region too large to exist. */
+/* Far more blocks than the tables start with, in a region too large to exist. */
 static void test_many_blocks_in_a_vast_region(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_many_blocks_in_a_vast_region(void **state)
     quoit_heap_delete(heap);
 }
 
-/* Sizes: evenly spread logarithms between two powers of two. Returns the largest used_bytes, and the largest sum of
+/* Sizes with evenly spread logarithms between two powers of two. Returns the largest used_bytes, and the largest sum of
  * live blocks in *live_out. */
 static uint64_t run_waste(uint64_t seed, int low_log2, int high_log2, uint32_t slot_count, uint64_t *live_out)
 {

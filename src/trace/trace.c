@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of this thread: its number in the kernel, asked for once, and how many names it is in. */
+/* Cached per thread: its kernel thread id, and the depth of names it is in. */
 static _Thread_local uint32_t own_tid;
 static _Thread_local uint32_t own_depth;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a ring of events gives every event once, in order and whole, or counts it as lost; an event that is not finished
- * is not given. Method: each rule by hand, then writers and a taker at once, where each event's fields follow from its
- * number. */
+/* Aim: a ring delivers every event once, in order and whole, or counts it as lost; an unfinished event is not
+ * delivered. Method: each rule by hand, then concurrent writers and a reader, where the fields of each event follow
+ * from its number. */
 #include "trace/trace.h"
 
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void an_unfinished_event_is_not_given(void **state)
     struct quoit_trace_ring *ring = new_ring();
     struct quoit_trace_event event;
     write_one(ring, 0, 1);
-    atomic_fetch_add(&ring->reserved_count, 1); /* a writer that was killed here */
+    atomic_fetch_add(&ring->reserved_count, 1); /* a writer killed at this point */
     write_one(ring, 0, 3);
     assert_true(quoit_trace_take(ring, EVENTS, &event));
     assert_false(quoit_trace_take(ring, EVENTS, &event));
@@ -124,7 +124,7 @@ static void each_event_comes_once_and_whole(void **state)
             continue;
         taken++;
         assert_in_range(event.pe, 0, WRITERS - 1);
-        assert_true(event.value > last[event.pe]); /* in order, and none twice */
+        assert_true(event.value > last[event.pe]); /* in order, none twice */
         assert_int_equal(event.flow, ~event.value);
         assert_int_equal(event.name[QUOIT_TRACE_NAME_BYTES - 1], event.value & 0x7f);
         last[event.pe] = event.value;

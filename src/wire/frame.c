@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* frame.c - the check that stands between a slot that a peer wrote and this host's memory. */
+/* frame.c - the check of a frame that a peer wrote, before any of it reaches this host's memory. */
 #include "wire/frame.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static bool is_range_inside(uint64_t offset, uint64_t bytes, uint64_t segment_by
     return bytes <= segment_bytes && offset <= segment_bytes - bytes;
 }
 
-/* Elements lie on a line, so that all are inside when the first and the last are. */
+/* Elements are evenly spaced, so all are inside if the first and the last are. */
 static bool is_stride_inside(const struct quoit_frame *frame, uint64_t segment_bytes)
 {
     if (frame->size < 1 || frame->size > QUOIT_STRIDE_SIZE_MAX || frame->bytes % frame->size != 0)
@@ -56,7 +56,7 @@ static bool is_amo_sound(const struct quoit_frame *frame, const struct quoit_fra
     return (frame->size == 4 || frame->size == 8) && is_word_inside(frame->offset, frame->size, limits->segment_bytes);
 }
 
-/* What the kind says about op, size, bytes, offset and operands. */
+/* What the kind requires of op, size, bytes, offset and operands. */
 static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
     switch (frame->kind) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* frame.h - what crosses a link in a slot: a 64-byte header, then the payload. Pure layout, little-endian.
+/* frame.h - the contents of a slot: a 64-byte header, then the payload. Pure layout, little-endian.
  *
- * A slot is quoit_slot_bytes(chunk_bytes) long and starts with a header. The sender writes payload and header
- * words 1..7, then word 0 (`sequence`) by one aligned 8-byte store: a slot whose sequence is not the expected one is
- * not there yet, whatever else it holds. Sequences of a queue count 1, 2, 3, ...; slot index = (sequence - 1) %
- * slot_count. Memory that was never written is zero and so holds no frame.
+ * A slot is quoit_slot_bytes(chunk_bytes) long and starts with a header. The sender writes the payload and header words
+ * 1..7, then word 0 (`sequence`) by one aligned 8-byte store: a slot without the expected sequence holds no frame yet,
+ * whatever else it contains. Sequences of a queue count 1, 2, 3, ...; slot index = (sequence - 1) % slot_count. Memory
+ * that was never written is zero, so it holds no frame.
  *
- * Whoever receives checks a frame by quoit_frame_check() before believing it: a peer can write anything.
+ * A receiver checks a frame with quoit_frame_check() before it uses any field: a peer can write anything.
  */
 #ifndef QUOIT_WIRE_FRAME_H
 #define QUOIT_WIRE_FRAME_H
@@ -19,11 +19,11 @@
 #define QUOIT_WIRE_VERSION    3
 #define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX (1u << 20)
-#define QUOIT_MESSAGE_PORTS   16               /* to which a MESSAGE goes */
+#define QUOIT_MESSAGE_PORTS   16               /* destinations of a MESSAGE on a host */
 #define QUOIT_LINK_STATE_MAX  ((1u << 21) - 1) /* of a link end; the sum over 1024 links fits 32 bits */
 
-/* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so that a
- * reply never waits behind a request. */
+/* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so a reply
+ * never waits behind a request. */
 enum quoit_class { QUOIT_CLASS_REQUEST, QUOIT_CLASS_REPLY, QUOIT_CLASS_COUNT };
 
 enum quoit_frame_kind {
@@ -38,7 +38,7 @@ enum quoit_frame_kind {
                               */
     QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
     QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
-    QUOIT_FRAME_MESSAGE,     /* to a host, not to a PE: payload for its port `op`; PEs are not looked at */
+    QUOIT_FRAME_MESSAGE,     /* to a host, not to a PE: payload for its port `op`; the PE fields are ignored */
     /* replies */
     QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
@@ -49,7 +49,7 @@ enum quoit_frame_kind {
     QUOIT_FRAME_KIND_COUNT
 };
 
-/* The atomic operations. Values are of the wire. FETCH is only used with AMO_FETCH. */
+/* The atomic operations, as encoded on the wire. FETCH is only used with AMO_FETCH. */
 enum quoit_amo {
     QUOIT_AMO_SET,
     QUOIT_AMO_ADD,
@@ -62,12 +62,12 @@ enum quoit_amo {
     QUOIT_AMO_COUNT
 };
 
-/* LANDED: the payload already lies at its destination and the slot carries none. Set by the last sender, only on PUT*:
- *   a DATA does not say where its payload goes. Landing overtakes the frames that still wait in the neighbour's slots.
- * RIGHT: the request goes to the right while all links are up; it names the flow, also when a link is down and the
- * frame travels the other way. Replies name the flow of their request. ORDERED: its payload must not land: a fence
- * stands before the request, and earlier requests may not be executed; or it is sent again, and may already be
- * executed. */
+/* LANDED: the payload already is at its destination and the slot carries none. Set by the last sender, only on PUT*:
+ *   a DATA frame does not say where its payload goes. Landing overtakes frames still waiting in the neighbour's slots.
+ * RIGHT: the request goes right while all links are up; the bit names the flow, also when a link is down and the frame
+ *   travels the other way round. A reply names the flow of its request.
+ * ORDERED: the payload must not land, because a fence precedes the request and earlier requests may not be executed
+ * yet, or because it is a retransmission and may already be executed. */
 #define QUOIT_FRAME_LANDED  0x01u
 #define QUOIT_FRAME_RIGHT   0x02u
 #define QUOIT_FRAME_ORDERED 0x04u
@@ -80,11 +80,11 @@ struct quoit_frame {
     uint8_t flags;
     uint16_t source_host;
     uint16_t dest_host;
-    uint16_t source_pe; /* local index on the source host (of a reply: the PE that was asked) */
+    uint16_t source_pe; /* local index on the source host (of a reply: the PE that served the request) */
     uint16_t dest_pe;   /* local index on the destination host */
-    uint32_t bytes;     /* of the payload; of a GET: what is asked for */
+    uint32_t bytes;     /* of the payload; of a GET: the bytes requested */
     uint64_t offset;    /* in the symmetric segment of the PE acted on */
-    uint32_t token;     /* the source ring's name for the request; returned in the reply */
+    uint32_t token;     /* the source ring's identifier of the request; returned in the reply */
     uint32_t flow_sequence;
     uint64_t operand;
     uint64_t operand2;
@@ -104,19 +104,19 @@ static inline enum quoit_class quoit_frame_class(uint8_t kind)
     return kind >= QUOIT_FRAME_DATA ? QUOIT_CLASS_REPLY : QUOIT_CLASS_REQUEST;
 }
 
-/* Whether source_pe and dest_pe name PEs: hosts that talk to each other may have none. */
+/* Whether source_pe and dest_pe name PEs; frames between hosts need none. */
 static inline int quoit_frame_is_of_pes(uint8_t kind)
 {
     return kind != QUOIT_FRAME_MESSAGE && kind != QUOIT_FRAME_ACK && kind != QUOIT_FRAME_TOPOLOGY;
 }
 
-/* Whether the request is answered by DATA or VALUE. */
+/* Whether the response to the request is a DATA or VALUE. */
 static inline int quoit_frame_needs_response(uint8_t kind)
 {
     return kind == QUOIT_FRAME_GET || kind == QUOIT_FRAME_GET_STRIDED || kind == QUOIT_FRAME_AMO_FETCH;
 }
 
-/* Bytes of payload that lie behind the header in the slot, so what a relay copies. */
+/* Bytes of payload behind the header in the slot, which is what a relay copies. */
 static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame)
 {
     int carries = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
@@ -125,7 +125,7 @@ static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame
     return carries && !(frame->flags & QUOIT_FRAME_LANDED) ? frame->bytes : 0;
 }
 
-/* What a receiver knows of the job, to check frames against. */
+/* What a receiver knows about the job, to check frames against. */
 struct quoit_frame_limits {
     uint32_t host_count;
     uint32_t chunk_bytes;
@@ -134,8 +134,8 @@ struct quoit_frame_limits {
 };
 
 /* OK, or INVALID if any field is outside what `class` and the limits allow (kind, hosts, PEs, chunk, range of offset
- * and bytes, stride range, amo size and alignment, flags). Source and destination host differ. Fields that a kind does
- * not use are not looked at; sequence, token and flow_sequence are the ring's to check. */
+ * and bytes, stride range, amo size and alignment, flags). Source and destination host must differ. Fields that a kind
+ * does not use are ignored; sequence, token and flow_sequence are checked by the ring. */
 QUOIT_MUST_USE enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_class class,
                                                    const struct quoit_frame_limits *limits);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a frame is believed only if it stays inside the limits, and the layout is the one of docs/wire-format.md.
- * Method: every offset by hand; boundary cases by hand; random frames, most of them nearly right, against a slow model
- * that visits each byte a frame would touch. Seed: QUOIT_SEED (default 1).
+/* Aim: a frame is accepted only if it stays inside the limits, and the layout is that of docs/wire-format.md. Method:
+ * every offset by hand; boundary cases by hand; random, mostly nearly valid frames against a slow model that visits
+ * each byte that a frame would touch. Seed: QUOIT_SEED (default 1).
  */
 #include "wire/frame.h"
 
@@ -106,7 +106,7 @@ static void boundaries_are_exact(void **state)
     assert_false(is_ok(strided));
     strided.operand = (uint64_t)INT64_MIN;
     assert_false(is_ok(strided));
-    strided.bytes = 4; /* one element: the stride is not used */
+    strided.bytes = 4; /* one element: the stride is unused */
     assert_true(is_ok(strided));
     strided.bytes = 6;
     assert_false(is_ok(strided));
@@ -127,7 +127,7 @@ static void boundaries_are_exact(void **state)
     struct quoit_frame message = {
         .kind = QUOIT_FRAME_MESSAGE, .dest_host = 3, .source_pe = 77, .dest_pe = 78, .op = 15};
     message.bytes = small.chunk_bytes;
-    assert_true(is_ok(message)); /* host 3 has no PE, and it is for none */
+    assert_true(is_ok(message)); /* host 3 has no PE, and the frame is for none */
     message.bytes++;
     assert_false(is_ok(message));
     message.bytes = 0;
@@ -236,7 +236,7 @@ static uint64_t odd_number(struct quoit_prng *prng, uint64_t around)
 static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const struct quoit_frame_limits *limits)
 {
     static const uint8_t sizes[] = {0, 1, 2, 4, 8, 16, 8, 4};
-    for (size_t i = 0; i < sizeof *f / 8; i++) /* noise in every field that the kind does not use */
+    for (size_t i = 0; i < sizeof *f / 8; i++) /* noise in every field that the kind ignores */
         ((uint64_t *)f)[i] = quoit_prng_next(prng);
     f->kind = (uint8_t)quoit_prng_choose(prng, QUOIT_FRAME_KIND_COUNT);
     f->op = (uint8_t)quoit_prng_choose(prng, f->kind == QUOIT_FRAME_PUT_SIGNAL ? 2
