@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shmem.h - OpenSHMEM 1.6: a program of many processing elements (PEs) that reach each other's memory.
+/* shmem.h - OpenSHMEM 1.6: a program of many processing elements (PEs) that access each other's memory.
  *
- * What it is: each PE is a process. Symmetric objects, the program's global and static variables and what shmem_malloc
- * returns, exist on every PE under the same name; a routine names such an object by its own address and a PE by its
- * number. Only symmetric objects can be reached on another PE; "private" below means any memory of the calling process.
+ * What it is: each PE is a process. Symmetric objects (the program's global and static variables, and memory from
+ * shmem_malloc) exist on every PE; a routine names such an object by its local address, and a PE by its number. Only
+ * symmetric objects are accessible on another PE; "private" below means any memory of the calling process.
  *
- * Counts are in elements of the routine's type, unless a name ends in mem (bytes) or in a size in bits.
- * Threads: what shmem_init_thread provided. At SHMEM_THREAD_MULTIPLE any thread may call any routine, save that one
- * team takes part in one collective at a time, and of a PE one thread at a time is in the first collective of an active
- * set (deprecated). Errors: a wrong argument (a PE that is not there, an address that is not symmetric) ends the job
- * with a message that names routine, argument, value and what is allowed; docs/messages.md lists them. Routines that
- * return int return 0 on success. When a PE or a host dies, the launcher ends the job. Every routine shmem_NAME is weak
- * beside pshmem_NAME, so that a tool can stand between (section 10).
+ * Units: counts are in elements of the routine's type, unless the routine's name ends in mem (bytes) or a size in bits.
+ * Threads: as provided by shmem_init_thread. At SHMEM_THREAD_MULTIPLE any thread may call any routine, but a team takes
+ * part in one collective at a time, and one thread of a PE at a time is in the first collective of an active set
+ * (deprecated).
+ * Errors: a wrong argument (a PE out of range, an address that is not symmetric) ends the job with a message that names
+ * routine, argument, value and what is allowed; docs/messages.md lists the messages. Routines that return int return 0
+ * on success. When a PE or host dies, the launcher ends the job.
+ * Profiling: every routine shmem_NAME is weak, with a strong twin pshmem_NAME, so a tool can interpose (section 10).
  *
  * The type-generic forms (shmem_put for shmem_long_put, ...) are in shmem/generic.h for C11 and in shmem/overloads.hpp
- * for C++; both are included at the end. Section numbers are those of the 1.6 specification.
+ * for C++; both are included at the end. Section numbers are those of the OpenSHMEM 1.6 specification.
  */
 #ifndef QUOIT_SHMEM_H
 #define QUOIT_SHMEM_H
@@ -38,7 +39,7 @@ typedef struct quoit_team_handle *shmem_team_t;
 typedef struct quoit_ctx_handle *shmem_ctx_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)
 #define SHMEM_TEAM_WORLD   ((shmem_team_t)1)
-#define SHMEM_TEAM_SHARED  ((shmem_team_t)2) /* the PEs of the own host */
+#define SHMEM_TEAM_SHARED  ((shmem_team_t)2) /* the PEs of this PE's host */
 #define SHMEM_CTX_INVALID  ((shmem_ctx_t)0)
 #define SHMEM_CTX_DEFAULT  ((shmem_ctx_t)1)
 
@@ -70,7 +71,7 @@ typedef struct {
 #define SHMEM_CMP_LT 4
 #define SHMEM_CMP_LE 5
 
-/* Work arrays of the active-set collectives, deprecated: elements of long, and of the reduction's type. */
+/* Sizes of the work arrays of active-set collectives, deprecated: in elements of long, and of the reduction's type. */
 #define SHMEM_SYNC_VALUE              0L
 #define SHMEM_SYNC_SIZE               8
 #define SHMEM_BARRIER_SYNC_SIZE       SHMEM_SYNC_SIZE
@@ -103,15 +104,15 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* One routine: shmem_NAME and its profiling twin. */
+/* Declares one routine, shmem_NAME, and its profiling twin. */
 #define QUOIT_ROUTINE(RETURN, NAME, PARAMETERS)                                                                        \
     RETURN shmem_##NAME PARAMETERS;                                                                                    \
     RETURN pshmem_##NAME PARAMETERS;
 
-/* --- Set-up, exit and query (9.1, 9.2) -------------------------------------------------------------------------------
- * init blocks until every PE of the job called it; a second init adds a reference, and the last finalize ends the use
- * of the library. A return from main or exit(0) without it is a finalize too. global_exit ends the whole job with
- * `status` from any PE and does not return. init_thread says in *provided what it gives, and returns 0. */
+/* --- Set-up, exit and query (9.1), thread support (9.2) --------------------------------------------------------------
+ * init returns once every PE of the job has called it. Calls nest: the library ends with the finalize that matches the
+ * first init. A return from main, or exit(0), finalizes implicitly. global_exit ends the whole job with `status`, from
+ * any PE, and does not return. init_thread stores the level that it provides in *provided and returns 0. */
 QUOIT_ROUTINE(void, init, (void))
 QUOIT_ROUTINE(int, init_thread, (int requested, int *provided))
 QUOIT_ROUTINE(void, query_thread, (int *provided))
@@ -120,8 +121,9 @@ QUOIT_ROUTINE(void, finalize, (void))
 QUOIT_ROUTINE(__attribute__((noreturn)) void, global_exit, (int status))
 QUOIT_ROUTINE(int, my_pe, (void))
 QUOIT_ROUTINE(int, n_pes, (void))
-/* The accessible queries return 1 for yes, 0 for no. ptr: where the own process may load and store `dest` of that PE,
- * or NULL: another host's, or not symmetric. name is at least SHMEM_MAX_NAME_LEN bytes of the caller's. */
+/* The accessible queries return 1 for yes, 0 for no. ptr returns the local address through which this PE may load and
+ * store `dest` of that PE, or NULL if that PE is on another host or `dest` is not symmetric. `name` has room for
+ * SHMEM_MAX_NAME_LEN bytes. pcontrol (section 10) is for profiling tools; the library ignores it. */
 QUOIT_ROUTINE(int, pe_accessible, (int pe))
 QUOIT_ROUTINE(int, addr_accessible, (const void *addr, int pe))
 QUOIT_ROUTINE(void *, ptr, (const void *dest, int pe))
@@ -130,10 +132,10 @@ QUOIT_ROUTINE(void, info_get_name, (char *name))
 QUOIT_ROUTINE(void, pcontrol, (int level, ...))
 
 /* --- Symmetric heap (9.3) --------------------------------------------------------------------------------------------
- * Collective over all PEs with the same arguments. Blocks are of at least `size` bytes, aligned to 64. NULL when size
- * is 0 or the heap's limit (SHMEM_SYMMETRIC_SIZE) or the machine's memory is reached, or an alignment is no power of
- * two (undefined by the specification; NULL elsewhere too, and told under --check), then on all PEs. The block belongs
- * to the caller until free. What takes a block ends with a barrier, what gives one back begins with one. */
+ * Collective over all PEs with the same arguments. Blocks have at least `size` bytes and are aligned to 64. The result
+ * is NULL, on all PEs, when size is 0, when the heap's limit (SHMEM_SYMMETRIC_SIZE) or the machine's memory is
+ * exhausted, or when the alignment is not a power of two (undefined in the specification; --check reports it). The
+ * caller owns the block until free. Routines that allocate end with a barrier; those that free begin with one. */
 QUOIT_ROUTINE(void *, malloc, (size_t size))
 QUOIT_ROUTINE(void *, calloc, (size_t count, size_t size))
 QUOIT_ROUTINE(void *, align, (size_t alignment, size_t size))
@@ -142,8 +144,10 @@ QUOIT_ROUTINE(void *, realloc, (void *ptr, size_t size))
 QUOIT_ROUTINE(void, free, (void *ptr))
 
 /* --- Teams (9.4) -----------------------------------------------------------------------------------------------------
- * my_pe, n_pes and translate_pe are local and return -1 for SHMEM_TEAM_INVALID, and for a PE that is not in dest_team.
- * The splits are collective over the parent and give SHMEM_TEAM_INVALID to those outside. */
+ * my_pe, n_pes and translate_pe are local; they return -1 for SHMEM_TEAM_INVALID, and translate_pe also for a PE that
+ * is not in dest_team. The splits are collective over the parent team and give SHMEM_TEAM_INVALID to PEs outside the
+ * new team. team_ptr (9.1) is ptr with a PE of a team; team_sync (9.10) is a barrier that completes no memory updates.
+ */
 QUOIT_ROUTINE(int, team_my_pe, (shmem_team_t team))
 QUOIT_ROUTINE(int, team_n_pes, (shmem_team_t team))
 QUOIT_ROUTINE(int, team_get_config, (shmem_team_t team, long config_mask, shmem_team_config_t *config))
@@ -160,9 +164,9 @@ QUOIT_ROUTINE(void, team_destroy, (shmem_team_t team))
 QUOIT_ROUTINE(int, team_sync, (shmem_team_t team))
 
 /* --- Contexts (9.5) and sessions (9.9) -------------------------------------------------------------------------------
- * A context is a stream of operations with its own fence and quiet; PE numbers are those of its team. Local routines.
- * create returns non-zero and SHMEM_CTX_INVALID when there are no more. destroy completes what is under way. A session
- * is a hint. */
+ * A context is a stream of operations with its own fence and quiet; its PE numbers are those of its team. All routines
+ * are local. create returns non-zero and SHMEM_CTX_INVALID when no context is left. destroy completes the context's
+ * operations. A session is a hint, which this library ignores. */
 QUOIT_ROUTINE(int, ctx_create, (long options, shmem_ctx_t *ctx))
 QUOIT_ROUTINE(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t *ctx))
 QUOIT_ROUTINE(void, ctx_destroy, (shmem_ctx_t ctx))
@@ -171,16 +175,17 @@ QUOIT_ROUTINE(void, ctx_session_start,
               (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask))
 QUOIT_ROUTINE(void, ctx_session_stop, (shmem_ctx_t ctx))
 
-/* A routine in its plain form and in its form with a context. ARGUMENTS follow the context. */
+/* A routine without and with a context. The variadic arguments are the parameters that follow the context. */
 #define QUOIT_WITH_CTX(RETURN, NAME, ...)                                                                              \
     QUOIT_ROUTINE(RETURN, NAME, (__VA_ARGS__))                                                                         \
     QUOIT_ROUTINE(RETURN, ctx_##NAME, (shmem_ctx_t ctx, __VA_ARGS__))
 
 /* --- Remote memory access (9.6) --------------------------------------------------------------------------------------
- * put copies from private `source` to symmetric `dest` on `pe` and returns when source may be reused; the data has
- * arrived after quiet. get copies from symmetric `source` on `pe` and returns with the data. The _nbi forms return at
- * once and finish at quiet: until then source must not change and dest is undefined. iput and iget move single elements
- * dst and sst elements apart; ibput and ibget blocks of bsize elements. p and g move one element by value. */
+ * put copies private `source` to symmetric `dest` on `pe` and returns when source may be reused; the data is delivered
+ * by the next quiet. get copies symmetric `source` on `pe` to private `dest` and returns with the data. The _nbi forms
+ * return at once and complete by the next quiet: until then source must not change, and dest is undefined. iput and
+ * iget copy elements that are dst and sst elements apart; ibput and ibget copy blocks of bsize elements. p and g copy
+ * one element by value. */
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_WITH_CTX(void, NAME##_put, TYPE *dest, const TYPE *source, size_t nelems, int pe)                            \
     QUOIT_WITH_CTX(void, NAME##_get, TYPE *dest, const TYPE *source, size_t nelems, int pe)                            \
@@ -219,9 +224,9 @@ QUOIT_WITH_CTX(void, putmem_nbi, void *dest, const void *source, size_t nelems, 
 QUOIT_WITH_CTX(void, getmem_nbi, void *dest, const void *source, size_t nelems, int pe)
 
 /* --- Atomics (9.7) ---------------------------------------------------------------------------------------------------
- * One indivisible step on a symmetric object of `pe`, indivisible with the other atomics of the same type on it. The
- * fetching forms return the old value, or with _nbi store it at private `fetch` by the next quiet; the others are
- * executed by quiet. Objects are aligned to their size. */
+ * One atomic operation on a symmetric object of `pe`, atomic with respect to other atomics of the same type on it. The
+ * fetching forms return the old value; with _nbi they store it at private `fetch` by the next quiet. The others
+ * complete by the next quiet. Objects are aligned to their size. */
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_WITH_CTX(TYPE, NAME##_atomic_fetch, const TYPE *source, int pe)                                              \
     QUOIT_WITH_CTX(void, NAME##_atomic_set, TYPE *dest, TYPE value, int pe)                                            \
@@ -253,7 +258,7 @@ QUOIT_AMO_TYPES(X)
     QUOIT_WITH_CTX(void, NAME##_atomic_fetch_xor_nbi, TYPE *fetch, TYPE *dest, TYPE value, int pe)
 QUOIT_AMO_BITWISE_TYPES(X)
 #undef X
-/* The names before 1.4, deprecated. */
+/* The names before OpenSHMEM 1.4, deprecated. */
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_ROUTINE(TYPE, NAME##_fetch, (const TYPE *source, int pe))                                                    \
     QUOIT_ROUTINE(void, NAME##_set, (TYPE * dest, TYPE value, int pe))                                                 \
@@ -270,9 +275,9 @@ QUOIT_AMO_OLD_TYPES(X)
 #undef X
 
 /* --- Signals (9.8) ---------------------------------------------------------------------------------------------------
- * put_signal is a put, then an update (SHMEM_SIGNAL_SET or _ADD) of the 64-bit word sig_addr on the same PE: whoever
- * sees the update sees the data. signal_fetch reads the own word; signal_wait_until returns the value that satisfied
- * it. */
+ * put_signal is a put followed by an update (SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD) of the 64-bit word sig_addr on the
+ * same PE: a PE that sees the update sees the data. signal_fetch reads this PE's own word. signal_wait_until (9.11)
+ * returns the value that satisfied the comparison. */
 #define QUOIT_SIGNAL_PARAMETERS(TYPE)                                                                                  \
     TYPE *dest, const TYPE *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe
 #define X(NAME, TYPE)                                                                                                  \
@@ -292,11 +297,11 @@ QUOIT_WITH_CTX(void, signal_set, uint64_t *sig_addr, uint64_t signal, int pe)
 QUOIT_ROUTINE(uint64_t, signal_fetch, (const uint64_t *sig_addr))
 QUOIT_ROUTINE(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value))
 
-/* --- Waiting for an own object (9.11) --------------------------------------------------------------------------------
- * wait_until blocks (spinning briefly, then asleep) until the comparison SHMEM_CMP_* with cmp_value holds; test asks
- * once. The forms over nelems objects skip those whose status[i] is not zero (status may be NULL). _any returns an
- * index that holds, SIZE_MAX for none; _some stores the indices that hold and returns their number; _all wants all;
- * _vector compares object i with cmp_values[i]. */
+/* --- Point-to-point synchronization (9.11) ---------------------------------------------------------------------------
+ * wait_until blocks (spins briefly, then sleeps) until `ivar CMP cmp_value` holds for a local symmetric object; test
+ * evaluates it once. The forms over nelems objects skip those whose status[i] is not 0 (status may be NULL). _all waits
+ * for all of them; _any returns the index of one that holds, SIZE_MAX if all are skipped; _some stores the indices of
+ * those that hold and returns their number; _vector compares object i with cmp_values[i]. */
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_ROUTINE(void, NAME##_wait_until, (TYPE * ivar, int cmp, TYPE cmp_value))                                     \
     QUOIT_ROUTINE(int, NAME##_test, (TYPE * ivar, int cmp, TYPE cmp_value))
@@ -319,35 +324,36 @@ QUOIT_P2P_TYPES(X)
 QUOIT_P2P_TYPES(X)
 #undef X
 #undef QUOIT_P2P_FORMS
-/* wait blocks while the object has the value; deprecated, as are the forms for long without a type's name. */
+/* wait blocks while the object has the value. Deprecated, as are the forms for long without a type name. */
 #define X(NAME, TYPE) QUOIT_ROUTINE(void, NAME##_wait, (TYPE * ivar, TYPE cmp_value))
 QUOIT_WAIT_TYPES(X)
 #undef X
 QUOIT_ROUTINE(void, wait_until, (long *ivar, int cmp, long cmp_value))
 QUOIT_ROUTINE(void, wait, (long *ivar, long cmp_value))
 
-/* --- Order and completion (9.12) -------------------------------------------------------------------------------------
- * fence: what was put, set or signalled to a PE before arrives before what follows. quiet returns when all operations
- * of the context are complete everywhere; pe_quiet promises it for the given PEs. Without ctx: the default context. */
+/* --- Memory ordering (9.12) ------------------------------------------------------------------------------------------
+ * fence orders the puts, atomics and signals of a context to each PE: earlier ones are delivered before later ones.
+ * quiet returns when all operations of the context are complete; pe_quiet does so for the given PEs. Without ctx: the
+ * default context. */
 QUOIT_ROUTINE(void, fence, (void))
 QUOIT_ROUTINE(void, ctx_fence, (shmem_ctx_t ctx))
 QUOIT_ROUTINE(void, quiet, (void))
 QUOIT_ROUTINE(void, ctx_quiet, (shmem_ctx_t ctx))
 QUOIT_WITH_CTX(void, pe_quiet, const int *target_pes, size_t npes)
 
-/* --- Locks (9.13) ----------------------------------------------------------------------------------------------------
- * `lock` is a symmetric long, 0 at first, for one mutual exclusion of the whole job, granted in the order of asking.
- * clear completes the holder's operations first. test returns 0 when it took the lock, 1 when another PE has it. */
+/* --- Distributed locks (9.13) ----------------------------------------------------------------------------------------
+ * `lock` is a symmetric long, initially 0, that serves as one mutex for the whole job, granted in order of request.
+ * clear first completes the holder's operations. test returns 0 if it acquired the lock, 1 if another PE holds it. */
 QUOIT_ROUTINE(void, set_lock, (long *lock))
 QUOIT_ROUTINE(void, clear_lock, (long *lock))
 QUOIT_ROUTINE(int, test_lock, (long *lock))
 
 /* --- Collectives of teams (9.10) -------------------------------------------------------------------------------------
- * Called by all PEs of the team in the same order; dest and source are symmetric. barrier_all is quiet and sync_all.
- * broadcast: dest of all gets source of the team's PE_root. collect: the sources of all, one after another, sizes may
- * differ; fcollect: of equal size. alltoall: block j of source goes to PE j, where block i came from PE i; alltoalls
- * with strides in elements. NAME_OP_reduce: dest of all gets the elementwise combination; dest may be source. inscan
- * and exscan: the sums of PEs 0..me and 0..me-1. */
+ * All PEs of the team call them in the same order; dest and source are symmetric. barrier_all is quiet plus sync_all.
+ * broadcast copies PE_root's source to every dest. collect concatenates the sources, whose sizes may differ; fcollect
+ * those of equal size. alltoall: block j of source goes to PE j, block i of dest comes from PE i; alltoalls adds
+ * strides in elements. NAME_OP_reduce combines all sources elementwise into every dest, which may be source. inscan and
+ * exscan are the prefix sums over PEs 0..me and 0..me-1. */
 QUOIT_ROUTINE(void, barrier_all, (void))
 QUOIT_ROUTINE(void, sync_all, (void))
 #define QUOIT_COLLECTIVES(NAME, TYPE)                                                                                  \
@@ -387,8 +393,9 @@ QUOIT_REDUCE_ARITHMETIC_TYPES(X)
 #undef QUOIT_REDUCE
 
 /* --- Collectives of active sets (9.10), deprecated -------------------------------------------------------------------
- * The PEs PE_start, PE_start + 2^logPE_stride, ... (PE_size of them). pSync is a symmetric array of SHMEM_*_SYNC_SIZE
- * longs, all SHMEM_SYNC_VALUE, not in use by another call; it is restored at return. pWrk is not used. */
+ * The set is PE_start, PE_start + 2^logPE_stride, ... (PE_size PEs). pSync is a symmetric array of SHMEM_*_SYNC_SIZE
+ * longs, all SHMEM_SYNC_VALUE, that no other call uses meanwhile; it has that value again on return. pWrk is not used.
+ */
 #define QUOIT_ACTIVE_SET int PE_start, int logPE_stride, int PE_size
 QUOIT_ROUTINE(void, barrier, (QUOIT_ACTIVE_SET, long *pSync))
 QUOIT_ROUTINE(void, sync, (QUOIT_ACTIVE_SET, long *pSync))
@@ -421,7 +428,8 @@ QUOIT_TO_ALL_ARITHMETIC_TYPES(X)
 #undef X
 #undef QUOIT_TO_ALL
 
-/* --- Names from before shmem_ was the prefix (appendix F), deprecated ----------------------------------------------
+/* --- Names without the shmem_ prefix (9.1, annex E), deprecated ------------------------------------------------------
+ *
  */
 void start_pes(int npes);
 int _my_pe(void);

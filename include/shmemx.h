@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shmemx.h - the place for routines beyond the specification. There are none. */
+/* shmemx.h - reserved for extensions of the specification. There are none. */
 #ifndef QUOIT_SHMEMX_H
 #define QUOIT_SHMEMX_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shmem/generic.h - the type-generic routines of C11, chosen by the type of the first data argument. Included by
+/* shmem/generic.h - the type-generic routines of C11, selected by the type of the first data argument. Included by
  * shmem.h.
  *
- * A routine that takes a context takes it before all else or not at all. A type that the specification does not list is
- * a compile-time error: "not compatible with any generic association", or, behind a context, "called object is not a
+ * The context of a routine that takes one is optional and comes first. A type that the specification does not list is a
+ * compile-time error: "not compatible with any generic association" or, with a context, "called object is not a
  * function".
  */
 #ifndef QUOIT_SHMEM_GENERIC_H
@@ -14,7 +14,7 @@
 #define QUOIT_SECOND_(A, B, ...) B
 #define QUOIT_SECOND(...)        QUOIT_SECOND_(__VA_ARGS__, 0, 0)
 
-/* TABLE is a table of types.h, ROW the macro that makes an association of one of its rows. */
+/* TABLE is a table of types.h; ROW is the macro that makes an association from one row. */
 #define QUOIT_SELECT(TABLE, ROW, ...)      _Generic(QUOIT_FIRST(__VA_ARGS__), TABLE(ROW) shmem_ctx_t : 0)(__VA_ARGS__)
 #define QUOIT_SELECT_TEAM(TABLE, ROW, ...) _Generic(QUOIT_SECOND(__VA_ARGS__), TABLE(ROW) shmem_ctx_t : 0)(__VA_ARGS__)
 #define QUOIT_SELECT_CTX(TABLE, ROW, ROW_CTX, ...)                                                                     \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shmem/shmem4py.h - what shmem4py 1.0 asks of a shmem.h.
+/* shmem/shmem4py.h - what shmem4py 1.0 expects of a shmem.h.
  *
- * It knows five implementations by name and takes any other to be without the routines of OpenSHMEM 1.5, which it then
- * defines itself. These are its own macros for "the header declares them".
+ * It recognises five implementations by name and assumes that any other lacks the routines of OpenSHMEM 1.5, which it
+ * then defines itself. These are its own macros for "the header declares them".
  */
 #ifndef QUOIT_SHMEM_SHMEM4PY_H
 #define QUOIT_SHMEM_SHMEM4PY_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shmem/types.h - the type tables of the OpenSHMEM 1.6 specification, each written once.
  *
- * A table is a macro that applies its argument X to each row: X(NAME, TYPE), NAME being the word that stands in routine
- * names (shmem_NAME_put). Declarations, definitions, C11 selections, C++ overloads and tests are made from these
- * tables. The tables named _SELECT hold each distinct C type once, since a selection may not name a type twice: the
- * exact-width types, size_t and ptrdiff_t are other names of types that stand there already.
+ * A table is a macro that applies its argument X to each row: X(NAME, TYPE), where NAME is the part of routine names
+ * (shmem_NAME_put). Declarations, definitions, C11 selections, C++ overloads and tests are made from these tables. The
+ * tables named _SELECT hold each distinct C type once, because a selection may not name a type twice: the exact-width
+ * types, size_t and ptrdiff_t are aliases of types already listed.
  */
 #ifndef QUOIT_SHMEM_TYPES_H
 #define QUOIT_SHMEM_TYPES_H
@@ -107,8 +107,8 @@
     X(double, double)                                                                                                  \
     QUOIT_AMO_OLD_TYPES(X)
 
-/* Point-to-point synchronization types. The specification has short and unsigned short, deprecated, for wait_until and
- * test alone; programs use them with the forms over several objects too. */
+/* Point-to-point synchronization types (section 9.11). The specification has short and unsigned short, deprecated, only
+ * for wait_until and test; programs also use them with the forms over several objects. */
 #define QUOIT_P2P_SELECT(X)                                                                                            \
     X(short, short)                                                                                                    \
     X(ushort, unsigned short)                                                                                          \

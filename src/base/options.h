@@ -13,8 +13,8 @@
  * BYTES, or the word auto (0) or never (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on when the variable
  * is set, whatever its value. FLAG is an option without a value.
  *
- * Threads: one thread sets the values at start; afterwards they are read-only. Errors: a wrong value is described to
- * the user in one line; the option keeps its previous value.
+ * Threads: one thread sets the values at start; afterwards they are read-only.
+ * Errors: a wrong value is described to the user in one line; the option keeps its previous value.
  */
 #ifndef QUOIT_BASE_OPTIONS_H
 #define QUOIT_BASE_OPTIONS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Started without a launcher: a job of one PE, whose memory is its own. */
+/* Started without a launcher: a job of one PE with memory of its own. */
 #include "boot/launcher.h"
 #include "base/log.h"
 #include "env/limits.h"
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HEAP_BYTES     (1ull << 36) /* a limit of addresses, not of memory: pages come as the heap grows */
-#define HEAP_BYTES_MIN (1ull << 28) /* below it the limit is the machine's, and is told */
+#define HEAP_BYTES     (1ull << 36) /* a limit of address space, not of memory: pages are allocated as the heap grows */
+#define HEAP_BYTES_MIN (1ull << 28) /* a smaller limit is the machine's doing, and is reported */
 #define CHUNK_BYTES    64u
 
 static bool is_here(void)
@@ -19,8 +19,8 @@ static bool is_here(void)
     return true;
 }
 
-/* A quarter of the addresses that a limit leaves, as the heap is mapped twice, and what a file may have; the rest is
- * for the program. */
+/* A quarter of the remaining address space, since the heap is mapped twice, and at most the largest file; the rest is
+ * left to the program. */
 static uint64_t default_heap(uint64_t data_bytes)
 {
     uint64_t addresses = quoit_limits_address_bytes() / 4, file = quoit_limits_file_bytes(), bytes = HEAP_BYTES;
@@ -61,7 +61,7 @@ static enum quoit_status make_memory(struct quoit_boot *boot, uint64_t data_byte
     if (status != QUOIT_OK)
         return status;
     if (boot->layout.total_bytes > quoit_limits_file_bytes())
-        return say_no_memory(boot, EFBIG); /* to try it would be a signal */
+        return say_no_memory(boot, EFBIG); /* trying would raise SIGXFSZ */
     if (boot->memory_fd < 0)
         boot->memory_fd = memfd_create("quoit-host", MFD_CLOEXEC);
     if (boot->memory_fd < 0 || ftruncate(boot->memory_fd, (off_t)boot->layout.total_bytes) != 0)
@@ -69,7 +69,7 @@ static enum quoit_status make_memory(struct quoit_boot *boot, uint64_t data_byte
     return QUOIT_OK;
 }
 
-/* Addresses may be scarcer than any limit says, as under valgrind: a limit of the heap that nobody asked for shrinks.
+/* Address space may be scarcer than any limit shows, as under valgrind: a default heap limit is reduced until it fits.
  */
 static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
 {

@@ -68,12 +68,12 @@ void quoit_boot_finalized(struct quoit_boot *boot)
         boot->ops->finalized(boot);
 }
 
-/* Without a launcher that does it. */
+/* For jobs without a launcher, which would print it. */
 static void say_place(uint64_t from)
 {
     char program[32];
     struct quoit_place place;
-    uint64_t before = from - 1; /* the call stands before the address it returns to */
+    uint64_t before = from - 1; /* the call precedes its return address */
     snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid());
     quoit_place_find(program, &before, 1, quoit_clock_now_ns() + PLACE_NS, &place);
     if (place.line[0])

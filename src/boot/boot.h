@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* boot.h - who am I, who are the others, are all there, and how to end the job. launcher.h has the table of
- * launchers.
+/* boot.h - bootstrap: this PE's place in the job, a barrier of all processes, and the job's end. launcher.h has the
+ * table of launchers.
  *
- * Started by oshrun the answers come from it; started alone the process is a job of one PE with memory of its own.
- * Started by a launcher that Quoit does not know, quoit_boot_start says so and fails rather than run N jobs of one PE.
+ * Started by oshrun, a PE gets the answers from it; started alone, the process is a job of one PE with memory of its
+ * own. Started by a launcher that Quoit does not support, quoit_boot_start says so and fails, rather than run N jobs of
+ * one PE.
  *
- * Threads: one at a time, save quoit_boot_abort, which any thread may call.
+ * Threads: one at a time, but quoit_boot_abort may be called by any thread.
  */
 #ifndef QUOIT_BOOT_BOOT_H
 #define QUOIT_BOOT_BOOT_H
@@ -16,36 +17,38 @@ struct quoit_boot_ops; /* launcher.h */
 
 struct quoit_boot {
     const struct quoit_boot_ops *ops; /* how this process was started; NULL before quoit_boot_start */
-    int socket_fd;                    /* to oshrun; -1: another launcher, or none */
-    uint64_t heap_bytes_alone; /* set by the caller before start: heap limit of a job without a launcher, 0: default */
+    int socket_fd;                    /* to oshrun; -1: no oshrun */
+    uint64_t heap_bytes_alone; /* set by the caller before start: heap limit without a launcher, bytes; 0: default */
     uint32_t pe;
     uint32_t host;
-    struct quoit_layout layout; /* of the own host */
-    void *memory;               /* the own host's memory, mapped whole, shared */
+    struct quoit_layout layout; /* of this PE's host */
+    void *memory;               /* this host's memory, mapped whole, shared */
     int memory_fd;
     struct quoit_wait_policy policy;
     const struct quoit_port_driver *driver;            /* NULL: one host */
-    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of the own ports */
+    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
 };
 
-/* Whether a launcher has looked at the environment already, for the whole job. */
+/* Whether a launcher has already checked the environment for the whole job. */
 bool quoit_boot_has_launcher(void);
-/* data_bytes: globals and statics that this program wants shared, whole pages. Blocks until every PE called it. */
+/* Joins the job and fills *boot_out. data_bytes: globals and statics that this program wants shared, whole pages.
+ * Blocks until every PE has called it. Errors are reported to the user before it returns. The mapping lasts as long as
+ * the process. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out);
-/* A barrier of all PEs and proxies through the launcher, after which every window is there: once after start, and once
- * after each quoit_boot_finalized that is followed by another shmem_init. */
+/* A barrier of all PEs and proxies through the launcher, after which every window is usable. Called once after start,
+ * and once after each quoit_boot_finalized that is followed by another shmem_init. */
 QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
-/* Tells the launcher that this PE begins shmem_finalize, before it meets the others there. meeting_count: collectives
- * of all PEs so far, by which the launcher finds one that met others elsewhere. is_exit: because the process exits with
- * status 0. */
+/* Informs the launcher that this PE begins shmem_finalize, before it synchronises there. meeting_count: collectives of
+ * the world so far, by which the launcher detects PEs that wait in different ones. is_exit: the process exits with
+ * status 0 instead of calling shmem_finalize. */
 void quoit_boot_leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit);
-/* Tells the launcher that this PE is through shmem_finalize. */
+/* Informs the launcher that this PE has completed shmem_finalize. */
 void quoit_boot_finalized(struct quoit_boot *boot);
-/* Ends the whole job with `status`; `text` (may be "") is what the user reads, printed by the launcher once. Does not
- * return. Before quoit_boot_start, or alone, prints the text itself. */
+/* Ends the whole job with `status`; the launcher prints `text` (may be "") once. Does not return. Before
+ * quoit_boot_start, or without a launcher, prints the text itself. */
 __attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text);
-/* The same, with the place in the program that is wrong: the return address of a routine less the load address of the
- * program; 0: not known. Told as function and line below the text. */
+/* The same, with the place of the mistake: a routine's return address relative to the program's load address, 0 if
+ * unknown. Printed below the text as function and line. */
 __attribute__((noreturn)) void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text,
                                                      uint64_t from);
 

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #define ALTERNATE_STACK_BYTES (64u << 10)
-#define STACK_WORDS_SCANNED   2048 /* how far above the stack pointer the program's own return address is looked for */
+#define STACK_WORDS_SCANNED   2048 /* how far above the stack pointer to look for a return address into the program */
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 #define CRASH_SIGNAL_COUNT (sizeof crash_signals / sizeof crash_signals[0])
 
-/* A signal handler has no argument of its own, so what it needs is file-scope. Written by install and remove. */
+/* A signal handler takes no argument, so its state has file scope. Written by install and remove. */
 static struct {
     struct quoit_pe_shared *_Atomic shared;
     const char *const *call;
@@ -70,8 +70,9 @@ static void machine_state(const ucontext_t *context, uint64_t *instruction_out, 
 #endif
 }
 
-/* The nearest word up the stack that points into the program is where a library call returns to, almost always; an
- * unwinder knows better but takes locks. The kernel reads the stack for us, so its end is no trap. */
+/* The nearest word up the stack that points into the program is almost always the return address of the library call.
+ * An unwinder would be exact but takes locks. The kernel reads the stack for us, so running past its end is no fault.
+ */
 static uint64_t find_return_address(uint64_t stack)
 {
     uint64_t words[64];
@@ -103,7 +104,7 @@ static void write_record(struct quoit_crash_record *record, int signal_number, c
     for (size_t i = 0; name && name[i] && i < sizeof record->call - 1; i++)
         record->call[i] = name[i];
     record->call_from = crash.call_from ? (uint64_t)(uintptr_t)*crash.call_from : 0;
-    /* The process dies next and is reaped by the reader, which orders all of it. */
+    /* The process dies next and the reader reaps it, which orders all of this. */
     atomic_store_explicit(&record->signal, (uint32_t)signal_number, memory_order_release);
 }
 
@@ -115,12 +116,12 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
     if (shared && getpid() == crash.pid && !atomic_flag_test_and_set(&is_taken))
         write_record(&shared->crash, signal_number, info, context);
     quoit_data_segments_leave_holes_out();
-    /* A fault happens again when the handler returns; a signal that somebody sent must be sent again. */
+    /* A fault recurs when the handler returns; a signal that was sent must be sent again. */
     if (info->si_code <= 0)
         raise(signal_number);
 }
 
-/* Only what the launcher sends before it ends the job: the process stays here, so that it does nothing that it would
+/* Handles only the launcher's request before it ends the job: the process stays here, so it does nothing that it would
  * not have done. Any other SIGURG is ignored, as by default. */
 static void on_question(int signal_number, siginfo_t *info, void *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a PE that crashes leaves a true record and dies of its own signal. Method: children that crash in known ways
- * (a fault in the program, one inside libc, abort, a signal from outside, a stack overflow, a forked grandchild), and
- * the record in shared memory compared with what the child was made to do. */
+/* Aim: a PE that crashes leaves a correct record and dies of its own signal. Method: children that crash in known ways
+ * (a fault in the program, one inside libc, abort, a signal from outside, a stack overflow, a forked grandchild); the
+ * record in shared memory is compared with what the child was made to do. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static const char *call_name = "shmem_test_call";
 static void *call_from = (void *)0x1234;
 static char *volatile nowhere;
 
-/* These faults are meant; a sanitizer must not take them first. */
+/* These faults are intended; a sanitizer must not catch them first. */
 #define MEANT __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
 
 static MEANT void store_to_null(void)
@@ -75,7 +75,7 @@ static void with_own_handler(void)
     raise(SIGSEGV);
 }
 
-/* Runs `deed` in a child with handlers; returns its wait status. */
+/* Runs `deed` in a child with handlers installed; returns its wait status. */
 static int run(void (*deed)(void), struct quoit_pe_shared *shared)
 {
     memset(shared, 0, sizeof *shared);

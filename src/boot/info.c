@@ -14,7 +14,7 @@
 #define CACHES_MAX   16
 #define NAME_COLUMNS 27
 
-/* Where the next section or row goes. */
+/* The output position: section, row, separators. */
 struct writer {
     FILE *out;
     bool is_json;
@@ -83,7 +83,7 @@ static void put_version(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
-/* The first line of a file of one cache, without its end; false if it is not there. */
+/* The first line of one cache's file without its newline; false if there is none. */
 static bool read_cache(uint32_t index, const char *what, char text_out[64])
 {
     char path[128];
@@ -128,7 +128,7 @@ static void put_options(struct writer *writer, const struct quoit_options *optio
         const struct quoit_option *option = &quoit_options_table[id];
         char value[128], name[64];
         if (option->type == QUOIT_OPTION_FLAG || (!option->variable && id != QUOIT_OPT_PES))
-            continue; /* of one command, not of a job */
+            continue; /* an option of one command, not of a job */
         quoit_option_format(options, (enum quoit_option_id)id, value, sizeof value);
         snprintf(name, sizeof name, "%s%s", option->variable ? "" : "-",
                  option->variable ? option->variable : option->name);
@@ -184,7 +184,7 @@ static void put_ways(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
-/* A row for each run of sizes that go the same way; the last goes on for ever. */
+/* One row per run of sizes with the same method; the last is open-ended. */
 static void put_paths_of(struct writer *writer, const struct quoit_paths *paths, enum quoit_buffer_kind kind)
 {
     char name[64], size[32];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info.h - what there is to know about this Quoit, this machine and a job, as text or JSON: `quoit info`, SHMEM_INFO.
+/* info.h - facts about this build, this machine and a job, as text or JSON: `quoit info`, SHMEM_INFO.
  *
- * Sections of rows: version and build, machine (processors, caches), options with value and source, the ways from one
- * PE to all others, the paths of copies between PEs of one host, limits. Text is "section" lines with indented rows;
- * JSON one object with the same names, numbers where values are numbers.
+ * Sections of rows: version and build, machine (processors, caches), options with value and source, the transport from
+ * one PE to all others, the copy methods between PEs of one host, limits. As text, section lines with indented rows; as
+ * JSON, one object with the same names and with numbers where values are numbers.
  *
- * Threads: any. Errors: none; what the machine does not tell is left out.
+ * Threads: any. Errors: none; what the machine does not disclose is left out.
  */
 #ifndef QUOIT_BOOT_INFO_H
 #define QUOIT_BOOT_INFO_H
@@ -22,14 +22,15 @@ struct quoit_info {
     const struct quoit_options *options;
     uint32_t host_count;
     uint32_t pe_count;
-    uint32_t pe;                    /* whose ways are told */
-    const struct quoit_peer *peers; /* [pe_count]; NULL: no job runs, and the ways follow from the ring alone */
+    uint32_t pe;                    /* whose transports are printed */
+    const struct quoit_peer *peers; /* [pe_count]; NULL: no job is running, and the transports follow from the ring
+                                     * alone */
     const struct quoit_paths *paths;
-    const char *cma; /* what trying it gave; NULL: it was not tried */
+    const char *cma; /* the result of probing it; NULL: not probed */
 };
 
 void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out);
-/* The section of paths alone. */
+/* Prints the section of copy methods alone. */
 void quoit_info_print_paths(const struct quoit_info *info, bool is_json, FILE *out);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launcher.h - what a launcher must give a PE, as a table: one row for each way to be started.
+/* launcher.h - what a launcher provides to a PE, as a table with a row for each way to start a PE.
  *
- * A row is chosen by what the environment says; all of the job that the library knows comes through it. The rows:
- * oshrun (protocol.h), and none, a job of one PE. A row for a launcher that only tells rank and size and exchanges
- * bytes fills the same functions: join learns who it is, exchanges data_bytes, and makes or is handed the memory of its
- * host.
+ * The environment selects a row; everything that the library knows about the job comes through it. The rows: oshrun
+ * (protocol.h), and none, a job of one PE. A launcher that only gives rank and size and exchanges bytes can implement
+ * the same functions: join learns the PE's number, exchanges data_bytes, and makes or receives the memory of its host.
+ *
+ * Threads: one at a time, but abort may be called by any thread.
  */
 #ifndef QUOIT_BOOT_LAUNCHER_H
 #define QUOIT_BOOT_LAUNCHER_H
@@ -13,31 +14,32 @@
 
 struct quoit_boot_ops {
     const char *name;
-    /* Whether this process was started so. The rows are asked in order, the last is always here. */
+    /* Whether this launcher started the process. Rows are tried in order; the last always matches. */
     bool (*is_here)(void);
-    /* Who am I, who are the others: fills boot; blocks until every PE has come. data_bytes as in quoit_boot_start. An
-     * error was told. */
+    /* Fills *boot with this PE's place in the job; blocks until every PE has joined. data_bytes as in quoit_boot_start.
+     * Errors have been reported to the user. */
     enum quoit_status (*join)(struct quoit_boot *boot, uint64_t data_bytes);
-    /* All PEs and proxies are ready, and every window is there. */
+    /* Returns when all PEs and proxies are ready and every window is usable. */
     enum quoit_status (*barrier)(struct quoit_boot *boot);
-    /* See quoit_boot_leaving, quoit_boot_finalized. NULL: nobody wants to know. */
+    /* See quoit_boot_leaving and quoit_boot_finalized. NULL: not needed. */
     void (*leaving)(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit);
     void (*finalized)(struct quoit_boot *boot);
-    /* Ends the other PEs and has the text told once. False: nobody was told. */
+    /* Ends the other PEs and prints the text once. False: no launcher did, and the caller prints it. */
     bool (*abort)(struct quoit_boot *boot, int status, const char *text, uint64_t from);
 };
 
 extern const struct quoit_boot_ops quoit_boot_oshrun;
 extern const struct quoit_boot_ops quoit_boot_alone;
 
-/* For rows: maps boot->memory_fd as boot->layout says. NO_MEMORY: errno says why, nothing was told. */
+/* For rows: maps boot->memory_fd as boot->layout says. NO_MEMORY: errno says why; nothing was reported yet. */
 enum quoit_status quoit_boot_map(struct quoit_boot *boot);
-/* Tells that the memory cannot be mapped. */
+/* Reports that the memory cannot be mapped, `error` being the errno; returns the status for it. */
 enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int error);
 
-/* strangers.c: tells of a launcher that has started several processes and is none of the rows: UNSUPPORTED. */
+/* strangers.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
 enum quoit_status quoit_boot_refuse_strangers(void);
-/* PE 0 of a job of several tells once that MPI is in the process too, and will be a job of one process in each PE. */
+/* Warns once, from PE 0 of a job with several PEs, if the process also links MPI, which would run as a one-process job
+ * in each PE. */
 void quoit_boot_warn_of_mpi(const struct quoit_boot *boot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Started by oshrun: the PE's side of protocol.h. */
+/* The PE's side of protocol.h, used when oshrun started it. */
 #include "boot/launcher.h"
 #include "boot/protocol.h"
 #include "base/log.h"
@@ -62,7 +62,7 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
     return QUOIT_OK;
 }
 
-/* The ports of a ring: the endpoints with the descriptors that came for them. */
+/* The endpoints of a ring's ports, with the file descriptors that came for them. */
 static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
                                    uint32_t fd_count)
 {
@@ -152,7 +152,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
     if (status != QUOIT_OK)
         return status;
-    unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs that this one starts are jobs of their own */
+    unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs started by this one are jobs of their own */
     return take_layout(boot, &message, fds, fd_count);
 }
 

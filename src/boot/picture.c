@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEFT_COLUMN  10 /* middle of the left hosts */
+#define LEFT_COLUMN  10 /* centre of the left hosts */
 #define RIGHT_COLUMN 58
-#define ROW_LINES    5 /* from one pair of hosts to the next */
+#define ROW_LINES    5 /* from one row of hosts to the next */
 
-/* Lines of characters, painted over and then printed. */
+/* A character canvas, painted and then printed. */
 struct canvas {
     const struct quoit_picture *picture;
     char (*lines)[QUOIT_PICTURE_COLUMNS + 1];
@@ -44,7 +44,7 @@ static uint32_t next_host(const struct canvas *canvas, uint32_t host)
     return (host + 1) % canvas->picture->host_count;
 }
 
-/* The link from `host` to its right neighbour, drawn from left to right or right to left between the columns. */
+/* The link from `host` to its right neighbour, drawn horizontally between the columns, in either direction. */
 static void paint_across(struct canvas *canvas, uint32_t line, uint32_t host, bool is_rightward)
 {
     for (uint32_t column = LEFT_COLUMN; column < RIGHT_COLUMN; column++)
@@ -54,7 +54,7 @@ static void paint_across(struct canvas *canvas, uint32_t line, uint32_t host, bo
                     QUOIT_LEFT);
 }
 
-/* The same drawn downwards on the right of the picture, or upwards on its left. */
+/* The same drawn vertically: downwards in the right column, upwards in the left one. */
 static void paint_along(struct canvas *canvas, uint32_t line, uint32_t column, uint32_t host, bool is_downward)
 {
     for (uint32_t i = 0; i < ROW_LINES - 1; i++)
@@ -63,7 +63,8 @@ static void paint_along(struct canvas *canvas, uint32_t line, uint32_t column, u
     paint_direction(canvas, line + 2, column + 1, is_downward ? "^" : "v", next_host(canvas, host), QUOIT_LEFT);
 }
 
-/* The bottom: of two hosts the second link under the first; of an even number the last pair; else the last host alone.
+/* The bottom edge: with two hosts the second link below the first; with an even number the last pair; else the last
+ * host alone.
  */
 static void paint_bottom(struct canvas *canvas)
 {
@@ -87,7 +88,7 @@ static void paint_bottom(struct canvas *canvas)
     }
 }
 
-/* Hosts go down the right column and come up the left one. */
+/* Hosts run down the right column and up the left one. */
 static void paint_ring(struct canvas *canvas)
 {
     uint32_t host_count = canvas->picture->host_count, rows = host_count / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* picture.h - a ring of hosts drawn with characters, each direction of each link with a text of the caller's. */
+/* picture.h - a ring of hosts drawn in characters, with a text from the caller at each direction of each link. */
 #ifndef QUOIT_BOOT_PICTURE_H
 #define QUOIT_BOOT_PICTURE_H
 
@@ -13,9 +13,9 @@
 #define QUOIT_PICTURE_TEXT_BYTES 48
 
 struct quoit_picture {
-    uint32_t host_count; /* 2..QUOIT_PICTURE_HOSTS_MAX; with another number nothing is drawn */
+    uint32_t host_count; /* 2..QUOIT_PICTURE_HOSTS_MAX; otherwise nothing is drawn */
     const char *indent;  /* before each line */
-    /* What stands at the arrow of the direction that leaves host `from` at `side`. */
+    /* The text for the direction that leaves host `from` on `side`. */
     void (*describe)(void *arg, uint32_t from, enum quoit_side side, char text_out[QUOIT_PICTURE_TEXT_BYTES]);
     void *arg;
 };

@@ -33,7 +33,7 @@ become_addr2line(const char *executable, const uint64_t *addresses, size_t count
     _exit(127);
 }
 
-/* Everything that comes before the end or the deadline. */
+/* Reads everything that arrives before end of file or the deadline. */
 static size_t read_answer(int fd, uint64_t deadline_ns, char *text, size_t bytes)
 {
     size_t used = 0;
@@ -51,7 +51,7 @@ static size_t read_answer(int fd, uint64_t deadline_ns, char *text, size_t bytes
     return used;
 }
 
-/* Two lines an address: the function or ??, and path:line or ??:0, maybe with a discriminator behind. */
+/* Two lines per address: the function or ??, then path:line or ??:0, possibly followed by a discriminator. */
 static void take_lines(const char *function, char *line, struct quoit_place *place)
 {
     if (function[0] != '?')

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* protocol.h - what a PE and the launcher say to each other over the boot socket.
+/* protocol.h - the messages between a PE and the launcher over the boot socket.
  *
- * The launcher starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited by exec
- * (so that a shell or a debugger may stand between). Every message is one packet of struct quoit_boot_message.
+ * The launcher starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited across
+ * exec, so a shell or debugger may stand in between. Every message is one packet, a struct quoit_boot_message.
  *
  *   PE                       launcher
  *   HELLO data_bytes    ->                    in shmem_init
- *                       <-   LAYOUT + fds     when every PE said HELLO: the job config, who you are, and the memory
+ *                       <-   LAYOUT + fds     when every PE has sent HELLO: the job config, the PE's number, the memory
  *   READY               ->                    the PE's segment is mapped, globals are shared
  *                       <-   GO               when all PEs and all proxies are ready
  *   LEAVING             ->                    shmem_finalize begins
- *   FINALIZED           ->                    shmem_finalize is through its last barrier; the process may go on alone
- *   READY               ->                    shmem_init after that: everything is there still
- *                       <-   GO               when all PEs said so
+ *   FINALIZED           ->                    shmem_finalize has passed its last barrier; the process may run on alone
+ *   READY               ->                    shmem_init after that: the memory is still mapped
+ *                       <-   GO               when all PEs are ready again
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
- * fds with LAYOUT, in this order: memory of the own host; then, if host_count > 1, those of the endpoints of LEFT and
- * of RIGHT, whose own numbers are the launcher's. End of file on the socket: the other side died. When the launcher is
- * killed, its guard ends the PEs (cmd/oshrun/guard.h). Who sent HELLO the kernel tells (SCM_CREDENTIALS): a PE cannot
- * name another process, and may be in a pid namespace of its own.
+ * fds with LAYOUT, in this order: the memory of the PE's host; then, if host_count > 1, those of the endpoints of LEFT
+ * and of RIGHT, whose stored numbers are the launcher's. End of file on the socket: the other side died. When the
+ * launcher is killed, its guard ends the PEs (cmd/oshrun/guard.h). The kernel identifies the sender of HELLO
+ * (SCM_CREDENTIALS): a PE cannot name another process, and may be in a pid namespace of its own.
  */
 #ifndef QUOIT_BOOT_PROTOCOL_H
 #define QUOIT_BOOT_PROTOCOL_H
@@ -62,12 +62,12 @@ struct quoit_boot_message {
         } layout;
         struct {
             uint64_t meeting_count; /* collectives of the world before this one */
-            uint32_t is_exit;       /* not the program called shmem_finalize, but exit(0) or a return from main */
+            uint32_t is_exit;       /* exit(0) or a return from main, not a call of shmem_finalize */
         } leaving;
         struct {
             int32_t status;
-            uint64_t from; /* in the program: the return address of the routine that was wrong; 0: not known */
-            char text[QUOIT_BOOT_TEXT_BYTES]; /* what to tell the user; "" for shmem_global_exit */
+            uint64_t from;                    /* return address of the misused routine in the program; 0: unknown */
+            char text[QUOIT_BOOT_TEXT_BYTES]; /* text for the user; "" for shmem_global_exit */
         } abort;
     } body;
 };

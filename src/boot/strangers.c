@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launchers that have started this process and that the library does not speak: N processes would be N jobs of one PE
- * each, and nothing would look wrong but the results. */
+/* Launchers that the library does not support: their N processes would be N jobs of one PE each, with nothing wrong but
+ * the results. */
 #include "boot/launcher.h"
 #include "base/log.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* What a launcher leaves in the environment of what it starts. */
+/* What a launcher leaves in the environment of its processes. */
 static const struct stranger {
     const char *launcher;
-    const char *size; /* a variable with the number of processes; more than one is a stranger's job */
-    const char *rank; /* a variable that is there whenever the launcher is, where no number is to be had; NULL */
+    const char *size; /* a variable with the number of processes; more than one means an unsupported job */
+    const char *rank; /* where no number is available: a variable that is set whenever the launcher is used; NULL */
 } strangers[] = {
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", NULL},
     {"srun of Slurm", "SLURM_STEP_NUM_TASKS", NULL},
@@ -22,7 +22,7 @@ static const struct stranger {
     {"jsrun", "JSM_NAMESPACE_SIZE", NULL},
     {"aprun or mpiexec of PALS", "PALS_LOCAL_SIZE", NULL},
     {"a launcher with PMIx", "PMIX_SIZE", NULL},
-    {"a launcher with PMIx", NULL, "PMIX_RANK"}, /* last: the others say how many */
+    {"a launcher with PMIx", NULL, "PMIX_RANK"}, /* last, because the others give the size */
 };
 
 enum quoit_status quoit_boot_refuse_strangers(void)

@@ -19,7 +19,7 @@ static void add_count(struct quoit_direction *sum, const struct quoit_link_count
     sum->resend_count += load(&part->resend_count);
 }
 
-/* A sleep that lasts counts too. */
+/* Includes the current sleep. */
 static void add_sleep(struct quoit_direction *sum, const struct quoit_lane_shared *lane, uint64_t now_ns)
 {
     uint64_t since_ns = load(&lane->sleep_since_ns);
@@ -65,7 +65,7 @@ void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint3
     *pe_out = (struct quoit_pe_survey){.pid = atomic_load_explicit(&shared->pid, memory_order_relaxed)};
     for (size_t i = 0; i < sizeof pe_out->call - 1; i++) {
         char c = __atomic_load_n(&shared->waiting_in[i], __ATOMIC_RELAXED);
-        if (c < ' ' || c > '~') /* the end, or what no name of a routine holds */
+        if (c < ' ' || c > '~') /* the end, or a character that no routine name contains */
             break;
         pe_out->call[i] = c;
     }

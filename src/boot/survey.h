@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survey.h - what the memories of a job's hosts tell from outside: what each direction of each link carried, and where
+/* survey.h - reads from outside, in the memories of a job's hosts, what each direction of each link carried and where
  * each PE is. For `oshrun --stats`, `quoit top` and `oshrun --trace`.
  *
- * What is read is written by others meanwhile: each number is whole, but two numbers may be of different instants.
- * `front` is a host's memory, of which no more than the part before the channels need be mapped; nothing is written.
+ * The job keeps writing meanwhile: each number is whole, but two numbers may be of different instants. `front` is a
+ * host's memory, of which only the part before the channels need be mapped; nothing is written.
  *
  * Threads: any. Errors: none.
  */
@@ -15,8 +15,8 @@
 
 #include "host/layout.h"
 
-/* One direction of one link: what its host, `from`, sent through the port of `side`. Link l joins host l, at its right,
- * to the next. The sleeps are those of the service threads of `from`, which serve both of its sides. */
+/* One direction of one link: what host `from` sent through the port of `side`. Link l joins host l, on its right, with
+ * the next host. Sleep times are those of the service threads of `from`, which serve both of its sides. */
 struct quoit_direction {
     uint32_t link;
     uint32_t from;
@@ -24,9 +24,9 @@ struct quoit_direction {
     enum quoit_side side;
     bool is_up; /* as `from` sees it */
     uint64_t byte_count;
-    uint64_t dma_count;    /* of them: bytes that went by DMA */
-    uint64_t dma_bytes;    /* payload of so many bytes and more goes by DMA; QUOIT_DMA_NEVER */
-    uint64_t direct_bytes; /* a direct put of so many bytes and more goes through the proxy, for its DMA */
+    uint64_t dma_count;    /* of these: bytes that went by DMA */
+    uint64_t dma_bytes;    /* payload size from which on DMA is used; QUOIT_DMA_NEVER */
+    uint64_t direct_bytes; /* size from which on a direct put goes through the proxy, to use its DMA */
     uint64_t message_count;
     uint64_t relay_count;
     uint64_t doorbell_count;
@@ -39,7 +39,7 @@ struct quoit_direction {
 struct quoit_pe_survey {
     uint32_t pid; /* 0: not, or no longer, in an OpenSHMEM job */
     bool is_waiting;
-    char call[QUOIT_CALL_NAME_BYTES]; /* while it waits: in which routine */
+    char call[QUOIT_CALL_NAME_BYTES]; /* the routine in which it waits */
     uint64_t waiting_ns;              /* and for how long */
 };
 
@@ -49,7 +49,7 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
 void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
                      struct quoit_pe_survey *pe_out);
 
-/* The members of a JSON object that tell a direction, without the braces. */
+/* Prints a direction as members of a JSON object, without the braces. */
 void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out);
 
 /* "1.5 MiB" */

@@ -14,7 +14,7 @@ void quoit_context_init(struct quoit_context *context, uint32_t salt)
     context->salt = salt;
 }
 
-/* In the order of preference. */
+/* In order of preference. */
 static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct quoit_fabric_config *config)
 {
     struct quoit_self *self = &fabric->self;
@@ -181,7 +181,7 @@ void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *conte
     for (uint32_t i = 0; i < fabric->self.engine_count; i++)
         if (fabric->self.engines[i]->ops->quiet)
             fabric->self.engines[i]->ops->quiet(fabric->self.engines[i], context);
-    atomic_thread_fence(memory_order_seq_cst); /* a PE that looks after quiet must not have looked before */
+    atomic_thread_fence(memory_order_seq_cst); /* stores before the quiet are ordered before loads after it */
 }
 
 uint32_t quoit_fabric_host_count(const struct quoit_fabric *fabric)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric.h - one PE's way to every PE: put, get, atomics, signals, fence and quiet on segment offsets.
+/* fabric.h - one PE's access to every PE: put, get, atomics, signals, fence and quiet on segment offsets.
  *
- * What it is: the layer under the API and the collectives. It opens the engines (engine/engine.h), chooses at start for
- * each PE the first that reaches it, and hands every operation to that one. The contract of an operation is that of
- * engine.h; arguments were checked by the caller.
+ * What it is: the layer below the API and the collectives. It opens the engines (engine/engine.h), selects for each PE,
+ * once at start, the first engine that reaches it, and hands every operation to that engine. The contract of each
+ * operation is in engine.h; the caller has checked the arguments. Offsets and sizes are in bytes.
  *
- * Threads: several threads may call at once.
- * Errors: the job is ended by the launcher when a host, proxy or PE dies, so nothing here returns an error.
+ * Ownership: a context belongs to the caller, who initialises it and keeps it until after a quiet of it.
+ * Threads: any number of threads may call concurrently, also with one context.
+ * Errors: the launcher ends the job when a host, proxy or PE dies, so operations return no error.
  */
 #ifndef QUOIT_FABRIC_FABRIC_H
 #define QUOIT_FABRIC_FABRIC_H
@@ -30,17 +31,21 @@ struct quoit_fabric_config {
     struct quoit_paths paths;
 };
 
-/* Opens the engines and chooses. The neighbours' windows must be there (boot's barrier comes between). */
+/* Opens the engines and selects one for each PE. The neighbours' windows must be usable (after boot's barrier). The
+ * caller closes the fabric. On failure nothing is left open. */
 QUOIT_MUST_USE enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config,
                                                    struct quoit_fabric **fabric_out);
 /* After a quiet of all contexts. NULL is allowed. */
 void quoit_fabric_close(struct quoit_fabric *fabric);
 
-/* The open engine of that name; NULL: the job does without. */
+/* The open engine of that name; NULL if the job does not use it. */
 struct quoit_engine *quoit_fabric_engine(const struct quoit_fabric *fabric, const char *name);
 
+/* A context with nothing outstanding; `salt` spreads contexts over the lanes of an engine. */
 void quoit_context_init(struct quoit_context *context, uint32_t salt);
 
+/* put returns when source may be reused, get with the data; the _nbi forms return at once and complete by the next
+ * quiet of the context. iput and iget are blocking. */
 void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                       size_t bytes, uint32_t pe);
 void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
@@ -54,7 +59,8 @@ void quoit_fabric_iput(struct quoit_fabric *fabric, struct quoit_context *contex
 void quoit_fabric_iget(struct quoit_fabric *fabric, struct quoit_context *context, const struct quoit_strided *strided,
                        void *destination, uint32_t pe);
 
-/* fetch returns the old value, zero-extended. fetch_nbi stores it, `size` bytes, at result_out by the next quiet. */
+/* amo is delivered by the next quiet. amo_fetch returns the old value, zero-extended. amo_fetch_nbi stores it, `size`
+ * bytes, at result_out by the next quiet. `size` is 4 or 8. */
 void quoit_fabric_amo(struct quoit_fabric *fabric, struct quoit_context *context, enum quoit_amo op, uint32_t size,
                       uint64_t offset, uint64_t operand, uint32_t pe);
 uint64_t quoit_fabric_amo_fetch(struct quoit_fabric *fabric, struct quoit_context *context, enum quoit_amo op,
@@ -63,19 +69,21 @@ void quoit_fabric_amo_fetch_nbi(struct quoit_fabric *fabric, struct quoit_contex
                                 uint32_t size, uint64_t offset, uint64_t operand, uint64_t compare, void *result_out,
                                 uint32_t pe);
 
+/* A put followed by a signal update; a PE that sees the signal sees the data. */
 void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
                              const void *source, size_t bytes, const struct quoit_signal *signal, uint32_t pe,
                              bool is_nbi);
 
+/* Orders the context's earlier puts, atomics and signals to each PE before its later ones. */
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context);
-/* Returns when every operation of the context is complete at its destination. */
-/* context NULL: see engine.h. */
+/* Returns when every operation of the context is complete at its destination. context NULL: see engine.h. */
 void quoit_fabric_quiet(struct quoit_fabric *fabric, struct quoit_context *context);
 
-/* How many hosts the PEs of the job are on; the host of a PE is in its peer record. */
+/* Number of hosts in the job; a PE's host is in its peer record. */
 uint32_t quoit_fabric_host_count(const struct quoit_fabric *fabric);
-/* Whether all hosts of the job are to meet by a barrier of the engine that joins them. It is called by the first PE of
- * each host, returns when all have called it, and orders and completes nothing by itself. */
+/* Whether hosts synchronise through a barrier of the engine that joins them. host_barrier is called by the first PE of
+ * each host and returns when all of them have called it; it orders and completes nothing. `call` is the API routine,
+ * for reports. */
 bool quoit_fabric_has_host_barrier(const struct quoit_fabric *fabric);
 void quoit_fabric_host_barrier(struct quoit_fabric *fabric, const char *call);
 

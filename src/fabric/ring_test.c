@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: fabric, proxy, ring and port together move every byte right, under all kinds of operation at once.
- * Method: rings of hosts in one process: each host has memory, links and a proxy thread of its own; each PE is a thread
- * with its own fabric. Every (source, destination) pair owns a piece of the destination's segment that only the source
- * writes; the source keeps a model of it and compares after quiet, by gets, and the destination's memory is compared
- * with all models at the end. Counters hit by atomics of all PEs have known sums. In some worlds a thread cuts and
- * mends links at random instants meanwhile, one and sometimes two at once. QUOIT_SEED replays a failure. */
+/* Aim: fabric, proxy, ring and port together move every byte correctly under all kinds of concurrent operations.
+ * Method: rings of hosts in one process: each host has memory, links and a proxy thread; each PE is a thread with a
+ * fabric of its own. Every (source, destination) pair owns a piece of the destination's segment that only the source
+ * writes; the source models it and compares after quiet, by gets, and the destination's memory is compared with all
+ * models at the end. Counters updated by atomics of all PEs have known sums. In some worlds a thread meanwhile cuts and
+ * mends links at random instants, one and sometimes two at once. QUOIT_SEED replays a failure. */
 #include "fabric/fabric.h"
 #include "base/prng.h"
 #include "env/clock.h"
@@ -54,8 +54,8 @@ struct world {
     _Atomic uint64_t added; /* sum of what all PEs added to the counters */
     _Atomic uint32_t error_count;
     bool has_faults;
-    _Atomic bool is_over;        /* the PEs are through: no more faults */
-    _Atomic bool is_stopping;    /* the proxies are told to stop, one after the other */
+    _Atomic bool is_over;        /* the PEs are done: no more faults */
+    _Atomic bool is_stopping;    /* the proxies are stopped one after another */
     _Atomic uint32_t step_count; /* of all PEs */
     uint32_t cut_count;
 };
@@ -72,7 +72,7 @@ static void proxy_is_ready(void *arg)
     pthread_barrier_wait(&world->ready);
 }
 
-/* Only a neighbour that stopped earlier may look like a link that went down for good. */
+/* Only a neighbour that stopped earlier may look like a link that is down for good. */
 static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
     struct world *world = arg;
@@ -148,7 +148,7 @@ static void start_world(struct world *world)
     pthread_barrier_wait(&world->ready);
 }
 
-/* One after the other, so that all but the first see a neighbour go. */
+/* One after another, so that all but the first see a neighbour leave. */
 static void stop_proxies(struct world *world)
 {
     world->is_stopping = true;
@@ -282,7 +282,7 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     quoit_fabric_fence(fabric, context);
     memcpy(model_of(world, fabric->self.pe, pe), buffer, bytes);
     uint64_t before = quoit_fabric_amo_fetch(fabric, context, QUOIT_AMO_FETCH, 8, signal.offset, 0, 0, pe);
-    if (quoit_prng_choose(prng, 2)) { /* a set may go another way than an addition */
+    if (quoit_prng_choose(prng, 2)) { /* a set may use another transport than an add */
         signal.op = QUOIT_AMO_SET;
         signal.value = before + 1;
     }
@@ -338,8 +338,8 @@ static void *run_pe(void *arg)
     return NULL;
 }
 
-/* Cuts and mends one link, and now and then two at once. Between two cuts the PEs come on by some steps, however slow
- * the machine is. */
+/* Cuts and mends one link, and occasionally two at once. Between cuts the PEs complete some steps, however slow the
+ * machine is. */
 static void *run_faults(void *arg)
 {
     struct world *world = arg;
@@ -358,7 +358,7 @@ static void *run_faults(void *arg)
         uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
         if (quoit_port_cut(ports[first]) != QUOIT_OK || quoit_port_cut(ports[second]) != QUOIT_OK)
             abort();
-        if (quoit_prng_choose(&prng, 3)) /* else it is back before anybody may have noticed */
+        if (quoit_prng_choose(&prng, 3)) /* else it is back before anyone may have noticed */
             quoit_clock_sleep_ns(quoit_prng_choose(&prng, CUT_NS_MAX));
         if (quoit_port_mend(ports[second]) != QUOIT_OK || quoit_port_mend(ports[first]) != QUOIT_OK)
             abort();
@@ -372,7 +372,7 @@ static void *run_faults(void *arg)
     return NULL;
 }
 
-/* The faults have happened to somebody: the proxies saw links go down, and sent frames again. */
+/* The faults took effect: proxies saw links go down and retransmitted frames. */
 static void check_faults(struct world *world)
 {
     uint64_t down_count = 0, resend_count = 0;
@@ -535,7 +535,7 @@ static void test_faults_eight_hosts(void **state)
     run_faulty(8, 8, 2, 3);
 }
 
-/* All that can goes by DMA, which sometimes fails; lanes share channels, and large transfers ride all of them. */
+/* Everything that can goes by DMA, which sometimes fails; lanes share channels, and large transfers use all of them. */
 static void test_dma(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.h - the queues between one PE and one lane: requests go down, completions come back. */
+/* channel.h - the queues between one PE and one lane: requests to the proxy, completions back. */
 #ifndef QUOIT_HOST_CHANNEL_H
 #define QUOIT_HOST_CHANNEL_H
 
@@ -8,21 +8,21 @@
 
 #include "wire/frame.h"
 
-#define QUOIT_REQUESTS_A_CHANNEL 64 /* under way at once from one PE on one lane; a power of two */
+#define QUOIT_REQUESTS_A_CHANNEL 64 /* outstanding from one PE on one lane; a power of two */
 
-/* A request of a PE for another host. Written by the PE before its index enters the submission queue; the proxy checks
- * every field. result is written by the proxy before the index enters the completion queue. */
+/* A PE's request for another host. The PE writes it before its index enters the submission queue; the proxy checks
+ * every field. The proxy writes `result` before the index enters the completion queue. */
 struct quoit_request {
     struct quoit_frame frame; /* kind, op, size, dest_host, dest_pe, bytes, offset, operands */
-    uint64_t data_offset;     /* memory offset the payload is read from, or the answer is written to: the own staging
-                                 chunk or the own symmetric segment */
+    uint64_t data_offset;     /* memory offset of the payload, or of where the response goes: this PE's staging chunk or
+                               * symmetric segment */
     uint64_t result;          /* VALUE: the old value */
     uint32_t spread;
     uint32_t unused[11];
 };
 _Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
 
-/* Between one PE and one lane. Both queues hold request indices; as many entries as requests, so they are never full.
+/* Between one PE and one lane. Both queues hold request indices and have an entry per request, so they are never full.
  */
 struct quoit_channel {
     _Atomic uint32_t submit_tail; /* writer: the PE. release; pairs with acquire in the proxy */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* execute.h - the atomics of the processor, by the operation codes of the wire.
+/* execute.h - processor atomics, by the operation codes of the wire.
  *
- * Used by the proxy for other hosts and by PEs of the same host for each other, so that all atomics on a word agree.
- * Always inlined: in the API's routines op and size are constants, and one instruction remains.
- * word is aligned to its size, 4 or 8. Returns the old value, zero-extended. Any thread.
+ * Used by the proxy for other hosts and by PEs of one host for each other, so all atomics on a word are atomic with
+ * each other. Always inlined: in the API's routines op and size are constants, and one instruction remains. `word` is
+ * aligned to its size, 4 or 8. Returns the old value, zero-extended. Any thread.
  */
 #ifndef QUOIT_HOST_EXECUTE_H
 #define QUOIT_HOST_EXECUTE_H

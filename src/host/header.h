@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* header.h - the first page of a host's memory: what its proxy publishes and how it is stopped. */
+/* header.h - the first page of a host's memory: what its proxy publishes, and the flag that stops it. */
 #ifndef QUOIT_HOST_HEADER_H
 #define QUOIT_HOST_HEADER_H
 
@@ -12,13 +12,13 @@
 #include "ring/ring.h"
 
 struct quoit_host_header {
-    _Atomic uint32_t is_stopping; /* writer: the proxy, told by the launcher */
+    _Atomic uint32_t is_stopping; /* writer: the proxy, on the launcher's signal */
     uint32_t unused2;
-    _Atomic uint64_t barrier_arrived_count;  /* writer: the first PE. Barriers of the papers the host came to */
-    _Atomic uint64_t barrier_released_count; /* writer: lane 0. Those that it may leave */
+    _Atomic uint64_t barrier_arrived_count;  /* writer: the host's first PE. Papers' barriers that the host entered */
+    _Atomic uint64_t barrier_released_count; /* writer: lane 0. Barriers that it may leave */
     uint32_t unused[10];
-    /* Writer: the proxy, at start. Payload of so many bytes and more goes by DMA; a put to a neighbour of so many and
-     * more goes through the proxy, for its DMA. QUOIT_DMA_NEVER */
+    /* Writer: the proxy, at start. Payload sizes from which on frames go by DMA, and puts to a neighbour go through the
+     * proxy to use its DMA. May be QUOIT_DMA_NEVER. */
     _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];
     _Atomic uint64_t direct_bytes[QUOIT_SIDE_COUNT];
     uint64_t unused1[4];

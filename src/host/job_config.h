@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job_config.h - what the whole job agrees on: its size, its queues, its protocol.
+/* job_config.h - the configuration that all hosts of a job share: its size, queues and protocol.
  *
- * Made once by the launcher and the same on all hosts, which compare a digest of it before they exchange a frame.
+ * The launcher makes it once; hosts compare a digest of it before they exchange a frame.
  */
 #ifndef QUOIT_HOST_JOB_CONFIG_H
 #define QUOIT_HOST_JOB_CONFIG_H
@@ -12,35 +12,34 @@
 #define QUOIT_LANES_MAX     8
 #define QUOIT_LOCAL_PES_MAX 1024
 
-/* How transfers between hosts are carried: by our queues, or as the papers do it (docs/design/scratchpad-protocol.md).
- */
+/* How transfers between hosts are carried: by our queues, or as in the papers (docs/design/scratchpad-protocol.md). */
 enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_COUNT };
-/* How the world's barrier goes from host to host: as all collectives do, or by the papers' start and end doorbells. */
+/* The world's barrier between hosts: the general algorithm, or the papers' start and end doorbells. */
 enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIER_KIND_COUNT };
-/* What carries the payload in the protocol SCRATCHPAD. */
+/* How payload is moved in the protocol SCRATCHPAD. */
 enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
 
-/* From which size on payload goes by DMA: a number of bytes, or one of these. */
-#define QUOIT_DMA_MEASURED 0 /* each proxy finds out at start */
+/* The payload size from which on DMA is used: in bytes, or one of these. */
+#define QUOIT_DMA_MEASURED 0 /* each proxy measures it at start */
 #define QUOIT_DMA_NEVER    UINT64_MAX
 
-/* What the whole job agrees on. Made by the launcher, the same on all hosts. */
+/* Made by the launcher, the same on all hosts. */
 struct quoit_job_config {
     uint32_t host_count;
     uint32_t pe_count;
-    uint32_t lane_count;  /* of each link: 1, 2, 4, 8 */
+    uint32_t lane_count;  /* per link: 1, 2, 4, 8 */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
-    uint32_t trace_count; /* events that each ring of trace/trace.h holds; 0: nothing is traced */
+    uint32_t trace_count; /* events per ring of trace/trace.h; 0: no tracing */
     uint8_t protocol;     /* enum quoit_protocol */
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
     uint8_t unused[5];
-    uint64_t data_bytes; /* globals and statics: the largest of all PEs, whole pages */
+    uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };
 
-/* PEs lie over the hosts in blocks: the first pe_count % host_count hosts have one more. */
+/* PEs are placed in blocks: the first pe_count % host_count hosts have one more. */
 static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_config *job, uint32_t host)
 {
     return job->pe_count / job->host_count + (host < job->pe_count % job->host_count ? 1 : 0);

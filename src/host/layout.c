@@ -8,7 +8,7 @@
 
 #define PAGE_BYTES     4096u
 #define SEGMENT_ALIGN  QUOIT_HUGE_PAGE_BYTES
-#define PART_BYTES_MAX (1ull << 46) /* of a segment: sums over the PEs of a host do not wrap */
+#define PART_BYTES_MAX (1ull << 46) /* per part of a segment: sums over the PEs of a host do not wrap */
 
 static uint64_t round_up(uint64_t value, uint64_t align)
 {

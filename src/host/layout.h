@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layout.h - where everything lies in the memory of one host, which its proxy and its PEs share.
+/* layout.h - the layout of a host's memory, which its proxy and its PEs share.
  *
- * One memfd a host, mapped whole by the proxy and by each PE of that host; fresh memory, all zero, is a valid start.
- * Offsets in it ("memory offsets") are what a port translates. From the front:
+ * One memfd per host, mapped whole by the proxy and by each PE of that host; zeroed memory is a valid start. Offsets in
+ * it ("memory offsets") are what a port translates. From the front:
  *
  *   header      struct quoit_host_header
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
  *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
- *   messages    what this host tells other hosts: QUOIT_MESSAGES_MAX chunks
- *   slots       what the neighbours write: per side (window SLOTS) the words of each lane (credits), then its slots
+ *   messages    payload of messages from this host to others: QUOIT_MESSAGES_MAX chunks
+ *   slots       written by the neighbours: per side (window SLOTS) the words of each lane (credits), then its slots
  *   segments    the symmetric segments of the local PEs (window MEMORY), `segment_stride` apart:
  *               [runtime: coll workspace][data: globals and statics of the program][heap]
  *
- * A symmetric object has the same segment offset on every PE. All layouts follow from struct quoit_job_config alone, so
- * each side of a link knows where the other side's queues lie in the window; start-up verifies that both have the same
+ * A symmetric object has the same segment offset on every PE. Every layout follows from struct quoit_job_config alone,
+ * so each end of a link knows where the other end's queues lie in the window; start-up verifies that both have the same
  * job config.
  */
 #ifndef QUOIT_HOST_LAYOUT_H
@@ -34,12 +34,12 @@
 #include "ring/ring.h"
 #include "trace/trace.h"
 
-#define QUOIT_MESSAGES_MAX        8          /* under way at once from one host to others */
-#define QUOIT_RUNTIME_BYTES       (4u << 20) /* of each segment, for coll; pages come as teams are made */
-#define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* of them, at their end, for shmem/audit.h */
+#define QUOIT_MESSAGES_MAX        8          /* outstanding messages from one host */
+#define QUOIT_RUNTIME_BYTES       (4u << 20) /* per segment, for coll; pages are allocated as teams are created */
+#define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* at its end, for shmem/audit.h */
 #define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
 
-/* Where things lie in the memory of one host; all offsets from its start. */
+/* All offsets are from the start of the host's memory. */
 struct quoit_layout {
     struct quoit_job_config job;
     uint32_t host;
@@ -50,7 +50,7 @@ struct quoit_layout {
     uint64_t traces;
     uint64_t channels;
     uint64_t staging;
-    uint64_t messages;                /* payload of what this host tells other hosts */
+    uint64_t messages;                /* payload of this host's messages */
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
     uint64_t slots_bytes;             /* of one side */
     uint64_t segments;
@@ -62,7 +62,7 @@ struct quoit_layout {
     uint64_t total_bytes;
 };
 
-/* INVALID, with a line logged, if the job config is outside the limits. segment alignment is 2 MiB. */
+/* INVALID, with a line logged, if the job config is outside the limits. Segments are aligned to 2 MiB. */
 QUOIT_MUST_USE enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t host,
                                                    struct quoit_layout *layout_out);
 
@@ -75,7 +75,7 @@ static inline struct quoit_lane_shared *quoit_memory_lane(const struct quoit_lay
 {
     return (struct quoit_lane_shared *)((char *)memory + layout->lanes) + lane;
 }
-/* The ring of events of a local PE, or of lane l under index local_count + l; NULL: nothing is traced. */
+/* The event ring of a local PE or, with index local_count + l, of lane l; NULL without tracing. */
 static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_layout *layout, void *memory,
                                                           uint32_t index)
 {
@@ -96,7 +96,7 @@ static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, u
     uint64_t channel = (uint64_t)local * layout->job.lane_count + lane;
     return layout->staging + (channel * QUOIT_REQUESTS_A_CHANNEL + request) * layout->job.chunk_bytes;
 }
-/* Memory offset of the payload of a message under way. */
+/* Memory offset of the payload of an outstanding message. */
 static inline uint64_t quoit_layout_message(const struct quoit_layout *layout, uint32_t entry)
 {
     return layout->messages + (uint64_t)entry * layout->job.chunk_bytes;
@@ -107,8 +107,8 @@ static inline uint64_t quoit_layout_segment(const struct quoit_layout *layout, u
 }
 #define QUOIT_LINE_BYTES 64u
 
-/* Offsets inside one side's window SLOTS. Each lane has lines, for words that the neighbour writes, and slots, for
- * frames with their payload; how many, its protocol says (host/protocol.h). */
+/* Offsets within one side's window SLOTS. A lane has lines, for words that the neighbour writes, and slots, for frames
+ * with their payload; host/protocol.h says how many. */
 uint64_t quoit_layout_lane_line(const struct quoit_layout *layout, uint32_t lane, uint32_t line);
 uint64_t quoit_layout_lane_slot(const struct quoit_layout *layout, uint32_t lane, uint32_t slot);
 /* In the protocol QUEUE: the credit word, and a slot of a queue. */
@@ -129,8 +129,8 @@ static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout,
     return (layout->host + (side == QUOIT_RIGHT ? 1 : host_count - 1)) % host_count;
 }
 
-/* Segment offset, in the first segment of the host at the other end of `side`, of the word that PE `local` of this host
- * writes behind its direct puts. Two PEs that both are near in number do not share a cache line. */
+/* Segment offset, in the first segment of the host at the other end of `side`'s link, of the word that PE `local` of
+ * this host writes behind its direct puts. PEs with adjacent numbers do not share a cache line. */
 static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
 {
     const uint32_t line_count = QUOIT_LOCAL_PES_MAX / 2, line_bytes = 64;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: nothing in a host's memory overlaps, for all shapes. Method: random shapes; every range that anybody writes is
- * collected, sorted, and must be disjoint, inside the total, and aligned for what lies there. */
+/* Aim: nothing in a host's memory overlaps, for all job configs. Method: random job configs; collects every range that
+ * is written by anybody, sorts them, and requires them to be disjoint, inside the total, and aligned for what they
+ * hold. */
 #include "host/layout.h"
 #include "base/prng.h"
 
@@ -139,7 +140,7 @@ static void test_bad_shapes_are_refused(void **state)
     assert_int_equal(quoit_layout_make(&good, 2, &layout), QUOIT_INVALID);
 }
 
-/* The least and the most are allowed, one step beyond and what is no power of two are not. */
+/* The bounds are allowed; one step beyond, and what is not a power of two, is refused. */
 static void test_bounds_of_the_trace(void **state)
 {
     (void)state;

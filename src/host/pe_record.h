@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pe_record.h - what a PE shows of itself: where it waits, who it is, how it crashed. */
+/* pe_record.h - what a PE publishes: where it waits, its identity, how it crashed. */
 #ifndef QUOIT_HOST_PE_RECORD_H
 #define QUOIT_HOST_PE_RECORD_H
 
@@ -11,27 +11,27 @@
 
 #define QUOIT_CALL_NAME_BYTES 48
 
-/* How a PE crashed, written by its crash handler (boot/crash.h) while it dies, read by the launcher afterwards. */
+/* How a PE crashed. Its crash handler (boot/crash.h) writes it; the launcher reads it after the PE died. */
 struct quoit_crash_record {
     _Atomic uint32_t signal; /* 0: none. Written last */
-    uint32_t is_inside;      /* the program was inside a library: `instruction` is where it will return to */
+    uint32_t is_inside;      /* the crash was inside a library; `instruction` is the return address in the program */
     uint64_t fault_address;  /* of SIGSEGV, SIGBUS */
-    uint64_t instruction;    /* in the program; 0: not known */
+    uint64_t instruction;    /* in the program; 0: unknown */
     uint64_t call_from;      /* return address of the API routine last entered */
     char call[QUOIT_CALL_NAME_BYTES];
     uint64_t unused[6];
 };
 _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
-/* For what a PE sleeps, beside the name of the call. */
+/* What a PE sleeps for, beside the name of the call. */
 struct quoit_wish {
     uint64_t offset; /* segment offset of the first object */
-    uint64_t wanted; /* the value it is compared with; of LOCK: the bits that the holder's word has */
-    uint32_t count;  /* of objects; 0: nothing is known */
+    uint64_t wanted; /* the value it is compared with; for LOCK: the bits set in the holder's word */
+    uint32_t count;  /* of objects; 0: unknown */
     uint8_t bytes;   /* of an object */
     uint8_t cmp;     /* SHMEM_CMP_ constants */
     uint8_t is_signed;
-    uint8_t is_lock; /* each PE has such a word, and the holder is asked for */
+    uint8_t is_lock; /* each PE has such a word, and the report names the holder */
 };
 _Static_assert(sizeof(struct quoit_wish) == 24, "three words, copied one by one");
 
@@ -40,21 +40,20 @@ struct quoit_pe_shared {
     /* writer of all that follows: the PE */
     char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
     _Atomic uint64_t waiting_from;                    /* its return address in the PE */
-    _Atomic uint64_t waiting_since_ns;                /* when that sleep, or the first of several, began */
+    _Atomic uint64_t waiting_since_ns;                /* begin of that sleep, or of the first of several */
     _Atomic uint32_t pid;                             /* of the PE, from shmem_init to shmem_finalize; else 0 */
     _Atomic uint32_t process;                         /* the same, set once, before the PE is ready */
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
-    _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last of those with a mark, between two lives of the PE */
+    _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; carried over a finalize and a
+                                                       * later shmem_init */
     struct quoit_crash_record crash;
-    _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never so far */
-    /* Where `process` has mapped this memory, for those who copy by process_vm_writev. Set once, before the PE is
-     * ready.
-     */
+    _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
+    /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */
     _Atomic uint64_t memory_base;
     _Atomic uint64_t data_base; /* where the program's variables begin in `process`. Set once */
     struct quoit_wish wish;     /* while waiting_in is not "" */
-    /* Writer: the launcher, before it sends SIGURG to a PE that computes: where are you? See boot/crash.h. */
+    /* Writer: the launcher, before it sends SIGURG to a computing PE to learn where it is. See boot/crash.h. */
     _Atomic uint32_t is_asked;
 };
 

@@ -54,7 +54,7 @@ static void copy_movsb(void *to, const void *from, size_t bytes)
     __asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-/* Whole lines of `to` are stored past the caches; what is before and after them, as usual. */
+/* Streams the whole cache lines of `to` past the caches; the ends are copied normally. */
 static void copy_stream(char *to, const char *from, size_t bytes)
 {
     size_t head = -(uintptr_t)to & (LINE_BYTES - 1);
@@ -71,7 +71,7 @@ static void copy_stream(char *to, const char *from, size_t bytes)
         _mm_stream_si128(out + 2, c);
         _mm_stream_si128(out + 3, d);
     }
-    _mm_sfence(); /* such stores are ordered with nothing else */
+    _mm_sfence(); /* streaming stores are ordered with nothing else */
     memmove(to + at, from + at, bytes - at);
 }
 #else
@@ -104,7 +104,7 @@ static void copy_mapped(enum quoit_copy_method way, void *to, const void *from, 
 typedef ssize_t cma_call(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
                          unsigned long remote_count, unsigned long flags);
 
-/* How many bytes the kernel copied before it refused. */
+/* The bytes that the kernel copied before it refused. */
 static size_t copy_cma(cma_call *call, const struct quoit_copy_place *place, void *buffer, size_t bytes)
 {
     size_t done = 0;
@@ -135,7 +135,7 @@ void quoit_copy_get(enum quoit_copy_method way, void *to, const struct quoit_cop
 
 void quoit_copy_allow_cma(void)
 {
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* EINVAL where there is no Yama: nothing has to be said then */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* EINVAL without Yama: no permission is needed then */
 }
 
 int quoit_copy_probe_cma(const struct quoit_copy_place *place, uint64_t value)
@@ -144,6 +144,6 @@ int quoit_copy_probe_cma(const struct quoit_copy_place *place, uint64_t value)
     if (copy_cma(process_vm_readv, place, &word, sizeof word) != sizeof word)
         return errno;
     if (word != value)
-        return ESRCH; /* pids of another name space */
+        return ESRCH; /* pids of another namespace */
     return copy_cma(process_vm_writev, place, &word, sizeof word) == sizeof word ? 0 : errno;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: each way of copy moves every byte and no other; cma is found out where it is forbidden. Method: source and
- * destination at all of some alignments with bytes around them, compared byte by byte with what a loop makes; the other
- * process is a child that shares the memory and has it mapped elsewhere; a child with a filter that refuses
- * process_vm_*. Replay: the seed is fixed. */
+/* Aim: each copy method moves every byte and no other, and a ban on cma is detected. Method: source and destination at
+ * several alignments with guard bytes around them, compared bytewise with a loop; the other process is a child that
+ * shares the memory at another address; another child has a seccomp filter that refuses process_vm_*. The seed is
+ * fixed. */
 #include "local/copy.h"
 #include "base/prng.h"
 
@@ -31,7 +31,7 @@
 struct other {
     pid_t pid;
     char *here;
-    char *there; /* where the child has it, which is not where we have it */
+    char *there; /* the child's address of it, which differs from ours */
 };
 
 static struct other other;
@@ -80,7 +80,7 @@ static struct quoit_copy_place place_at(size_t at)
         .here = other.here + at, .there = (uintptr_t)other.there + at, .pid = (uint32_t)other.pid};
 }
 
-/* The mapping that a way through the kernel must not need. */
+/* A place without the mapping that a method through the kernel must not need. */
 static struct quoit_copy_place place_for(enum quoit_copy_method way, size_t at)
 {
     struct quoit_copy_place place = place_at(at);
@@ -106,7 +106,7 @@ static void fill(char *bytes, size_t count, struct quoit_prng *prng)
         bytes[i] = (char)(quoit_prng_next(prng) >> 32);
 }
 
-/* Copies there and back, from and to odd places, and looks at every byte of both sides and around them. */
+/* Copies both ways between unaligned places and checks every byte of both sides and around them. */
 static void check_copy(enum quoit_copy_method way, size_t bytes, size_t private_at, size_t shared_at,
                        struct quoit_prng *prng)
 {
@@ -153,7 +153,7 @@ static void test_every_byte(void **state)
     }
 }
 
-/* A copy onto itself leaves all as it was. */
+/* A copy onto itself changes nothing. */
 static void test_onto_itself(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_names(void **state)
     assert_int_equal(quoit_copy_method_find("auto", 4), QUOIT_COPY_METHOD_COUNT);
 }
 
-/* The pid of somebody else is found out before anything is written. */
+/* A wrong pid is detected before anything is written. */
 static void test_somebody_else(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void test_somebody_else(void **state)
     assert_int_equal(quoit_copy_probe_cma(&word, BASE_WORD), EFAULT);
 }
 
-/* Refuses process_vm_* with EPERM for the rest of this process's life. */
+/* Refuses process_vm_* with EPERM for the rest of this process. */
 static int forbid_cma(void)
 {
     struct sock_filter rules[] = {
@@ -205,7 +205,7 @@ static int forbid_cma(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Under the filter probing says EPERM, and a copy by cma goes by the mapping instead. */
+/* Under the filter probing returns EPERM, and a copy by cma uses the mapping instead. */
 static void test_forbidden(void **state)
 {
     (void)state;

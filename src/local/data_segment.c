@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Handlers of forks and of signals take no argument, so what is shared now stands here; the mappings it names are the
- * process's own. */
+/* Fork and signal handlers take no argument, so what is shared has file scope; its mappings belong to the process
+ * anyway. */
 static struct quoit_data_segments shared;
-/* The file that holds it. The program may close the number and open a file of its own under it. */
+/* The file that holds it. The program may close the descriptor and open its own file under the same number. */
 static struct {
     int fd;
     dev_t device;
@@ -27,7 +27,7 @@ static struct {
 static void *fork_copy;
 static bool has_handlers;
 
-/* The variables of these belong to the process. A name matches up to its length. */
+/* Libraries whose variables stay private to the process. A name matches up to its length. */
 static const char *const runtime_names[] = {"ld-",      "ld.so",       "libc.",    "libc-",    "libpthread",
                                             "libasan.", "libclang_rt", "liblsan.", "libtsan.", "libubsan."};
 
@@ -72,16 +72,16 @@ static struct quoit_data_segment writable_part(const struct dl_phdr_info *info)
         return (struct quoit_data_segment){0};
     if (relro_end > start)
         start = relro_end;
-    start = start / page * page; /* the loader protects whole pages below the end of relro, so does this */
+    start = start / page * page; /* the loader protects whole pages below the end of relro, so do the same */
     end = (end + page - 1) / page * page;
-    zero = (zero + page - 1) / page * page; /* the rest of the page before is cleared, so touched, by the kernel */
+    zero = (zero + page - 1) / page * page; /* the kernel clears, and so touches, the rest of the page before */
     zero = zero > start ? zero : start;
     return (struct quoit_data_segment){.base = (char *)start,
                                        .bytes = end > start ? end - start : 0,
                                        .zero_at = end > zero ? zero - start : end - start};
 }
 
-/* True also where /proc is not there to tell. */
+/* True also if /proc is missing. */
 static bool has_threads(void)
 {
     int count = 0;
@@ -128,7 +128,7 @@ void quoit_data_segments_find(struct quoit_data_segments *segments_out)
     dl_iterate_phdr(add_object, &search);
 }
 
-/* Copies variables, and what an address sanitizer put between them, which memcpy would complain about. */
+/* Copies variables including an address sanitizer's red zones, which memcpy would report. */
 __attribute__((no_sanitize("address", "thread"))) static void copy_variables(void *to, const void *from, uint64_t bytes)
 {
     volatile uint64_t *words_to = to;
@@ -137,8 +137,8 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_variables(voi
         words_to[i] = words_from[i];
 }
 
-/* Copies the pages of .bss that the process has touched, in memory or in swap: the rest reads as zero there as here,
- * and takes memory at neither place. Where /proc does not tell, all. */
+/* Copies the pages of .bss that the process has touched, in memory or in swap; the others read as zero in both places
+ * and take no memory in either. Copies all if /proc does not tell. */
 static void copy_touched(char *to, const char *from, uint64_t bytes)
 {
     enum { ENTRIES = 512 };
@@ -158,8 +158,8 @@ static void copy_touched(char *to, const char *from, uint64_t bytes)
         close(fd);
 }
 
-/* The next range of what is shared, from `at` on, that holds memory: its start, and its end in *end_out; `bytes` if
- * there is none. All of it where the file cannot be asked. Async-signal-safe. */
+/* The next range of the shared file, from `at` on, that has memory: returns its start, and its end in *end_out; `bytes`
+ * if there is none. Everything if the file cannot be queried. Async-signal-safe. */
 static uint64_t next_data(uint64_t at, uint64_t *end_out)
 {
     struct stat file;
@@ -177,7 +177,7 @@ static uint64_t next_data(uint64_t at, uint64_t *end_out)
     return (uint64_t)data - backing.offset;
 }
 
-/* Calls `work` for each part of a segment between two offsets of what is shared. */
+/* Calls `work` for each part of a segment between two offsets of the shared file. */
 static void for_parts(uint64_t from, uint64_t to, void (*work)(char *at, uint64_t bytes, uint64_t offset))
 {
     uint64_t start = 0;
@@ -194,7 +194,7 @@ static void copy_for_child(char *at, uint64_t bytes, uint64_t offset)
     copy_variables((char *)fork_copy + offset, at, bytes);
 }
 
-/* The child of a fork would write into the parent's variables: it gets the copy that was made just before the fork. */
+/* A forked child must not write into the parent's variables: it gets the copy made just before the fork. */
 static void before_fork(void)
 {
     if (!shared.bytes)
@@ -221,7 +221,7 @@ static void after_fork_in_child(void)
         return;
     if (fork_copy == MAP_FAILED)
         _exit(1);
-    /* Moves the copies over the shared pages, each in one step. */
+    /* Moves the copies over the shared pages, one mremap each. */
     char *copy = fork_copy;
     for (uint32_t i = 0; i < shared.count; i++) {
         uint64_t bytes = shared.segment[i].bytes;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data_segment.h - the global and static variables of the program and of its libraries, made shared.
+/* data_segment.h - makes the global and static variables of the program and its libraries shared.
  *
- * What it is: the writable part of the main program (.data and .bss without what the loader made read-only), and of
- * each shared library it was started with, whole pages. share() moves their content into a piece of a file and maps the
- * piece in their place, so that other PEs reach the variables by mapping the same piece. Addresses do not change,
+ * What it is: the writable part of the main program (.data and .bss without the part that the loader made read-only),
+ * and of each shared library it was started with, in whole pages. share() moves their contents into a file and maps the
+ * file in their place, so other PEs reach the variables by mapping the same file. Addresses do not change,
  * position-independent programs included.
  *
- * Libraries: not those of the C runtime, of a sanitizer or of an allocator, whose variables belong to the process (a
- * forked child changes them before anything can be done about it), nor those loaded by dlopen after find(). When the
- * process has several threads at find(), no library, since its threads may be at work on its variables.
+ * Libraries excluded: the C runtime, sanitizers and allocators, whose variables belong to the process (a forked child
+ * changes them before any handler can run), and those loaded by dlopen after find(). If the process already has several
+ * threads at find(), no library is shared, because their threads may be using its variables.
  *
- * Memory: pages of .bss that nobody has touched take none, neither in the file nor in the copy of a forked child.
+ * Memory: untouched pages of .bss take none, neither in the file nor in the copy for a forked child.
  *
- * A program that forks keeps its children's variables apart: the child gets a private copy of what the variables were
- * at the fork.
+ * A program that forks keeps its children's variables apart: the child gets a private copy as of the fork.
  *
- * Threads: share() must run while no other thread of the process touches the variables: in shmem_init.
+ * Threads: share() must run while no other thread of the process touches the variables, that is in shmem_init.
  */
 #ifndef QUOIT_LOCAL_DATA_SEGMENT_H
 #define QUOIT_LOCAL_DATA_SEGMENT_H
@@ -24,27 +23,27 @@
 
 #include "base/status.h"
 
-#define QUOIT_DATA_SEGMENTS_MAX 16 /* the program and 15 libraries; further ones are left out */
+#define QUOIT_DATA_SEGMENTS_MAX 16 /* the program and 15 libraries; others are not shared */
 
 struct quoit_data_segments {
     uint32_t count; /* at least 1 */
-    /* [0]: the program, the rest in the order in which they were loaded, the same in each process of a program. */
+    /* [0]: the program; then libraries in load order, the same in each process of a program. */
     struct quoit_data_segment {
         char *base;
-        uint64_t bytes;   /* whole pages; 0: the program has no such variables */
-        uint64_t zero_at; /* from there on pages are zero until the program touches them: the end of .bss */
+        uint64_t bytes;   /* whole pages; 0: no such variables */
+        uint64_t zero_at; /* from here on pages are zero until touched: the end of .bss */
     } segment[QUOIT_DATA_SEGMENTS_MAX];
-    uint64_t bytes;     /* of all */
+    uint64_t bytes;     /* of all segments */
     uint64_t load_base; /* where the loader put the program; for addresses in messages */
 };
 
 void quoit_data_segments_find(struct quoit_data_segments *segments_out);
-/* The segments stand one behind the other in the file, from file_offset; `view` is where that is mapped already. After
- * an error some may be shared: the process can only end. */
+/* The segments are consecutive in the file, from file_offset; `view` is an existing mapping of that range. After an
+ * error some may already be shared: the process can only exit. */
 QUOIT_MUST_USE enum quoit_status quoit_data_segments_share(const struct quoit_data_segments *segments, int fd,
                                                            uint64_t file_offset, char *view);
-/* Before a core file is written: without what no process has touched, which the kernel would take memory for to write
- * zeros. Async-signal-safe. */
+/* Called before a core file is written: excludes pages that no process has touched, which the kernel would allocate in
+ * order to write zeros. Async-signal-safe. */
 void quoit_data_segments_leave_holes_out(void);
 
 #endif

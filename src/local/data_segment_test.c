@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: variables keep address and value when they are made shared, the file shows every write, and children of a fork
- * have variables of their own. Method: this program's own variables are shared through a memfd. */
+/* Aim: variables keep address and value when they are shared, the file shows every write, and forked children have
+ * variables of their own. Method: shares this program's own variables through a memfd. */
 #include "local/data_segment.h"
 
 #include <pthread.h>
@@ -22,9 +22,9 @@ static const long constant = 99;
 static int *volatile pointer_to_variable;
 static int pointed = 5;
 #define LARGE_BYTES (256u << 20)
-static char large[LARGE_BYTES]; /* hardly touched */
+static char large[LARGE_BYTES]; /* mostly untouched */
 
-/* Memory that a file takes. */
+/* Memory that the file takes. */
 static uint64_t memory_bytes(int fd)
 {
     struct stat file;
@@ -35,7 +35,7 @@ static uint64_t memory_bytes(int fd)
 static uint64_t resident_bytes(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return 0; /* the sanitizer's own is more */
+    return 0; /* a sanitizer has touched more */
 #else
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -53,9 +53,9 @@ static void test_share_and_fork(void **state)
     quoit_data_segments_find(&segments);
     const struct quoit_data_segment segment = segments.segment[0];
 #ifdef __SANITIZE_THREAD__
-    assert_int_equal(segments.count, 1); /* the sanitizer's thread runs */
+    assert_int_equal(segments.count, 1); /* the sanitizer's thread is running */
 #else
-    assert_true(segments.count >= 2); /* cmocka has variables, too */
+    assert_true(segments.count >= 2); /* cmocka has variables too */
 #endif
     assert_true(segments.count < QUOIT_DATA_SEGMENTS_MAX);
     uint64_t bytes = 0;

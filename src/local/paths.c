@@ -50,7 +50,7 @@ void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way)
                 paths->way[kind][i] = QUOIT_COPY_MEMCPY;
 }
 
-/* The processor says its name itself: /proc/cpuinfo would cost more than all else that is done here. */
+/* CPUID has the name; reading /proc/cpuinfo would cost more than everything else here. */
 static void name_processor(char *name_out, size_t bytes, const char *kind)
 {
 #if defined(__x86_64__)
@@ -87,7 +87,7 @@ void quoit_paths_machine(struct quoit_paths_machine *machine_out)
 bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_PATHS_NAME_BYTES])
 {
     const char *folder = getenv("XDG_CONFIG_HOME"), *below = "";
-    if (!folder || folder[0] != '/') { /* the standard of these folders: a relative path is as none */
+    if (!folder || folder[0] != '/') { /* the XDG specification: a relative path counts as unset */
         folder = getenv("HOME");
         below = "/.config";
     }
@@ -97,7 +97,7 @@ bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[Q
     return length < (int)QUOIT_PATHS_NAME_BYTES;
 }
 
-/* What is left of a text, and the line that was taken last. */
+/* The rest of a text, and the line taken last. */
 struct reader {
     const char *at;
     const char *end;
@@ -118,7 +118,7 @@ static bool take_line(struct reader *reader)
     return true;
 }
 
-/* Takes a line that consists of `first`, and after a blank `rest`. */
+/* Takes a line that consists of `first`, a space and `rest`. */
 static bool take_words(struct reader *reader, const char *first, const char *rest)
 {
     size_t length = strlen(first);
@@ -135,7 +135,7 @@ void quoit_paths_format_size(size_t bytes, char text_out[32])
         snprintf(text_out, 32, "%zuK", bytes >> 10);
 }
 
-/* Takes the line of one entry. COUNT: it is not that. */
+/* Takes the line of one entry. COUNT: the line is something else. */
 static enum quoit_copy_method take_entry(struct reader *reader, enum quoit_buffer_kind kind, uint32_t index)
 {
     char size[32], start[64];
@@ -196,10 +196,11 @@ void quoit_paths_print(const struct quoit_paths *paths, const struct quoit_paths
         }
 }
 
-/* The bytes of the file, more than QUOIT_PATHS_FILE_BYTES if it is larger; -1, with errno, if it cannot be read. */
+/* The number of bytes read, more than QUOIT_PATHS_FILE_BYTES if the file is larger; -1 with errno if it cannot be read.
+ */
 static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES + 1])
 {
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* what blocks, as a pipe, is no table */
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a file that blocks, such as a pipe, is no table */
     if (fd < 0)
         return -1;
     ssize_t bytes = read(fd, text_out, QUOIT_PATHS_FILE_BYTES + 1);
@@ -209,8 +210,7 @@ static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES 
     return bytes;
 }
 
-/* Whether a file could not be opened since there is none, as far as this user can know: the folder of its home may be
- * that of another one. */
+/* Whether the file is missing, as far as this user can tell: its home may belong to another user. */
 static bool is_missing(const char *name, int error)
 {
     char folder[QUOIT_PATHS_NAME_BYTES];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths.h - which way a copy between PEs of one host takes: a table by kind of buffer and size.
+/* paths.h - the copy method between PEs of one host: a table by kind of buffer and size.
  *
- * Up to QUOIT_PATHS_PLAIN_BYTES it is memcpy, inlined in the API, and no table is looked at. Above, each size up to the
- * next power of two has an entry; the last one is for everything larger too. The table is built in, or measured by
- * `quoit tune` and read at start from a file of this machine, or one way is forced for all sizes (--path). Zero bytes
- * are a valid table: memcpy.
+ * Up to QUOIT_PATHS_PLAIN_BYTES the method is memcpy, inlined in the API, without a table lookup. Above, each size up
+ * to the next power of two has an entry; the last one also serves everything larger. The table is built in, or measured
+ * by `quoit tune` and read at start from a file for this machine, or one method is forced for all sizes (--path). A
+ * zeroed table is valid: memcpy.
  *
- * The file is text, one item a line, in this order; sizes as 128K or 2M:
+ * The file is text, one item per line, in this order; sizes as 128K or 2M:
  *     quoit paths 1
  *     machine NAME
  *     processor NAME
  *     heap|globals SIZE WAY        for each kind and size, once
  *
- * Threads: a table is only read after start.
- * Errors: a file that is broken or of another machine is described in one line, and the built-in table holds.
+ * Threads: a table is read-only after start.
+ * Errors: a file that is malformed or from another machine is described in one line, and the built-in table is used.
  */
 #ifndef QUOIT_LOCAL_PATHS_H
 #define QUOIT_LOCAL_PATHS_H
@@ -22,7 +22,7 @@
 
 #include "local/copy.h"
 
-#define QUOIT_PATHS_PLAIN_BYTES   ((size_t)64 << 10) /* a call costs less than a hundredth of a larger copy */
+#define QUOIT_PATHS_PLAIN_BYTES   ((size_t)64 << 10) /* above, a call costs under 1 % of the copy */
 #define QUOIT_PATHS_SIZE_COUNT    10u                /* 128 KiB to 64 MiB */
 #define QUOIT_PATHS_FILE_BYTES    8192u              /* the largest file that is read */
 #define QUOIT_PATHS_NAME_BYTES    512u
@@ -33,7 +33,7 @@ enum quoit_buffer_kind { QUOIT_BUFFER_HEAP, QUOIT_BUFFER_GLOBALS, QUOIT_BUFFER_K
 enum quoit_paths_source { QUOIT_PATHS_BUILT_IN, QUOIT_PATHS_TUNED, QUOIT_PATHS_FORCED };
 
 struct quoit_paths {
-    size_t plain_bytes;                                           /* up to this size memcpy */
+    size_t plain_bytes;                                           /* memcpy up to this size */
     uint8_t way[QUOIT_BUFFER_KIND_COUNT][QUOIT_PATHS_SIZE_COUNT]; /* enum quoit_copy_method */
     uint8_t source;                                               /* enum quoit_paths_source */
 };
@@ -60,30 +60,30 @@ static inline enum quoit_copy_method quoit_paths_choose(const struct quoit_paths
 bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method way);
 
 void quoit_paths_default(struct quoit_paths *paths);
-/* Every size takes `way`. */
+/* All sizes use this method. */
 void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method way);
-/* Entries of `way` become memcpy. */
+/* Replaces a method by memcpy. */
 void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way);
 
-/* Who this machine is. One line each. */
+/* Identifies this machine. One line each. */
 struct quoit_paths_machine {
     char name[80];
     char processor[80];
 };
 void quoit_paths_machine(struct quoit_paths_machine *machine_out);
 
-/* The file of this machine: $XDG_CONFIG_HOME/quoit/paths.NAME, else $HOME/.config/quoit/paths.NAME. False: neither is
- * set, or the name is too long. */
+/* This machine's file: $XDG_CONFIG_HOME/quoit/paths.NAME, else $HOME/.config/quoit/paths.NAME. False: neither is set,
+ * or the name is too long. */
 bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_PATHS_NAME_BYTES]);
-/* False, with the problem described and `paths` as it was, if the text is no table of this machine. */
+/* False, with the problem described and *paths unchanged, if the text is not a table for this machine. */
 bool quoit_paths_parse(struct quoit_paths *paths, const char *text, size_t bytes,
                        const struct quoit_paths_machine *machine, char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
-/* As the file has it: 128K, 2M. */
+/* Formats a size as in the file: 128K, 2M. */
 void quoit_paths_format_size(size_t bytes, char text_out[32]);
 void quoit_paths_print(const struct quoit_paths *paths, const struct quoit_paths_machine *machine, FILE *out);
 
-/* The table for --path `choice` ("auto" or a way). False, with what was built in instead, if there is a file and it
- * cannot be used: problem_out is a line for the user. */
+/* The table for --path `choice` ("auto" or a method). False, with the built-in table and a line for the user in
+ * problem_out, if there is a file and it is unusable. */
 bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
 
 #endif

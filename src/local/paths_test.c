@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a table of paths is what its file says, or the built-in one with one line of reason. Method: tables printed and
- * read again; one mistake after another, and seeded random damage of a good text, where the verdict must be that of a
- * comparison with the texts that are right. Replay: QUOIT_TEST_SEED=<seed printed>. */
+/* Aim: a table of methods is what its file says, or the built-in one with one line of explanation. Method: tables
+ * printed and read again; single mistakes, and seeded random damage to a valid text, judged by comparison with the
+ * valid texts.
+ * Replay: QUOIT_TEST_SEED=<seed printed>. */
 #include "local/paths.h"
 #include "base/prng.h"
 
@@ -27,7 +28,7 @@ static size_t print(const struct quoit_paths *paths, char text_out[QUOIT_PATHS_F
     return (size_t)bytes;
 }
 
-/* A table of ways by chance that this processor has. */
+/* A random table of methods that this processor has. */
 static void make_random(struct quoit_paths *paths, struct quoit_prng *prng)
 {
     quoit_paths_default(paths);
@@ -86,7 +87,7 @@ static void test_choice(void **state)
     assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_HEAP, (size_t)1 << 50), QUOIT_COPY_CMA);
 }
 
-/* The text with `from` replaced by `to` must be refused with a reason that has `reason` in it. */
+/* With `from` replaced by `to`, the text is refused with a reason that contains `reason`. */
 static void refuse(const char *from, const char *to, const char *reason)
 {
     struct quoit_paths paths, before;
@@ -121,7 +122,7 @@ static void test_bad_input(void **state)
     refuse("globals 64M memcpy\n", "globals 64M memcpy\n\n", "goes on");
 }
 
-/* Damage: bytes changed, cut out or put in. Only a text that is word for word a table is taken. */
+/* Damage: bytes changed, removed or inserted. Only a text that is word for word a table is accepted. */
 static void test_fuzz(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void test_fuzz(void **state)
             else
                 memmove(text + at, text + at + 1, last - at);
         }
-        char *exact = malloc(bytes); /* so that a sanitizer sees a look beyond the end */
+        char *exact = malloc(bytes); /* sized exactly, so that a sanitizer detects reads past the end */
         assert_non_null(exact);
         memcpy(exact, text, bytes);
         bool is_taken = quoit_paths_parse(&read, exact, bytes, &machine, problem);
@@ -155,7 +156,8 @@ static void test_fuzz(void **state)
         taken_count++;
         size_t again_bytes = print(&read, again);
         bool is_same = (again_bytes == bytes && memcmp(again, text, bytes) == 0) ||
-                       (again_bytes == bytes + 1 && memcmp(again, text, bytes) == 0); /* without its last end of line */
+                       (again_bytes == bytes + 1 && memcmp(again, text, bytes) == 0); /* only its final newline is
+                                                                                       * missing */
         assert_true(is_same);
     }
     assert_true(taken_count > 1000 && taken_count < 19000);
@@ -218,7 +220,7 @@ static void test_load(void **state)
         assert_non_null(strstr(problem, name));
     }
     unlink(name);
-    assert_int_equal(mkdir(name, 0700), 0); /* a folder in its place */
+    assert_int_equal(mkdir(name, 0700), 0); /* a directory in its place */
     assert_false(quoit_paths_load(&paths, "auto", problem));
     assert_non_null(strstr(problem, "cannot be read"));
     rmdir(name);
