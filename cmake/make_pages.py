@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes section 3 of the manual: a page for each family of routines, from docs/inventory.tsv and the comments of
-include/shmem.h, and for each routine and type-generic name a page that leads to its family's.
+include/shmem.h, and, for each routine and type-generic name, a page that refers to it.
 
 Use: make_pages.py FOLDER VERSION
 """
@@ -15,38 +15,38 @@ HEADER = os.path.join(inventory.ROOT, "include", "shmem.h")
 
 # Page, what it is, words that begin the header's comments about it, and which routines (the first that fits).
 PAGES = [
-    ("shmem_init", "begin and end the use of the library, and ask who is there", ["--- Set-up"],
+    ("shmem_init", "initialize and finalize the library, query this PE and the job", ["--- Set-up"],
      r"shmem_(init|init_thread|query_thread|query_initialized|finalize|global_exit|my_pe|n_pes)"
      r"|start_pes|_my_pe|_num_pes"),
-    ("shmem_ptr", "ask what can be reached, and what library this is", ["The accessible queries"],
+    ("shmem_ptr", "query accessibility and the library's version", ["The accessible queries"],
      r"shmem_(pe_accessible|addr_accessible|ptr|info_\w+|pcontrol)"),
-    ("shmem_malloc", "take and give back symmetric memory", ["--- Symmetric heap"],
+    ("shmem_malloc", "allocate and free symmetric memory", ["--- Symmetric heap"],
      r"shmem_(malloc|calloc|align|malloc_with_hints|realloc|free)|sh\w*alloc|shfree|shmemalign"),
-    ("shmem_ctx_create", "streams of operations of their own", ["--- Contexts"],
+    ("shmem_ctx_create", "create and destroy communication contexts, sessions", ["--- Contexts"],
      r"shmem_(ctx_create|team_create_ctx|ctx_destroy|ctx_get_team|ctx_session_\w+)"),
-    ("shmem_team_split_strided", "sets of PEs", ["--- Teams"],
+    ("shmem_team_split_strided", "create, query and destroy teams", ["--- Teams"],
      r"shmem_team_(my_pe|n_pes|get_config|translate_pe|ptr|split_\w+|destroy)"),
-    ("shmem_put_signal", "copy to another PE and tell it so", ["--- Signals"],
+    ("shmem_put_signal", "put data and update a signal; operate on signals", ["--- Signals"],
      r"shmem_(ctx_)?(\w+_)?put(\d+|mem)?_signal(_nbi)?|shmem_(ctx_)?signal_\w+"),
-    ("shmem_iput", "copy elements or blocks that lie apart", ["--- Remote memory access"],
+    ("shmem_iput", "copy strided elements or blocks", ["--- Remote memory access"],
      r"shmem_(ctx_)?(\w+_)?ib?(put|get)\d*"),
     ("shmem_put", "copy to the memory of another PE", ["--- Remote memory access"],
      r"shmem_(ctx_)?(\w+_)?(put(\d+|mem)?(_nbi)?|p)"),
     ("shmem_get", "copy from the memory of another PE", ["--- Remote memory access"],
      r"shmem_(ctx_)?(\w+_)?(get(\d+|mem)?(_nbi)?|g)"),
-    ("shmem_atomic", "indivisible operations on the memory of another PE", ["--- Atomics"],
+    ("shmem_atomic", "atomic operations on the memory of another PE", ["--- Atomics"],
      r"shmem_(ctx_)?\w+_atomic_\w+"),
-    ("shmem_swap", "atomic operations by the names of before 1.4", ["The names before 1.4", "--- Atomics"],
+    ("shmem_swap", "atomic operations under their names before OpenSHMEM 1.4", ["The names before OpenSHMEM 1.4", "--- Atomics"],
      r"shmem_[a-z]+_(fetch|set|swap|cswap|finc|inc|fadd|add)"),
-    ("shmem_wait_until", "wait for, or look at, own memory that others change", ["--- Waiting", "wait blocks while"],
+    ("shmem_wait_until", "wait for or test local memory that other PEs change", ["--- Point-to-point synchronization", "wait blocks while"],
      r"shmem_(\w+_)?(wait_until|test|wait)(_(all|any|some)(_vector)?)?"),
-    ("shmem_quiet", "order and completion of operations", ["--- Order"], r"shmem_(ctx_)?(fence|quiet|pe_quiet)"),
-    ("shmem_set_lock", "mutual exclusion of all PEs", ["--- Locks"], r"shmem_(set|clear|test)_lock"),
-    ("shmem_barrier_all", "all PEs, or those of a team, meet", ["--- Collectives of teams"],
+    ("shmem_quiet", "order and complete operations", ["--- Memory ordering"], r"shmem_(ctx_)?(fence|quiet|pe_quiet)"),
+    ("shmem_set_lock", "distributed locks", ["--- Distributed locks"], r"shmem_(set|clear|test)_lock"),
+    ("shmem_barrier_all", "synchronize all PEs, or those of a team", ["--- Collectives of teams"],
      r"shmem_(barrier_all|sync_all|team_sync)"),
-    ("shmem_reduce", "combine the elements of all PEs of a team", ["--- Collectives of teams"],
+    ("shmem_reduce", "reductions and prefix sums over a team", ["--- Collectives of teams"],
      r"shmem_\w+_(\w+_reduce|sum_(in|ex)scan)"),
-    ("shmem_broadcast", "move data between all PEs of a team", ["--- Collectives of teams"],
+    ("shmem_broadcast", "broadcast, collect and all-to-all over a team", ["--- Collectives of teams"],
      r"shmem_([a-z]+\d*_)?(broadcast|f?collect|alltoalls?)(mem)?"),
     ("shmem_to_all", "collectives of active sets", ["--- Collectives of active sets"],
      r"shmem_(barrier|sync|(broadcast|f?collect|alltoalls?)\d+|\w+_to_all)"),
