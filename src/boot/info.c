@@ -194,7 +194,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
         enum quoit_copy_method way = quoit_paths_choose(paths, kind, bytes);
         if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == way)
             continue;
-        quoit_paths_format_size(bytes, size);
+        snprintf(size, sizeof size, bytes < 1u << 20 ? "%zuK" : "%zuM", bytes >> (bytes < 1u << 20 ? 10 : 20));
         if (bytes < most)
             snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
         else
@@ -212,12 +212,12 @@ static void put_paths(struct writer *writer, const struct quoit_info *info)
     begin_section(writer, "paths");
     put_row(writer, "machine", "%s", machine.name);
     put_row(writer, "processor", "%s", machine.processor);
+    if (quoit_paths_file(&machine, file))
+        put_row(writer, "file", "%s", file);
     if (info->paths->source == QUOIT_PATHS_FORCED)
         put_row(writer, "why", "forced: --path, QUOIT_PATH");
-    else if (info->paths->source == QUOIT_PATHS_TUNED && quoit_paths_file(&machine, file))
-        put_row(writer, "why", "tuned: %s", file);
     else
-        put_row(writer, "why", "built in");
+        put_row(writer, "why", "%s", info->paths->source == QUOIT_PATHS_TUNED ? "tuned, in file" : "built in");
     if (info->cma)
         put_row(writer, "cma", "%s", info->cma);
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)

@@ -11,7 +11,7 @@
 #include <cpuid.h>
 #endif
 
-#define FIRST_LINE "quoit paths 1"
+#define FIRST_LINE "quoit paths 2"
 
 static const char *const kind_names[QUOIT_BUFFER_KIND_COUNT] = {"heap", "globals"};
 
@@ -97,114 +97,74 @@ bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[Q
     return length < (int)QUOIT_PATHS_NAME_BYTES;
 }
 
-/* The rest of a text, and the line taken last. */
-struct reader {
-    const char *at;
-    const char *end;
-    const char *line;
-    size_t line_bytes;
-    uint32_t line_number;
-};
-
-static bool take_line(struct reader *reader)
+/* Takes one word and the character that must follow it. NULL: the text begins with something else. */
+static const char *take_word(const char *text, const char *word, char after)
 {
-    reader->line_number++;
-    if (reader->at == reader->end)
-        return false;
-    const char *stop = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
-    reader->line = reader->at;
-    reader->line_bytes = (size_t)((stop ? stop : reader->end) - reader->at);
-    reader->at = stop ? stop + 1 : reader->end;
-    return true;
+    size_t length = strlen(word);
+    return strncmp(text, word, length) == 0 && text[length] == after ? text + length + 1 : NULL;
 }
 
-/* Takes a line that consists of `first`, a space and `rest`. */
-static bool take_words(struct reader *reader, const char *first, const char *rest)
+/* Takes the methods of one kind of buffer. NULL: the line is something else. */
+static const char *take_ways(const char *text, uint8_t *ways_out)
 {
-    size_t length = strlen(first);
-    return take_line(reader) && reader->line_bytes == length + 1 + strlen(rest) &&
-           memcmp(reader->line, first, length) == 0 && reader->line[length] == ' ' &&
-           memcmp(reader->line + length + 1, rest, strlen(rest)) == 0;
+    for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
+        const char *next = NULL;
+        for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT && !next; way++) {
+            next = take_word(text, quoit_copy_method_name(way), i + 1 < QUOIT_PATHS_SIZE_COUNT ? ' ' : '\n');
+            next = quoit_copy_is_built(way) ? next : NULL;
+            ways_out[i] = (uint8_t)way;
+        }
+        if (!next)
+            return NULL;
+        text = next;
+    }
+    return text;
 }
 
-void quoit_paths_format_size(size_t bytes, char text_out[32])
+bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct quoit_paths_machine *machine,
+                       char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
 {
-    if (bytes >= 1u << 20)
-        snprintf(text_out, 32, "%zuM", bytes >> 20);
-    else
-        snprintf(text_out, 32, "%zuK", bytes >> 10);
-}
-
-/* Takes the line of one entry. COUNT: the line is something else. */
-static enum quoit_copy_method take_entry(struct reader *reader, enum quoit_buffer_kind kind, uint32_t index)
-{
-    char size[32], start[64];
-    quoit_paths_format_size(quoit_paths_size(index), size);
-    int length = snprintf(start, sizeof start, "%s %s ", kind_names[kind], size);
-    if (!take_line(reader) || reader->line_bytes < (size_t)length || memcmp(reader->line, start, (size_t)length) != 0)
-        return QUOIT_COPY_METHOD_COUNT;
-    enum quoit_copy_method way = quoit_copy_method_find(reader->line + length, reader->line_bytes - (size_t)length);
-    return way < QUOIT_COPY_METHOD_COUNT && quoit_copy_is_built(way) ? way : QUOIT_COPY_METHOD_COUNT;
-}
-
-bool quoit_paths_parse(struct quoit_paths *paths, const char *text, size_t bytes,
-                       const struct quoit_paths_machine *machine, char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
-{
-    struct reader reader = {.at = text, .end = text + bytes};
+    char head[sizeof *machine + 64];
     struct quoit_paths made;
     quoit_paths_default(&made);
     made.source = QUOIT_PATHS_TUNED;
-    if (!take_line(&reader) || reader.line_bytes != strlen(FIRST_LINE) ||
-        memcmp(reader.line, FIRST_LINE, reader.line_bytes) != 0) {
+    int length =
+        snprintf(head, sizeof head, FIRST_LINE "\nmachine %s\nprocessor %s\n", machine->name, machine->processor);
+    if (strncmp(text, FIRST_LINE "\n", sizeof FIRST_LINE) != 0) {
         snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "does not begin with \"" FIRST_LINE "\"");
         return false;
     }
-    if (!take_words(&reader, "machine", machine->name) || !take_words(&reader, "processor", machine->processor)) {
+    if (strncmp(text, head, (size_t)length) != 0) {
         snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "was not measured on this machine (%s, %s)", machine->name,
                  machine->processor);
         return false;
     }
-    for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
-        for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
-            enum quoit_copy_method way = take_entry(&reader, kind, i);
-            if (way == QUOIT_COPY_METHOD_COUNT) {
-                char size[32];
-                quoit_paths_format_size(quoit_paths_size(i), size);
-                snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %u is not \"%s %s WAY\"", reader.line_number,
-                         kind_names[kind], size);
-                return false;
-            }
-            made.way[kind][i] = (uint8_t)way;
-        }
-    if (take_line(&reader)) {
-        snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "goes on after its last entry");
-        return false;
+    const char *at = text + length;
+    for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT && at; kind++) {
+        const char *ways = take_word(at, kind_names[kind], ' ');
+        at = ways ? take_ways(ways, made.way[kind]) : NULL;
+        if (!at)
+            snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %d is not \"%s\" and %u ways", 4 + (int)kind,
+                     kind_names[kind], QUOIT_PATHS_SIZE_COUNT);
     }
+    if (at && *at)
+        snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "goes on after its last line");
+    if (!at || *at)
+        return false;
     *paths = made;
     return true;
 }
 
-void quoit_paths_print(const struct quoit_paths *paths, const struct quoit_paths_machine *machine, FILE *out)
-{
-    fprintf(out, FIRST_LINE "\nmachine %s\nprocessor %s\n", machine->name, machine->processor);
-    for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
-        for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
-            char size[32];
-            quoit_paths_format_size(quoit_paths_size(i), size);
-            fprintf(out, "%s %s %s\n", kind_names[kind], size,
-                    quoit_copy_method_name((enum quoit_copy_method)paths->way[kind][i]));
-        }
-}
-
 /* The number of bytes read, more than QUOIT_PATHS_FILE_BYTES if the file is larger; -1 with errno if it cannot be read.
  */
-static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES + 1])
+static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES + 2])
 {
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a file that blocks, such as a pipe, is no table */
     if (fd < 0)
         return -1;
     ssize_t bytes = read(fd, text_out, QUOIT_PATHS_FILE_BYTES + 1);
     int problem = errno;
+    text_out[bytes > 0 ? bytes : 0] = '\0';
     close(fd);
     errno = problem;
     return bytes;
@@ -223,7 +183,7 @@ static bool is_missing(const char *name, int error)
 bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
 {
     struct quoit_paths_machine machine;
-    char name[QUOIT_PATHS_NAME_BYTES], text[QUOIT_PATHS_FILE_BYTES + 1], problem[QUOIT_PATHS_PROBLEM_BYTES];
+    char name[QUOIT_PATHS_NAME_BYTES], text[QUOIT_PATHS_FILE_BYTES + 2], problem[QUOIT_PATHS_PROBLEM_BYTES];
     quoit_paths_default(paths);
     enum quoit_copy_method forced = quoit_copy_method_find(choice, strlen(choice));
     if (forced != QUOIT_COPY_METHOD_COUNT) {
@@ -240,7 +200,7 @@ bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char proble
         snprintf(problem, sizeof problem, "cannot be read: %s", strerror(errno));
     else if (bytes > (ssize_t)QUOIT_PATHS_FILE_BYTES)
         snprintf(problem, sizeof problem, "is larger than any table");
-    else if (quoit_paths_parse(paths, text, (size_t)bytes, &machine, problem))
+    else if (quoit_paths_parse(paths, text, &machine, problem))
         return true;
     snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES,
              "%.*s %.200s; the built-in paths are used (quoit tune makes it anew) [Q0306]", 400, name, problem);

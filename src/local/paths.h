@@ -6,11 +6,12 @@
  * by `quoit tune` and read at start from a file for this machine, or one method is forced for all sizes (--path). A
  * zeroed table is valid: memcpy.
  *
- * The file is text, one item per line, in this order; sizes as 128K or 2M:
- *     quoit paths 1
+ * The file is text, words separated by single spaces:
+ *     quoit paths 2
  *     machine NAME
  *     processor NAME
- *     heap|globals SIZE WAY        for each kind and size, once
+ *     heap WAY WAY ...             one for each size: up to 128K, 256K, ... 64M and more
+ *     globals WAY WAY ...
  *
  * Threads: a table is read-only after start.
  * Errors: a file that is malformed or from another machine is described in one line, and the built-in table is used.
@@ -24,7 +25,7 @@
 
 #define QUOIT_PATHS_PLAIN_BYTES   ((size_t)64 << 10) /* above, a call costs under 1 % of the copy */
 #define QUOIT_PATHS_SIZE_COUNT    10u                /* 128 KiB to 64 MiB */
-#define QUOIT_PATHS_FILE_BYTES    8192u              /* the largest file that is read */
+#define QUOIT_PATHS_FILE_BYTES    1024u              /* the largest file that is read */
 #define QUOIT_PATHS_NAME_BYTES    512u
 #define QUOIT_PATHS_PROBLEM_BYTES (QUOIT_PATHS_NAME_BYTES + 256)
 
@@ -76,11 +77,8 @@ void quoit_paths_machine(struct quoit_paths_machine *machine_out);
  * or the name is too long. */
 bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_PATHS_NAME_BYTES]);
 /* False, with the problem described and *paths unchanged, if the text is not a table for this machine. */
-bool quoit_paths_parse(struct quoit_paths *paths, const char *text, size_t bytes,
-                       const struct quoit_paths_machine *machine, char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
-/* Formats a size as in the file: 128K, 2M. */
-void quoit_paths_format_size(size_t bytes, char text_out[32]);
-void quoit_paths_print(const struct quoit_paths *paths, const struct quoit_paths_machine *machine, FILE *out);
+bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct quoit_paths_machine *machine,
+                       char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
 
 /* The table for --path `choice` ("auto" or a method). False, with the built-in table and a line for the user in
  * problem_out, if there is a file and it is unusable. */
