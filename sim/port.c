@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define PAGE_BYTES         4096
-#define SMALL_PACKET_BYTES 32             /* a header and a word: what the smallest write takes on the wire */
+#define SMALL_PACKET_BYTES 32 /* a header and a word: what the smallest write takes on the wire */
+#define DOORBELL_BITS      0xffffu
 #define SLOTS_WINDOW_BYTES (128ull << 20) /* bypass buffers of 8 lanes for the papers' largest transfer */
 
 /* One opening of an end. */
@@ -75,13 +76,17 @@ static void interrupt(struct sim_end *end, uint32_t bit)
     sim_schedule(world, &one->event, world->now_ns + world->model.interrupt_ns + delay_ns);
 }
 
-static void set_bits(struct sim_end *end, uint32_t bits)
+static void interrupt_each(struct sim_end *end, uint64_t bits)
 {
-    uint32_t fresh = bits & ~end->doorbell & ~end->doorbell_mask;
+    for (; bits != 0; bits &= bits - 1)
+        interrupt(end, (uint32_t)__builtin_ctzll(bits));
+}
+
+static void set_bits(struct sim_end *end, uint64_t bits)
+{
+    uint64_t fresh = bits & ~end->doorbell & ~end->doorbell_mask;
     end->doorbell |= bits;
-    for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT; bit++)
-        if (fresh & (1u << bit))
-            interrupt(end, bit);
+    interrupt_each(end, fresh);
 }
 
 /* Packets */
@@ -140,7 +145,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         break;
     case SIM_PACKET_DOORBELL:
         sim_trace(to->world, "doorbell", to->index, packet->offset, to->doorbell);
-        set_bits(to, (uint32_t)packet->offset);
+        set_bits(to, packet->offset);
         break;
     case SIM_PACKET_SCRATCHPAD:
         memcpy(&to->scratchpads[packet->offset], packet->data, packet->bytes);
@@ -252,7 +257,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .window_bytes = {SLOTS_WINDOW_BYTES, model_of(end)->window_memory_mib << 20},
         .translation_align = 4096,
         .translation_bytes_align = 1,
-        .doorbell_bits = (1u << QUOIT_DOORBELL_COUNT) - 1,
+        .doorbell_bits = DOORBELL_BITS,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
         .capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_WHOLE_MARKS |
                         (config_of(end)->has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0) |
@@ -482,7 +487,7 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
         send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
 }
 
-static bool port_ring(struct quoit_port *port, uint32_t bits)
+static bool port_ring(struct quoit_port *port, uint64_t bits)
 {
     struct sim_end *end = enter(port);
     uint64_t cost_ns = model_of(end)->doorbell_ring_ns + driver_ns(end);
@@ -494,29 +499,27 @@ static bool port_ring(struct quoit_port *port, uint32_t bits)
     return does_reach;
 }
 
-static uint32_t doorbell_read(struct quoit_port *port)
+static uint64_t doorbell_read(struct quoit_port *port)
 {
     struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_read_ns);
     return end->doorbell;
 }
 
-static void doorbell_clear(struct quoit_port *port, uint32_t bits)
+static void doorbell_clear(struct quoit_port *port, uint64_t bits)
 {
     struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_write_ns);
     end->doorbell &= ~bits;
 }
 
-static void doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked)
+static void doorbell_set_mask(struct quoit_port *port, uint64_t bits, bool is_masked)
 {
     struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->register_write_ns);
-    uint32_t opened = is_masked ? 0 : bits & end->doorbell_mask & end->doorbell;
+    uint64_t opened = is_masked ? 0 : bits & end->doorbell_mask & end->doorbell;
     end->doorbell_mask = is_masked ? end->doorbell_mask | bits : end->doorbell_mask & ~bits;
-    for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT; bit++)
-        if (opened & (1u << bit))
-            interrupt(end, bit);
+    interrupt_each(end, opened);
 }
 
 static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
@@ -678,7 +681,7 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
     end->host = host;
     end->peer = peer;
     end->index = index;
-    end->doorbell_mask = UINT32_MAX;
+    end->doorbell_mask = UINT64_MAX;
     end->slowness = 1;
     end->mend.end = end;
     for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {

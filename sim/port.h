@@ -90,8 +90,8 @@ struct sim_end {
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
     uint64_t translation_bytes[QUOIT_WINDOW_COUNT];
     uint32_t scratchpads[QUOIT_SCRATCHPAD_COUNT];
-    uint32_t doorbell;
-    uint32_t doorbell_mask;
+    uint64_t doorbell;
+    uint64_t doorbell_mask;
     struct sim_interrupt interrupts[QUOIT_VECTOR_COUNT];
     struct sim_way ways[SIM_WAYS_OUT];
     struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];

@@ -72,7 +72,7 @@ enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoi
         .side = side == QUOIT_RIGHT ? 0 : 1,
         .knobs = job->knobs,
     };
-    return job->driver->describe(&site, endpoint_out);
+    return quoit_port_driver_describe(job->driver, &site, endpoint_out);
 }
 
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
@@ -131,12 +131,13 @@ static bool open_host(struct job *job, struct host *host)
         return false;
     if (is_refused(job, host))
         return false;
-    enum quoit_status status = job->driver->memory_create("quoit-host", host->layout.total_bytes, &host->memory_fd);
+    enum quoit_status status =
+        quoit_port_driver_memory(job->driver, "quoit-host", host->layout.total_bytes, &host->memory_fd);
     void *front = MAP_FAILED;
     if (status == QUOIT_OK)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    if (front != MAP_FAILED && job->plan->host_count > 1 && job->driver->link_create)
-        status = job->driver->link_create(&host->link_fd);
+    if (front != MAP_FAILED && job->plan->host_count > 1)
+        status = quoit_port_driver_link(job->driver, &host->link_fd);
     if (front == MAP_FAILED || status != QUOIT_OK) {
         say_no_memory(host, errno);
         return false;

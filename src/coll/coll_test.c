@@ -113,10 +113,10 @@ static void make_host(struct world *world, uint32_t index)
     struct host *host = &world->hosts[index];
     host->world = world;
     assert_int_equal(quoit_layout_make(&world->shape, index, &host->layout), QUOIT_OK);
-    assert_int_equal(driver->memory_create("host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
     host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     assert_ptr_not_equal(host->memory, MAP_FAILED);
-    assert_int_equal(driver->link_create(&world->link_fds[index]), QUOIT_OK); /* to the right */
+    assert_int_equal(quoit_port_driver_link(driver, &world->link_fds[index]), QUOIT_OK); /* to the right */
 }
 
 static struct quoit_port_endpoint link_between(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
@@ -126,7 +126,7 @@ static struct quoit_port_endpoint link_between(struct world *world, uint32_t lin
                                          .side = side,
                                          .knobs = world->knobs};
     struct quoit_port_endpoint endpoint;
-    assert_int_equal(quoit_port_driver_at(0)->describe(&site, &endpoint), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_describe(quoit_port_driver_at(0), &site, &endpoint), QUOIT_OK);
     return endpoint;
 }
 

@@ -119,7 +119,7 @@ static void describe_end(struct world *world, uint32_t link, uint32_t peer, uint
                                          .peer_memory_fd = world->hosts[peer].memory_fd,
                                          .side = side,
                                          .knobs = world->knobs};
-    assert_int_equal(quoit_port_driver_at(0)->describe(&site, endpoint_out), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_describe(quoit_port_driver_at(0), &site, endpoint_out), QUOIT_OK);
 }
 
 static void start_world(struct world *world)
@@ -133,10 +133,11 @@ static void start_world(struct world *world)
         host->world = world;
         host->index = i;
         assert_int_equal(quoit_layout_make(&world->job, i, &host->layout), QUOIT_OK);
-        assert_int_equal(driver->memory_create("host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
+        assert_int_equal(quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd),
+                         QUOIT_OK);
         host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
         assert_ptr_not_equal(host->memory, MAP_FAILED);
-        assert_int_equal(driver->link_create(&world->link_fds[i]), QUOIT_OK);
+        assert_int_equal(quoit_port_driver_link(driver, &world->link_fds[i]), QUOIT_OK);
     }
     for (uint32_t i = 0; i < host_count; i++) {
         uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;

@@ -1,20 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doorbells.h - the meaning of each doorbell bit of a port. */
+/* doorbells.h - the meaning of the doorbell bits that a job leases of a port.
+ *
+ * Each end's ring service leases bits of its own port and tells the neighbour their mask (link/service.h). The meaning
+ * of a bit is a rule over that mask, known to both ends. From the lowest bit on: one bit per lane; start and end of the
+ * papers' barrier, if the job uses it; the rest, at least one, belong to the protocol: QUEUE wakes PEs by them after
+ * direct puts, SCRATCHPAD uses the first for responses to transfers.
+ *
+ * Scarce bits are shared. PEs always share the rest. Lanes of QUEUE share too, since there a ring is only a hint; in
+ * SCRATCHPAD a lane's bit is the message, so each lane needs its own.
+ */
 #ifndef QUOIT_HOST_DOORBELLS_H
 #define QUOIT_HOST_DOORBELLS_H
 
 #include <stdint.h>
 
-/* One bit per lane, two for the papers' barrier; the rest wake PEs after direct puts. */
-#define QUOIT_DOORBELL_LANE(lane)   (lane)
-#define QUOIT_DOORBELL_BARRIER      8 /* start */
-#define QUOIT_DOORBELL_BARRIER_END  9
-#define QUOIT_DOORBELL_DIRECT       10
-#define QUOIT_DOORBELL_ANSWER       10 /* protocol SCRATCHPAD, which has no direct puts: responses to transfers */
-#define QUOIT_DOORBELL_DIRECT_COUNT 6
-static inline uint32_t quoit_doorbell_of_pe(uint32_t local)
+#include "host/protocol.h"
+
+#define QUOIT_DOORBELLS_OF_BARRIER 2
+#define QUOIT_DOORBELLS_OF_PES     6 /* at most: other users of the port find bits too */
+
+struct quoit_doorbells {
+    uint64_t bits;
+    uint32_t lane_count; /* bits of lanes; they stand first */
+    uint32_t rest;       /* index of the first bit of the protocol's */
+    uint32_t rest_count;
+};
+
+/* How many bits of a port the job needs, and how many it has a use for, on a host with so many PEs. */
+uint32_t quoit_doorbells_least(const struct quoit_job_config *job);
+uint32_t quoit_doorbells_most(const struct quoit_job_config *job, uint32_t local_count);
+/* `bits` has at least quoit_doorbells_least(). */
+struct quoit_doorbells quoit_doorbells_of(const struct quoit_job_config *job, uint64_t bits);
+
+/* The index-th bit of a mask, as a mask, from the lowest on. */
+uint64_t quoit_doorbell_at(uint64_t bits, uint32_t index);
+
+static inline uint64_t quoit_doorbell_of_lane(const struct quoit_doorbells *doorbells, uint32_t lane)
 {
-    return QUOIT_DOORBELL_DIRECT + local % QUOIT_DOORBELL_DIRECT_COUNT;
+    return quoit_doorbell_at(doorbells->bits, lane % doorbells->lane_count);
+}
+static inline uint64_t quoit_doorbell_of_barrier(const struct quoit_doorbells *doorbells, uint32_t signal)
+{
+    return quoit_doorbell_at(doorbells->bits, doorbells->lane_count + signal);
+}
+static inline uint64_t quoit_doorbell_of_pe(const struct quoit_doorbells *doorbells, uint32_t local)
+{
+    return quoit_doorbell_at(doorbells->bits, doorbells->rest + local % doorbells->rest_count);
+}
+static inline uint64_t quoit_doorbell_of_answers(const struct quoit_doorbells *doorbells)
+{
+    return quoit_doorbell_at(doorbells->bits, doorbells->rest);
 }
 
 #endif

@@ -9,6 +9,7 @@ static const struct quoit_protocol_traits protocols[QUOIT_PROTOCOL_COUNT] = {
     [QUOIT_PROTOCOL_QUEUE] = {.name = "queue",
                               .has_failover = true,
                               .has_messages = true,
+                              .shares_lane_doorbells = true,
                               .has_direct_puts = true,
                               .line_count = QUOIT_CLASS_COUNT},
     [QUOIT_PROTOCOL_SCRATCHPAD] = {.name = "scratchpad",

@@ -14,13 +14,14 @@
 #define QUOIT_SCRATCHPAD_SLOTS 12 /* per lane, in the protocol SCRATCHPAD: papers/scratchpad.h says what they hold */
 
 struct quoit_protocol_traits {
-    const char *name;     /* for the option --protocol */
-    bool has_failover;    /* survives the loss of a link without losing requests */
-    bool has_messages;    /* hosts can send MESSAGE frames to each other */
-    bool has_direct_puts; /* PEs write into a neighbour's window themselves, and its doorbells wake PEs */
-    bool spreads_pes;     /* a PE's requests rotate over the lanes even if threads share processors */
-    uint32_t line_count;  /* words per lane in the window SLOTS, one cache line each */
-    uint32_t slot_count;  /* slots per lane there; 0: the job's slot_count for each class */
+    const char *name;           /* for the option --protocol */
+    bool has_failover;          /* survives the loss of a link without losing requests */
+    bool has_messages;          /* hosts can send MESSAGE frames to each other */
+    bool shares_lane_doorbells; /* a ring is only a hint, so lanes may share a bit */
+    bool has_direct_puts;       /* PEs write into a neighbour's window themselves, and its doorbells wake PEs */
+    bool spreads_pes;           /* a PE's requests rotate over the lanes even if threads share processors */
+    uint32_t line_count;        /* words per lane in the window SLOTS, one cache line each */
+    uint32_t slot_count;        /* slots per lane there; 0: the job's slot_count for each class */
 };
 
 const struct quoit_protocol_traits *quoit_protocol_traits(enum quoit_protocol protocol);

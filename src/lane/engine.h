@@ -40,8 +40,8 @@ struct quoit_lane_engine {
     void (*begin_down)(struct quoit_lane *lane, enum quoit_side side);
     /* Neither end of the link writes: makes the range of that side in the window SLOTS as new. */
     void (*clean)(const struct quoit_layout *layout, void *memory, enum quoit_side side);
-    /* The doorbell bits it uses beyond those of the lanes, and what each wakes. Returns the bits. */
-    uint32_t (*doorbells)(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT]);
+    /* What the index-th of `count` doorbell bits wakes, of those that are the protocol's (host/doorbells.h). */
+    struct quoit_port_vector (*vector)(const struct quoit_layout *layout, uint32_t index, uint32_t count);
     bool (*is_quiescent)(const struct quoit_lane *lane);
     void (*check)(const struct quoit_lane *lane);
 };

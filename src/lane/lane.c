@@ -32,7 +32,7 @@ static void arm(void *arg)
     struct quoit_lane *lane = arg;
     atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits);
+        quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits[side]);
 }
 
 static void disarm(void *arg)
@@ -67,6 +67,17 @@ static enum quoit_status make_tables(struct quoit_lane *lane)
     return QUOIT_OK;
 }
 
+static void join_side(struct quoit_lane *lane, enum quoit_side side)
+{
+    const struct quoit_lane_group *group = lane->group;
+    const struct quoit_link_record *link = &group->links[side];
+    lane->ports[side] = group->ports[side];
+    lane->followed[side] = QUOIT_LINK_TARGET(0, true);
+    lane->own_doorbells[side] = quoit_doorbells_of(&group->layout->job, atomic_load(&link->own_doorbells));
+    lane->peer_doorbells[side] = quoit_doorbells_of(&group->layout->job, atomic_load(&link->peer_doorbells));
+    lane->peer_lane_doorbell[side] = quoit_doorbell_of_lane(&lane->peer_doorbells[side], lane->index);
+}
+
 enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_group *group, uint32_t index)
 {
     const struct quoit_layout *layout = group->layout;
@@ -86,10 +97,8 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
                                          .settle_yields = QUOIT_SETTLE_YIELDS,
                                          .arm_arg = lane};
     quoit_settling_start(&lane->settling, layout, index, group->policy);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        lane->ports[side] = group->ports[side];
-        lane->followed[side] = QUOIT_LINK_TARGET(0, true);
-    }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        join_side(lane, side);
     enum quoit_status status = make_tables(lane);
     if (status == QUOIT_OK)
         status = lane->engine->open(lane);

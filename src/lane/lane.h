@@ -51,6 +51,9 @@ struct quoit_lane {
     char *memory;
     const struct quoit_lane_engine *engine;
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    struct quoit_doorbells own_doorbells[QUOIT_SIDE_COUNT];
+    struct quoit_doorbells peer_doorbells[QUOIT_SIDE_COUNT];
+    uint64_t peer_lane_doorbell[QUOIT_SIDE_COUNT]; /* of the lane of this index at the neighbour */
     uint32_t index;
     void *state;         /* the engine's */
     void *barrier_state; /* of lane 0: the barrier's */
@@ -69,7 +72,7 @@ struct quoit_lane {
     uint64_t retry_at_ns;        /* the earliest time at which what had no resource may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
     struct quoit_settling settling;
-    uint32_t hint_bits; /* doorbells that say no more than "look": cleared before a sleep */
+    uint64_t hint_bits[QUOIT_SIDE_COUNT]; /* doorbells that say no more than "look": cleared before a sleep */
     struct quoit_waiter waiter;
 };
 

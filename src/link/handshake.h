@@ -17,14 +17,22 @@ struct quoit_handshake_word {
     uint32_t epoch;
 };
 
+/* Doorbell bits by which the other end may ring. */
+struct quoit_handshake_bits {
+    uint64_t client;  /* of the client of the windows */
+    uint64_t control; /* one bit, of the service; 0: it has none */
+};
+
 /* Tells the neighbour who we are, before the first word. */
 void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const struct quoit_client *client,
-                               enum quoit_side side);
-/* INVALID, with a line logged: the neighbour that has introduced itself is the wrong one or of another job.
- * LINK_DOWN: the link has left `port_epoch`, so what was read may have been wiped in the middle and says nothing. */
+                               enum quoit_side side, struct quoit_handshake_bits bits);
+/* Takes the neighbour's bits; those of its client are what they were, unless they were 0. INVALID, with a line logged:
+ * the neighbour that has introduced itself is the wrong one or of another job, or names other bits than those, or such
+ * as the port has not. LINK_DOWN: the link has left `port_epoch`, so what was read may have been wiped in the middle
+ * and says nothing. */
 QUOIT_MUST_USE enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour,
                                                        const struct quoit_client *client, enum quoit_side side,
-                                                       uint32_t port_epoch);
+                                                       uint32_t port_epoch, struct quoit_handshake_bits *bits_inout);
 void quoit_handshake_tell(struct quoit_port *port, struct quoit_handshake_word word);
 /* The neighbour's last word. */
 struct quoit_handshake_word quoit_handshake_told(struct quoit_port *port);

@@ -22,15 +22,18 @@ struct side {
     uint32_t epoch;      /* of the link: proposed in PROPOSED, agreed from CLEAN on */
     struct quoit_holddown holddown;
     bool is_flapping_told;
+    uint64_t leased;       /* doorbell bits that clients have */
+    uint64_t control;      /* the service's own; 0: none */
+    uint64_t peer_control; /* the neighbour's; 0: none, or not told yet */
 };
 
 struct quoit_service {
     struct quoit_service_config config;
     struct side sides[QUOIT_SIDE_COUNT];
     struct quoit_client clients[QUOIT_CLIENTS_MAX]; /* attached while `leases` has the bit */
+    uint64_t doorbells[QUOIT_CLIENTS_MAX][QUOIT_SIDE_COUNT];
     uint32_t leases;
     uint32_t leader;           /* the lease that has the windows; NO_LEASE: none */
-    uint32_t doorbell_bits;    /* leased */
     uint64_t cut_off_since_ns; /* two links are known to be dead; 0: not so */
     bool is_cut_off_told;
     enum quoit_status status; /* what ended the manager */
@@ -46,9 +49,9 @@ static const struct quoit_client *leader_of(const struct quoit_service *service)
     return service->leader == NO_LEASE ? NULL : &service->clients[service->leader];
 }
 
-static bool has_control_doorbell(const struct quoit_service *service)
+uint64_t quoit_service_doorbells(const struct quoit_service *service, uint32_t lease, enum quoit_side side)
 {
-    return (service->doorbell_bits & (1u << QUOIT_SERVICE_DOORBELL)) == 0;
+    return service->doorbells[lease][side];
 }
 
 struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side)
@@ -143,6 +146,13 @@ static bool is_held(const struct quoit_service *service, enum quoit_side index, 
     return now_ns < until_ns && quoit_link_state_of(other) == QUOIT_LINK_STATE_UP && !is_cut_off(service);
 }
 
+static void tell(struct side *side, struct quoit_handshake_word word)
+{
+    quoit_handshake_tell(side->port, word);
+    if (side->peer_control)
+        quoit_port_ring(side->port, side->peer_control);
+}
+
 static void step_absent(struct quoit_service *service, enum quoit_side index)
 {
     struct side *side = &service->sides[index];
@@ -157,11 +167,10 @@ static void step_absent(struct quoit_service *service, enum quoit_side index)
     side->port_epoch = quoit_port_link_epoch(side->port);
     if (quoit_port_bind(side->port, side->port_epoch) != QUOIT_OK)
         return;
-    quoit_handshake_introduce(side->port, service->config.host, leader, index);
-    quoit_handshake_tell(side->port,
-                         (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_PROPOSED, .epoch = side->epoch});
-    if (has_control_doorbell(service))
-        quoit_port_ring(side->port, 1u << QUOIT_SERVICE_DOORBELL);
+    const struct quoit_handshake_bits bits = {.client = service->doorbells[service->leader][index],
+                                              .control = side->control};
+    quoit_handshake_introduce(side->port, service->config.host, leader, index, bits);
+    tell(side, (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_PROPOSED, .epoch = side->epoch});
     move(side, QUOIT_LINK_STATE_PROPOSED);
 }
 
@@ -189,8 +198,12 @@ static void make_clean(struct quoit_service *service, enum quoit_side index, uin
     struct side *side = &service->sides[index];
     const struct quoit_client *leader = leader_of(service);
     uint32_t neighbour = quoit_ring_neighbour(service->config.host_count, index, service->config.host);
-    enum quoit_status status = quoit_handshake_check(side->port, neighbour, leader, index, side->port_epoch);
+    struct quoit_handshake_bits bits = {.client = atomic_load(&side->record->peer_doorbells)};
+    enum quoit_status status = quoit_handshake_check(side->port, neighbour, leader, index, side->port_epoch, &bits);
     if (status == QUOIT_OK) {
+        atomic_store(&side->record->peer_doorbells, bits.client);
+        side->peer_control = bits.control;
+        quoit_port_doorbell_clear(side->port, service->doorbells[service->leader][index]);
         side->epoch = proposed > side->epoch ? proposed : side->epoch;
         leader->clean(leader->arg, index);
         status = offer_windows(side, leader, index);
@@ -201,10 +214,7 @@ static void make_clean(struct quoit_service *service, enum quoit_side index, uin
         service->status = status;
         return;
     }
-    quoit_handshake_tell(side->port,
-                         (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_CLEAN, .epoch = side->epoch});
-    if (has_control_doorbell(service))
-        quoit_port_ring(side->port, 1u << QUOIT_SERVICE_DOORBELL);
+    tell(side, (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_CLEAN, .epoch = side->epoch});
     move(side, QUOIT_LINK_STATE_CLEAN);
 }
 
@@ -279,8 +289,8 @@ static bool step_sides(struct quoit_service *service)
 {
     bool has_moved = false;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && service->status == QUOIT_OK; side++) {
-        if (has_control_doorbell(service))
-            quoit_port_doorbell_clear(service->sides[side].port, 1u << QUOIT_SERVICE_DOORBELL);
+        if (service->sides[side].control)
+            quoit_port_doorbell_clear(service->sides[side].port, service->sides[side].control);
         has_moved |= step_side(service, side);
     }
     return has_moved;
@@ -332,7 +342,7 @@ static uint64_t sleep_ns(const struct quoit_service *service, uint64_t now_ns)
         enum quoit_link_state state = quoit_link_state_of(record);
         uint64_t own_ns = RECHECK_NS;
         if (state == QUOIT_LINK_STATE_PROPOSED || state == QUOIT_LINK_STATE_CLEAN) {
-            own_ns = has_control_doorbell(service) ? CONTROL_NS : POLL_NS;
+            own_ns = service->sides[side].control ? CONTROL_NS : POLL_NS;
         } else if (state == QUOIT_LINK_STATE_HELD) {
             uint64_t until_ns = atomic_load_explicit(&record->held_until_ns, memory_order_relaxed);
             own_ns = until_ns > now_ns ? until_ns - now_ns : 1;
@@ -388,18 +398,71 @@ static enum quoit_status check_windows(const struct quoit_service *service, cons
     return QUOIT_OK;
 }
 
-static enum quoit_status set_doorbells(struct quoit_service *service, const struct quoit_client *client)
+static uint64_t valid_doorbells(const struct side *side)
 {
-    enum quoit_status status = QUOIT_OK;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
-        struct quoit_port *port = service->sides[side].port;
-        for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT && status == QUOIT_OK; bit++)
-            if (client->doorbell_bits & (1u << bit))
-                status = quoit_port_set_vector(port, bit, &client->vectors[bit]);
-        if (status == QUOIT_OK)
-            quoit_port_doorbell_unmask(port, client->doorbell_bits);
+    struct quoit_port_limits limits;
+    quoit_port_limits(side->port, &limits);
+    return limits.doorbell_bits;
+}
+
+/* The service's own bit is the highest that is free. */
+static enum quoit_status take_control(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    const struct quoit_port_vector manager = {
+        .park_offset = service->config.park_offset, .park_stride = sizeof(struct quoit_park), .park_count = 1};
+    uint64_t free_bits = valid_doorbells(side) & ~side->leased;
+    if (free_bits == 0 || side->control)
+        return QUOIT_OK;
+    uint32_t bit = QUOIT_DOORBELL_COUNT - 1 - (uint32_t)__builtin_clzll(free_bits);
+    enum quoit_status status = quoit_port_set_vector(side->port, bit, &manager);
+    if (status != QUOIT_OK)
+        return status;
+    side->control = UINT64_C(1) << bit;
+    quoit_port_doorbell_unmask(side->port, side->control);
+    return QUOIT_OK;
+}
+
+/* The bits of a port for a client: the lowest that are free, the service's own if it cannot do without. */
+static enum quoit_status find_doorbells(const struct quoit_service *service, const struct quoit_client *client,
+                                        enum quoit_side index, uint64_t *bits_out)
+{
+    const struct side *side = &service->sides[index];
+    uint64_t valid = valid_doorbells(side), free_bits = valid & ~side->leased & ~side->control, bits = 0;
+    if ((uint32_t)__builtin_popcountll(valid) < client->doorbell_least) {
+        quoit_log(QUOIT_LOG_ERROR,
+                  "%s needs at least %u doorbell bits of the port to the %s, which has %u: mask 0x%llx", client->name,
+                  client->doorbell_least, side_name(index), (uint32_t)__builtin_popcountll(valid),
+                  (unsigned long long)valid);
+        return QUOIT_OUT_OF_RANGE;
     }
-    return status;
+    if ((uint32_t)__builtin_popcountll(free_bits) < client->doorbell_least)
+        free_bits |= side->control;
+    if ((uint32_t)__builtin_popcountll(free_bits) < client->doorbell_least)
+        return QUOIT_FULL;
+    for (uint32_t i = 0; i < client->doorbell_most && free_bits != 0; i++, free_bits &= free_bits - 1)
+        bits |= free_bits & -free_bits;
+    *bits_out = bits;
+    return QUOIT_OK;
+}
+
+static enum quoit_status set_doorbells(struct quoit_service *service, const struct quoit_client *client,
+                                       enum quoit_side index, uint64_t bits)
+{
+    struct side *side = &service->sides[index];
+    struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT] = {0};
+    client->vectors(client->arg, bits, vectors);
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+        uint32_t bit = (uint32_t)__builtin_ctzll(left);
+        enum quoit_status status = quoit_port_set_vector(side->port, bit, &vectors[bit]);
+        if (status != QUOIT_OK)
+            return status;
+    }
+    side->control &= ~bits;
+    side->leased |= bits;
+    quoit_port_doorbell_clear(side->port, bits);
+    quoit_port_doorbell_unmask(side->port, bits);
+    return QUOIT_OK;
 }
 
 /* The state begins anew for a client that begins anew: its first epoch is 0. */
@@ -410,6 +473,9 @@ static void lead(struct quoit_service *service, uint32_t lease)
     service->is_cut_off_told = false;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         service->sides[side].epoch = 0;
+        service->sides[side].peer_control = 0;
+        atomic_store(&service->sides[side].record->own_doorbells, service->doorbells[lease][side]);
+        atomic_store(&service->sides[side].record->peer_doorbells, 0);
         atomic_store_explicit(&service->sides[side].record->target, QUOIT_LINK_TARGET(0, false), memory_order_release);
         atomic_store_explicit(&service->sides[side].record->down_since_ns, 0, memory_order_relaxed);
         move(&service->sides[side], QUOIT_LINK_STATE_ABSENT);
@@ -421,17 +487,20 @@ enum quoit_status quoit_service_attach(struct quoit_service *service, const stru
 {
     uint32_t lease = (uint32_t)__builtin_ctz(~service->leases);
     bool is_leader = wants_windows(client);
-    if (lease >= QUOIT_CLIENTS_MAX || (client->doorbell_bits & service->doorbell_bits) ||
-        (is_leader && service->leader != NO_LEASE))
+    uint64_t bits[QUOIT_SIDE_COUNT];
+    if (lease >= QUOIT_CLIENTS_MAX || (is_leader && service->leader != NO_LEASE))
         return QUOIT_FULL;
     enum quoit_status status = check_windows(service, client);
-    if (status == QUOIT_OK)
-        status = set_doorbells(service, client);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
+        status = find_doorbells(service, client, side, &bits[side]);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
+        service->doorbells[lease][side] = bits[side];
+        status = set_doorbells(service, client, side, bits[side]);
+    }
     if (status != QUOIT_OK)
         return status;
     service->clients[lease] = *client;
     service->leases |= 1u << lease;
-    service->doorbell_bits |= client->doorbell_bits;
     if (is_leader)
         lead(service, lease);
     *lease_out = lease;
@@ -460,13 +529,15 @@ void quoit_service_detach(struct quoit_service *service, uint32_t lease)
 {
     quoit_assert(lease < QUOIT_CLIENTS_MAX);
     quoit_assert(service->leases & (1u << lease));
-    uint32_t bits = service->clients[lease].doorbell_bits;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint64_t bits = service->doorbells[lease][side];
         quoit_port_doorbell_mask(service->sides[side].port, bits);
         quoit_port_doorbell_clear(service->sides[side].port, bits);
+        service->sides[side].leased &= ~bits;
+        enum quoit_status status = take_control(service, side);
+        quoit_assert(status == QUOIT_OK); /* the same vector as at open() */
     }
     service->leases &= ~(1u << lease);
-    service->doorbell_bits &= ~bits;
     if (service->leader == lease)
         close_windows(service);
 }
@@ -481,11 +552,7 @@ static enum quoit_status open_side(struct quoit_service *service, enum quoit_sid
     enum quoit_status status = quoit_port_open(&service->config.ports[index], &side->port);
     if (status == QUOIT_OK)
         status = quoit_port_set_vector(side->port, QUOIT_VECTOR_LINK, &manager);
-    if (status == QUOIT_OK)
-        status = quoit_port_set_vector(side->port, QUOIT_SERVICE_DOORBELL, &manager);
-    if (status == QUOIT_OK)
-        quoit_port_doorbell_unmask(side->port, 1u << QUOIT_SERVICE_DOORBELL);
-    return status;
+    return status == QUOIT_OK ? take_control(service, index) : status;
 }
 
 enum quoit_status quoit_service_open(const struct quoit_service_config *config, struct quoit_service **service_out)

@@ -19,6 +19,12 @@
  * what is taken is refused (FULL) and nothing is changed. What a client leaves behind is taken back: its windows are
  * closed, its bits masked, and the neighbours see the link go down.
  *
+ * Doorbell bits: a client says how many it needs, and the service finds them in what each port has (any mask, see
+ * port.h) and what is free, from the lowest on. The two ends of a link may find different ones. Each tells the other
+ * the mask of its client of the windows, which the record publishes; what each bit of a mask means is the clients'
+ * affair. One bit, the highest, is the service's own while no client needs it: by it the neighbour's service tells that
+ * it has written to the scratchpads. Without it the service looks every 100 us while a link comes up.
+ *
  * Threads: open, attach, start, detach and close belong to one thread at a time, and while manage() runs to none, save
  * that attach and detach may be called from the client's callbacks. wake() may be called from any thread.
  * Errors: TIMEOUT names who did not come; INVALID: a neighbour of another job or the wrong one, with a line logged.
@@ -32,10 +38,6 @@
 #include "ring/ring.h"
 
 #define QUOIT_CLIENTS_MAX 8
-/* By which the service tells the neighbour's that it has written to the scratchpads. A client that leases it takes it
- * away: then the services look every 100 us while a link comes up. */
-#define QUOIT_SERVICE_DOORBELL 9
-
 struct quoit_service; /* opaque */
 
 struct quoit_service_config {
@@ -58,10 +60,12 @@ struct quoit_client {
     const char *name;
     uint32_t digest; /* of what both ends must agree on; the neighbour's client of the windows must have the same */
     struct quoit_lease_range windows[QUOIT_SIDE_COUNT][QUOIT_WINDOW_COUNT];
-    uint32_t doorbell_bits;
-    struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT]; /* what each of its bits wakes */
-    bool has_failover;                                      /* false: a link that goes down is LOST */
-    uint64_t cut_off_limit_ns;                              /* how long two links may be dead before cut_off() */
+    uint32_t doorbell_least; /* bits of each port without which it cannot work */
+    uint32_t doorbell_most;  /* for which it has a use */
+    /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach(). */
+    void (*vectors)(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT]);
+    bool has_failover;         /* false: a link that goes down is LOST */
+    uint64_t cut_off_limit_ns; /* how long two links may be dead before cut_off() */
     /* The record of that side has changed: the client follows `target`. */
     void (*changed)(void *arg, enum quoit_side side);
     /* Whether everything of the client has done what `target` says. */
@@ -82,7 +86,7 @@ QUOIT_MUST_USE enum quoit_status quoit_service_open(const struct quoit_service_c
 void quoit_service_close(struct quoit_service *service);
 
 /* Leases what the client asks for; `client` is copied. FULL: taken by another client. OUT_OF_RANGE, with a line logged:
- * more than a window of the port holds. */
+ * more than a window of the port holds, or than it has doorbell bits. */
 QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
                                                       uint32_t *lease_out);
 /* Takes the leases back. If it had windows, the links go down for the neighbours, and are IDLE until the next such
@@ -96,5 +100,7 @@ QUOIT_MUST_USE enum quoit_status quoit_service_manage(struct quoit_service *serv
 void quoit_service_wake(struct quoit_service *service);
 
 struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side);
+/* The doorbell bits of that port which the client has. */
+uint64_t quoit_service_doorbells(const struct quoit_service *service, uint32_t lease, enum quoit_side side);
 
 #endif

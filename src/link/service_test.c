@@ -18,6 +18,7 @@
 
 #define HOST_COUNT 2
 #define PARK_AT    0xf0000
+#define BELLS_AT   0xf1000 /* a park for each doorbell bit of a client, in their order */
 #define SLOTS_AT   0x10000
 #define BYTES      0x4000
 #define MS         1000000u
@@ -38,6 +39,7 @@ struct host {
 
 /* Link 0 joins host 0 at its right and host 1 at its left; link 1 the other two ends. The rigs share the hosts. */
 struct world {
+    struct rig_driver driver;
     struct rig links[HOST_COUNT];
     struct host hosts[HOST_COUNT];
 };
@@ -72,13 +74,24 @@ static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     (void)arg, (void)first_link, (void)second_link;
 }
 
+static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
+{
+    (void)arg;
+    for (uint32_t i = 0; bits != 0; i++, bits &= bits - 1)
+        vectors_out[__builtin_ctzll(bits)] = (struct quoit_port_vector){
+            .park_offset = BELLS_AT + i * sizeof(struct quoit_park),
+            .park_stride = sizeof(struct quoit_park),
+            .park_count = 1,
+        };
+}
+
 static struct quoit_port_endpoint describe(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
 {
     const struct rig *rig = &world->links[link];
     const struct quoit_port_site site = {
         .link_fd = rig->link_fd, .peer_memory_fd = world->links[0].memory_fd[peer], .side = side, .knobs = rig->knobs};
     struct quoit_port_endpoint endpoint;
-    assert_int_equal(rig_table(rig)->describe(&site, &endpoint), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_describe(rig_table(rig), &site, &endpoint), QUOIT_OK);
     return endpoint;
 }
 
@@ -104,7 +117,9 @@ static void open_host(struct world *world, uint32_t index)
     host->client = (struct quoit_client){
         .name = "the test",
         .digest = 1,
-        .doorbell_bits = 1u << 0 | 1u << 10,
+        .doorbell_least = 2,
+        .doorbell_most = 3,
+        .vectors = vectors_of,
         .has_failover = true,
         .cut_off_limit_ns = LIMIT_NS,
         .changed = changed,
@@ -119,11 +134,12 @@ static void open_host(struct world *world, uint32_t index)
             (struct quoit_lease_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
 }
 
-static void open_world(struct world *world)
+static void open_world(struct world *world, const char *driver)
 {
     memset(world, 0, sizeof *world);
+    world->driver = (struct rig_driver){.name = driver, .driver = driver};
     for (uint32_t i = 0; i < HOST_COUNT; i++)
-        rig_make(&world->links[i], &rig_drivers[0]);
+        rig_make(&world->links[i], &world->driver);
     for (uint32_t i = 0; i < HOST_COUNT; i++)
         open_host(world, i);
 }
@@ -221,7 +237,7 @@ static void test_a_job_after_a_job(void **state)
 {
     (void)state;
     struct world world;
-    open_world(&world);
+    open_world(&world, "emulated");
     for (uint32_t job = 0; job < 4; job++) {
         uint64_t word = 100 + job;
         for (uint32_t i = 0; i < HOST_COUNT; i++)
@@ -255,27 +271,105 @@ static void test_leases_do_not_overlap(void **state)
     (void)state;
     struct world world;
     uint32_t other;
-    open_world(&world);
+    open_world(&world, "emulated");
     attach_and_start(&world);
     struct quoit_service *service = world.hosts[0].service;
     struct quoit_client second = world.hosts[0].client;
-    second.doorbell_bits = 1u << 3;
     assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* the windows are taken */
     memset(second.windows, 0, sizeof second.windows);
-    second.doorbell_bits = 1u << 10;
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* the bit is */
-    second.doorbell_bits = 1u << 3;
+    second.doorbell_least = second.doorbell_most = 14;
+    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* of 16 bits 3 are taken */
+    second.doorbell_least = 13;
     assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
     assert_int_not_equal(other, world.hosts[0].lease);
+    assert_int_equal(quoit_service_doorbells(service, world.hosts[0].lease, QUOIT_LEFT), 0x0007);
+    assert_int_equal(quoit_service_doorbells(service, other, QUOIT_LEFT), 0xfff8); /* the service's own too */
     quoit_service_detach(service, other);
     assert_all_up(&world); /* one without windows comes and goes, and the links stay up */
     assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
     quoit_service_detach(service, world.hosts[0].lease);
     second.windows[0][0] = (struct quoit_lease_range){.offset = SLOTS_AT, .bytes = UINT64_C(1) << 40};
-    second.doorbell_bits = 1u << 4;
+    second.doorbell_least = second.doorbell_most = 1;
     quoit_log_setup((enum quoit_log_level) - 1, "the message about the window");
     assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OUT_OF_RANGE);
     quoit_log_setup(QUOIT_LOG_WARN, "");
+    close_world(&world);
+}
+
+/* Whether a ring of the `index`-th bit that the client of host 1 leased wakes its park there, and no other. */
+static void assert_ring_wakes(struct world *world, uint32_t index)
+{
+    struct quoit_port *port = quoit_service_port(world->hosts[0].service, QUOIT_RIGHT);
+    struct quoit_park *parks = (struct quoit_park *)(void *)(world->links[0].memory[1] + BELLS_AT);
+    uint64_t bits = atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells);
+    uint32_t keys[3];
+    assert_int_equal(bits, quoit_service_doorbells(world->hosts[1].service, world->hosts[1].lease, QUOIT_LEFT));
+    assert_int_equal(bits, atomic_load(&world->hosts[1].records[QUOIT_LEFT].own_doorbells));
+    for (uint32_t i = 0; i < index; i++)
+        bits &= bits - 1;
+    for (uint32_t i = 0; i < 3; i++)
+        keys[i] = quoit_park_prepare(&parks[i]);
+    assert_true(quoit_port_ring(port, bits & -bits));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(atomic_load(&parks[i].epoch) != keys[i], i == index);
+        quoit_park_cancel(&parks[i]);
+    }
+}
+
+static void skip_without_test_drivers(void)
+{
+    if (quoit_port_driver_find("mask-one") == NULL) /* the build has QUOIT_TEST_DRIVERS off */
+        skip();
+}
+
+/* Odd masks, also a different lease at each end: what is rung wakes what the other end means by it. */
+static void test_doorbells_of_odd_masks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *driver;
+        uint64_t mask;
+        uint32_t taken_count; /* bits that another client of host 1 holds already */
+        uint64_t leased;      /* by the client of host 1 */
+    } rows[] = {
+        {"mask-fff0", 0xfff0, 0, 0x0070},
+        {"mask-12", 0x0fff, 8, 0x0700},
+        {"mask-holes", 0x5d92, 3, 0x0d00},
+        {"mask-holes", 0x5d92, 6, 0x5000}, /* the service's own too, the least that does */
+    };
+    skip_without_test_drivers();
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct world world;
+        uint32_t other;
+        open_world(&world, rows[i].driver);
+        struct quoit_client first = world.hosts[1].client;
+        memset(first.windows, 0, sizeof first.windows);
+        first.doorbell_least = first.doorbell_most = rows[i].taken_count;
+        assert_int_equal(quoit_service_attach(world.hosts[1].service, &first, &other), QUOIT_OK);
+        attach_and_start(&world);
+        assert_all_up(&world);
+        uint64_t bits = quoit_service_doorbells(world.hosts[1].service, world.hosts[1].lease, QUOIT_LEFT);
+        assert_int_equal(bits, rows[i].leased);
+        assert_int_equal(bits & ~rows[i].mask, 0);
+        for (uint32_t j = 0; j < (uint32_t)__builtin_popcountll(bits); j++)
+            assert_ring_wakes(&world, j);
+        close_world(&world);
+    }
+}
+
+static void test_too_few_doorbells(void **state)
+{
+    (void)state;
+    struct world world;
+    skip_without_test_drivers();
+    open_world(&world, "mask-one");
+    struct host *host = &world.hosts[0];
+    quoit_log_setup((enum quoit_log_level) - 1, "the message about the mask");
+    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OUT_OF_RANGE);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    host->client.doorbell_least = host->client.doorbell_most = 1;
+    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OK);
+    assert_int_equal(quoit_service_doorbells(host->service, host->lease, QUOIT_RIGHT), 0x0010);
     close_world(&world);
 }
 
@@ -283,7 +377,7 @@ static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
 {
     (void)state;
     struct world world;
-    open_world(&world);
+    open_world(&world, "emulated");
     world.hosts[1].client.digest = 2;
     quoit_log_setup((enum quoit_log_level) - 1, "the message about the job");
     attach_and_start(&world);
@@ -296,7 +390,7 @@ static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
 {
     (void)state;
     struct world world;
-    open_world(&world);
+    open_world(&world, "emulated");
     attach_and_start(&world);
     each_host(&world, run_manager);
     for (uint32_t i = 1; i <= QUOIT_FLAP_FREE; i++) {
@@ -321,7 +415,7 @@ static void test_a_link_that_flaps_is_held_down(void **state)
     (void)state;
     struct world world;
     uint32_t outage_count = 0;
-    open_world(&world);
+    open_world(&world, "emulated");
     attach_and_start(&world);
     each_host(&world, run_manager);
     quoit_log_setup(QUOIT_LOG_ERROR, "");
@@ -347,6 +441,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_after_a_job),
         cmocka_unit_test(test_leases_do_not_overlap),
+        cmocka_unit_test(test_doorbells_of_odd_masks),
+        cmocka_unit_test(test_too_few_doorbells),
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),

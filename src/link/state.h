@@ -46,8 +46,12 @@ struct quoit_link_record {
     _Atomic uint64_t held_until_ns; /* 0: it is not held */
     _Atomic uint64_t outage_ns;     /* how long it was not UP since it first was, without the outage that lasts still */
     _Atomic uint64_t down_since_ns; /* 0: it is UP, or never was */
+    /* Doorbell bits of this port that wake the client of the windows, and those of the neighbour's that wake its: set
+     * before the link is UP for the first time, the same for as long as both stay. */
+    _Atomic uint64_t own_doorbells;
+    _Atomic uint64_t peer_doorbells;
 };
-_Static_assert(sizeof(struct quoit_link_record) == 56, "read by other processes");
+_Static_assert(sizeof(struct quoit_link_record) == 72, "read by other processes");
 
 const char *quoit_link_state_name(enum quoit_link_state state);
 bool quoit_link_may_move(enum quoit_link_state from, enum quoit_link_state to);

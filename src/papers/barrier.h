@@ -23,7 +23,7 @@ enum quoit_papers_barrier_state {
     QUOIT_BARRIER_STATE_COUNT
 };
 
-#define QUOIT_BARRIER_START 1u /* doorbell bit QUOIT_DOORBELL_BARRIER */
+#define QUOIT_BARRIER_START 1u /* signals: a doorbell bit each, in this order */
 #define QUOIT_BARRIER_END   2u
 
 struct quoit_papers_barrier {

@@ -15,24 +15,42 @@ static enum quoit_status open(struct quoit_lane *lane)
     return QUOIT_OK;
 }
 
+/* The bits of some signals, and back. */
+static uint64_t bits_of(const struct quoit_doorbells *doorbells, uint32_t signals)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < QUOIT_DOORBELLS_OF_BARRIER; i++)
+        bits |= signals >> i & 1 ? quoit_doorbell_of_barrier(doorbells, i) : 0;
+    return bits;
+}
+
+static uint32_t signals_of(const struct quoit_doorbells *doorbells, uint64_t bits)
+{
+    uint32_t signals = 0;
+    for (uint32_t i = 0; i < QUOIT_DOORBELLS_OF_BARRIER; i++)
+        signals |= bits & quoit_doorbell_of_barrier(doorbells, i) ? 1u << i : 0;
+    return signals;
+}
+
 static uint32_t step(struct quoit_lane *lane)
 {
+    const struct quoit_doorbells *in = &lane->own_doorbells[QUOIT_LEFT], *out = &lane->peer_doorbells[QUOIT_RIGHT];
     struct quoit_host_header *header = (struct quoit_host_header *)lane->memory;
     uint32_t move_count = 0;
     for (;;) {
         uint64_t released_count = atomic_load_explicit(&header->barrier_released_count, memory_order_relaxed);
         uint64_t arrived_count = /* pairs with release in quoit_fabric_host_barrier() */
             atomic_load_explicit(&header->barrier_arrived_count, memory_order_acquire);
-        uint32_t signals = quoit_port_doorbell_read(lane->ports[QUOIT_LEFT]) >> QUOIT_DOORBELL_BARRIER;
+        uint32_t signals = signals_of(in, quoit_port_doorbell_read(lane->ports[QUOIT_LEFT]));
         struct quoit_papers_barrier_move move =
             quoit_papers_barrier_step(lane->barrier_state, arrived_count > released_count, signals);
         if (!move.is_move)
             return move_count;
         move_count++;
         if (move.taken)
-            quoit_port_doorbell_clear(lane->ports[QUOIT_LEFT], move.taken << QUOIT_DOORBELL_BARRIER);
+            quoit_port_doorbell_clear(lane->ports[QUOIT_LEFT], bits_of(in, move.taken));
         if (move.sent) {
-            quoit_port_ring(lane->ports[QUOIT_RIGHT], move.sent << QUOIT_DOORBELL_BARRIER);
+            quoit_port_ring(lane->ports[QUOIT_RIGHT], bits_of(out, move.sent));
             quoit_lane_count_up(&lane->shared->out[QUOIT_RIGHT].doorbell_count, 1);
         }
         if (move.is_released) {

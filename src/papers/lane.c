@@ -81,7 +81,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
 
 static uint32_t receive(struct quoit_lane *lane, enum quoit_side side)
 {
-    uint32_t bit = 1u << QUOIT_DOORBELL_LANE(lane->index);
+    uint64_t bit = quoit_doorbell_of_lane(&lane->own_doorbells[side], lane->index);
     if ((quoit_port_doorbell_read(lane->ports[side]) & bit) == 0)
         return 0;
     quoit_port_doorbell_clear(lane->ports[side], bit);
@@ -337,7 +337,8 @@ static enum quoit_status open(struct quoit_lane *lane)
     papers->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *papers->open);
     papers->wanted_ns = calloc(lane->layout->local_count, sizeof *papers->wanted_ns);
     /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
-    lane->hint_bits = 1u << QUOIT_DOORBELL_ANSWER;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        lane->hint_bits[side] = quoit_doorbell_of_answers(&lane->own_doorbells[side]);
     lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
     return papers->open && papers->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
@@ -359,14 +360,14 @@ static void clean(const struct quoit_layout *layout, void *memory, enum quoit_si
 }
 
 /* Answers to transfers wake all lanes, any of which may wait for the scratchpads. */
-static uint32_t doorbells(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT])
+static struct quoit_port_vector vector(const struct quoit_layout *layout, uint32_t index, uint32_t count)
 {
-    vectors[QUOIT_DOORBELL_ANSWER] = (struct quoit_port_vector){
+    (void)count;
+    return (struct quoit_port_vector){
         .park_offset = layout->lanes + offsetof(struct quoit_lane_shared, park),
         .park_stride = sizeof(struct quoit_lane_shared),
-        .park_count = layout->job.lane_count,
+        .park_count = index == 0 ? layout->job.lane_count : 0,
     };
-    return 1u << QUOIT_DOORBELL_ANSWER;
 }
 
 const struct quoit_lane_engine quoit_papers_engine = {
@@ -377,7 +378,7 @@ const struct quoit_lane_engine quoit_papers_engine = {
     .step = step,
     .respond = respond,
     .clean = clean,
-    .doorbells = doorbells,
+    .vector = vector,
     .is_quiescent = quoit_papers_is_quiescent,
     .check = quoit_papers_check,
 };

@@ -40,7 +40,7 @@ enum quoit_transfer_state {
     QUOIT_TRANSFER_STATE_COUNT
 };
 
-/* The neighbour answers by words of the window, each a count since the start, and rings QUOIT_DOORBELL_ANSWER. */
+/* The neighbour answers by words of the window, each a count since the start, and rings the answers' doorbell. */
 enum quoit_answer_word {
     QUOIT_ANSWER_READ,  /* transfers of this bit whose metadata was read */
     QUOIT_ANSWER_FREED, /* transfers for which the bit was freed */

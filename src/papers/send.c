@@ -32,7 +32,7 @@ void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side
     if (!papers->arrivals[side].owes_ring)
         return;
     papers->arrivals[side].owes_ring = false;
-    quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_ANSWER);
+    quoit_port_ring(lane->ports[side], quoit_doorbell_of_answers(&lane->peer_doorbells[side]));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }
 
@@ -183,7 +183,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
         quoit_port_scratchpad_peer_write(port, set * QUOIT_METADATA_WORDS + i, words[i]);
     end_step(lane, transfer, QUOIT_PUT_SCRATCHPADS);
-    quoit_port_ring(port, 1u << QUOIT_DOORBELL_LANE(lane->index));
+    quoit_port_ring(port, lane->peer_lane_doorbell[side]);
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
     end_step(lane, transfer, QUOIT_PUT_DOORBELL);
     quoit_lane_trace_frame(lane, transfer->out.is_relay ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &transfer->out.frame,

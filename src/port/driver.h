@@ -39,10 +39,16 @@ struct quoit_port_site {
 struct quoit_port_driver {
     const char *name;
     const char *sentence; /* what --driver's help says */
+    /* A driver that is another one, save a few things, names that one, and says only what differs: what is NULL below
+     * is the other's. NULL: it is a driver of its own. */
+    const struct quoit_port_driver *base;
+    /* With `base`: changes a port that it has just opened, its entries of `ops` and its limits. */
+    void (*adjust)(struct quoit_port *port);
     /* Makes the memory of one host, all zero, of its final size; a descriptor that can be mapped shared. SYSTEM, with
      * errno. */
     enum quoit_status (*memory_create)(const char *label, uint64_t bytes, int *fd_out);
-    /* Makes a link between two hosts of this machine, which neither end has enabled. NULL: links are there. */
+    /* Makes a link between two hosts of this machine, which neither end has enabled. NULL without `base`: links are
+     * there. */
     enum quoit_status (*link_create)(int *fd_out);
     /* The descriptors of the endpoint stay those of the site. */
     enum quoit_status (*describe)(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out);
@@ -53,6 +59,15 @@ struct quoit_port_driver {
 const struct quoit_port_driver *quoit_port_driver_find(const char *name);
 /* The index-th driver of the table, the default first; NULL: there are no more. */
 const struct quoit_port_driver *quoit_port_driver_at(uint32_t index);
+
+/* What the driver says of these, or the one that it is based on. */
+QUOIT_MUST_USE enum quoit_status quoit_port_driver_memory(const struct quoit_port_driver *driver, const char *label,
+                                                          uint64_t bytes, int *fd_out);
+/* *fd_out is -1: links are there. */
+QUOIT_MUST_USE enum quoit_status quoit_port_driver_link(const struct quoit_port_driver *driver, int *fd_out);
+QUOIT_MUST_USE enum quoit_status quoit_port_driver_describe(const struct quoit_port_driver *driver,
+                                                            const struct quoit_port_site *site,
+                                                            struct quoit_port_endpoint *endpoint_out);
 
 /* One end. All are required, save: write_marked, NULL: a write and then a write64; link_cut, NULL without
  * QUOIT_PORT_CUTS; dma_*, NULL where dma_channel_count is 0. The wrappers of port.c check arguments against the limits;
@@ -76,10 +91,10 @@ struct quoit_port_ops {
                               size_t bytes);
     uint32_t (*scratchpad_read)(struct quoit_port *port, uint32_t index);
     void (*scratchpad_peer_write)(struct quoit_port *port, uint32_t index, uint32_t value);
-    bool (*ring)(struct quoit_port *port, uint32_t bits);
-    uint32_t (*doorbell_read)(struct quoit_port *port);
-    void (*doorbell_clear)(struct quoit_port *port, uint32_t bits);
-    void (*doorbell_set_mask)(struct quoit_port *port, uint32_t bits, bool is_masked);
+    bool (*ring)(struct quoit_port *port, uint64_t bits);
+    uint64_t (*doorbell_read)(struct quoit_port *port);
+    void (*doorbell_clear)(struct quoit_port *port, uint64_t bits);
+    void (*doorbell_set_mask)(struct quoit_port *port, uint64_t bits, bool is_masked);
     void (*set_vector)(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
     enum quoit_status (*dma_submit)(struct quoit_port *port, uint32_t channel, enum quoit_window window,
                                     uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
@@ -89,7 +104,7 @@ struct quoit_port_ops {
 
 /* Each driver's port starts with this. */
 struct quoit_port {
-    const struct quoit_port_ops *ops; /* writer of ops and memory: quoit_port_open(), after the driver's open */
+    struct quoit_port_ops ops; /* writer of ops and memory: quoit_port_open(), after the driver's open */
     struct quoit_port_memory memory;
     struct quoit_port_limits limits; /* writer: the driver's open */
 };

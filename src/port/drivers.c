@@ -6,13 +6,16 @@
 #include "port/emulated/emulated.h"
 
 #if defined(QUOIT_TEST_DRIVERS)
-extern const struct quoit_port_driver quoit_driver_lossy; /* tests/drivers/lossy.c */
+extern const struct quoit_port_driver quoit_driver_lossy; /* tests/drivers */
+extern const struct quoit_port_driver quoit_driver_mask_fff0, quoit_driver_mask_12, quoit_driver_mask_holes,
+    quoit_driver_mask_one;
 #endif
 
 static const struct quoit_port_driver *const drivers[] = {
     &quoit_driver_emulated,
 #if defined(QUOIT_TEST_DRIVERS)
-    &quoit_driver_lossy,
+    &quoit_driver_lossy,      &quoit_driver_mask_fff0, &quoit_driver_mask_12,
+    &quoit_driver_mask_holes, &quoit_driver_mask_one,
 #endif
 };
 
@@ -27,4 +30,28 @@ const struct quoit_port_driver *quoit_port_driver_find(const char *name)
         if (strcmp(drivers[i]->name, name) == 0)
             return drivers[i];
     return NULL;
+}
+
+enum quoit_status quoit_port_driver_memory(const struct quoit_port_driver *driver, const char *label, uint64_t bytes,
+                                           int *fd_out)
+{
+    while (driver->memory_create == NULL && driver->base != NULL)
+        driver = driver->base;
+    return driver->memory_create(label, bytes, fd_out);
+}
+
+enum quoit_status quoit_port_driver_link(const struct quoit_port_driver *driver, int *fd_out)
+{
+    while (driver->link_create == NULL && driver->base != NULL)
+        driver = driver->base;
+    *fd_out = -1;
+    return driver->link_create ? driver->link_create(fd_out) : QUOIT_OK;
+}
+
+enum quoit_status quoit_port_driver_describe(const struct quoit_port_driver *driver, const struct quoit_port_site *site,
+                                             struct quoit_port_endpoint *endpoint_out)
+{
+    while (driver->describe == NULL && driver->base != NULL)
+        driver = driver->base;
+    return driver->describe(site, endpoint_out);
 }

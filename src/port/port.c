@@ -5,7 +5,7 @@
 
 static bool has_required_ops(const struct quoit_port_ops *ops)
 {
-    return ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch && ops->bind &&
+    return ops && ops->open && ops->close && ops->link_enable && ops->link_is_up && ops->link_epoch && ops->bind &&
            ops->set_translation && ops->write && ops->write64 && ops->read && ops->scratchpad_read &&
            ops->scratchpad_peer_write && ops->ring && ops->doorbell_read && ops->doorbell_clear &&
            ops->doorbell_set_mask && ops->set_vector;
@@ -23,12 +23,11 @@ static void check_limits(const struct quoit_port *port)
         quoit_assert(is_power_of_two(port->limits.window_bytes[i]));
     quoit_assert(is_power_of_two(port->limits.translation_align));
     quoit_assert(is_power_of_two(port->limits.translation_bytes_align));
-    quoit_assert((port->limits.capabilities & QUOIT_PORT_CUTS) == 0 || port->ops->link_cut != NULL);
-    quoit_assert(port->limits.doorbell_bits >> QUOIT_DOORBELL_COUNT == 0);
+    quoit_assert((port->limits.capabilities & QUOIT_PORT_CUTS) == 0 || port->ops.link_cut != NULL);
     quoit_assert(port->limits.dma_channel_count <= QUOIT_DMA_CHANNEL_COUNT);
     if (port->limits.dma_channel_count != 0) {
-        quoit_assert(port->ops->dma_submit != NULL);
-        quoit_assert(port->ops->dma_poll != NULL);
+        quoit_assert(port->ops.dma_submit != NULL);
+        quoit_assert(port->ops.dma_poll != NULL);
     }
 }
 
@@ -41,24 +40,47 @@ static inline enum quoit_status check_range(const struct quoit_port *port, enum 
     return offset <= window_bytes && bytes <= window_bytes - offset ? QUOIT_OK : QUOIT_OUT_OF_RANGE;
 }
 
+static const struct quoit_port_ops *ops_of(const struct quoit_port_driver *driver)
+{
+    while (driver->ops == NULL && driver->base != NULL)
+        driver = driver->base;
+    return driver->ops;
+}
+
+static void adjust(const struct quoit_port_driver *driver, struct quoit_port *port)
+{
+    if (driver->ops != NULL || driver->base == NULL)
+        return;
+    adjust(driver->base, port);
+    if (driver->adjust)
+        driver->adjust(port);
+}
+
 enum quoit_status quoit_port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
-    if (config->driver == NULL || config->endpoint == NULL || config->memory.base == NULL ||
-        !has_required_ops(config->driver->ops))
+    if (config->driver == NULL || config->endpoint == NULL || config->memory.base == NULL)
         return QUOIT_INVALID;
-    enum quoit_status status = config->driver->ops->open(config, port_out);
+    const struct quoit_port_ops *ops = ops_of(config->driver);
+    if (!has_required_ops(ops))
+        return QUOIT_INVALID;
+    struct quoit_port *port;
+    enum quoit_status status = ops->open(config, &port);
     if (status != QUOIT_OK)
         return status;
-    (*port_out)->ops = config->driver->ops;
-    (*port_out)->memory = config->memory;
-    check_limits(*port_out);
+    port->ops = *ops;
+    port->memory = config->memory;
+    adjust(config->driver, port);
+    if (!port->ops.write_marked) /* two writes: between them the link may go down */
+        port->limits.capabilities &= ~(uint32_t)QUOIT_PORT_WHOLE_MARKS;
+    check_limits(port);
+    *port_out = port;
     return QUOIT_OK;
 }
 
 void quoit_port_close(struct quoit_port *port)
 {
     if (port != NULL)
-        port->ops->close(port);
+        port->ops.close(port);
 }
 
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out)
@@ -68,34 +90,34 @@ void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *
 
 void quoit_port_link_enable(struct quoit_port *port)
 {
-    port->ops->link_enable(port, true);
+    port->ops.link_enable(port, true);
 }
 
 void quoit_port_link_disable(struct quoit_port *port)
 {
-    port->ops->link_enable(port, false);
+    port->ops.link_enable(port, false);
 }
 
 bool quoit_port_link_is_up(const struct quoit_port *port)
 {
-    return port->ops->link_is_up(port);
+    return port->ops.link_is_up(port);
 }
 
 uint32_t quoit_port_link_epoch(const struct quoit_port *port)
 {
-    return port->ops->link_epoch(port);
+    return port->ops.link_epoch(port);
 }
 
 enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch)
 {
-    return port->ops->bind(port, epoch);
+    return port->ops.bind(port, epoch);
 }
 
 static enum quoit_status set_cut(struct quoit_port *port, bool is_cut)
 {
     if ((port->limits.capabilities & QUOIT_PORT_CUTS) == 0)
         return QUOIT_UNSUPPORTED;
-    port->ops->link_cut(port, is_cut);
+    port->ops.link_cut(port, is_cut);
     return QUOIT_OK;
 }
 
@@ -119,14 +141,14 @@ enum quoit_status quoit_port_set_translation(struct quoit_port *port, enum quoit
         return QUOIT_INVALID;
     if (memory_offset > port->memory.bytes || bytes > port->memory.bytes - memory_offset)
         return QUOIT_OUT_OF_RANGE;
-    return port->ops->set_translation(port, window, memory_offset, bytes);
+    return port->ops.set_translation(port, window, memory_offset, bytes);
 }
 
 enum quoit_status quoit_port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                    const void *source, size_t bytes)
 {
     enum quoit_status status = check_range(port, window, offset, bytes);
-    return status == QUOIT_OK ? port->ops->write(port, window, offset, source, bytes) : status;
+    return status == QUOIT_OK ? port->ops.write(port, window, offset, source, bytes) : status;
 }
 
 enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset, uint64_t value)
@@ -136,7 +158,7 @@ enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window 
         return status;
     if (offset % sizeof value != 0)
         return QUOIT_INVALID;
-    return port->ops->write64(port, window, offset, value);
+    return port->ops.write64(port, window, offset, value);
 }
 
 enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -149,58 +171,58 @@ enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_wi
         return status;
     if (mark_offset % sizeof mark != 0 || bytes == 0)
         return QUOIT_INVALID;
-    if (port->ops->write_marked)
-        return port->ops->write_marked(port, window, offset, source, bytes, mark_offset, mark);
-    status = port->ops->write(port, window, offset, source, bytes);
-    return status == QUOIT_OK ? port->ops->write64(port, window, mark_offset, mark) : status;
+    if (port->ops.write_marked)
+        return port->ops.write_marked(port, window, offset, source, bytes, mark_offset, mark);
+    status = port->ops.write(port, window, offset, source, bytes);
+    return status == QUOIT_OK ? port->ops.write64(port, window, mark_offset, mark) : status;
 }
 
 enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
                                   size_t bytes)
 {
     enum quoit_status status = check_range(port, window, offset, bytes);
-    return status == QUOIT_OK ? port->ops->read(port, window, offset, destination, bytes) : status;
+    return status == QUOIT_OK ? port->ops.read(port, window, offset, destination, bytes) : status;
 }
 
 uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index)
 {
     quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
-    return port->ops->scratchpad_read(port, index);
+    return port->ops.scratchpad_read(port, index);
 }
 
 void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
 {
     quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
-    port->ops->scratchpad_peer_write(port, index, value);
+    port->ops.scratchpad_peer_write(port, index, value);
 }
 
-bool quoit_port_ring(struct quoit_port *port, uint32_t bits)
+bool quoit_port_ring(struct quoit_port *port, uint64_t bits)
 {
     quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
-    return port->ops->ring(port, bits);
+    return port->ops.ring(port, bits);
 }
 
-uint32_t quoit_port_doorbell_read(struct quoit_port *port)
+uint64_t quoit_port_doorbell_read(struct quoit_port *port)
 {
-    return port->ops->doorbell_read(port);
+    return port->ops.doorbell_read(port);
 }
 
-void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits)
-{
-    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
-    port->ops->doorbell_clear(port, bits);
-}
-
-void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits)
+void quoit_port_doorbell_clear(struct quoit_port *port, uint64_t bits)
 {
     quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
-    port->ops->doorbell_set_mask(port, bits, true);
+    port->ops.doorbell_clear(port, bits);
 }
 
-void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits)
+void quoit_port_doorbell_mask(struct quoit_port *port, uint64_t bits)
 {
     quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
-    port->ops->doorbell_set_mask(port, bits, false);
+    port->ops.doorbell_set_mask(port, bits, true);
+}
+
+void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits)
+{
+    quoit_assert((bits & ~port->limits.doorbell_bits) == 0);
+    port->ops.doorbell_set_mask(port, bits, false);
 }
 
 static enum quoit_status check_vector(const struct quoit_port *port, const struct quoit_port_vector *vector)
@@ -226,7 +248,7 @@ enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit, c
         return QUOIT_INVALID;
     enum quoit_status status = check_vector(port, vector);
     if (status == QUOIT_OK)
-        port->ops->set_vector(port, bit, vector);
+        port->ops.set_vector(port, bit, vector);
     return status;
 }
 
@@ -236,12 +258,12 @@ enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channe
     if (channel >= port->limits.dma_channel_count)
         return QUOIT_INVALID;
     enum quoit_status status = check_range(port, window, offset, bytes);
-    return status == QUOIT_OK ? port->ops->dma_submit(port, channel, window, offset, source, bytes, cookie) : status;
+    return status == QUOIT_OK ? port->ops.dma_submit(port, channel, window, offset, source, bytes, cookie) : status;
 }
 
 uint32_t quoit_port_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
                              uint32_t max_count)
 {
     quoit_assert(channel < port->limits.dma_channel_count);
-    return port->ops->dma_poll(port, channel, done_out, max_count);
+    return port->ops.dma_poll(port, channel, done_out, max_count);
 }

@@ -58,7 +58,7 @@ enum quoit_window {
 };
 
 #define QUOIT_SCRATCHPAD_COUNT  8
-#define QUOIT_DOORBELL_COUNT    16
+#define QUOIT_DOORBELL_COUNT    64 /* that a mask can name; which of them a port has, its limits say */
 #define QUOIT_DMA_CHANNEL_COUNT 2
 #define QUOIT_DMA_DEPTH         64 /* descriptors under way on one channel */
 
@@ -105,7 +105,7 @@ struct quoit_port_limits {
     uint64_t window_bytes[QUOIT_WINDOW_COUNT]; /* the largest translation, a power of two */
     uint64_t translation_align;                /* of the start of an inbound range in host memory, a power of two */
     uint64_t translation_bytes_align;          /* of its length, a power of two */
-    uint32_t doorbell_bits;                    /* the bits that may be used, the same at both ends */
+    uint64_t doorbell_bits;                    /* the bits that may be used, the same at both ends; any mask */
     uint32_t dma_channel_count;
     uint32_t capabilities; /* of enum quoit_port_capability */
 };
@@ -167,11 +167,11 @@ uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index);
 void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
 
 /* Doorbells. ring sets the peer's bits, or returns false: the link is down. The others act on the own side's bits. */
-bool quoit_port_ring(struct quoit_port *port, uint32_t bits);
-uint32_t quoit_port_doorbell_read(struct quoit_port *port);
-void quoit_port_doorbell_clear(struct quoit_port *port, uint32_t bits);
-void quoit_port_doorbell_mask(struct quoit_port *port, uint32_t bits);   /* masked bits still set, but wake nobody */
-void quoit_port_doorbell_unmask(struct quoit_port *port, uint32_t bits); /* wakes if one of the bits is set already */
+bool quoit_port_ring(struct quoit_port *port, uint64_t bits);
+uint64_t quoit_port_doorbell_read(struct quoit_port *port);
+void quoit_port_doorbell_clear(struct quoit_port *port, uint64_t bits);
+void quoit_port_doorbell_mask(struct quoit_port *port, uint64_t bits);   /* masked bits still set, but wake nobody */
+void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits); /* wakes if one of the bits is set already */
 /* What bit `bit`, or QUOIT_VECTOR_LINK, or QUOIT_VECTOR_DMA(channel), wakes. All bits start masked, all without a
  * vector. DMA channels and their vectors belong to one opening, the rest to the end of the link. */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,

@@ -66,7 +66,7 @@ static inline struct quoit_port_endpoint rig_describe(const struct rig *rig, uin
     const struct quoit_port_site site = {
         .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .knobs = rig->knobs};
     struct quoit_port_endpoint endpoint;
-    must(rig_table(rig)->describe(&site, &endpoint) == QUOIT_OK);
+    must(quoit_port_driver_describe(rig_table(rig), &site, &endpoint) == QUOIT_OK);
     return endpoint;
 }
 
@@ -85,11 +85,12 @@ static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
     *rig = (struct rig){.driver = driver, .knobs = driver->knobs};
     must(rig_table(rig) != NULL);
     for (uint32_t side = 0; side < 2; side++) {
-        must(rig_table(rig)->memory_create("port-test", RIG_MEMORY_BYTES, &rig->memory_fd[side]) == QUOIT_OK);
+        must(quoit_port_driver_memory(rig_table(rig), "port-test", RIG_MEMORY_BYTES, &rig->memory_fd[side]) ==
+             QUOIT_OK);
         rig->memory[side] = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->memory_fd[side], 0);
         must(rig->memory[side] != MAP_FAILED);
     }
-    must(rig_table(rig)->link_create(&rig->link_fd) == QUOIT_OK);
+    must(quoit_port_driver_link(rig_table(rig), &rig->link_fd) == QUOIT_OK);
     quoit_park_setup();
 }
 

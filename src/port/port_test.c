@@ -82,7 +82,7 @@ static enum quoit_status write_bytes(struct setup *s, uint32_t side, enum quoit_
 static void test_open_checks_config(void **state)
 {
     struct setup *s = *state;
-    struct quoit_port_ops lame = *s->ports[0]->ops;
+    struct quoit_port_ops lame = s->ports[0]->ops;
     lame.write64 = NULL;
     struct quoit_port_driver lame_driver = *rig_table(&s->rig);
     lame_driver.ops = &lame;

@@ -81,28 +81,31 @@ static uint32_t job_digest(const struct quoit_job_config *job)
     return digest;
 }
 
-static struct quoit_port_vector lane_vector(const struct quoit_layout *layout, uint32_t lane)
+/* Lane `first` and every `stride`-th from there on. */
+static struct quoit_port_vector lanes_vector(const struct quoit_layout *layout, uint32_t first, uint32_t stride)
 {
     return (struct quoit_port_vector){
         .park_offset =
-            layout->lanes + lane * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
-        .park_stride = sizeof(struct quoit_lane_shared),
-        .park_count = 1,
+            layout->lanes + first * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
+        .park_stride = stride * (uint32_t)sizeof(struct quoit_lane_shared),
+        .park_count = (layout->job.lane_count - first + stride - 1) / stride,
     };
 }
 
 /* Doorbells of lanes wake the lanes, those of a barrier lane 0; the engine says what the others do. */
-static void ask_for_doorbells(const struct quoit_proxy *proxy, struct quoit_client *client)
+static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
 {
+    const struct quoit_proxy *proxy = arg;
     const struct quoit_layout *layout = proxy->config.layout;
-    client->doorbell_bits = proxy->group.engine->doorbells(layout, client->vectors);
-    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++) {
-        client->vectors[QUOIT_DOORBELL_LANE(lane)] = lane_vector(layout, lane);
-        client->doorbell_bits |= 1u << QUOIT_DOORBELL_LANE(lane);
-    }
-    for (uint32_t bit = QUOIT_DOORBELL_BARRIER; proxy->group.barrier && bit <= QUOIT_DOORBELL_BARRIER_END; bit++) {
-        client->vectors[bit] = lane_vector(layout, 0);
-        client->doorbell_bits |= 1u << bit;
+    const struct quoit_doorbells doorbells = quoit_doorbells_of(&layout->job, bits);
+    for (uint32_t i = 0; bits != 0; i++, bits &= bits - 1) {
+        struct quoit_port_vector *vector = &vectors_out[__builtin_ctzll(bits)];
+        if (i < doorbells.lane_count)
+            *vector = lanes_vector(layout, i, doorbells.lane_count);
+        else if (i < doorbells.rest)
+            *vector = lanes_vector(layout, 0, layout->job.lane_count);
+        else
+            *vector = proxy->group.engine->vector(layout, i - doorbells.rest, doorbells.rest_count);
     }
 }
 
@@ -123,6 +126,9 @@ static enum quoit_status attach(struct quoit_proxy *proxy)
     struct quoit_client client = {
         .name = "the job",
         .digest = job_digest(&layout->job),
+        .doorbell_least = quoit_doorbells_least(&layout->job),
+        .doorbell_most = quoit_doorbells_most(&layout->job, layout->local_count),
+        .vectors = vectors_of,
         .has_failover = quoit_job_config_has_failover(&layout->job),
         .cut_off_limit_ns = proxy->config.link_limit_ns,
         .changed = link_changed,
@@ -137,7 +143,6 @@ static enum quoit_status attach(struct quoit_proxy *proxy)
             (struct quoit_lease_range){.offset = layout->slots[side], .bytes = layout->slots_bytes};
         client.windows[side][QUOIT_WINDOW_MEMORY] = offered_memory(proxy, side);
     }
-    ask_for_doorbells(proxy, &client);
     return quoit_service_attach(proxy->service, &client, &proxy->lease);
 }
 

@@ -371,7 +371,7 @@ static void ring_doorbells(struct quoit_lane *lane)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         if (!queue->must_ring[side])
             continue;
-        quoit_port_ring(lane->ports[side], 1u << QUOIT_DOORBELL_LANE(lane->index));
+        quoit_port_ring(lane->ports[side], lane->peer_lane_doorbell[side]);
         quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
         queue->must_ring[side] = false;
     }
@@ -481,7 +481,8 @@ static enum quoit_status open(struct quoit_lane *lane)
     const struct quoit_layout *layout = lane->layout;
     struct quoit_queue_lane *queue = calloc(1, sizeof *queue);
     lane->state = queue;
-    lane->hint_bits = 1u << QUOIT_DOORBELL_LANE(lane->index);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        lane->hint_bits[side] = quoit_doorbell_of_lane(&lane->own_doorbells[side], lane->index);
     if (!queue)
         return QUOIT_NO_MEMORY;
     queue->mover = (struct quoit_mover *)lane->group->shared + lane->index;
@@ -523,18 +524,15 @@ static void clean(const struct quoit_layout *layout, void *memory, enum quoit_si
 }
 
 /* Direct puts wake the PEs that share a bit. */
-static uint32_t doorbells(const struct quoit_layout *layout, struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT])
+static struct quoit_port_vector vector(const struct quoit_layout *layout, uint32_t index, uint32_t count)
 {
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < QUOIT_DOORBELL_DIRECT_COUNT && i < layout->local_count; i++) {
-        vectors[QUOIT_DOORBELL_DIRECT + i] = (struct quoit_port_vector){
-            .park_offset = layout->pes + i * sizeof(struct quoit_pe_shared) + offsetof(struct quoit_pe_shared, park),
-            .park_stride = QUOIT_DOORBELL_DIRECT_COUNT * sizeof(struct quoit_pe_shared),
-            .park_count = (layout->local_count - i + QUOIT_DOORBELL_DIRECT_COUNT - 1) / QUOIT_DOORBELL_DIRECT_COUNT,
-        };
-        bits |= 1u << (QUOIT_DOORBELL_DIRECT + i);
-    }
-    return bits;
+    if (index >= layout->local_count)
+        return (struct quoit_port_vector){0};
+    return (struct quoit_port_vector){
+        .park_offset = layout->pes + index * sizeof(struct quoit_pe_shared) + offsetof(struct quoit_pe_shared, park),
+        .park_stride = count * (uint32_t)sizeof(struct quoit_pe_shared),
+        .park_count = (layout->local_count - index + count - 1) / count,
+    };
 }
 
 static bool is_quiescent(const struct quoit_lane *lane)
@@ -558,7 +556,7 @@ const struct quoit_lane_engine quoit_queue_engine = {
     .respond = respond,
     .begin_down = begin_down,
     .clean = clean,
-    .doorbells = doorbells,
+    .vector = vector,
     .is_quiescent = is_quiescent,
     .check = check,
 };

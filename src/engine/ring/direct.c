@@ -79,7 +79,7 @@ static bool put_whole(struct quoit_context *context, const struct quoit_peer *pe
     struct quoit_port *port = ring->ports[own->side];
     enum quoit_status status = quoit_port_write(port, QUOIT_WINDOW_MEMORY, own->window_offset + offset, source, bytes);
     quoit_assert(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
-    bool is_rung = status == QUOIT_OK && quoit_port_ring(port, 1u << own->doorbell);
+    bool is_rung = status == QUOIT_OK && quoit_port_ring(port, own->doorbell);
     if (status == QUOIT_OK && ring->direct[own->side].journal != NULL && !quoit_posted_confirm(ring, own->side))
         status = QUOIT_LINK_DOWN;
     if (__builtin_expect(status == QUOIT_OK && is_rung, 1))
@@ -104,8 +104,7 @@ bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *pe
     if (status == QUOIT_POSTED_NOT) {
         if (!put_whole(context, peer, offset, source, bytes))
             return false;
-    } else if (__builtin_expect(status != QUOIT_POSTED || !quoit_port_ring(ring->ports[own->side], 1u << own->doorbell),
-                                0)) {
+    } else if (__builtin_expect(status != QUOIT_POSTED || !quoit_port_ring(ring->ports[own->side], own->doorbell), 0)) {
         lose(context, peer);
     }
     count(self, own->side, bytes);

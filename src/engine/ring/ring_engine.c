@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+static const struct quoit_link_record *link_of(const struct quoit_self *self, enum quoit_side side)
+{
+    return &((const struct quoit_host_header *)self->memory)->links[side];
+}
+
 /* A neighbour can be reached by both sides when there are two hosts; requests and direct puts take the same. */
 static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
 {
@@ -21,7 +26,6 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     own->spread = (self->host + self->local + peer->local) % 2;
     enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
     own->side = (uint8_t)side;
-    own->doorbell = (uint8_t)quoit_doorbell_of_pe(peer->local);
     if (quoit_layout_neighbour(layout, side) != peer->host || !quoit_job_config_traits(job)->has_direct_puts)
         return true;
     struct quoit_port_limits limits;
@@ -32,6 +36,8 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
         return true;
     if (ring->direct[side].journal != NULL && ring->direct[side].mark_offset + sizeof(uint64_t) > window)
         return true; /* what is lost with the link could not be told from what has arrived */
+    const struct quoit_doorbells doorbells = quoit_doorbells_of(job, atomic_load(&link_of(self, side)->peer_doorbells));
+    own->doorbell = quoit_doorbell_of_pe(&doorbells, peer->local);
     own->window_offset = start;
     own->window_bytes = window - start < layout->segment_stride ? window - start : layout->segment_stride;
     peer->capabilities = QUOIT_PEER_DIRECT;
@@ -139,10 +145,9 @@ static void progress(struct quoit_engine *engine)
 static void arm(struct quoit_engine *engine)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
-    if (!quoit_job_config_traits(&engine->self->layout.job)->has_direct_puts)
-        return;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        quoit_port_doorbell_clear(ring->ports[side], 1u << quoit_doorbell_of_pe(engine->self->local));
+        if (ring->doorbells[side])
+            quoit_port_doorbell_clear(ring->ports[side], ring->doorbells[side]);
 }
 
 struct barrier_wait {
@@ -217,6 +222,11 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
         status = quoit_port_open(&ports[side], &ring->ports[side]);
         if (status != QUOIT_OK)
             goto close_engine;
+        if (quoit_job_config_traits(&self->layout.job)->has_direct_puts) {
+            const struct quoit_doorbells doorbells = quoit_doorbells_of(
+                &self->layout.job, atomic_load(&link_of(self, (enum quoit_side)side)->own_doorbells));
+            ring->doorbells[side] = quoit_doorbell_of_pe(&doorbells, self->local);
+        }
         quoit_port_limits(ring->ports[side], &limits);
         if ((limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN) == 0)
             status = quoit_posted_open(ring, (enum quoit_side)side);

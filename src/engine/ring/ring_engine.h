@@ -12,9 +12,9 @@ struct quoit_journal;
 struct quoit_ring_peer {
     uint64_t window_offset; /* DIRECT: its segment in the window MEMORY of `side` */
     uint64_t window_bytes;  /* DIRECT: how much of its segment the window covers; 0: not DIRECT */
+    uint64_t doorbell;      /* DIRECT: its bit at `side` */
     uint8_t side;           /* enum quoit_side, of requests and direct puts */
-    uint8_t doorbell;
-    uint8_t spread; /* which side where both ways are as long */
+    uint8_t spread;         /* which side where both ways are as long */
 };
 
 /* What the PE remembers of each request slot of a channel until it reaps it. */
@@ -61,6 +61,7 @@ struct quoit_direct {
 struct quoit_ring_engine {
     struct quoit_engine engine;
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
+    uint64_t doorbells[QUOIT_SIDE_COUNT]; /* by which this PE is woken after direct puts; 0: by none */
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
     struct quoit_channel_end *channels; /* [lane_count] */
     struct quoit_ring_peer *peers;      /* [pe_count] */

@@ -66,8 +66,8 @@ static void interrupt_own(struct quoit_emulated_port *port, uint32_t bit)
 
 void quoit_emulated_announce_link(struct quoit_emulated_port *port)
 {
-    interrupt_peer(port, QUOIT_VECTOR_LINK);
-    interrupt_own(port, QUOIT_VECTOR_LINK);
+    interrupt_peer(port, QUOIT_EMULATED_VECTOR_LINK);
+    interrupt_own(port, QUOIT_EMULATED_VECTOR_LINK);
 }
 
 static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint64_t bits)
@@ -79,7 +79,7 @@ static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint
     } while (!atomic_compare_exchange_weak(&side->doorbell, &word, word | bits << QUOIT_EMULATED_DELIVERED_SHIFT));
 }
 
-bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
+bool quoit_emulated_ring(struct quoit_port *port, uint64_t bits)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     if (!self->is_plain && self->queue == NULL)
@@ -98,7 +98,7 @@ bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits)
     return true;
 }
 
-void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint32_t bits)
+void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint64_t bits)
 {
     struct quoit_emulated_side *peer = self->peer;
     uint64_t seen = atomic_fetch_or(&peer->doorbell, bits);
@@ -113,26 +113,26 @@ void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint32_t bits)
         mark_delivered(peer, seen, delivered);
 }
 
-uint32_t quoit_emulated_doorbell_read(struct quoit_port *port)
+uint64_t quoit_emulated_doorbell_read(struct quoit_port *port)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    return (uint32_t)(atomic_load(&self->own->doorbell) & QUOIT_EMULATED_BITS);
+    return atomic_load(&self->own->doorbell) & QUOIT_EMULATED_BITS;
 }
 
-void quoit_emulated_doorbell_clear(struct quoit_port *port, uint32_t bits)
+void quoit_emulated_doorbell_clear(struct quoit_port *port, uint64_t bits)
 {
     struct quoit_emulated_side *own = quoit_emulated_port_of(port)->own;
-    uint64_t gone = bits | (uint64_t)bits << QUOIT_EMULATED_DELIVERED_SHIFT;
+    uint64_t gone = bits | bits << QUOIT_EMULATED_DELIVERED_SHIFT;
     uint64_t word = atomic_load_explicit(&own->doorbell, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&own->doorbell, &word, (word & ~gone) + QUOIT_EMULATED_CLEARED_ONE))
         ;
 }
 
-void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked)
+void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint64_t bits, bool is_masked)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     if (is_masked) {
-        atomic_fetch_and(&self->own->unmasked_bits, ~(uint64_t)bits);
+        atomic_fetch_and(&self->own->unmasked_bits, ~bits);
         return;
     }
     atomic_fetch_or(&self->own->unmasked_bits, bits);
@@ -147,7 +147,8 @@ void quoit_emulated_set_vector(struct quoit_port *port, uint32_t bit, const stru
         quoit_emulated_dma_set_vector(self, bit - QUOIT_VECTOR_DMA(0), vector);
         return;
     }
-    quoit_assert(bit < QUOIT_EMULATED_VECTOR_COUNT);
+    uint32_t index = bit == QUOIT_VECTOR_LINK ? QUOIT_EMULATED_VECTOR_LINK : bit;
+    quoit_assert(index < QUOIT_EMULATED_VECTOR_COUNT);
     uint64_t second = vector->park_count == 0 ? 0 : (uint64_t)vector->park_stride << STRIDE_SHIFT | vector->park_count;
-    quoit_emulated_pair_set(&self->own->vector[bit], 0, vector->park_offset, second);
+    quoit_emulated_pair_set(&self->own->vector[index], 0, vector->park_offset, second);
 }

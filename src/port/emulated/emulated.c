@@ -23,7 +23,6 @@ _Static_assert(sizeof(struct emulated_end) <= QUOIT_PORT_ENDPOINT_BYTES, "it fit
 #define SLOTS_WINDOW_BYTES  ((uint64_t)128 << 20)
 #define MEMORY_WINDOW_BYTES ((uint64_t)64 << 30)
 #define TRANSLATION_ALIGN   4096u
-#define ALL_DOORBELLS       ((1u << QUOIT_DOORBELL_COUNT) - 1)
 
 static bool is_power_of_two(uint64_t value)
 {
@@ -42,7 +41,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     limits->translation_bytes_align = 1;
     limits->capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS |
                            (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
-    limits->doorbell_bits = ALL_DOORBELLS;
+    limits->doorbell_bits = QUOIT_EMULATED_BITS;
     limits->dma_channel_count = knobs->dma_channel_count != 0 ? knobs->dma_channel_count : QUOIT_DMA_CHANNEL_COUNT;
     if (!is_power_of_two(limits->translation_align) || limits->dma_channel_count > QUOIT_DMA_CHANNEL_COUNT)
         return QUOIT_INVALID;

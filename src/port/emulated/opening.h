@@ -125,7 +125,7 @@ void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state
 /* posted.c. What is sent while the link is in `state` arrives when it is due; waits while the queue is full. */
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source);
-void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint32_t bits);
+void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint64_t bits);
 void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value);
 /* Returns when what was posted before has arrived, or is lost. */
 void quoit_emulated_queue_arrive(struct quoit_emulated_port *port);
@@ -140,11 +140,11 @@ void quoit_emulated_words_out(char *to, const char *from, size_t bytes);
 void quoit_emulated_words_in(char *to, const char *from, size_t bytes);
 
 /* doorbell.c. The ops, and the link event for both hosts. */
-void quoit_emulated_ring_now(struct quoit_emulated_port *port, uint32_t bits);
-bool quoit_emulated_ring(struct quoit_port *port, uint32_t bits);
-uint32_t quoit_emulated_doorbell_read(struct quoit_port *port);
-void quoit_emulated_doorbell_clear(struct quoit_port *port, uint32_t bits);
-void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint32_t bits, bool is_masked);
+void quoit_emulated_ring_now(struct quoit_emulated_port *port, uint64_t bits);
+bool quoit_emulated_ring(struct quoit_port *port, uint64_t bits);
+uint64_t quoit_emulated_doorbell_read(struct quoit_port *port);
+void quoit_emulated_doorbell_clear(struct quoit_port *port, uint64_t bits);
+void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint64_t bits, bool is_masked);
 void quoit_emulated_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
 void quoit_emulated_announce_link(struct quoit_emulated_port *port);
 

@@ -143,7 +143,7 @@ void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state,
     }
 }
 
-void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint32_t bits)
+void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint64_t bits)
 {
     const struct quoit_emulated_post post = {.offset = bits};
     push(port, ENTRY_RING, state, quoit_clock_now_ns() + port->knobs.doorbell_latency_ns, &post, NULL);

@@ -19,7 +19,9 @@
 #include "port/emulated/emulated.h"
 
 #define QUOIT_EMULATED_SIDE_COUNT   2
-#define QUOIT_EMULATED_VECTOR_COUNT (QUOIT_DOORBELL_COUNT + 1) /* and the link event */
+#define QUOIT_EMULATED_DOORBELLS    16
+#define QUOIT_EMULATED_VECTOR_LINK  QUOIT_EMULATED_DOORBELLS /* the link event stands behind the doorbells' */
+#define QUOIT_EMULATED_VECTOR_COUNT (QUOIT_EMULATED_DOORBELLS + 1)
 
 /* The bits of `state`: what each side wishes, and the cable; above them the link epoch. */
 #define QUOIT_EMULATED_ENABLED(side) ((uint64_t)1 << (side))
