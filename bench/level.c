@@ -13,7 +13,9 @@
 
 #include "samples.h"
 
-static long word, turn; /* symmetric */
+/* Symmetric, in cache lines of their own: TARGET looks at its turn while PE 0 puts words. */
+static _Alignas(64) long word;
+static _Alignas(64) long turn;
 
 struct run {
     int target;

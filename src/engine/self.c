@@ -124,8 +124,8 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     waiter.arm_arg = &armed;
     waiter.busy_ns = busy_ns;
     waiter.sees_plain_stores = watched.is_of_program && self->sees_plain_stores;
-    waiter.watch_from = self->has_threads ? 0 : watched.offset;
-    waiter.watch_to = self->has_threads ? INT64_MAX : watched.offset + watched.bytes;
+    waiter.watch_from = watched.offset;
+    waiter.watch_to = watched.offset + watched.bytes;
     if (call)
         __atomic_store_n(&self->call, call, __ATOMIC_RELAXED);
     uint64_t begin_ns = 0;

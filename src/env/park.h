@@ -10,7 +10,8 @@
  * divided into intervals of QUOIT_PARK_BLIND_NS, which bound the delay of a missed wake.
  *
  * Watch: a sleeper may name the range it watches, in any unit its wakers share; quoit_park_wake_at() of another range
- * leaves it asleep. Several sleepers on one park must all watch the same range, or everything.
+ * leaves it asleep. Several sleepers on one park share one range, from the first to the last byte that any of them
+ * watches, until all of them have left. On one park either all sleepers watch or none does.
  *
  * Use:  for (;;) { key = quoit_park_prepare(park); if (done()) { quoit_park_cancel(park); break; }
  *                  quoit_park_sleep(park, key, timeout_ns); if (done()) break; }
@@ -31,17 +32,18 @@ struct quoit_park {
     _Atomic uint32_t sleeper_count;      /* writers: the sleepers */
     _Atomic uint64_t watch_from;         /* writers: the sleepers, before they announce themselves */
     _Atomic uint64_t watch_to;
-    uint32_t unused[10];
+    _Atomic uint32_t is_watch_locked; /* writers: the sleepers, while they announce themselves */
+    uint32_t unused[9];
 };
 _Static_assert(sizeof(struct quoit_park) == 64, "a park is one cache line");
 
 /* Registers the process for membarrier. Every process that wakes or sleeps calls it once; repeating it is harmless. */
 void quoit_park_setup(void);
 
-/* Sets the range that the next sleep watches: [from, to), from <= to <= INT64_MAX. */
-void quoit_park_watch(struct quoit_park *park, uint64_t from, uint64_t to);
 /* Announces a sleeper and returns its key; the caller checks its condition once more, then cancels or sleeps. */
 uint32_t quoit_park_prepare(struct quoit_park *park);
+/* The same for a sleeper that watches the range [from, to), from <= to <= INT64_MAX. */
+uint32_t quoit_park_prepare_at(struct quoit_park *park, uint64_t from, uint64_t to);
 void quoit_park_cancel(struct quoit_park *park);
 /* Sleeps until a wake that came after prepare, a signal, or timeout_ns (0: no limit). May return early. */
 void quoit_park_sleep(struct quoit_park *park, uint32_t key, uint64_t timeout_ns);
@@ -62,7 +64,7 @@ void quoit_park_wake_watchers(struct quoit_park *park, uint64_t at, uint64_t byt
  * finds the change, which was made before the waker saw the sleeper. */
 static inline bool quoit_park_is_watched(const struct quoit_park *park, uint64_t at, uint64_t bytes)
 {
-    atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare() */
+    atomic_thread_fence(memory_order_acquire); /* pairs with the increment in quoit_park_prepare_at() */
     uint64_t from = atomic_load_explicit(&park->watch_from, memory_order_relaxed);
     uint64_t to = atomic_load_explicit(&park->watch_to, memory_order_relaxed);
     /* Overlap test with one comparison, so a change before the watched range costs as little as one behind it. */

@@ -103,8 +103,7 @@ static void test_a_wake_elsewhere_is_none(void **state)
 {
     (void)state;
     struct quoit_park park = {0};
-    quoit_park_watch(&park, 100, 200);
-    uint32_t key = quoit_park_prepare(&park);
+    uint32_t key = quoit_park_prepare_at(&park, 100, 200);
     quoit_park_wake_at(&park, 300, 8);
     quoit_park_wake_at(&park, 92, 8);
     quoit_park_wake_at(&park, 200, 8);
@@ -119,6 +118,34 @@ static void test_a_wake_elsewhere_is_none(void **state)
     quoit_park_cancel(&park);
     quoit_park_wake_at(&park, 150, 8); /* nobody sleeps */
     assert_int_equal(park.epoch, key + 4);
+}
+
+/* Aim: each of several sleepers hears of what it watches, also when the first has gone, and the next sleeper hears of
+ * its own part alone. Method: as above. */
+static void test_sleepers_watch_their_parts(void **state)
+{
+    (void)state;
+    struct quoit_park park = {0};
+    uint32_t key = quoit_park_prepare_at(&park, 100, 200);
+    assert_int_equal(quoit_park_prepare_at(&park, 400, 500), key);
+    quoit_park_wake_at(&park, 500, 8);
+    quoit_park_wake_at(&park, 92, 8);
+    assert_int_equal(park.epoch, key);
+    quoit_park_wake_at(&park, 100, 8);
+    quoit_park_wake_at(&park, 492, 8);
+    assert_int_equal(park.epoch, key + 2);
+    quoit_park_cancel(&park);
+    quoit_park_wake_at(&park, 100, 8);
+    quoit_park_wake_at(&park, 492, 8);
+    assert_int_equal(park.epoch, key + 4);
+    quoit_park_cancel(&park);
+    quoit_park_prepare_at(&park, 300, 308);
+    quoit_park_wake_at(&park, 100, 8);
+    quoit_park_wake_at(&park, 492, 8);
+    assert_int_equal(park.epoch, key + 4);
+    quoit_park_wake_at(&park, 300, 8);
+    assert_int_equal(park.epoch, key + 5);
+    quoit_park_cancel(&park);
 }
 
 /* Aim: a thread that shares its processor lets others run before it looks again. */
@@ -136,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policy_knows_who_shares),
         cmocka_unit_test(test_a_wake_elsewhere_is_none),
+        cmocka_unit_test(test_sleepers_watch_their_parts),
         cmocka_unit_test(test_no_wake_is_lost_when_sleeping_at_once),
         cmocka_unit_test(test_no_wake_is_lost_after_spinning_and_yielding),
         cmocka_unit_test(test_timeout),

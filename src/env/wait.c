@@ -158,8 +158,7 @@ bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), v
         uint64_t now_ns = deadline_ns || waiter->sees_plain_stores ? quoit_clock_now_ns() : 0;
         if (deadline_ns && now_ns >= deadline_ns)
             return false;
-        quoit_park_watch(waiter->park, waiter->watch_from, waiter->watch_to);
-        uint32_t key = quoit_park_prepare(waiter->park);
+        uint32_t key = quoit_park_prepare_at(waiter->park, waiter->watch_from, waiter->watch_to);
         if (waiter->arm)
             waiter->arm(waiter->arm_arg);
         bool done = is_done(arg);

@@ -33,16 +33,13 @@ QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
 /* The PE of the job that is `pe` in the context's team; false: the slow way finds out. */
 QUOIT_INLINE bool quoit_fast_pe(shmem_ctx_t ctx, int pe, uint32_t *pe_out)
 {
-    const struct quoit_fast_context *contexts = quoit_job.fast.contexts;
-    uintptr_t index = ((uintptr_t)ctx & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
     *pe_out = (uint32_t)pe;
     if (ctx == SHMEM_CTX_DEFAULT)
         return true;
-    if (__builtin_expect(!contexts || index >= QUOIT_CONTEXTS_MAX || contexts[index].handle != (uintptr_t)ctx ||
-                             (uint32_t)pe >= contexts[index].size,
-                         0))
+    const struct quoit_fast_context *context = quoit_job_context((uintptr_t)ctx);
+    if (__builtin_expect(!context || (uint32_t)pe >= context->size, 0))
         return false;
-    *pe_out = contexts[index].start + (uint32_t)pe * contexts[index].stride;
+    *pe_out = quoit_fast_context_pe(context, (uint32_t)pe);
     return true;
 }
 

@@ -467,6 +467,11 @@ struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char
             quoit_wrong_pe(call, "pe", pe, quoit_job.pe_count, "the job");
         return &quoit_job.fabric->default_context;
     }
+    const struct quoit_fast_context *known = quoit_job_context((uintptr_t)ctx);
+    if (__builtin_expect(known && (uint32_t)pe < known->size && !quoit_job.audit, 1)) {
+        *pe_inout = (int)quoit_fast_context_pe(known, (uint32_t)pe);
+        return known->context;
+    }
     struct quoit_ctx_slot *slot = find_ctx(ctx, call);
     if ((uint32_t)pe >= slot->team->shape.size)
         quoit_wrong_pe(call, "pe", pe, slot->team->shape.size, "the team of ctx");
@@ -523,6 +528,7 @@ static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const c
     size_t index = (size_t)(slot - quoit_job.contexts);
     *ctx = (shmem_ctx_t)handle_of(index, slot->generation);
     quoit_job.fast.contexts[index] = (struct quoit_fast_context){.handle = (uintptr_t)*ctx,
+                                                                 .context = &slot->context,
                                                                  .start = slot->team->shape.start,
                                                                  .stride = slot->team->shape.stride,
                                                                  .size = slot->team->shape.size};

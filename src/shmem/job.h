@@ -28,10 +28,11 @@ struct quoit_reach {
     char *segment;
 };
 
-/* What the fast way knows of a context that the program made. Writer: the thread that makes or destroys it. */
+/* What every operation needs of a context that the program made. Writer: the thread that makes or destroys it. */
 struct quoit_fast_context {
     uintptr_t handle; /* 0: free */
-    uint32_t start;   /* the PEs of its team: start + i * stride, i < size */
+    struct quoit_context *context;
+    uint32_t start; /* the PEs of its team: start + i * stride, i < size */
     uint32_t stride;
     uint32_t size;
 };
@@ -102,6 +103,25 @@ struct quoit_job {
 
 /* Hidden, so that the hot path reaches it without a detour through the loader's tables. */
 extern struct quoit_job quoit_job __attribute__((visibility("hidden")));
+
+/* NULL: `handle` is of no context that the program made and has not destroyed. */
+static inline const struct quoit_fast_context *quoit_job_context(uintptr_t handle)
+{
+    const struct quoit_fast_context *contexts = quoit_job.fast.contexts;
+    uintptr_t index = (handle & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
+    if (__builtin_expect(!contexts || index >= QUOIT_CONTEXTS_MAX || contexts[index].handle != handle, 0))
+        return NULL;
+    return &contexts[index];
+}
+
+/* The PE of the job that is `pe` in the team of the context. A branch, since most teams are the whole job: whoever
+ * needs the number then does not wait for the table. */
+static inline uint32_t quoit_fast_context_pe(const struct quoit_fast_context *context, uint32_t pe)
+{
+    if (__builtin_expect(context->start == 0 && context->stride == 1, 1))
+        return pe;
+    return context->start + pe * context->stride;
+}
 
 /* Of the predefined teams. */
 static inline uint64_t quoit_job_first_flag(void)

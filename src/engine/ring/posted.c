@@ -13,24 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPINS_MAX 100 /* looks at a lock that another thread holds, before a yield */
-
-static bool lock(struct quoit_ring_engine *ring, struct quoit_direct *direct)
+static quoit_biased_hold *lock(struct quoit_ring_engine *ring, struct quoit_direct *direct)
 {
     if (!ring->engine.self->has_threads)
-        return false;
-    for (uint32_t spins = 0; atomic_exchange_explicit(&direct->is_locked, true, memory_order_acquire);)
-        if (++spins % SPINS_MAX == 0)
-            quoit_wait_yield();
-        else
-            quoit_pause();
-    return true;
-}
-
-static void unlock(struct quoit_direct *direct, bool is_locked)
-{
-    if (is_locked)
-        atomic_store_explicit(&direct->is_locked, false, memory_order_release);
+        return &direct->lock.is_locked; /* which is 0, and stays so */
+    return quoit_biased_lock(&direct->lock);
 }
 
 static void raise_known(struct quoit_direct *direct, uint64_t sequence)
@@ -44,9 +31,9 @@ static void raise_known(struct quoit_direct *direct, uint64_t sequence)
 /* All puts with a sequence up to the result were handed to the port before this returns. */
 static uint64_t last_posted(struct quoit_ring_engine *ring, struct quoit_direct *direct)
 {
-    bool is_locked = lock(ring, direct);
+    quoit_biased_hold *hold = lock(ring, direct);
     uint64_t sequence = atomic_load_explicit(&direct->posted, memory_order_relaxed);
-    unlock(direct, is_locked);
+    quoit_biased_unlock(hold);
     return sequence;
 }
 
@@ -116,11 +103,11 @@ static const struct quoit_journal_entry *next_lost(struct quoit_ring_engine *rin
                                                    const struct quoit_journal_entry *after, uint64_t arrived,
                                                    uint64_t last)
 {
-    bool is_locked = lock(ring, direct);
+    quoit_biased_hold *hold = lock(ring, direct);
     const struct quoit_journal_entry *entry = quoit_journal_next(direct->journal, after, arrived);
     while (entry != NULL && entry->sequence > last)
         entry = quoit_journal_next(direct->journal, entry, arrived);
-    unlock(direct, is_locked);
+    quoit_biased_unlock(hold);
     return entry;
 }
 
@@ -176,19 +163,72 @@ void quoit_posted_settle(struct quoit_ring_engine *ring, enum quoit_side side, u
             quoit_posted_recover(ring, side);
 }
 
-static struct quoit_journal_entry *reserve(struct quoit_ring_engine *ring, enum quoit_side side, size_t bytes)
+/* With the lock held. NULL: the journal is full. */
+static struct quoit_journal_entry *reserve(struct quoit_direct *direct, const struct quoit_peer *peer, uint64_t offset,
+                                           size_t bytes)
 {
-    struct quoit_direct *direct = &ring->direct[side];
-    struct quoit_journal_entry *entry = NULL;
-    for (int i = 0; i < 2 && !entry; i++) {
-        if (i != 0) /* it is full */
-            quoit_posted_settle(ring, side, last_posted(ring, direct));
-        bool is_locked = lock(ring, direct);
-        entry = quoit_journal_reserve(direct->journal, (uint32_t)bytes,
-                                      atomic_load_explicit(&direct->known, memory_order_acquire));
-        unlock(direct, is_locked);
+    struct quoit_journal_entry *entry = quoit_journal_reserve(
+        direct->journal, (uint32_t)bytes, atomic_load_explicit(&direct->known, memory_order_acquire));
+    if (entry != NULL) {
+        entry->offset = offset;
+        entry->local = peer->local;
     }
     return entry;
+}
+
+/* With the lock held: numbers the entry, which is filled, and hands it to the port. */
+static enum quoit_status number_and_send(struct quoit_direct *direct, struct quoit_context *context,
+                                         const struct quoit_peer *peer, struct quoit_journal_entry *entry, size_t bytes)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    uint64_t sequence = atomic_load_explicit(&direct->posted, memory_order_relaxed) + 1;
+    entry->sequence = sequence;
+    atomic_store_explicit(&direct->posted, sequence, memory_order_relaxed);
+    atomic_store_explicit(&context->ring.posted[own->side], sequence, memory_order_relaxed);
+    return quoit_port_write_marked(ring->ports[own->side], QUOIT_WINDOW_MEMORY, own->window_offset + entry->offset,
+                                   entry->data, bytes, direct->mark_offset, sequence);
+}
+
+/* A word is read before the lock is taken, so that once is enough. False: the journal is full. */
+static bool send_word(struct quoit_direct *direct, struct quoit_context *context, const struct quoit_peer *peer,
+                      uint64_t offset, uint64_t word, enum quoit_status *status_out)
+{
+    quoit_biased_hold *hold = lock(quoit_ring_engine_of(peer), direct);
+    struct quoit_journal_entry *entry = reserve(direct, peer, offset, sizeof word);
+    if (entry != NULL) {
+        memcpy(entry->data, &word, sizeof word);
+        *status_out = number_and_send(direct, context, peer, entry, sizeof word);
+    }
+    quoit_biased_unlock(hold);
+    return entry != NULL;
+}
+
+/* The source may be large and may fault, so it is copied with no lock held. */
+static bool send_bytes(struct quoit_direct *direct, struct quoit_context *context, const struct quoit_peer *peer,
+                       uint64_t offset, const void *source, size_t bytes, enum quoit_status *status_out)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    quoit_biased_hold *hold = lock(ring, direct);
+    struct quoit_journal_entry *entry = reserve(direct, peer, offset, bytes);
+    quoit_biased_unlock(hold);
+    if (entry == NULL)
+        return false;
+    memcpy(entry->data, source, bytes);
+    hold = lock(ring, direct);
+    *status_out = number_and_send(direct, context, peer, entry, bytes);
+    quoit_biased_unlock(hold);
+    return true;
+}
+
+static bool send(struct quoit_direct *direct, struct quoit_context *context, const struct quoit_peer *peer,
+                 uint64_t offset, const void *source, size_t bytes, enum quoit_status *status_out)
+{
+    uint64_t word;
+    if (bytes != sizeof word)
+        return send_bytes(direct, context, peer, offset, source, bytes, status_out);
+    memcpy(&word, source, sizeof word);
+    return send_word(direct, context, peer, offset, word, status_out);
 }
 
 enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
@@ -197,30 +237,19 @@ enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const s
     const struct quoit_ring_peer *own = peer->of_engine;
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     struct quoit_direct *direct = &ring->direct[own->side];
-    struct quoit_journal_entry *entry = bytes <= QUOIT_JOURNAL_PUT_MAX ? reserve(ring, own->side, bytes) : NULL;
-    if (entry == NULL)
+    enum quoit_status status = QUOIT_OK;
+    if (bytes > QUOIT_JOURNAL_PUT_MAX)
         return QUOIT_POSTED_NOT;
-    entry->offset = offset;
-    entry->local = peer->local;
-    if (bytes == sizeof(uint64_t))
-        memcpy(entry->data, source, sizeof(uint64_t));
-    else
-        memcpy(entry->data, source, bytes);
-
-    bool is_locked = lock(ring, direct);
-    uint64_t sequence = atomic_load_explicit(&direct->posted, memory_order_relaxed) + 1;
-    entry->sequence = sequence;
-    atomic_store_explicit(&direct->posted, sequence, memory_order_relaxed);
-    atomic_store_explicit(&context->ring.posted[own->side], sequence, memory_order_relaxed);
-    enum quoit_status status =
-        quoit_port_write_marked(ring->ports[own->side], QUOIT_WINDOW_MEMORY, own->window_offset + offset, entry->data,
-                                bytes, direct->mark_offset, sequence);
-    unlock(direct, is_locked);
+    if (__builtin_expect(!send(direct, context, peer, offset, source, bytes, &status), 0)) {
+        quoit_posted_settle(ring, own->side, last_posted(ring, direct));
+        if (!send(direct, context, peer, offset, source, bytes, &status))
+            return QUOIT_POSTED_NOT;
+    }
     if (__builtin_expect(status == QUOIT_OK, 1))
         return QUOIT_POSTED;
     quoit_assert(status == QUOIT_LINK_DOWN);
     atomic_store_explicit(&direct->is_open, false, memory_order_relaxed);
-    quoit_posted_settle(ring, own->side, sequence);
+    quoit_posted_settle(ring, own->side, atomic_load_explicit(&direct->posted, memory_order_relaxed));
     return QUOIT_POSTED_AGAIN;
 }
 
@@ -234,7 +263,7 @@ bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uin
     struct quoit_direct *direct = &ring->direct[side];
     if (atomic_load_explicit(&direct->known, memory_order_relaxed) != last_posted(ring, direct))
         quoit_posted_recover(ring, side);
-    bool is_locked = lock(ring, direct);
+    quoit_biased_hold *hold = lock(ring, direct);
     bool is_bound = atomic_load_explicit(&direct->known, memory_order_relaxed) ==
                         atomic_load_explicit(&direct->posted, memory_order_relaxed) &&
                     quoit_port_bind(ring->ports[side], epoch) == QUOIT_OK;
@@ -242,7 +271,7 @@ bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uin
         atomic_store_explicit(&direct->epoch, epoch, memory_order_relaxed);
         atomic_store_explicit(&direct->is_open, true, memory_order_relaxed);
     }
-    unlock(direct, is_locked);
+    quoit_biased_unlock(hold);
     return is_bound;
 }
 

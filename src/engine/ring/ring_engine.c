@@ -219,6 +219,7 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
         goto close_engine;
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port_limits limits;
+        quoit_biased_init(&ring->direct[side].lock);
         status = quoit_port_open(&ports[side], &ring->ports[side]);
         if (status != QUOIT_OK)
             goto close_engine;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "engine/ring/ring.h"
+#include "env/biased_lock.h"
 
 struct quoit_journal;
 
@@ -52,7 +53,7 @@ struct quoit_direct {
     _Atomic uint64_t posted;       /* sequence of the last put that was sent. Writer: whoever holds the lock */
     _Atomic uint64_t known;        /* all up to this one have arrived, or went by requests and are executed */
     _Atomic uint32_t epoch;        /* the link epoch of the binding */
-    _Atomic bool is_locked;        /* between threads, for as long as a put is sent */
+    struct quoit_biased_lock lock; /* between threads, while a put is sent */
     _Atomic bool is_recovering;    /* a thread makes good what was lost */
     _Atomic uint64_t resend_count; /* puts that were lost and went by requests */
     struct quoit_context context;  /* of those requests */
