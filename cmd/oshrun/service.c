@@ -64,6 +64,34 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
         end_begin(pe->job, END_GLOBAL_EXIT, status, pe->index, 0);
 }
 
+static void take_leaving(struct pe *pe, uint64_t meeting_count)
+{
+    pe->is_leaving = true;
+    pe->meeting_count = meeting_count;
+    pe->job->leaving_count++;
+}
+
+static void take_finalized(struct pe *pe)
+{
+    pe->phase = PE_FINALIZED;
+    if (!pe->job->finalized)
+        pe->job->finalized = pe;
+}
+
+/* What a PE without its socket has left in its record. */
+static void read_word(struct pe *pe)
+{
+    const struct quoit_pe_shared *shared = hosts_pe_shared(pe->job, pe->index);
+    uint32_t kind = shared && pe->phase == PE_RUNNING ? atomic_load_explicit(&shared->unsent_kind, memory_order_acquire)
+                                                      : 0; /* pairs with leave_word in boot/oshrun.c */
+    if (kind == QUOIT_BOOT_ABORT)
+        end_begin(pe->job, END_GLOBAL_EXIT, (int)(shared->unsent_status & 0xff), pe->index, ABORT_GRACE_NS);
+    if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving)
+        take_leaving(pe, shared->unsent_meetings);
+    if (kind == QUOIT_BOOT_FINALIZED)
+        take_finalized(pe);
+}
+
 /* A message out of turn is a program that speaks another version, or none of ours. */
 static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
@@ -73,14 +101,10 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
         pe->phase = PE_READY;
         pe->job->ready_count++;
     } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == PE_RUNNING) {
-        pe->is_leaving = true;
-        pe->meeting_count = message->body.leaving.meeting_count;
+        take_leaving(pe, message->body.leaving.meeting_count);
         pe->leaves_by_exit = message->body.leaving.is_exit != 0;
-        pe->job->leaving_count++;
     } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == PE_RUNNING) {
-        pe->phase = PE_FINALIZED;
-        if (!pe->job->finalized)
-            pe->job->finalized = pe;
+        take_finalized(pe);
     } else if (message->kind == QUOIT_BOOT_ABORT) {
         take_abort(pe, message);
     } else if (message->kind == QUOIT_BOOT_HELLO) {
@@ -116,7 +140,7 @@ static ssize_t hear(int fd, struct quoit_boot_message *message_out, pid_t *sende
     return n;
 }
 
-void service_drain(struct pe *pe)
+static void drain_socket(struct pe *pe)
 {
     while (pe->socket.fd >= 0) {
         struct quoit_boot_message message;
@@ -134,6 +158,12 @@ void service_drain(struct pe *pe)
             message.kind = 0;
         take_message(pe, &message, sender);
     }
+}
+
+void service_drain(struct pe *pe)
+{
+    drain_socket(pe);
+    read_word(pe);
 }
 
 static void socket_ready(struct watch *watch, uint32_t events)

@@ -18,6 +18,7 @@ struct quoit_boot_ops; /* launcher.h */
 struct quoit_boot {
     const struct quoit_boot_ops *ops; /* how this process was started; NULL before quoit_boot_start */
     int socket_fd;                    /* to oshrun; -1: no oshrun */
+    uint64_t socket_inode;            /* of socket_fd: the program may close it and get its number for another file */
     uint64_t heap_bytes_alone; /* set by the caller before start: heap limit without a launcher, bytes; 0: default */
     uint32_t pe;
     uint32_t host;

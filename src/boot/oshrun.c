@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool is_here(void)
@@ -17,16 +18,24 @@ static bool is_here(void)
     return getenv(QUOIT_BOOT_FD_VARIABLE) != NULL;
 }
 
+static bool has_socket(const struct quoit_boot *boot)
+{
+    struct stat stat;
+    return boot->socket_fd >= 0 && fstat(boot->socket_fd, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
+           stat.st_ino == boot->socket_inode;
+}
+
 static enum quoit_status say_to_launcher(const struct quoit_boot *boot, const struct quoit_boot_message *message)
 {
-    for (;;) {
+    while (has_socket(boot)) {
         ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
         if (n == (ssize_t)sizeof *message)
             return QUOIT_OK;
         if (n < 0 && errno == EINTR)
             continue;
-        return QUOIT_GONE;
+        break;
     }
+    return QUOIT_GONE;
 }
 
 /* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
@@ -133,7 +142,11 @@ static enum quoit_status find_socket(struct quoit_boot *boot)
     if (getsockopt((int)number, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_SEQPACKET ||
         fcntl((int)number, F_SETFD, FD_CLOEXEC) != 0)
         return say_not_there(variable, "but that descriptor is no connection to oshrun");
+    struct stat stat;
+    if (fstat((int)number, &stat) != 0)
+        return say_not_there(variable, "but that descriptor cannot be looked at");
     boot->socket_fd = (int)number;
+    boot->socket_inode = stat.st_ino;
     return QUOIT_OK;
 }
 
@@ -165,10 +178,15 @@ static enum quoit_status barrier(struct quoit_boot *boot)
     return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
 }
 
-static void tell(struct quoit_boot *boot, const struct quoit_boot_message *message)
+/* A program that closes every descriptor, as daemons do, closes the socket too: what must be said is left in the record
+ * of the PE. */
+static void leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status, uint64_t meeting_count)
 {
-    if (say_to_launcher(boot, message) != QUOIT_OK)
-        quoit_log(QUOIT_LOG_WARN, "the launcher has gone before shmem_finalize");
+    struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
+    shared->unsent_status = status;
+    if (kind == QUOIT_BOOT_LEAVING)
+        shared->unsent_meetings = meeting_count;
+    atomic_store_explicit(&shared->unsent_kind, kind, memory_order_release); /* pairs with read_word in the launcher */
 }
 
 static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
@@ -176,12 +194,15 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
     message.body.leaving.meeting_count = meeting_count;
     message.body.leaving.is_exit = is_exit;
-    tell(boot, &message);
+    if (say_to_launcher(boot, &message) != QUOIT_OK)
+        leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
 static void finalized(struct quoit_boot *boot)
 {
-    tell(boot, &(struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED});
+    const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
+    if (say_to_launcher(boot, &message) != QUOIT_OK)
+        leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
 }
 
 static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
@@ -190,7 +211,11 @@ static bool end_job(struct quoit_boot *boot, int status, const char *text, uint6
     message.body.abort.status = status;
     message.body.abort.from = from;
     snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
-    return boot->socket_fd >= 0 && say_to_launcher(boot, &message) == QUOIT_OK;
+    if (say_to_launcher(boot, &message) == QUOIT_OK)
+        return true;
+    if (boot->memory)
+        leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
+    return false; /* the text is told by this process */
 }
 
 const struct quoit_boot_ops quoit_boot_oshrun = {

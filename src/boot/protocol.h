@@ -15,6 +15,8 @@
  *                       <-   GO               when all PEs are ready again
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
+ * LEAVING, FINALIZED and ABORT of a PE that has closed its socket are left in its record (host/pe_record.h).
+ *
  * fds with LAYOUT, in this order: the memory of the PE's host; then, if host_count > 1, those of the endpoints of LEFT
  * and of RIGHT, whose stored numbers are the launcher's. End of file on the socket: the other side died. When the
  * launcher is killed, its guard ends the PEs (cmd/oshrun/guard.h). The kernel identifies the sender of HELLO

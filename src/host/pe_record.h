@@ -53,6 +53,11 @@ struct quoit_pe_shared {
     _Atomic uint64_t memory_base;
     _Atomic uint64_t data_base; /* where the program's variables begin in `process`. Set once */
     struct quoit_wish wish;     /* while waiting_in is not "" */
+    /* The last message of the PE that did not reach the launcher: the program closed the boot socket. Writer: the PE,
+     * `unsent_kind` last (release); pairs with an acquire in the launcher. */
+    _Atomic uint32_t unsent_kind; /* enum quoit_boot_kind; 0: none */
+    uint32_t unsent_status;       /* of ABORT */
+    uint64_t unsent_meetings;     /* of LEAVING */
     /* Writer: the launcher, before it sends SIGURG to a computing PE to learn where it is. See boot/crash.h. */
     _Atomic uint32_t is_asked;
 };

@@ -311,6 +311,21 @@ class Pes(scenario.Case):
         for result in self.misbehave(1, "exit-late", 0):
             self.assertEqual((result.status, result.err), (0, ""), result)
 
+    def test_closed_descriptors(self):
+        """A program that closes every descriptor has closed the boot socket; its end is judged as any other one."""
+        for who in (1, -1):
+            for result in self.misbehave(who, "close-all"):
+                self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
+            for result in self.misbehave(who, "close-all", 5):
+                self.assertEqual(result.status, 5, result)
+        for result in self.misbehave(1, "close-all global-exit", 9):
+            self.assertEqual((result.status, result.err), (9, ""), result)
+        for result in self.misbehave(1, "close-all bad-pe"):
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("shmem_long_p: pe is 1000", result.err)
+        for result in self.misbehave(1, "close-all _exit", 0):
+            self.assertIn("[Q0203]", result.err)
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can name another process as the sender")
     def test_no_stranger_is_signalled(self):
         """A PE says HELLO in the name of a process that is no part of the job."""

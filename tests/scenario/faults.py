@@ -53,6 +53,12 @@ class Faults(scenario.Case):
         self.assertLess(len(lines), 150)
         self.assertRegex(lines[-1], r"after \d+ changes that are not told")
 
+    def test_faults_faster_than_they_can_be_done(self):
+        """oshrun goes on serving: its own limit of time ends the job."""
+        result = self.faulty("links random every 2ns for 1ns", options=("--timeout", "1s"))
+        self.assertEqual(result.status, 124, result)
+        self.assertLess(result.seconds, 1 + scenario.SOON_S)
+
     def test_two_links_end_the_job(self):
         result = self.faulty("link 1-2 down at 0s", "link 4-3 down at 100ms", options=("--link-limit", "500ms"))
         self.assertEqual(result.status, 1, result)

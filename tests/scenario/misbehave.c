@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static char *volatile nowhere;
@@ -76,6 +77,30 @@ static void die_with_lock(int holder)
     shmem_set_lock(&lock);
 }
 
+static int mine[64], others[64];
+
+/* Closes all descriptors, the library's too, and takes their numbers for sockets of its own. */
+static void close_all(void)
+{
+    int ends[2];
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    for (int i = 0; i < 64 && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0; i++) {
+        mine[i] = ends[0];
+        others[i] = ends[1];
+    }
+}
+
+/* Nothing may have come to them. */
+static void check_sockets(void)
+{
+    char bytes[4096];
+    for (int i = 0; i < 64; i++)
+        if (recv(mine[i], bytes, sizeof bytes, MSG_DONTWAIT) >= 0 ||
+            recv(others[i], bytes, sizeof bytes, MSG_DONTWAIT) >= 0)
+            printf("somebody wrote into my sockets\n");
+}
+
 static void misbehave(const char *deed, int argument)
 {
     int next = (shmem_my_pe() + 1) % shmem_n_pes();
@@ -119,7 +144,15 @@ static void misbehave(const char *deed, int argument)
     } else if (strcmp(deed, "signed") == 0 || strcmp(deed, "part") == 0 || strcmp(deed, "several") == 0 ||
                strcmp(deed, "heap") == 0)
         wait_in_vain(deed);
-    else if (strcmp(deed, "sleep") == 0)
+    else if (strncmp(deed, "close-all", 9) == 0) {
+        close_all();
+        if (deed[9])
+            misbehave(deed + 10, argument);
+        shmem_barrier_all();
+        shmem_finalize();
+        check_sockets();
+        exit(argument);
+    } else if (strcmp(deed, "sleep") == 0)
         sleep((unsigned)argument);
 }
 
