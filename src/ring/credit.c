@@ -36,7 +36,8 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
                             uint64_t *retry_at_ns_out)
 {
-    bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0; /* no time helps then, only a credit */
+    bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0; /* then only a credit helps, not the passage of
+                                                                         * time */
     *retry_at_ns_out = 0;
     if (out->transit == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->transit_pause_after_ns)
         move_transit(out, QUOIT_RING_PAUSED, now_ns);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* credit.h - one end of one queue: what was sent and consumed, the bubble, and the rest that keeps injection alive.
+/* credit.h - one end of one queue: slots sent and consumed, the bubble, and the pause of transit that lets injection
+ * in.
  *
- * Outbound: slots of the neighbour that this host may write. A slot is free again when the neighbour's total says so;
- *   what is on its way back counts as taken, so the sender never believes in more room than there is.
- * Bubble: an injection takes a slot only where two are free; transit takes the last one. See docs/design/deadlock.md.
- * Rest: transit that never pauses would take every slot before two are free at once. A refused injection starts the
- *   clock (WAITING); after transit_pause_after_ns the next transit rests (PAUSED) for transit_pause_ns, or until the
- * injection got in (OPEN). Nobody who came back during the rest: nobody waits any more.
+ * Outbound: the neighbour's slots that this host may write. A slot is free again once the neighbour's total says so; a
+ *   credit on its way back counts as taken, so the sender never overestimates the room.
+ * Bubble: an injection needs two free slots; transit may take the last one. See docs/design/deadlock.md.
+ * Pause: continuous transit would take every slot before two are free at once. A refused injection starts the clock
+ *   (WAITING); after transit_pause_after_ns the next transit pauses (PAUSED) for transit_pause_ns, or until an
+ *   injection succeeds (OPEN). If no injection is retried during the pause, none is waiting any more.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H
@@ -17,7 +18,7 @@ enum quoit_ring_transit { QUOIT_RING_OPEN, QUOIT_RING_WAITING, QUOIT_RING_PAUSED
 
 struct quoit_ring_outbound {
     uint64_t sent_total;
-    uint64_t credited_total; /* consumed by the neighbour, as far as it told */
+    uint64_t credited_total; /* consumed by the neighbour, as last advertised */
     uint64_t since_ns;       /* WAITING, PAUSED: when this state began */
     enum quoit_ring_transit transit;
     bool is_refused_in_pause;
@@ -25,8 +26,8 @@ struct quoit_ring_outbound {
 
 struct quoit_ring_inbound {
     uint64_t consumed_total;
-    uint64_t told_total; /* what the neighbour was told of it */
-    uint32_t in_use;     /* of the consumed: the last ones, which are still being read */
+    uint64_t told_total; /* the part of it that was advertised to the neighbour */
+    uint32_t in_use;     /* the most recently consumed, which are still being read */
 };
 
 /* Slots that the neighbour may write again. */
@@ -40,11 +41,11 @@ static inline uint32_t quoit_ring_free_slots(const struct quoit_ring_outbound *o
     return slot_count - (uint32_t)(out->sent_total - out->credited_total);
 }
 
-/* Whether a frame of this host may take a slot now. A refusal is remembered, so ask only when there is a frame. */
+/* Whether a frame of this host may take a slot now. A refusal starts the clock, so ask only when there is a frame. */
 bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns);
 
-/* Whether a frame that passes through may take a slot now. If it may not only because transit rests, until when; else
- * 0. */
+/* Whether a relayed frame may take a slot now. If only a pause forbids it, *retry_at_ns_out is when the pause ends;
+ * else 0. */
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
                             uint64_t *retry_at_ns_out);
 

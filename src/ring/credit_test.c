@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: slots are counted right, injection leaves a bubble, a rest is bounded and ends as credit.h says.
- * Method: each rule by hand, with a clock of ours. */
+/* Aim: slots are counted correctly, injection leaves a bubble, a pause is bounded and ends as credit.h says.
+ * Method: each rule by hand, with a clock set by the test. */
 #include "ring/credit.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static bool may_inject(struct quoit_ring_outbound *out, uint64_t now_ns)
     return may;
 }
 
-/* What until says: 1 when transit may go. */
+/* What until says: 1 when transit may proceed. */
 static uint64_t transit(struct quoit_ring_outbound *out, uint64_t now_ns)
 {
     uint64_t until_ns = 77;
@@ -72,10 +72,10 @@ static void a_transit_pause_starts_after_its_wait_and_lasts_its_time(void **stat
     assert_int_equal(transit(&out, 1119), 1120);
     assert_false(may_inject(&out, 1119));
     assert_int_equal(transit(&out, 1120), 1);
-    /* refused again during the rest: waits anew from the end of it */
+    /* refused again during the pause: waits anew from its end */
     assert_int_equal(transit(&out, 1219), 1);
     assert_int_equal(transit(&out, 1220), 1240);
-    /* an injection ends the rest at once */
+    /* an injection ends the pause at once */
     assert_int_equal(quoit_ring_take_credit(&out, 1), QUOIT_OK);
     assert_true(may_inject(&out, 1225));
     assert_int_equal(transit(&out, 1226), 1);
@@ -93,7 +93,7 @@ static void a_waiter_that_gave_up_costs_one_rest(void **state)
     assert_int_equal(transit(&out, 10000), 1);
 }
 
-/* Whoever polled until then would poll again and again, for as long as the neighbour takes nothing. */
+/* Otherwise the caller would poll until then, over and over, for as long as the neighbour consumes nothing. */
 static void a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flow.c - numbers, acknowledgements and answers. */
+/* flow.c - sequence numbers, acknowledgements and responses. */
 #include "ring/flow.h"
 
 #include "base/assert.h"
@@ -14,7 +14,7 @@ void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow)
     flow->resend_fetching = QUOIT_RING_NONE;
 }
 
-/* Completes the first entry of a list of the flow, which may still have been to be sent again. */
+/* Completes the first entry of a list of the flow, which may still be waiting for its retransmission. */
 static void complete_first(struct quoit_ring_pool *pool, struct quoit_ring_list *list, uint32_t *resend)
 {
     uint32_t index = quoit_ring_list_pop(pool, list);
@@ -152,7 +152,7 @@ uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ri
     return flow->told;
 }
 
-/* Entries of one list of a flow: they are of this flow, numbered upwards, none is completed but still here, and
+/* The entries of one list of a flow: all belong to the flow, are numbered in ascending order, none is completed, and
  * `resend` is one of them. */
 static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                 const struct quoit_ring_list *list, uint32_t dest_host, enum quoit_side side)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: numbers, acknowledgements and answers of one flow, also where the numbers wrap.
- * Method: a pool and one flow by hand; then random traffic over the wrap against a model with 64-bit numbers.
+/* Aim: numbers, acknowledgements and responses of one flow, also where the numbers wrap.
+ * Method: a pool and one flow by hand; then random traffic across the wrap against a model with 64-bit numbers.
  * Seed: QUOIT_SEED (default 1). */
 #include "ring/flow.h"
 
@@ -109,7 +109,7 @@ static void an_answer_to_nothing_is_refused(void **state)
     bad[1].token = (get & ~0xffffu) + 7;             /* a free entry */
     bad[2].token = 0xffff;                           /* beyond the pool */
     bad[3].token = s.entries[0].frame.token;         /* a put */
-    bad[4] = answer_of(fetch, QUOIT_FRAME_VALUE, 3); /* not the oldest question */
+    bad[4] = answer_of(fetch, QUOIT_FRAME_VALUE, 3); /* not the oldest request */
     bad[5].kind = QUOIT_FRAME_VALUE;
     bad[6].bytes = 4;
     bad[7].source_pe = 0;
@@ -187,7 +187,7 @@ static void flows_that_owe_are_found_in_order(void **state)
     assert_int_equal(acks.head, 2);
     assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* the middle one; its number wrapped */
     check_owing(&acks, flows);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* owes nothing: says the same */
+    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* nothing is pending: returns the same */
     quoit_ring_flow_execute(&acks, flows, 1);
     assert_int_equal(quoit_ring_flow_tell(&acks, flows, acks.head), 2);
     check_owing(&acks, flows);
@@ -197,7 +197,7 @@ static void flows_that_owe_are_found_in_order(void **state)
     assert_int_equal(quoit_ring_flow_tell(&acks, flows, 3), 1);
     check_owing(&acks, flows);
     assert_int_equal(acks.count, 0);
-    /* a request that came again: its source does not know of it, nor of what came after it */
+    /* a request arrived again: its source lacks its acknowledgement and all later ones */
     quoit_ring_flow_execute(&acks, flows, 2);
     quoit_ring_flow_execute(&acks, flows, 2);
     assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
@@ -208,12 +208,12 @@ static void flows_that_owe_are_found_in_order(void **state)
     quoit_ring_flow_repeat(&acks, flows, 2, 4);
     assert_int_equal(flows[2].told, 2);
     assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
-    quoit_ring_flow_repeat(&acks, flows, 0, 0); /* over the wrap */
+    quoit_ring_flow_repeat(&acks, flows, 0, 0); /* across the wrap */
     assert_int_equal(flows[0].told, UINT32_MAX);
     check_owing(&acks, flows);
 }
 
-/* Sends again all that is due; the cookies in order, in base 10. */
+/* Retransmits everything that is due; returns the cookies in order, as decimal digits. */
 static uint64_t resend_all(struct source *source)
 {
     uint64_t cookies = 0;
@@ -241,12 +241,12 @@ static void what_is_under_way_is_sent_again_in_order(void **state)
     quoit_ring_flow_start_resend(&s.flow);
     assert_int_equal(resend_all(&s), 12345);
     assert_int_equal(resend_all(&s), 0);
-    /* acknowledged before its turn: not sent again, but what asks is */
+    /* acknowledged before its turn: not retransmitted, unless it needs a response */
     quoit_ring_flow_start_resend(&s.flow);
     assert_int_equal(quoit_ring_flow_acknowledge(&s.pool, &s.flow, UINT32_MAX), QUOIT_OK);
     check(&s);
     assert_int_equal(resend_all(&s), 2345);
-    /* an answer to what is still to be sent again is an answer to nothing */
+    /* a response to a request that is still to be retransmitted responds to nothing */
     quoit_ring_flow_start_resend(&s.flow);
     struct quoit_frame answer = answer_of(fetch, QUOIT_FRAME_VALUE, UINT32_MAX);
     assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_INVALID);
@@ -255,7 +255,7 @@ static void what_is_under_way_is_sent_again_in_order(void **state)
     assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
     assert_int_equal(s.flow.fetch_count, 0);
     assert_int_equal(resend_all(&s), 345);
-    send(&s, QUOIT_FRAME_PUT, 6); /* new: not to be sent again */
+    send(&s, QUOIT_FRAME_PUT, 6); /* new: not to be retransmitted */
     assert_int_equal(resend_all(&s), 0);
     answer = answer_of(get, QUOIT_FRAME_DATA, 2);
     assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* outstanding.c - the pool of requests under way. */
+/* outstanding.c - the pool of outstanding requests. */
 #include "ring/outstanding.h"
 
 #include "base/assert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: entries are neither lost nor given twice, and a token names one use of one entry.
- * Method: take and complete by hand, through more uses than a token counts. */
+/* Aim: no entry is lost or handed out twice, and a token names one use of one entry.
+ * Method: entries taken and completed by hand, through more uses than a token counts. */
 #include "ring/outstanding.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reply.c - the bounded queues of answers. */
+/* reply.c - the bounded queues of pending replies. */
 #include "ring/reply.h"
 
 #include "base/assert.h"

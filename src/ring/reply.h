@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reply.h - answers that wait for a slot: one first in, first out queue a side, sharing pending_reply_max entries. */
+/* reply.h - replies that wait for a slot: one FIFO per side; both share pending_reply_max entries. */
 #ifndef QUOIT_RING_REPLY_H
 #define QUOIT_RING_REPLY_H
 
@@ -16,7 +16,7 @@ struct quoit_ring_replies {
     uint32_t entry_count;
     uint32_t free_head;
     uint32_t free_count;
-    struct quoit_ring_list waiting[QUOIT_SIDE_COUNT]; /* by the side they leave from */
+    struct quoit_ring_list waiting[QUOIT_SIDE_COUNT]; /* by the side that they leave by */
 };
 
 void quoit_ring_replies_init(struct quoit_ring_replies *replies, struct quoit_ring_reply_entry *entries,

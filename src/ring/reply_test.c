@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: answers leave each side in order, and both sides together never hold more than the bound.
+/* Aim: replies leave each side in order, and both sides together never hold more than the bound.
  * Method: random appends and pops against arrays. Seed: QUOIT_SEED (default 1). */
 #include "ring/reply.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring.c - the verdicts: what becomes of each request, frame and reply. */
+/* ring.c - the verdict on each request, frame and reply. */
 #include "ring/ring.h"
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
-/* One for each host and flow side; those of the host itself are never used. */
+/* One per host and flow side; those of the host itself are never used. */
 static size_t flow_count(const struct quoit_ring_config *config)
 {
     return (size_t)QUOIT_SIDE_COUNT * config->limits.host_count;
@@ -79,7 +79,7 @@ static void no_resource(struct quoit_verdict *verdict, uint64_t until_ns)
     verdict->retry_at_ns = until_ns;
 }
 
-/* Takes the next slot of an outbound queue for verdict->frame, which the caller has seen to be free. */
+/* Takes the next slot, which the caller knows to be free, of an outbound queue for verdict->frame. */
 static void send(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, struct quoit_verdict *verdict)
 {
     struct quoit_ring_outbound *out = &ring->outbound[side][class];
@@ -94,7 +94,7 @@ static void send(struct quoit_ring *ring, enum quoit_side side, enum quoit_class
     verdict->frame.sequence = out->sent_total;
 }
 
-/* A frame of this host, or of one of its PEs, leaves by `side`. */
+/* A frame of this host or one of its PEs leaves by `side`. */
 static void inject(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
 {
     verdict->frame.generation = ring->links.generation;
@@ -118,7 +118,7 @@ static uint32_t flow_index(const struct quoit_ring *ring, enum quoit_side flow_s
     return flow_side * ring->config.limits.host_count + host;
 }
 
-/* The first flow that has something to send again by a side, or QUOIT_RING_NONE. */
+/* The first flow with something to retransmit by a side, or QUOIT_RING_NONE. */
 static uint32_t first_resending(struct quoit_ring *ring, enum quoit_side side)
 {
     uint32_t *head = &ring->resending[side];
@@ -163,7 +163,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
             continue;
         struct quoit_ring_flow_out *flow = &ring->flows_out[index];
         struct quoit_ring_entry *entry = &ring->pool.entries[quoit_ring_flow_peek_resend(&ring->pool, flow)];
-        /* It may be executed already, and what was put there since must not be undone by a landing. */
+        /* It may already be executed; a landing must not undo what was written there since. */
         entry->frame.flags |= QUOIT_FRAME_ORDERED;
         quoit_ring_flow_pass_resend(&ring->pool, flow);
         verdict_out->frame = entry->frame;
@@ -174,7 +174,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
     no_resource(verdict_out, 0);
 }
 
-/* The side by which responses and acknowledgements of a flow leave: back the way its requests come. */
+/* The side by which responses and acknowledgements of a flow leave: back towards where its requests come from. */
 static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
 {
     enum quoit_side side;
@@ -247,7 +247,7 @@ static void consume(struct quoit_ring *ring, enum quoit_side side, enum quoit_cl
     ring->inbound[side][class].consumed_total++;
 }
 
-/* A frame for another host: on to the next queue of its class. */
+/* A frame for another host: forwarded to the next queue of its class. */
 static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
                                          uint64_t now_ns, struct quoit_verdict *verdict)
 {
@@ -256,7 +256,7 @@ static enum quoit_status receive_transit(struct quoit_ring *ring, enum quoit_sid
     if (verdict->frame.flags & QUOIT_FRAME_LANDED)
         return QUOIT_INVALID;
     if (!quoit_ring_links_is_open(&ring->links, onward)) {
-        /* The source's topology is older than ours. It learns of the change, and sends the frame again. */
+        /* The source's topology is older than ours. It will learn of the change and retransmit the frame. */
         verdict->kind = QUOIT_VERDICT_CONSUMED;
         consume(ring, side, class);
         return QUOIT_OK;
@@ -301,7 +301,7 @@ static void append_response(struct quoit_ring *ring, const struct quoit_frame *r
                               reply_side(ring, quoit_ring_flow_side(request_due), request_due->source_host), &answer);
 }
 
-/* A request that was executed before, and whose response was lost: respond again. */
+/* A request that was executed before and whose response was lost: respond again. */
 static enum quoit_status receive_repeated(struct quoit_ring *ring, uint32_t index, struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -342,7 +342,7 @@ static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_v
     return QUOIT_OK;
 }
 
-/* Replies always sink: nothing here waits. */
+/* Replies always sink: none of them waits here. */
 static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -392,7 +392,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
     quoit_assert(quoit_ring_link_is_up(ring, side));
     const struct quoit_frame_limits *limits = &ring->config.limits;
     struct quoit_frame *copy = &verdict_out->frame;
-    *copy = *frame; /* first: a peer may go on writing what it wrote */
+    *copy = *frame; /* copied first, because a peer may keep writing to the slot */
     if (copy->sequence != quoit_ring_expected(ring, side, class))
         return QUOIT_INVALID;
     if (quoit_frame_check(copy, class, limits) != QUOIT_OK)
@@ -461,7 +461,7 @@ static bool send_link_update(struct quoit_ring *ring, enum quoit_side side, stru
     return true;
 }
 
-/* Sends what waits for `side`, if anything does and there is a slot for it. */
+/* Sends what is pending on `side`, if anything is and a slot is free. */
 static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t now_ns, struct quoit_verdict *verdict)
 {
     struct quoit_ring_ack_queue *acks = &ring->acks[side];
@@ -552,7 +552,7 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
     return true;
 }
 
-/* Flows with something to send again are in a list, unless both ways to their host are cut. */
+/* Flows with something to retransmit are in a list, unless both directions to their host are cut. */
 static void check_resending(const struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;

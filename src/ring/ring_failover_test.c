@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: each rule of docs/design/failover.md by itself: which frames count, what goes again and which way, what may
- * land, what is waited for, what is told. Method: one ring of host 1 of 5 hosts, shown links that go down and up, and
- * frames made by hand. */
+/* Aim: each rule of docs/design/failover.md by itself: which frames count, what is retransmitted in which direction,
+ * what may land, what is waited for, what is advertised. Method: the ring of host 1 of 5, given links that go down and
+ * up, and hand-made frames. */
 #include "ring/ring.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #define REQUEST QUOIT_CLASS_REQUEST
 #define REPLY   QUOIT_CLASS_REPLY
-/* Link ends: the own ones, those at the other ends of the own links, and one far away. */
+/* Link ends: this host's, those at the other ends of its links, and a distant one. */
 #define OWN_RIGHT 3
 #define FAR_LEFT  1
 #define FAR_RIGHT 4
@@ -76,7 +76,7 @@ static void hear(struct quoit_ring *ring, enum quoit_side from, uint32_t end, ui
     assert_int_equal(show(ring, from, news(from, end, state, generation)), QUOIT_VERDICT_CONSUMED);
 }
 
-/* A request of host 0 that comes from the left, whichever way its flow is named. */
+/* A request of host 0 that arrives from the left, whichever side names its flow. */
 static struct quoit_frame request_due(uint8_t kind, uint32_t number, uint32_t generation)
 {
     return (struct quoit_frame){.kind = kind,
@@ -115,7 +115,7 @@ static struct quoit_verdict next_resend(struct quoit_ring *ring)
     return verdict;
 }
 
-/* Sends all news; how many there were. */
+/* Sends all pending updates; returns their number. */
 static uint32_t tell_all(struct quoit_ring *ring)
 {
     uint32_t count = 0;
@@ -194,7 +194,7 @@ static void only_frames_of_the_own_generation_count(void **state)
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_CONSUMED);
     passing.generation = 1;
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_SEND);
-    struct quoit_frame early = request_due(QUOIT_FRAME_ACK, 0, 2); /* replies come after the news */
+    struct quoit_frame early = request_due(QUOIT_FRAME_ACK, 0, 2); /* replies come after the updates */
     assert_int_equal(receive(ring, QUOIT_LEFT, early, &verdict), QUOIT_INVALID);
     free(ring);
 }
@@ -207,13 +207,14 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 50); /* as if host 2 were far ahead */
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
-    /* the own end goes down: wait until the other one does */
+    /* this end goes down: wait until the other one does */
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 1, 2);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_NO_RESOURCE);
     hear(ring, QUOIT_LEFT, FAR_RIGHT, 1, 3);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 3)), QUOIT_VERDICT_DELIVER);
-    /* it comes up: the other end cannot land before we know that it is up, and then has to tell its generation anew */
+    /* it comes up: the other end cannot land before it knows that this end is up, and must advertise its topology anew
+     */
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
     hear(ring, QUOIT_LEFT, OWN_RIGHT, 2, 4);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 3, 4)), QUOIT_VERDICT_DELIVER);
@@ -253,7 +254,7 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
 
     ring = make_ring(8);
     quoit_ring_link_down(ring, QUOIT_RIGHT);
-    quoit_ring_link_up(ring, QUOIT_RIGHT, 1); /* the other end still seems to be up, but in the incarnation before */
+    quoit_ring_link_up(ring, QUOIT_RIGHT, 1); /* the other end still seems to be up, but in the previous epoch */
     tell_all(ring);
     assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 2, 1).side, QUOIT_LEFT);
     free(ring);
@@ -294,7 +295,7 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
         assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_AMO_FETCH, number, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(next_reply(ring).frame.flow_sequence, 4);
-    hear(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two answers are given up */
+    hear(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two responses are discarded */
     hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     assert_int_equal(tell_all(ring), 2);
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
@@ -309,11 +310,12 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
         assert_int_equal(answer.operand, 4711);
         assert_int_equal(answer.flow_sequence, 4);
     }
-    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE); /* the answers acknowledged the put */
+    assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE); /* the responses acknowledged the put */
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 1)), QUOIT_VERDICT_CONSUMED);
     assert_int_equal(next_reply(ring).frame.kind, QUOIT_FRAME_ACK);
     struct quoit_verdict verdict;
-    struct quoit_frame forgotten = request_due(QUOIT_FRAME_AMO_FETCH, 1, 1); /* a third one under way: fetch_max is 2 */
+    struct quoit_frame forgotten = request_due(QUOIT_FRAME_AMO_FETCH, 1, 1); /* a third outstanding one: fetch_max is 2
+                                                                              */
     assert_int_equal(receive(ring, QUOIT_LEFT, forgotten, &verdict), QUOIT_INVALID);
     free(ring);
 }
@@ -354,7 +356,7 @@ static void a_link_starts_anew(void **state)
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_int_equal(verdict.frame.sequence, 1);
     assert_int_equal(verdict.slot_index, 0);
-    /* host 3 asks by the way that its flow is not named for; the answer goes back the way that is open */
+    /* host 3 sends its request against the direction of its flow; the response takes the open direction */
     hear(ring, QUOIT_RIGHT, OWN_RIGHT, 14, 28);
     hear(ring, QUOIT_LEFT, FAR_LEFT, 0, 28);
     struct quoit_frame frame = request_due(QUOIT_FRAME_GET, 1, 29);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: whole rings of hosts keep the promises of ring.h while links go down and come back at any instant.
- * Method: the model of ring_mesh.h with faults as a part of the random schedule: one link at a time, or as many as
- * there are; noticed by both ends or by one; for a moment, unnoticed at first, or for ever. Seeds: QUOIT_SEED is the
- * first (default 1), QUOIT_SEEDS their count (default 150 of each kind, 80 of the last).
+ * Method: the model of ring_mesh.h with faults as part of the random schedule: one link at a time, or as many as there
+ * are; noticed by both ends or by one; briefly, unnoticed at first, or for ever. Seeds: QUOIT_SEED is the first
+ * (default 1), QUOIT_SEEDS their count (default 150 of each kind, 80 of the last).
  */
 #include "ring/ring_mesh.h"
 
@@ -25,8 +25,8 @@ static void make_many_links_fail(struct mesh *mesh)
     mesh->faults.is_one_end_blind = false;
 }
 
-/* Some hosts are so slow that what they hold is long outdated when they move it on; one PE a host puts the same bytes
- * over and over, each time after the last one is complete, and what may land does. */
+/* Some hosts are so slow that the frames they hold are long outdated when they forward them; one PE per host puts the
+ * same bytes repeatedly, each time after the last put completed, and everything that may land does. */
 static void make_hosts_lag(struct mesh *mesh)
 {
     make_one_link_fail(mesh);

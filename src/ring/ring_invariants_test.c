@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: each invariant that quoit_ring_check_invariants() asserts can fail.
- * Method: a ring with requests, answers and acknowledgements under way is spoilt in one place; a child process checks
- * it and must abort naming the condition that this place breaks. */
+ * Method: a ring with outstanding requests, responses and acknowledgements is corrupted in one place; a child process
+ * checks it and must abort naming the condition that this breaks. */
 #include "ring/ring.h"
 
 #include <setjmp.h>
@@ -40,8 +40,8 @@ static void bring_request(struct quoit_ring *ring, uint8_t kind, uint16_t source
         quoit_ring_reply(ring, &verdict.frame, 0);
 }
 
-/* Host 1 of 3: puts 1..3 and gets 4, 5 to host 2 under way, puts 1, 2 of them complete and one of these taken; answers
- * to host 0 and host 2 waiting, acknowledgements owed. */
+/* Host 1 of 3: puts 1..3 and gets 4, 5 to host 2 outstanding, puts 1, 2 of them complete and one of these taken;
+ * responses to host 0 and host 2 waiting, acknowledgements pending. */
 static struct quoit_ring *make_busy_ring(void)
 {
     struct quoit_ring_config config = {
@@ -94,7 +94,7 @@ static struct quoit_ring *make_busy_ring(void)
 #define END        (ring->links.ends[4]) /* the left one of host 2 */
 #define WAITING    (ring->replies.waiting[QUOIT_RIGHT])
 
-/* X(what is spoilt, the condition that must be named) */
+/* X(what is corrupted, the condition that must be named) */
 #define SPOIL_TABLE(X)                                                                                                 \
     X(OUT.credited_total = OUT.sent_total + 1, "out->credited_total <= out->sent_total")                               \
     X(OUT.sent_total += 9, "out->sent_total - out->credited_total <= slot_count")                                      \
@@ -155,7 +155,7 @@ static struct quoit_ring *make_busy_ring(void)
 enum { SPOIL_COUNT = 0 SPOIL_TABLE(X) };
 #undef X
 
-/* Does spoiling number `which`; the condition it must break. */
+/* Applies corruption number `which`; returns the condition that it must break. */
 static const char *spoil(struct quoit_ring *ring, int which)
 {
     int at = 0;
@@ -169,7 +169,7 @@ static const char *spoil(struct quoit_ring *ring, int which)
     return NULL;
 }
 
-/* Checks the ring in a child; what it printed, and its status. */
+/* Checks the ring in a child; returns its output and its status. */
 static int check_in_child(const struct quoit_ring *ring, char *text_out, size_t text_bytes)
 {
     int ends[2];

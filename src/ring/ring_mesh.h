@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring_mesh.h - for tests: whole rings of hosts in one process, real rings over model queues, links and memory.
+/* ring_mesh.h - for tests: whole rings of hosts in one process, real rings over modelled queues, links and memory.
  *
- * Each step picks a random host and a random action: deliver a frame, tell a credit, read a credit, submit, send again,
- * send a reply, take completions, attend to a link. Hosts differ in speed, some hosts have no PE, half of the seeds
- * start their flows just before the numbers wrap.
- * The model knows each operation by its trace number: what it must carry, where it must land, what it must return. Each
- * source PE owns a region of each PE, so that the order of a pair decides its content; bytes only count up, so that a
- * get can be judged while puts are under way. A put that overlaps no earlier one under way may land, as the proxy would
- * do it. At the end all memory must equal the reference.
- * Links: what is written to a link that is cut vanishes. The two ends notice at different times, or one of them only
- * through the other; they go down, zero their memory, and come up again each at its own time.
+ * Each step picks a random host and a random action: deliver a frame, advertise a credit, read a credit, submit,
+ * retransmit, send a reply, take completions, attend to a link. Hosts differ in speed, some hosts have no PE, half of
+ * the seeds start their flows just before the numbers wrap. The model knows each operation by its trace number: what it
+ * must carry, where it must land, what it must return. Each source PE owns a region of each PE, so the order of a pair
+ * decides its content; bytes only count up, so a get can be judged while puts are outstanding. A put that overlaps no
+ * earlier outstanding one may land, as the proxy would do it. At the end all memory must equal the reference.
+ * Links: what is written to a cut link vanishes. The two ends notice at different times, or one of them only through
+ * the other; they go down, zero their memory, and come up again, each at its own time.
  */
 #ifndef QUOIT_RING_RING_MESH_H
 #define QUOIT_RING_RING_MESH_H
@@ -28,7 +27,7 @@ static bool is_end_up(const struct mesh *mesh, uint32_t host, enum quoit_side si
     return quoit_ring_link_is_up(mesh->hosts[host].ring, side);
 }
 
-/* True when the link is as if nothing had ever happened to it: it loses nothing and both ends know it as up. */
+/* True when the link is as if no fault had ever happened: it loses nothing and both ends consider it up. */
 static bool is_link_sound(const struct mesh *mesh, uint32_t link)
 {
     uint32_t next = quoit_ring_neighbour(mesh->host_count, QUOIT_RIGHT, link);
@@ -78,7 +77,7 @@ static bool attend(struct mesh *mesh, uint32_t h, enum quoit_side side)
     }
     if (!host->is_clean[side]) {
         if (quoit_ring_link_is_up(neighbour->ring, there)) {
-            neighbour->must_notice[there] |= choose(mesh, 4) == 0; /* its port is told in the end */
+            neighbour->must_notice[there] |= choose(mesh, 4) == 0; /* eventually its port reports it */
             return true;
         }
         memset(host->inbound[side], 0, sizeof host->inbound[side]);
@@ -111,7 +110,7 @@ static void strike(struct mesh *mesh)
         cut_link(mesh, link);
 }
 
-/* Restores links that are cut, all but one if the last cut is for ever. True if it did. */
+/* Restores cut links, all but one if the last cut is for ever. True if it did. */
 static bool restore(struct mesh *mesh)
 {
     bool has_any = false;
@@ -130,8 +129,8 @@ static bool restore(struct mesh *mesh)
 
 /* ---- actions: each returns whether anything moved ---- */
 
-/* The deadlock argument rests on this: somewhere in each cycle of queues a slot is free, or will be at once since what
- * is in it is news. Where a link is not sound there is no cycle. */
+/* The deadlock argument rests on this: somewhere in each cycle of queues a slot is free, or will be at once because it
+ * holds a link-state update. Where a link is not sound there is no cycle. */
 static void check_bubble(const struct mesh *mesh, enum quoit_side side, enum quoit_class class)
 {
     uint32_t free_count = 0;
@@ -152,12 +151,12 @@ static void check_bubble(const struct mesh *mesh, enum quoit_side side, enum quo
     require(free_count >= 1, "no bubble left: side %d class %d", side, class);
 }
 
-/* Puts the payload of a put straight to its destination, as the proxy does for large ones. */
+/* Writes the payload of a put directly to its destination, as the proxy does for large ones. */
 static void land(struct mesh *mesh, struct link *link, struct quoit_frame *frame, const uint8_t *payload)
 {
     if (!is_put(frame) || (!mesh->faults.is_eager_to_land && choose(mesh, 2) == 0))
         return;
-    /* What is executed may be complete, and overwritten by what its source did next. */
+    /* What is executed may be complete, and overwritten by later operations of its source. */
     require(op_of(mesh, frame)->execute_count == 0, "operation %u lands after it was executed", frame->trace);
     if (!link->is_cut)
         store_payload(mesh->pes[global_pe(mesh, frame->dest_host, frame->dest_pe)].segment, frame, payload);
@@ -419,7 +418,7 @@ static bool step(struct mesh *mesh)
     return has_moved;
 }
 
-/* Every action of every host once, with all credits told. Rests of transit are over by then. */
+/* Every action of every host once, with all credits advertised. Pauses of transit are over by then. */
 static bool sweep(struct mesh *mesh)
 {
     bool has_moved = false;
@@ -452,7 +451,7 @@ static bool is_all_done(const struct mesh *mesh)
     return true;
 }
 
-/* A rest may have just begun in one sweep, so only a few sweeps without a move in a row are a deadlock. */
+/* A pause may have just begun in one sweep, so only several sweeps in a row without a move are a deadlock. */
 static bool can_move(struct mesh *mesh)
 {
     for (int i = 0; i < 4; i++)
@@ -478,7 +477,7 @@ static void run_until_done(struct mesh *mesh)
     }
 }
 
-/* All hosts know the same of all links, and it is true. */
+/* All hosts agree on the state of all links, and it is correct. */
 static void check_topology(const struct mesh *mesh)
 {
     struct quoit_ring_topology first, topology;

@@ -44,10 +44,10 @@ struct op {
     uint32_t dest_pe;
     uint8_t payload[CHUNK_BYTES];  /* of a put */
     uint8_t before[CHUNK_BYTES];   /* of a get: what was submitted before it leaves this there, or later bytes */
-    uint8_t snapshot[CHUNK_BYTES]; /* of a get: what was there when the answer left */
+    uint8_t snapshot[CHUNK_BYTES]; /* of a get: what was there when the response left */
     uint64_t value;                /* of a fetch: what execution found */
     uint64_t value_expected;       /* of a fetch from the own region */
-    uint64_t returned;             /* of a fetch: what the answer brought */
+    uint64_t returned;             /* of a fetch: the value in the response */
     bool is_value_known;
     uint32_t execute_count;
     bool is_answered;
@@ -65,7 +65,7 @@ struct host {
     uint64_t credit_word[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* written by the neighbour for our outbound queues */
     uint32_t weight;
     uint32_t pe_first;
-    bool must_notice[QUOIT_SIDE_COUNT]; /* the link was lost and the port will say so */
+    bool must_notice[QUOIT_SIDE_COUNT]; /* the link was lost and the port will report it */
     bool is_clean[QUOIT_SIDE_COUNT];    /* down, and the memory of that side is zeroed */
 };
 
@@ -79,9 +79,9 @@ struct link {
 struct faults {
     uint32_t cut_count;       /* still to be made */
     uint32_t period;          /* one in so many steps cuts or restores a link */
-    uint32_t dead_max;        /* links that may be in trouble at once */
+    uint32_t dead_max;        /* links that may be down at once */
     bool is_one_end_blind;    /* one end of a cut link notices late, or only through the other one */
-    bool is_eager_to_land;    /* what may land does; otherwise half of it */
+    bool is_eager_to_land;    /* everything that may land does; otherwise half of it */
     bool is_tearing;          /* links may also be cut between a landing and its slot */
     bool is_last_cut_forever; /* the link cut last stays so */
 };
@@ -106,7 +106,7 @@ struct mesh {
     uint32_t pe_counts[HOSTS_MAX];
     uint32_t weight_sum;
     uint32_t action_weights[ACTION_COUNT];
-    uint32_t lazy; /* one in so many tells is an idle one */
+    uint32_t lazy; /* one in so many credit updates is an idle one */
     uint64_t now_ns;
     uint64_t step_count;
     bool is_deaf; /* host 0 reads no credits */
@@ -120,7 +120,8 @@ struct mesh {
     struct link links[HOSTS_MAX];
     struct pe pes[PES_MAX];
     struct op ops[OPS_MAX];
-    /* of each (source PE, destination PE): the operation executed last, and completed last of plain and of asking */
+    /* of each (source PE, destination PE): the operation executed last, and the ones completed last without and with
+     * response */
     uint32_t executed_last[PES_MAX][PES_MAX];
     uint32_t completed_last[2][PES_MAX][PES_MAX];
 };
@@ -208,7 +209,7 @@ static uint64_t execute(uint8_t *segment, const struct quoit_frame *frame, const
         old = load_word(segment + frame->operand2, 8) + frame->operand;
         memcpy(segment + frame->operand2, &old, 8);
         return 0;
-    case QUOIT_FRAME_MESSAGE: /* for a host; the mesh has somewhere to see it arrive */
+    case QUOIT_FRAME_MESSAGE: /* for a host; the mesh has a place to record its arrival */
     case QUOIT_FRAME_PUT:
     case QUOIT_FRAME_PUT_STRIDED:
         store_payload(segment, frame, payload);
@@ -312,7 +313,7 @@ static bool is_put(const struct quoit_frame *frame)
            frame->kind == QUOIT_FRAME_PUT_SIGNAL;
 }
 
-/* Whether it writes where a put that lands might write too. */
+/* Whether it writes where a landing put might write too. */
 static bool is_write(const struct quoit_frame *frame)
 {
     return is_put(frame) || frame->kind == QUOIT_FRAME_MESSAGE;
@@ -330,7 +331,7 @@ static void find_span(const struct quoit_frame *frame, uint64_t *first_out, uint
     *end_out = (frame->offset < last ? last : frame->offset) + frame->size;
 }
 
-/* Whether a put would have to be fenced from an earlier one of its pair that is under way. */
+/* Whether a put would have to be fenced against an earlier outstanding one of its pair. */
 static bool must_keep_order(const struct mesh *mesh, uint32_t index)
 {
     const struct op *op = &mesh->ops[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: whole rings of hosts keep the promises of ring.h in any order of events: nothing is stuck, lost, executed twice
- * or out of order, and everything is home at the end. Links stay up here; ring_fault_test.c cuts them.
+ * or out of order, and everything is returned at the end. Links stay up here; ring_fault_test.c cuts them.
  * Method: the model of ring_mesh.h. Seeds: QUOIT_SEED is the first (default 1), QUOIT_SEEDS their count (default 300).
  */
 #include "ring/ring_mesh.h"
@@ -16,7 +16,8 @@ static void random_schedules_keep_every_promise(void **state)
     run_seeds(300, make_no_faults);
 }
 
-/* The canary: a host that hears of no credit stops the ring, and this is seen; when it hears again all ends well. */
+/* The canary: a host that reads no credits stops the ring, and this is detected; when it reads them again all ends
+ * well. */
 static void a_stuck_ring_is_noticed(void **state)
 {
     (void)state;
@@ -39,7 +40,7 @@ static void a_stuck_ring_is_noticed(void **state)
 
 /* ---- one adversarial schedule ---- */
 
-/* What arrived at `h` from the left; 1 if it was passed on. */
+/* Handles what arrived at `h` from the left; 1 if it was forwarded. */
 static uint32_t relay_one(struct mesh *mesh, uint32_t h)
 {
     struct host *host = &mesh->hosts[h];
@@ -70,8 +71,8 @@ static bool pour_one(struct mesh *mesh, uint32_t h)
     return verdict.kind == QUOIT_VERDICT_SEND;
 }
 
-/* Host 0 pours to host 2 through host 1, which wants to speak too. Host 1 is shown the transit first after each credit,
- * so that two slots are never free at once unless transit rests. */
+/* Host 0 sends continuously to host 2 through host 1, which wants to inject. Host 1 handles transit first after each
+ * credit, so two slots are never free at once unless transit pauses. */
 static void transit_does_not_starve_injection(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the verdict of each call, field by field, and the refusal of each frame that no correct peer sends.
- * Method: one ring of host 1 of 5 hosts, shown frames made by hand. */
+ * Method: the ring of host 1 of 5, given hand-made frames. */
 #include "ring/ring.h"
 
 #include <setjmp.h>
@@ -127,7 +127,7 @@ static void submission_holds_at_the_bubble_and_at_the_bound(void **state)
     assert_int_equal(verdict.retry_at_ns, 0);
     assert_int_equal(submit(ring, put_to(0), 3).kind, QUOIT_VERDICT_SEND); /* the other queue has its own slots */
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 1), QUOIT_OK);
-    assert_int_equal(submit(ring, put_to(2), 4).kind, QUOIT_VERDICT_NO_RESOURCE); /* two are under way */
+    assert_int_equal(submit(ring, put_to(2), 4).kind, QUOIT_VERDICT_NO_RESOURCE); /* two are outstanding */
     struct quoit_frame ack = {.sequence = 1,
                               .kind = QUOIT_FRAME_ACK,
                               .flags = QUOIT_FRAME_RIGHT,
@@ -170,7 +170,7 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     bad.offset = 1020;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     bad = good;
-    bad.source_host = 1; /* came around */
+    bad.source_host = 1; /* went all the way round */
     bad.dest_host = 2;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     bad = good;
@@ -183,7 +183,7 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     struct quoit_frame answer = {
         .sequence = 1, .kind = QUOIT_FRAME_VALUE, .flags = QUOIT_FRAME_RIGHT, .source_host = 2, .dest_host = 1};
-    must_refuse(ring, QUOIT_RIGHT, REPLY, answer); /* nobody asked */
+    must_refuse(ring, QUOIT_RIGHT, REPLY, answer); /* no such request */
     struct quoit_verdict verdict;
     bad = good;
     bad.flags |= QUOIT_FRAME_LANDED;
@@ -231,7 +231,7 @@ static void transit_passes_on_what_it_got(void **state)
     free(ring);
 }
 
-/* Delivers a request from host 0 and answers it, if it asks. */
+/* Delivers a request from host 0 and responds, if it needs a response. */
 static enum quoit_verdict_kind serve(struct quoit_ring *ring, uint8_t kind, uint32_t number)
 {
     struct quoit_verdict verdict;
@@ -294,7 +294,7 @@ static void answers_carry_what_the_asker_needs(void **state)
                                     .trace = 503};
     frame = next_reply(ring);
     assert_memory_equal(&frame, &expected, sizeof frame);
-    assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_NONE); /* the answers acknowledged everything */
+    assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_NONE); /* the responses acknowledged everything */
     free(ring);
 }
 
@@ -323,7 +323,7 @@ static void acknowledgements_gather_but_do_not_starve(void **state)
     assert_int_equal(frame.dest_host, 0);
     assert_int_equal(frame.flags, QUOIT_FRAME_RIGHT);
     assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_NONE);
-    /* one put of host 4, then gets of host 0 without end */
+    /* one put of host 4, then an endless stream of gets of host 0 */
     struct quoit_verdict verdict;
     struct quoit_frame put = request_due(ring, QUOIT_FRAME_PUT, 1);
     put.source_host = 4;
@@ -390,11 +390,11 @@ static void quiescence_waits_for_everything(void **state)
     assert_true(quoit_ring_next_completion(ring, &cookie));
     assert_true(quoit_ring_is_quiescent(ring));
     serve(ring, QUOIT_FRAME_PUT, 1);
-    assert_false(quoit_ring_is_quiescent(ring)); /* a credit to tell, an acknowledgement to send */
+    assert_false(quoit_ring_is_quiescent(ring)); /* a credit to advertise, an acknowledgement to send */
     quoit_ring_credit_told(ring, QUOIT_LEFT, REQUEST);
     assert_false(quoit_ring_is_quiescent(ring));
     assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_ACK);
-    assert_false(quoit_ring_is_quiescent(ring)); /* its slot is not home */
+    assert_false(quoit_ring_is_quiescent(ring)); /* its slot's credit has not returned */
     assert_int_equal(quoit_ring_credit(ring, QUOIT_LEFT, REPLY, 1), QUOIT_OK);
     assert_true(quoit_ring_is_quiescent(ring));
     serve(ring, QUOIT_FRAME_GET, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the shortest way, ties by parity, and no frame that could circle.
+/* Aim: the shorter direction, ties by parity, and no frame that could circle.
  * Method: all pairs of rings of 2..9 hosts against walking step by step. */
 #include "ring/route.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.h - the whole state of a ring, for the files of this folder and their tests. */
+/* state.h - the complete state of a ring, for the files of this folder and their tests. */
 #ifndef QUOIT_RING_STATE_H
 #define QUOIT_RING_STATE_H
 
@@ -22,10 +22,10 @@ struct quoit_ring {
     struct quoit_ring_flow_out *flows_out;
     struct quoit_ring_flow_in *flows_in;
     struct quoit_ring_ack_queue acks[QUOIT_SIDE_COUNT]; /* by the side that the acknowledgement leaves by */
-    /* flows with requests to be sent again, by the side they leave by; QUOIT_RING_NONE: no more */
+    /* flows with requests to retransmit, by the side that they leave by; QUOIT_RING_NONE: no more */
     uint32_t resending[QUOIT_SIDE_COUNT];
-    enum quoit_side reply_side;                /* which side may send the next reply first: they take turns */
-    uint32_t response_count[QUOIT_SIDE_COUNT]; /* answers that left this side while an acknowledgement waited */
+    enum quoit_side reply_side;                /* the side that may send the next reply first; alternates */
+    uint32_t response_count[QUOIT_SIDE_COUNT]; /* responses that left this side while an acknowledgement was pending */
     struct quoit_frame request_due;            /* is_response_due: the request just delivered */
     bool is_response_due;
 };

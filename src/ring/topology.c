@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology.c - states of link ends, merged by the larger. */
+/* topology.c - states of link ends, merged by maximum. */
 #include "ring/topology.h"
 
 #include "base/assert.h"
@@ -26,7 +26,7 @@ static bool is_up(uint32_t state)
     return state % 2 == 0;
 }
 
-/* Link l joins host l, at its right, and host l + 1. It is up when both ends are, in the same epoch. */
+/* Link l joins host l, on its right, with host l + 1. It is up when both ends are, in the same epoch. */
 static bool is_link_up(const struct quoit_ring_links *links, uint32_t link)
 {
     uint32_t next = quoit_ring_neighbour(links->host_count, QUOIT_RIGHT, link);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology.h - link state of the ring: which links are up, as far as this host knows, and what it has to advertise.
+/* topology.h - link state of the ring: which links are up, as far as this host knows, and what it must advertise.
  *
- * A link has two ends, each with a state of one number that only grows and that only its own host changes: 2 e while it
- * is up in epoch e, 2 e + 1 after it went down. A host keeps the vector of the states of all ends; two vectors merge by
- * the larger state of each end, so updates may come twice, late, and in any order, and all hosts end with the same
- * vector. Its sum is the generation of the topology: it grows with every change, at every host.
+ * A link has two ends, each with a state, a number that only grows and that only its own host changes: 2 e while it is
+ * up in epoch e, 2 e + 1 after it went down. A host keeps the vector of the states of all ends; two vectors merge by
+ * the larger state of each end, so updates may come twice, late and in any order, and all hosts end with the same
+ * vector. The sum of the vector numbers the topology: it grows with every change, at every host.
  *
- * Updates: a host that changes or learns a state advertises it to both neighbours, also to the one it came from, for
- * whom this is the acknowledgement. When a link comes up, all states are pending for its neighbour, since what was
- * under way is lost.
+ * Updates: a host that changes or learns a state advertises it to both neighbours, including the one that it came from,
+ * for which this is the acknowledgement. When a link comes up, all states are pending for its neighbour, since whatever
+ * was in flight is lost.
  */
 #ifndef QUOIT_RING_TOPOLOGY_H
 #define QUOIT_RING_TOPOLOGY_H
@@ -20,12 +20,12 @@ struct quoit_ring_end {
     bool is_pending[QUOIT_SIDE_COUNT]; /* for the neighbour of that side */
 };
 
-/* The own end of the link of one side. */
+/* This host's end of one side's link. */
 struct quoit_ring_link {
-    bool is_confirmed;      /* the neighbour has told us our own state: it knows that we are up */
-    uint32_t heard;         /* since link_up: the generation that the neighbour advertised to have adopted */
+    bool is_confirmed;      /* the neighbour has advertised our own state: it knows that we are up */
+    uint32_t heard;         /* since link_up: the topology number that the neighbour advertised to have adopted */
     uint32_t pending_count; /* updates for the neighbour */
-    uint32_t pending_next;  /* where the search for the next begins */
+    uint32_t pending_next;  /* where the search for the next one begins */
     uint32_t reach;         /* hops out of this side before the first link that is not up */
 };
 
@@ -42,11 +42,11 @@ void quoit_ring_links_init(struct quoit_ring_links *links, struct quoit_ring_end
                            uint32_t host_self);
 void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side);
 void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t epoch);
-/* A TOPOLOGY frame from the neighbour of `side`. True in is_new_out: the generation has grown. INVALID if it says of an
- * own end what we never said. */
+/* Merges a TOPOLOGY frame from the neighbour of `side`. is_new_out: the topology number has grown. INVALID if it claims
+ * of one of our ends what we never advertised. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
                                                         const struct quoit_frame *update, bool *is_new_out);
-/* Takes the next pending update for the neighbour of a side; there is one: fills token and operand. */
+/* Takes the next pending update for the neighbour of a side, which must have one: fills in token and operand. */
 void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *update_out);
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out);
 
@@ -56,7 +56,8 @@ bool quoit_ring_links_is_open(const struct quoit_ring_links *links, enum quoit_s
 /* Whether payload may land: the neighbour knows that this end is up, and so waits for our updates before it executes.
  */
 bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_side side);
-/* The side to a host: `preferred` unless a link on that way is down and none on the other. False: both ways are cut. */
+/* The side towards a host: `preferred`, unless a link in that direction is down and none in the other. False: both are
+ * cut. */
 bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
                           enum quoit_side *side_out);
 
