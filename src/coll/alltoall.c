@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All to all: once everybody is inside, each puts its blocks straight into the dests of all. */
+/* All to all: once all members are inside, each puts its blocks directly into the other members' dests. */
 #include "coll/team.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static void push(struct quoit_team_state *team, const struct quoit_alltoalls *bl
         quoit_fabric_iput(team->fabric, &team->context, &strided, from, pe);
 }
 
-/* Each begins with itself, so that they do not all go to the same one at once. */
+/* Each member starts with its own block, so that they do not all target the same member at once. */
 void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, const char *call)
 {
     if (blocks->count == 0)
@@ -45,13 +45,14 @@ void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_allt
     quoit_team_phase(team, quoit_team_sync_hosts, NULL);
 }
 
-/* Of what a member lends, in whole lines: nobody else writes to them. */
+/* Bytes that a member lends, in whole cache lines, so no other member writes to them. */
 static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
 {
     return (team->shape.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* The own blocks of what all lend. One word is what it costs to call memcpy. */
+/* Copies this member's blocks out of what all lend. Single words are copied inline: they cost no more than the call of
+ * memcpy. */
 static void take_lent(const struct quoit_team_state *team, char *dest, const char *lent, size_t stride, size_t bytes)
 {
     lent += team->rank * bytes;
@@ -62,7 +63,7 @@ static void take_lent(const struct quoit_team_state *team, char *dest, const cha
             memcpy(dest + rank * bytes, lent + rank * stride, bytes);
 }
 
-/* All in the leader's workspace: a member that has just got the processor finds few pages in its TLB. */
+/* Everything is in the leader's workspace: a member that was just scheduled in finds few of its pages in the TLB. */
 static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                           const char *call)
 {
@@ -76,8 +77,8 @@ static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, u
     take_lent(team, quoit_coll_address(team->fabric, offset_dest), lent, stride, bytes);
 }
 
-/* On one host members lend each other a copy of a small source, so that nobody waits until the readers are done. Of
- * larger blocks the lines of the copy, just written, cost more than that wait. */
+/* On one host members lend each other a copy of a small source, so no member waits for its readers. For larger blocks
+ * the freshly written lines of the copy cost more than that wait. */
 void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
                          const char *call)
 {

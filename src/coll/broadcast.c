@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broadcast. Small data: the root writes it into a slot of its leader and goes on; slots travel from leader to leader.
- * Large data: from leader to leader in chunks, one half each way round the ring, each straight into the leader's dest,
- * passed on while the next comes; the members of a group read the root's source or their leader's dest in place. */
+/* Broadcast. Small data: the root writes it into a slot of its leader and returns; slots travel from leader to leader.
+ * Large data: from leader to leader in chunks, one half in each direction, each chunk directly into the leader's dest
+ * and forwarded while the next one arrives; the members of a group copy from the root's source or from their leader's
+ * dest. */
 #include "base/assert.h"
 #include "coll/team.h"
 
 #include <string.h>
 
-#define LINE_BYTES  64u
-#define CHUNK_BYTES 65536u /* large enough to hide a flag's cost, small enough to fill the way round a ring early */
+#define LINE_BYTES 64u
+#define CHUNK_BYTES                                                                                                    \
+    65536u /* large enough to hide the cost of a flag, small enough to fill the pipeline around a ring                 \
+            * early */
 
 struct broadcast {
     uint64_t offset_dest;
     size_t bytes;
     const char *source; /* the root's, on its host; else NULL */
-    bool is_root;       /* this member */
-    bool has_own_copy;  /* this member's dest is written */
-    uint32_t lender_pe; /* whose memory the members of the host read */
+    bool is_root;       /* this member is the root */
+    bool has_own_copy;  /* this member's dest is complete */
+    uint32_t lender_pe; /* the PE from whose memory the members of the host copy */
     uint32_t root_host;
-    struct quoit_spread spread; /* of a small one */
+    struct quoit_spread spread; /* schedule of a small broadcast */
 };
 
 static void publish(struct quoit_team_state *team)
@@ -41,7 +44,7 @@ static void send_on(struct quoit_team_state *team, const struct broadcast *broad
             quoit_team_stream(team, message, travel);
 }
 
-/* The segment offset of a slot: whole cache lines, not across the end of the buffer. Alike on all members. */
+/* The segment offset of a slot: whole cache lines, not wrapping at the end of the buffer. The same on all members. */
 static uint64_t take_slot(struct quoit_team_state *team, size_t bytes)
 {
     uint64_t all_bytes = QUOIT_SLOT_COUNT * team->space.slot_bytes;
@@ -50,7 +53,7 @@ static uint64_t take_slot(struct quoit_team_state *team, size_t bytes)
     bool wraps = left < slot_bytes;
     uint64_t skipped = wraps ? left : 0;
     if (team->open_bytes + skipped + slot_bytes > all_bytes)
-        quoit_coll_sync(team, team->call); /* see team.h on slots */
+        quoit_coll_sync(team, team->call); /* see team.h on reuse of slots */
     team->open_bytes += skipped + slot_bytes;
     uint64_t at = wraps ? 0 : team->slot_at;
     team->slot_at = at + slot_bytes;
@@ -83,14 +86,14 @@ static void broadcast_small(struct quoit_team_state *team, const struct broadcas
         memcpy(quoit_coll_address(team->fabric, broadcast->offset_dest), slot, broadcast->bytes);
 }
 
-/* One way of a large one: a half of the data, in chunks. */
+/* One direction of a large broadcast: half of the data, in chunks. */
 struct half {
-    struct quoit_part part; /* bytes of the whole */
+    struct quoit_part part; /* this half's bytes */
     struct quoit_circulation circulation;
     size_t done_bytes;
 };
 
-/* The next chunk of a half is here, or always was: passes it on. */
+/* Forwards the next chunk of a half, which has arrived or, at the root, was there from the start. */
 static void pass_on(struct quoit_team_state *team, const struct broadcast *broadcast, const char *from,
                     struct half *half, enum quoit_travel travel)
 {
@@ -102,7 +105,7 @@ static void pass_on(struct quoit_team_state *team, const struct broadcast *broad
     half->done_bytes += message.bytes;
 }
 
-/* The leader's part of a large one: takes the chunks as they come from both sides, and passes them on. */
+/* The leader's part of a large broadcast: takes chunks as they arrive from both sides and forwards them. */
 static void relay(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
     const char *from = broadcast->source ? broadcast->source : quoit_coll_address(team->fabric, broadcast->offset_dest);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: every collective gives what its sentence in coll.h says, byte for byte, for all kinds of teams, one after
- * another without a barrier between, and touches buffers of a member only between its entry and its return. Method:
- * hosts and PEs in one process (a proxy thread a host, a thread a PE). All PEs draw the same random sequence of
- * operations, teams, sizes and roots from one seed; contents are functions of (operation, member, position), so each PE
- * computes what it must get by itself. Each PE fills its dest and a margin around it, delays at random, finds it
- * unchanged before it enters, compares all of it afterwards, and overwrites its source at once. Teams come and go on
- * the same pieces. QUOIT_SEED replays a failure. */
+/* Aim: every collective does what coll.h says, byte for byte, for all kinds of teams, in succession without barriers,
+ * and accesses a member's buffers only between its entry and its return. Method: hosts and PEs in one process (a proxy
+ * thread per host, a thread per PE). All PEs draw the same random sequence of operations, teams, sizes and roots from
+ * one seed; contents are functions of (operation, member, position), so each PE computes its expected result itself.
+ * Each PE fills its dest and a margin around it, delays at random, checks that it is unchanged before entry, compares
+ * all of it afterwards, and overwrites its source at once. Teams come and go on the same pieces. QUOIT_SEED replays a
+ * failure. */
 #include "base/prng.h"
 #include "coll/coll.h"
 #include "env/clock.h"
@@ -73,7 +73,7 @@ struct pe {
     unsigned char *block; /* [SIDE_BYTES] */
 };
 
-/* --- The world: as many hosts as wanted, in this process --- */
+/* --- The world: any number of hosts, in this process --- */
 
 static void proxy_is_ready(void *arg)
 {
@@ -174,7 +174,7 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* What member `rank` has in its source at the current step. */
+/* The source of member `rank` at the current step. */
 static void fill_source(const struct pe *pe, uint32_t rank, unsigned char *to, size_t bytes)
 {
     uint64_t key = mix(pe->world->seed * 1000003 + pe->step) + rank * 0x9e3779b97f4a7c15u;
@@ -187,7 +187,7 @@ static void fill_source(const struct pe *pe, uint32_t rank, unsigned char *to, s
         to[at] = (unsigned char)mix(key + at);
 }
 
-/* As doubles that hold small whole numbers: their sums are exact in any order. */
+/* Makes doubles that hold small whole numbers: their sums are exact in any order. */
 static void make_whole(unsigned char *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -237,7 +237,7 @@ static unsigned char canary(size_t at)
     return (unsigned char)(0xa5 + at * 7);
 }
 
-/* Random places; the source is filled by the caller, the dest and its margins here. */
+/* Random places; the caller fills the source, this function the dest and its margins. */
 static struct buffers place(struct pe *pe, size_t source_bytes, size_t dest_bytes, size_t align)
 {
     uint64_t heap = pe->fabric->self.layout.segment_heap;
@@ -320,7 +320,7 @@ static void step_broadcast(struct pe *pe)
     broadcast(pe, bytes, (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size));
 }
 
-/* A root that does not wait runs ahead of a member that sleeps, until the slots are used up. */
+/* A root that does not wait runs ahead of a sleeping member until the slots are used up. */
 static void step_broadcasts_in_a_row(struct pe *pe)
 {
     uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
@@ -421,7 +421,7 @@ static void add_quads(void *into, const void *from, size_t count)
     add_words(into, from, 4 * count);
 }
 
-/* Takes the later one: a combination whose order can be seen, for scans. */
+/* Keeps the later word: a combination whose order is visible, for scans. */
 static void join_words(void *into, const void *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -439,7 +439,7 @@ static struct kind draw_kind(struct pe *pe)
     return kinds[quoit_prng_choose(&pe->common, 4)];
 }
 
-/* Sources, filled and, for doubles, made so that order does not matter. */
+/* Fills sources; doubles are made so that order does not matter. */
 static void fill_numbers(const struct pe *pe, const struct kind *kind, uint32_t rank, unsigned char *to, size_t count)
 {
     fill_source(pe, rank, to, count * kind->element_bytes);
@@ -527,8 +527,8 @@ static void step_agree(struct pe *pe)
         note_error(pe, "largest", 0);
 }
 
-/* Before a sync each member puts the step's number where the member behind it looks after the sync: a word for the
- * world and one for other teams, since the member behind may still be in another. */
+/* Before a sync each member writes the step's number where the next member looks after the sync: one word for the world
+ * and one for other teams, since the next member may still be in another team. */
 static void step_sync(struct pe *pe)
 {
     uint64_t offset = pe->fabric->self.layout.segment_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
@@ -573,8 +573,8 @@ static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_
     pe->rank = rank;
 }
 
-/* The PEs fall apart into teams: every stride-th PE, in ascending or descending order, on a piece that was in use
- * before. Each team does some steps of its own; then the world comes together again. */
+/* Splits the PEs into teams, every stride-th PE in ascending or descending order, on pieces that were in use before.
+ * Each team runs some steps of its own; then the world synchronises. */
 static void run_split(struct pe *pe, const struct quoit_team_shape *world)
 {
     uint32_t stride = 1 + (uint32_t)quoit_prng_choose(&pe->common, world->size);
@@ -598,7 +598,7 @@ static void run_split(struct pe *pe, const struct quoit_team_shape *world)
     use_team(pe, team, shape, rank);
     struct quoit_prng saved = pe->common;
     uint64_t step_before = pe->step;
-    pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* each team its own sequence */
+    pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* a sequence of its own for each team */
     for (uint32_t i = 0; i < step_count; i++)
         step(pe);
     pe->common = saved;
@@ -699,7 +699,7 @@ static void test_rings(void **state)
         run_world(host_count, host_count, 0, 60, 14);
 }
 
-/* Every other host of the ring: too many, too far from one another, for an exchange with neighbours. */
+/* Every other host of the ring: too many, and too far apart, for an exchange with neighbours. */
 static void test_many_hosts(void **state)
 {
     (void)state;
@@ -721,7 +721,7 @@ static void test_blocks_of_pes(void **state)
     run_world(5, 12, 0, 60, 14);
 }
 
-/* Windows that reach only a part of a host's memory: some data goes through the slots, some flags too. */
+/* Windows that cover only part of a host's memory: some data, and some flags, go through the slots. */
 static void test_small_windows(void **state)
 {
     (void)state;
@@ -729,8 +729,8 @@ static void test_small_windows(void **state)
     run_world(4, 4, 1u << 21, 60, 16);
 }
 
-/* The thread sanitizer cannot follow what one host tells another: each end of a link maps the same memory at an address
- * of its own. It is given one host. */
+/* The thread sanitizer cannot follow synchronisation between hosts, because each end of a link maps the same memory at
+ * an address of its own. It gets one host. */
 #if defined(__SANITIZE_THREAD__)
 #define SEES_RINGS false
 #elif defined(__has_feature)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collect and fcollect. All members arrive and somebody finds out how much there is. Little: it is put together in the
- * leader's workspace, there and then. Much: on one host everybody reads all sources; with several hosts members write
- * into their leader's dest, leaders exchange what their hosts have, and members copy from their leader. */
+/* Collect and fcollect. All members arrive, and the one that works in the phase adds up the sizes. A small result is
+ * assembled in the leader's workspace. A large one: on one host every member reads all sources; with several hosts
+ * members write into their leader's dest, leaders exchange their hosts' parts, and members copy from their leader. */
 #include "coll/team.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 struct collect {
     uint64_t offset_dest;
     uint64_t offset_source;
-    size_t bytes; /* of this member */
+    size_t bytes; /* this member's bytes */
     bool is_equal;
 };
 
@@ -40,7 +40,7 @@ static void copy_sources(const struct quoit_team_state *team, const struct colle
     }
 }
 
-/* Fills in starts of all hosts. */
+/* Fills in the starts of all hosts. */
 static void find_starts(struct quoit_team_state *team, const struct collect *collect)
 {
     uint64_t group_bytes = start_of_local(team, collect, team->local_count);
@@ -70,7 +70,8 @@ static void begin(struct quoit_team_state *team, void *arg)
         if (team->host_count > 1)
             quoit_team_exchange(team, quoit_team_gather(team));
     } else if (team->host_count > 1 && collect->is_equal) {
-        /* The neighbours' leaders are inside, so their dests may be written; else the sizes have told so. */
+        /* The neighbours' leaders are inside, so their dests may be written; else the exchange of sizes has ensured
+         * that. */
         static const struct quoit_team_message nothing;
         const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
         quoit_team_round(team, ready);
@@ -99,7 +100,7 @@ static void collect_large(struct quoit_team_state *team, struct collect *collect
         if (dest != leader_dest)
             quoit_team_copy(team, dest, leader_dest, team->flags->collect_total);
     }
-    quoit_team_phase(team, NULL, NULL); /* nobody reads another's source or dest any more */
+    quoit_team_phase(team, NULL, NULL); /* no member reads another's source or dest any more */
 }
 
 bool quoit_coll_collect(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions and scans. Small reduction: one member of each host combines the sources of its group, in order of rank;
- * the leaders exchange what they have, and each combines it in order of host. Large on one host: each member combines a
- * part of all sources and writes it into all dests. Large on several: into the leader's dest; the leaders' dests are
- * combined around the ring in chunks, both ways at once; members copy from their leader. What is computed once is
- * copied to all, so all have the same bits. */
+/* Reductions and scans. Small reduction: one member of each host combines the sources of its group in order of rank;
+ * the leaders exchange the results, and each combines them in order of host. Large, on one host: each member combines a
+ * part of all sources and writes it into all dests. Large, on several hosts: into the leader's dest; the leaders' dests
+ * are combined around the ring in chunks, in both directions at once; members copy from their leader. Every value is
+ * computed once and copied to all, so all have the same bits. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -17,7 +17,7 @@ struct reduce {
     quoit_combine *combine;
 };
 
-/* Elements from..from+count of the sources of the first member_count members of the group, combined in order. */
+/* Combines elements from..from+count of the sources of the first member_count members of the group, in order. */
 static void combine_group(const struct quoit_team_state *team, const struct reduce *reduce, void *into, size_t from,
                           size_t count, uint32_t member_count)
 {
@@ -27,7 +27,7 @@ static void combine_group(const struct quoit_team_state *team, const struct redu
         reduce->combine(into, quoit_team_workspace(team, i) + offset, count);
 }
 
-/* The blocks of the first host_count hosts in team->partials, combined in order. */
+/* Combines the blocks of the first host_count hosts in team->partials, in order. */
 static void combine_partials(const struct quoit_team_state *team, const struct reduce *reduce, void *into, size_t count,
                              uint32_t host_count)
 {
@@ -48,8 +48,8 @@ static void reduce_at_once(struct quoit_team_state *team, void *arg)
     combine_partials(team, reduce, result, reduce->count, team->host_count);
 }
 
-/* This member's part, block by block through a buffer of its own: in place, each element of all sources is read before
- * the one of the leader's dest is written, and nobody else reads it. */
+/* Combines this member's part, block by block through a private buffer: in place, each element of all sources is read
+ * before that of the leader's dest is written, and no other member reads it. */
 static void combine_own_part(const struct quoit_team_state *team, const struct reduce *reduce)
 {
     struct quoit_part part = quoit_schedule_part(reduce->count, team->local_count, team->local);
@@ -64,7 +64,7 @@ static void combine_own_part(const struct quoit_team_state *team, const struct r
     }
 }
 
-/* A run of elements that travels one way around the ring, cut into a chunk for each host. */
+/* A run of elements that travels in one direction around the ring, with one chunk per host. */
 struct travelling {
     uint64_t offset; /* of its first element */
     uint64_t count;
@@ -80,7 +80,7 @@ static struct quoit_team_message chunk_of(const struct quoit_team_state *team, c
                                        .bytes = part.count * reduce->element_bytes};
 }
 
-/* Each leader's chunk comes into one half of the neighbour's inbound buffer; see team.h on rounds. */
+/* Each leader's chunk arrives in one half of the neighbour's inbound buffer; see team.h on rounds. */
 static void combine_rounds(struct quoit_team_state *team, const struct reduce *reduce,
                            const struct travelling runs[QUOIT_TRAVEL_COUNT])
 {
@@ -103,7 +103,8 @@ static void combine_rounds(struct quoit_team_state *team, const struct reduce *r
     }
 }
 
-/* Complete chunks go straight to their places: a neighbour passed on its own part of one before it can come. */
+/* Complete chunks go directly to their places: a neighbour forwarded its own part of a chunk before the complete one
+ * can arrive. */
 static void gather_rounds(struct quoit_team_state *team, const struct reduce *reduce,
                           const struct travelling runs[QUOIT_TRAVEL_COUNT])
 {
@@ -117,7 +118,7 @@ static void gather_rounds(struct quoit_team_state *team, const struct reduce *re
     }
 }
 
-/* The leaders' dests, by pieces of which a chunk fits into an inbound buffer. */
+/* Reduces the leaders' dests in pieces of which a chunk fits into an inbound buffer. */
 static void reduce_around(struct quoit_team_state *team, void *arg)
 {
     const struct reduce *reduce = arg;
@@ -136,8 +137,8 @@ static void reduce_around(struct quoit_team_state *team, void *arg)
     }
 }
 
-/* On one host each member writes its part of the result into the dests of all, block by block: of the elements that it
- * writes nobody else reads the sources, which may be dests. */
+/* On one host each member writes its part of the result into all dests, block by block: no other member reads the
+ * sources of the elements that it writes, which may be dests. */
 static void spread_own_part(const struct quoit_team_state *team, const struct reduce *reduce)
 {
     struct quoit_part part = quoit_schedule_part(reduce->count, team->local_count, team->local);
@@ -156,7 +157,7 @@ static void spread_own_part(const struct quoit_team_state *team, const struct re
 
 static void reduce_on_host(struct quoit_team_state *team, const struct reduce *reduce)
 {
-    quoit_team_phase(team, NULL, NULL); /* all sources are there, and all dests may be written */
+    quoit_team_phase(team, NULL, NULL); /* all sources are ready, and all dests may be written */
     spread_own_part(team, reduce);
     quoit_team_phase(team, NULL, NULL);
 }
@@ -169,13 +170,13 @@ static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *re
     if (team->local_count == 1) {
         memmove(dest, quoit_coll_address(team->fabric, reduce->offset_source), bytes);
     } else {
-        quoit_team_phase(team, NULL, NULL); /* all sources are there, and the leader's dest may be written */
+        quoit_team_phase(team, NULL, NULL); /* all sources are ready, and the leader's dest may be written */
         combine_own_part(team, reduce);
     }
     quoit_team_phase(team, reduce_around, reduce);
     if (dest != leader_dest)
         memcpy(dest, leader_dest, bytes);
-    quoit_team_phase(team, NULL, NULL); /* nobody reads the leader's dest any more */
+    quoit_team_phase(team, NULL, NULL); /* no member reads the leader's dest any more */
 }
 
 void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
@@ -201,7 +202,7 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_workspace + quoit_team_gather(team), bytes);
 }
 
-/* The combination of the hosts before the own one, of elements that begin at reduce->offset_source. */
+/* The combination of the hosts before this one, for elements that begin at reduce->offset_source. */
 static void find_prefix(struct quoit_team_state *team, void *arg)
 {
     const struct reduce *reduce = arg;
@@ -230,7 +231,7 @@ static void scan_chunk(struct quoit_team_state *team, struct reduce *reduce, boo
         else
             reduce->combine(team->scratch, source, reduce->count);
     }
-    quoit_team_phase(team, NULL, NULL); /* all sources are read, which may be dests */
+    quoit_team_phase(team, NULL, NULL); /* all sources, which may be dests, have been read */
     memcpy(quoit_coll_address(team->fabric, reduce->offset_dest), team->scratch, bytes);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/schedule.h"
 
-/* The host whose message, travelling that way, comes to `host` after `distance` (less than host_count) hops. */
+/* The host whose message, travelling in that direction, reaches `host` after `distance` (less than host_count) hops. */
 static uint32_t upstream(uint32_t host_count, uint32_t host, uint32_t distance, enum quoit_travel travel)
 {
     return (travel == QUOIT_NEXT ? host + host_count - distance : host + distance) % host_count;
@@ -35,7 +35,7 @@ struct quoit_step quoit_schedule_combine(uint32_t host_count, uint32_t host, uin
                                .receive = upstream(host_count, host, round + 1, travel)};
 }
 
-/* After the combining rounds the chunk of the host downstream is complete. */
+/* After the combining rounds the chunk of the downstream host is complete. */
 struct quoit_step quoit_schedule_gather(uint32_t host_count, uint32_t host, uint32_t round, enum quoit_travel travel)
 {
     uint32_t downstream = quoit_schedule_neighbour(host_count, host, travel);

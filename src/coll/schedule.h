@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* schedule.h - who sends what to whom in which round, between the hosts of a team. Pure arithmetic.
+/* schedule.h - which host of a team sends what to which other in which round. Pure arithmetic.
  *
- * The hosts of a team stand in a circle, in the order of the team's ranks: 0..host_count-1. A message travels NEXT
- * (from host h to h + 1) or PREVIOUS (to h - 1), around the end too. In the schedules by rounds every host does the
- * same in each round: sends one message in each direction, then waits for one from each side. Blocks (exchange) and
- * chunks (reduction) are named by the host that begins with them.
+ * The hosts of a team form a circle in the order of the team's ranks: 0..host_count-1. A message travels NEXT (from
+ * host h to h + 1) or PREVIOUS (to h - 1), wrapping around. In the schedules with rounds every host does the same in
+ * each round: it sends one message in each direction, then waits for one from each side. Blocks (exchange) and chunks
+ * (reduction) are named by the host that starts with them.
  *
  * Threads: any. Errors: none.
  */
@@ -17,29 +17,29 @@
 enum quoit_travel { QUOIT_NEXT, QUOIT_PREVIOUS };
 #define QUOIT_TRAVEL_COUNT 2
 
-/* The host that a message travelling that way from `host` reaches. */
+/* The host that a message from `host` reaches in that direction. */
 uint32_t quoit_schedule_neighbour(uint32_t host_count, uint32_t host, enum quoit_travel travel);
 
-/* What a host sends in a round, and what arrives there travelling the same way. */
+/* What a host sends in a round, and what it receives in the same direction. */
 struct quoit_step {
     uint32_t send;
     uint32_t receive;
 };
 
-/* Exchange: every host's block gets to all, in host_count / 2 rounds. In a round a host sends on the block that came in
- * the round before, its own at first. The last round of an even number of hosts needs one direction only. Without
- * blocks it is a barrier. */
+/* Exchange: every block reaches all hosts in host_count / 2 rounds. In each round a host forwards the block that
+ * arrived in the round before, beginning with its own. With an even number of hosts the last round needs one direction
+ * only. Without blocks it is a barrier. */
 uint32_t quoit_schedule_exchange_rounds(uint32_t host_count);
 bool quoit_schedule_exchange_sends(uint32_t host_count, uint32_t round, enum quoit_travel travel);
 struct quoit_step quoit_schedule_exchange(uint32_t host_count, uint32_t host, uint32_t round, enum quoit_travel travel);
 
-/* Reduction: host_count - 1 rounds in which each host combines the chunk that comes with its own; then each has one
- * complete chunk, and in host_count - 1 further rounds all chunks get to all. Each direction does it with data of its
- * own. */
+/* Reduction (ring reduce-scatter, then allgather): in host_count - 1 rounds each host combines the arriving chunk with
+ * its own, and then holds one complete chunk; in host_count - 1 further rounds all chunks reach all hosts. Each
+ * direction does this with data of its own. */
 struct quoit_step quoit_schedule_combine(uint32_t host_count, uint32_t host, uint32_t round, enum quoit_travel travel);
 struct quoit_step quoit_schedule_gather(uint32_t host_count, uint32_t host, uint32_t round, enum quoit_travel travel);
 
-/* Spread: data of one host gets to all, half of them each way. */
+/* Spread: one host's data reaches all others, half of them in each direction. */
 struct quoit_spread {
     bool does_receive; /* all but the root */
     enum quoit_travel receive;
@@ -47,32 +47,33 @@ struct quoit_spread {
 };
 struct quoit_spread quoit_schedule_spread(uint32_t host_count, uint32_t host, uint32_t root);
 
-/* Circulation: of much data of one host one half goes all the way round NEXT, the other PREVIOUS, so that each link
- * carries half of it each way. */
+/* Circulation: of one host's large data, one half travels all the way round NEXT and the other PREVIOUS, so each link
+ * carries half of it in each direction. */
 struct quoit_circulation {
     bool receives;
-    bool sends; /* all but the last on that way */
+    bool sends; /* all but the last host in that direction */
 };
 struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t host, uint32_t root,
                                                   enum quoit_travel travel);
 
-/* News: a barrier of neighbours that needs no message over one of the links, whichever that is. A host tells both
- * neighbours that it has come; and each time that it hears how many have come one after another on one side, it tells
- * the other side that they are one more. It knows enough when both sides together are all. By then it has told each
- * neighbour what that one still needs. */
+/* Arrivals: a neighbour barrier that needs no message over one of the links, whichever it is. A host advertises its
+ * arrival to both neighbours. Whenever the number of consecutive hosts known to have arrived on one side grows, it
+ * advertises that number plus one to the other side. The barrier is complete when both sides together are all other
+ * hosts; by then the host has advertised to each neighbour what that one still needs. */
 struct quoit_news {
-    uint32_t known[QUOIT_TRAVEL_COUNT]; /* hosts that are known to have come, by the way their news travel */
+    uint32_t known[QUOIT_TRAVEL_COUNT]; /* hosts known to have arrived, by the direction in which their advertisements
+                                         * travel */
 };
 bool quoit_schedule_news_are_all(uint32_t host_count, const struct quoit_news *news);
-/* What is told on that way now: 1..host_count - 1. */
+/* The number to advertise in that direction now: 1..host_count - 1. */
 uint32_t quoit_schedule_news_tell(uint32_t host_count, const struct quoit_news *news, enum quoit_travel travel);
 
-/* Dissemination: a barrier in log2(host_count) rounds of which most go far. In a round a host tells `send` and waits
- * for `receive`. */
+/* Dissemination: a barrier in log2(host_count) rounds, most of which cross several links. In a round a host notifies
+ * `send` and waits for `receive`. */
 uint32_t quoit_schedule_tell_rounds(uint32_t host_count);
 struct quoit_step quoit_schedule_tell(uint32_t host_count, uint32_t host, uint32_t round);
 
-/* Part `index` of `count` items cut into part_count parts that differ by at most one item. */
+/* Part `index` of `count` items divided into part_count parts that differ by at most one item. */
 struct quoit_part {
     uint64_t start;
     uint64_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the schedules do what their names say for every number of hosts. Method: all host counts up to HOSTS_MAX and all
- * roots are executed on sets of bits (which host's data, or news, has come where), round by round, all hosts at once;
- * a host may only send what it has, and what it says it receives must be what its neighbour sends. News, which have no
- * rounds, on hosts in random order. */
+ * roots, executed on bit sets (which host's data has reached which host), round by round, all hosts at once; a host may
+ * only send what it has, and what it receives must be what its neighbour sends. Arrivals, which have no rounds, run on
+ * hosts in random order. */
 #include "base/prng.h"
 #include "coll/schedule.h"
 
@@ -31,7 +31,7 @@ static void test_neighbours_are_mutual(void **state)
         }
 }
 
-/* Each host knows its block; news that came in one round can be told in the next. */
+/* Each host knows its block; what arrived in one round can be forwarded in the next. */
 static void test_exchange_reaches_all(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void test_exchange_reaches_all(void **state)
     }
 }
 
-/* chunks[host][c]: whose contributions chunk c on this host holds. */
+/* chunks[host][c]: whose contributions chunk c on this host contains. */
 static void combine_and_gather(uint32_t count, enum quoit_travel travel)
 {
     uint32_t chunks[HOSTS_MAX][HOSTS_MAX];
@@ -91,7 +91,7 @@ static void combine_and_gather(uint32_t count, enum quoit_travel travel)
             uint32_t to = quoit_schedule_neighbour(count, host, travel);
             uint32_t chunk = quoit_schedule_gather(count, host, round, travel).send;
             assert_int_equal(quoit_schedule_gather(count, to, round, travel).receive, chunk);
-            assert_int_equal(before[host][chunk], all_of(count)); /* only complete chunks are passed on */
+            assert_int_equal(before[host][chunk], all_of(count)); /* only complete chunks are forwarded */
             assert_int_not_equal(before[to][chunk], all_of(count));
             chunks[to][chunk] = before[host][chunk];
         }
@@ -110,7 +110,8 @@ static void test_reduction_combines_each_once(void **state)
     }
 }
 
-/* Follows what the root sends, each way; every host is reached once, from the side it says, over the fewest hops. */
+/* Follows what the root sends in each direction; every host is reached once, from the side that it expects, over the
+ * fewest hops. */
 static void spread_from(uint32_t count, uint32_t root)
 {
     uint32_t reached = 1u << root;
@@ -139,7 +140,7 @@ static void test_spread_reaches_each_once(void **state)
             spread_from(count, root);
 }
 
-/* Each way the data passes every host once, in the order of the circle, and ends before the root. */
+/* In each direction the data visits every host once, in the order of the circle, and ends before the root. */
 static void test_circulation_reaches_all_each_way(void **state)
 {
     (void)state;
@@ -158,14 +159,14 @@ static void test_circulation_reaches_all_each_way(void **state)
             }
 }
 
-/* Barriers by news, one after another, on hosts that run in a random order. A flag keeps only the last that was told,
- * as in memory; what is told over the link that is cut never comes. */
+/* Barriers by arrivals, one after another, on hosts that run in random order. A flag holds only the latest value, as
+ * memory does; what is sent over the cut link never arrives. */
 struct news_world {
     uint32_t count;
     bool is_cut; /* the link between the last host and host 0 */
     struct quoit_prng prng;
     struct {
-        uint32_t barrier; /* that it is in */
+        uint32_t barrier; /* the barrier that it is in */
         struct quoit_news news;
         uint32_t told[QUOIT_TRAVEL_COUNT];
     } hosts[HOSTS_MAX];
@@ -180,7 +181,7 @@ static void tell(struct news_world *world, uint32_t host, enum quoit_travel trav
     bool crosses = travel == QUOIT_NEXT ? to == 0 : host == 0;
     uint32_t count = quoit_schedule_news_tell(world->count, &world->hosts[host].news, travel);
     assert_in_range(count, 1, world->count - 1);
-    assert_true(count > world->hosts[host].told[travel]); /* each tells something new */
+    assert_true(count > world->hosts[host].told[travel]); /* each advertisement is new */
     world->hosts[host].told[travel] = count;
     if (crosses && world->is_cut)
         return;
@@ -197,7 +198,7 @@ static void begin_barrier(struct news_world *world, uint32_t host)
         tell(world, host, travel);
 }
 
-/* The host looks at its flags; true when it leaves the barrier, in which all must be then. */
+/* The host reads its flags; true when it leaves the barrier, which all hosts must have entered by then. */
 static bool look_at_flags(struct news_world *world, uint32_t host)
 {
     struct quoit_news *news = &world->hosts[host].news;

@@ -16,8 +16,8 @@ _Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
                    QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES,
                "all pieces have room");
 
-/* With up to this many hosts an exchange is the fastest barrier: it has no more rounds than dissemination, even where
- * neighbours are far, and fewer messages than news, which pay where a round that goes round a dead link is long. */
+/* Up to this many hosts an exchange is the fastest barrier: it has no more rounds than dissemination, even between
+ * distant hosts, and fewer messages than arrivals, which pay off where a round over a link that is down takes long. */
 #define EXCHANGE_HOSTS_MAX 8
 
 static struct quoit_team_space space_of(uint32_t piece)
@@ -41,7 +41,7 @@ static struct quoit_team_space space_of(uint32_t piece)
     return space;
 }
 
-/* Fills in hosts (room for size) and the own place. Members of a host follow one another in rank. */
+/* Fills in hosts (with room for size) and this member's own place. Members of a host have consecutive ranks. */
 static void group_members(struct quoit_team_state *team)
 {
     const struct quoit_fabric *fabric = team->fabric;
@@ -56,7 +56,7 @@ static void group_members(struct quoit_team_state *team)
         struct quoit_team_host *host = &team->hosts[team->host_count - 1];
         host->member_count++;
         if (pe < host->leader_pe)
-            host->leader_pe = pe; /* the window of a link reaches the first segments of a host */
+            host->leader_pe = pe; /* the window of a link covers the first segments of a host */
         if (pe == fabric->self.pe) {
             team->rank = rank;
             team->host = team->host_count - 1;
@@ -84,7 +84,7 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
         goto delete_team;
     team->host = UINT32_MAX;
     group_members(team);
-    quoit_assert(team->host != UINT32_MAX); /* the own PE is a member */
+    quoit_assert(team->host != UINT32_MAX); /* the calling PE is a member */
 
     const struct quoit_team_host *own = &team->hosts[team->host];
     team->local_count = own->member_count;
@@ -127,8 +127,9 @@ void quoit_team_delete(struct quoit_team_state *team)
 {
     if (!team)
         return;
-    quoit_fabric_quiet(team->fabric, &team->context); /* requests under way name the context */
-    if (team->is_leader && team->flags) /* all have arrived for the last time: for the next team on the piece */
+    quoit_fabric_quiet(team->fabric, &team->context); /* outstanding requests refer to the context */
+    if (team->is_leader && team->flags) /* all members have arrived for the last time: reset for the next team on the
+                                         * piece */
         atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
     free(team->hosts);
     free(team->starts);
@@ -137,10 +138,10 @@ void quoit_team_delete(struct quoit_team_state *team)
     free(team);
 }
 
-/* What a host copies in a nanosecond at least, while its processors serve its PEs in turn. */
+/* A lower bound of a host's copy rate while its processors serve its PEs in turn. */
 #define BYTES_A_NS 8u
-/* Of so much nothing is in a cache any more when it is read. Stores past the caches read no line of dest: an alltoall
- * of 16 PEs and blocks of 1 MiB takes half the time. What caches hold they make slower. */
+/* From this size on no data is still cached when it is read. Non-temporal stores avoid reading the lines of dest: an
+ * alltoall of 16 PEs with blocks of 1 MiB takes half the time. For data that fits the caches they are slower. */
 #define STREAM_BYTES (64u << 20)
 
 uint64_t quoit_coll_count(const struct quoit_team_state *team)
@@ -196,8 +197,8 @@ void quoit_team_wake(struct quoit_team_state *team)
             quoit_park_wake(team->fabric->peers[quoit_team_pe_of(team, host->first_rank + i)].park);
 }
 
-/* One counter, so that the last to come knows it and need wake nobody in order to hand over: with more PEs than
- * processors each switch costs more than all of the rest. */
+/* One counter, so that the last member to arrive knows that it is the last and wakes no other in order to hand over:
+ * with more PEs than processors each context switch costs more than everything else. */
 void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void *arg)
 {
     if (team->local_count == 1) {
@@ -208,7 +209,7 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
     struct quoit_team_flags *flags = team->flags;
     uint64_t phase = ++team->phase;
     uint64_t complete = phase * team->local_count;
-    /* release: what this member wrote; acquire: what the others did. Pairs with itself and with the wait below. */
+    /* release: this member's writes; acquire: the others'. Pairs with itself and with the wait below. */
     bool is_last = atomic_fetch_add_explicit(&flags->arrived.value, 1, memory_order_acq_rel) + 1 == complete;
     bool does_work = work && team->host_count > 1 ? team->is_leader : is_last;
     if (!does_work) {
@@ -225,8 +226,8 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
     quoit_team_wake(team);
 }
 
-/* The fence: a message that lands directly must not overtake one to the same leader that goes through the proxies,
- * since a flag's value says that all messages before it have come. */
+/* The fence: a direct message must not overtake one to the same leader that goes through the proxies, because a flag's
+ * value promises that all earlier messages have arrived. */
 static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {
@@ -341,11 +342,12 @@ static void disseminate(struct quoit_team_state *team)
 
 struct news_wait {
     const struct quoit_team_state *team;
-    uint64_t base; /* of this barrier's values */
+    uint64_t base; /* base of this barrier's flag values */
     struct quoit_news news;
 };
 
-/* How many have come, as told by the neighbour on that side. One that is in a later barrier knew of all. */
+/* The number of arrivals that the neighbour on that side advertised. A neighbour in a later barrier has seen all
+ * arrive. */
 static uint32_t heard(const struct news_wait *wait, enum quoit_travel travel)
 {
     uint64_t value = atomic_load_explicit(&wait->team->flags->news[travel].value, memory_order_acquire);
@@ -369,7 +371,7 @@ static void tell_news(struct quoit_team_state *team, const struct news_wait *wai
             wait->base + quoit_schedule_news_tell(team->host_count, &wait->news, travel));
 }
 
-/* A value says which barrier, and how many: host_count values for each. */
+/* A value encodes the barrier and the number of arrivals: host_count values per barrier. */
 static void sync_by_news(struct quoit_team_state *team)
 {
     struct news_wait wait = {.team = team, .base = team->flag_base + team->news_count++ * team->host_count};

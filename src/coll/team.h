@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* team.h - a team's members by host, its workspace, and what all collectives are made of. Private to coll.
+/* team.h - a team's members by host, its workspace, and the building blocks of all collectives. Private to coll.
  *
- * Members of one host form a group; the one that lies first in the host's memory leads it: only leaders speak to other
- * hosts, and only the leader's workspace is used by the group (but for `posted`). Hosts are numbered 0..host_count-1 in
- * the order of the ranks, which are contiguous on each.
+ * The members on one host form a group, led by the one whose segment is first in the host's memory: only leaders
+ * communicate with other hosts, and the group uses only the leader's workspace (but for `posted`). Hosts are numbered
+ * 0..host_count-1 in order of rank; the ranks of a host are consecutive.
  *
  * Flags are counters that only grow, each with one writer at a time; a waiter waits for at least a value that all
- * compute alike, since all call the same operations in the same order. Values begin at flag_base, above
- * those of all teams before on the same piece.
+ * members compute alike, since all call the same operations in the same order. Values begin at flag_base, above those
+ * of all earlier teams on the same piece.
  *
  * Why nothing is overwritten too early:
- *   phase    All members of a group arrive, one of them works while the others wait, then all go on. What the worker
- *            writes into the leader's workspace was last read before its readers arrived. So the group needs no halves.
+ *   phase    All members of a group arrive, one of them works while the others wait, then all continue. What the worker
+ *            writes into the leader's workspace was last read before its readers arrived, so the group needs no double
+ *            buffering.
  *   round    Leaders send to both neighbours, then wait for both: a neighbour that sent round t had processed round
  *            t - 1. In round t a leader has seen its neighbours' round t - 1, so they are done with round t - 2: two
- *            halves (by round, or by exchange, which is at least one round) suffice for what neighbours write.
- *   slots    Of small broadcasts, pieces of one buffer in turn, as long as the data. When all of it was used since the
- *            last closed operation (one in which each member waits for all) a sync comes first. Between two uses of a
- *            byte lies a closed operation, which its readers entered after they had read.
- *   lent     What an alltoall lends: members write before they arrive, into the half that was last read before its
- *            readers arrived at the phase between.
+ *            halves (alternating by round, or by exchange, which is at least one round) suffice for neighbours' writes.
+ *   slots    Small broadcasts use consecutive parts of one buffer, as long as the data. When all of it was used since
+ *            the last closed operation (one in which each member waits for all), a sync comes first. So a closed
+ *            operation, which the readers entered after reading, lies between two uses of a byte.
+ *   lent     Buffers that an alltoall lends: members write before they arrive, into the half that was last read before
+ *            its readers arrived at the phase in between.
  */
 #ifndef QUOIT_COLL_TEAM_H
 #define QUOIT_COLL_TEAM_H
@@ -40,23 +41,24 @@ struct quoit_flag {
 struct quoit_team_flags {
     /* of the group, in the leader's segment */
     struct quoit_flag arrived;           /* writers: the group. Counts arrivals at phases, from 0 in each team */
-    struct quoit_flag released;          /* writer: who worked in the phase */
+    struct quoit_flag released;          /* writer: the member that worked in the phase */
     struct quoit_flag published;         /* writer: the root on its host, the leader elsewhere */
-    _Alignas(64) uint64_t collect_total; /* writer: who works in a collect's first phase */
+    _Alignas(64) uint64_t collect_total; /* writer: the member that works in a collect's first phase */
     uint64_t collect_base;               /* where the group's bytes begin */
     /* of leaders */
-    struct quoit_flag rounds[QUOIT_TRAVEL_COUNT]; /* writers: the neighbours' leaders; by the way messages travel */
+    struct quoit_flag rounds[QUOIT_TRAVEL_COUNT]; /* writers: the neighbours' leaders; by direction of travel */
     struct quoit_flag stream[QUOIT_TRAVEL_COUNT]; /* likewise */
     struct quoit_flag news[QUOIT_TRAVEL_COUNT];   /* likewise */
-    struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that tells in this round */
+    struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that notifies in this round */
     /* of each member */
-    _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by who works */
-    struct quoit_flag read;          /* writer: the owner. The last large broadcast that it has copied */
+    _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by the member that works */
+    struct quoit_flag read;          /* writer: the owner. The last large broadcast that it copied */
 };
 
-/* A piece: flags, slots, then twice gather and table, then inbound for each way and half. All offsets in the piece. */
+/* A piece: flags, slots, then gather and table twice each, then an inbound buffer per direction and half. All offsets
+ * are within the piece. */
 struct quoit_team_space {
-    uint64_t start; /* of the piece, a segment offset */
+    uint64_t start; /* segment offset of the piece */
     uint64_t slot_bytes;
     uint64_t gather_bytes;
     uint64_t table_bytes;
@@ -78,32 +80,32 @@ struct quoit_team_state {
     struct quoit_context context;
     struct quoit_team_shape shape;
     struct quoit_team_space space;
-    const char *call;     /* the API routine that is inside */
+    const char *call;     /* the API routine in progress */
     uint64_t enter_count; /* of operations: the same on all members that are in the same one */
-    uint64_t busy_ns;     /* for about so long the members of the group copy in it, all together */
-    bool streams;         /* they write more than caches hold */
+    uint64_t busy_ns;     /* estimated time for which the members of the group copy in it, all together */
+    bool streams;         /* they write more than the caches hold */
     uint32_t rank;
     uint32_t host_count;
-    uint32_t host; /* own: index in hosts */
+    uint32_t host; /* own index in hosts */
     struct quoit_team_host *hosts;
-    uint32_t local_count; /* size of the own group */
+    uint32_t local_count; /* size of this member's group */
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
-    bool has_host_barrier; /* the world, whose hosts meet by a barrier of the engine that joins them */
+    bool has_host_barrier; /* the world, whose hosts synchronise by a barrier of the engine that joins them */
     bool are_neighbours;   /* the team is on all hosts of the ring */
     char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;
-    /* How far the flags have been counted. On all members: */
+    /* Values of the flags so far. On all members: */
     uint64_t phase;
     uint64_t publish_count;
-    uint64_t slot_at;     /* where the next small broadcast's slot begins, in slots */
-    uint64_t open_bytes;  /* of slots, taken since the last closed operation */
-    uint32_t gather_turn; /* which half */
+    uint64_t slot_at;     /* where the next small broadcast's slot begins, within slots */
+    uint64_t open_bytes;  /* of slots used since the last closed operation */
+    uint32_t gather_turn; /* selects the half */
     /* On leaders: */
     uint64_t round;
     uint64_t tell_count;
-    uint64_t news_count;                     /* of barriers by news */
+    uint64_t news_count;                     /* barriers by arrivals */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint32_t table_turn;
@@ -114,9 +116,9 @@ struct quoit_team_state {
 
 static inline uint32_t quoit_team_pe_of(const struct quoit_team_state *team, uint32_t rank)
 {
-    return team->shape.start + rank * team->shape.stride; /* a negative stride wraps round */
+    return team->shape.start + rank * team->shape.stride; /* unsigned arithmetic handles a negative stride */
 }
-/* The segment of member `local` of the own group, as mapped here. */
+/* This PE's mapping of the segment of member `local` of its group. */
 static inline char *quoit_team_workspace(const struct quoit_team_state *team, uint32_t local)
 {
     uint32_t rank = team->hosts[team->host].first_rank + local;
@@ -131,7 +133,8 @@ static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 {
     return team->space.gather + team->gather_turn % 2 * team->space.gather_bytes;
 }
-/* On one host, where tables and inbound buffers are not needed for messages, they are lent: so much in each half. */
+/* Bytes of each half that can be lent. On one host, tables and inbound buffers carry no messages and are lent instead.
+ */
 static inline uint64_t quoit_team_lent_bytes(const struct quoit_team_state *team)
 {
     return team->space.table_bytes + QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
@@ -141,49 +144,50 @@ static inline char *quoit_team_lent(const struct quoit_team_state *team)
     return team->leader_workspace + team->space.table + team->gather_turn % 2 * quoit_team_lent_bytes(team);
 }
 
-/* A routine begins, in which the members of the group write so much all together. */
+/* Begins a routine in which the members of the group write group_bytes all together. */
 void quoit_team_enter(struct quoit_team_state *team, const char *call, uint64_t group_bytes);
-/* A copy of what quoit_team_enter() was told of. */
+/* Copies part of the bytes that quoit_team_enter() announced. */
 void quoit_team_copy(const struct quoit_team_state *team, void *to, const void *from, size_t bytes);
 
 /* Waits until *flag is at least `value`. */
 void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *flag, uint64_t value);
-/* Wakes the other members of the group after a flag of the leader's was stored. */
+/* Wakes the other members of the group after a store to one of the leader's flags. */
 void quoit_team_wake(struct quoit_team_state *team);
 
-/* Waits until the flag at flag_offset of the own flags of each member of the group is at least `value`. */
+/* Waits until the flag at flag_offset in the flags of each member of the group is at least `value`. */
 void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value);
 
-/* All members of the group arrive; then one runs work(team, arg) (NULL: nothing), the leader when there are several
- * hosts; then all go on. */
+/* All members of the group arrive; then one runs work(team, arg) (may be NULL), the leader if there are several hosts;
+ * then all continue. */
 typedef void quoit_team_work(struct quoit_team_state *team, void *arg);
 void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void *arg);
 
 /* The functions below are for leaders. */
 struct quoit_team_message {
-    uint64_t offset; /* where it goes; bytes 0: the flag alone */
+    uint64_t offset; /* its destination; bytes 0: the flag alone */
     const void *source;
     size_t bytes;
 };
-/* Sends each message with its flag to the neighbour that way, then waits for those that come the same ways. NULL: none.
+/* Sends each message with its flag to the neighbour in that direction, then waits for the messages that arrive in the
+ * same directions. NULL: none.
  */
 void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_message *const messages[]);
-/* Sends without waiting; the neighbour takes it by quoit_team_stream_wait(). */
+/* Sends without waiting; the neighbour receives it with quoit_team_stream_wait(). */
 void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_message *message,
                        enum quoit_travel travel);
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
-/* Waits for the next message of any of the ways that may come, takes it and returns its way. */
+/* Waits for the next message in any direction in which one may come, takes it and returns the direction. */
 enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT]);
-/* Block j, at segment offset + team->starts[j] on the leader of host j, gets to the same place on all leaders. */
+/* Copies block j, at segment offset + team->starts[j] on the leader of host j, to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
-/* Blocks of `bytes` (<= gather_bytes) of all leaders get to team->partials, that of host j at j * bytes. In slices of
- * this many bytes, since of many hosts the table holds little of each. */
+/* Gathers blocks of `bytes` (<= gather_bytes) of all leaders into team->partials, that of host j at j * bytes. Works in
+ * slices of this many bytes, because the table has little room per host when there are many. */
 static inline uint64_t quoit_team_slice_bytes(const struct quoit_team_state *team)
 {
     return team->space.table_bytes / team->host_count / 8 * 8;
 }
 void quoit_team_exchange_partials(struct quoit_team_state *team, const void *block, size_t bytes);
-/* All leaders have come. A quoit_team_work; does nothing on one host. */
+/* Synchronises all leaders. A quoit_team_work; does nothing on one host. */
 void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused);
 
 #endif

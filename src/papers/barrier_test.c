@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: no host leaves the papers' barrier before all have come, every host leaves it, and no signal is ever rung while
- * the same one still stands in the bit, where it would be lost.
- * Method: rings of 2 to 9 hosts, each with the two bits of its left port; at each step chance chooses a host that may
- * come or make its move. QUOIT_SEED replays a failure. */
+/* Aim: no host leaves the papers' barrier before all have entered, every host leaves it, and no signal is rung while
+ * the same one is still set, where it would be lost.
+ * Method: rings of 2 to 9 hosts, each with the two bits of its left port; each step moves a random host, or lets it
+ * enter. QUOIT_SEED replays a failure. */
 #include "papers/barrier.h"
 #include "base/prng.h"
 
@@ -32,7 +32,7 @@ static uint32_t least_come(const struct host *hosts, uint32_t host_count)
     return least;
 }
 
-/* True if the host did something. */
+/* True if the host made a move. */
 static bool act(struct host *hosts, uint32_t host_count, uint32_t index)
 {
     struct host *host = &hosts[index], *right = &hosts[(index + 1) % host_count];
@@ -61,7 +61,7 @@ static void run_ring(struct quoit_prng *prng, uint32_t host_count)
     for (uint32_t i = 0; i < host_count; i++)
         hosts[i].barrier = (struct quoit_papers_barrier){.host = i, .host_count = host_count};
     uint32_t idle_count = 0;
-    while (idle_count < 1000) { /* so long without a move: nothing can move any more */
+    while (idle_count < 1000) { /* that many picks without a move: none is possible any more */
         uint32_t index = (uint32_t)quoit_prng_choose(prng, host_count);
         struct host *host = &hosts[index];
         bool may_come = host->come_count == host->left_count && host->come_count < BARRIER_COUNT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must hold of a lane between two calls of env or port, and when it is quiescent. */
+/* Invariants of a lane between two calls of env or port, and its quiescence. */
 #include "base/assert.h"
 #include "papers/lane.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The papers' barrier at the doorbells: START and END come in at the left port and go out at the right one. */
+/* The papers' barrier at the doorbells: START and END arrive at the left port and leave by the right one. */
 #include "papers/barrier.h"
 #include "papers/lane.h"
 

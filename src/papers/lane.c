@@ -10,7 +10,7 @@
 
 #define SOURCE_COUNT 3
 
-/* In the place of a buffer that is filled as the `count`th, from 0. */
+/* The payload in the place of a buffer that was filled as the `count`th, from 0. */
 static const char *payload_of(const struct quoit_lane *lane, enum quoit_side side, uint32_t buffer, uint64_t count)
 {
     uint32_t place = buffer * QUOIT_BYPASS_DEPTH + (uint32_t)(count % QUOIT_BYPASS_DEPTH);
@@ -38,7 +38,7 @@ static void take_head(struct quoit_frame *frame, const char *head)
     frame->generation = 0;
 }
 
-/* What has been longest in a buffer, or NULL. */
+/* The oldest transfer in a buffer, or NULL. */
 static const struct quoit_bypass *first_of(const struct quoit_arrivals *arrivals, uint32_t buffer)
 {
     uint64_t emptied_count = arrivals->emptied_count[buffer];
@@ -47,7 +47,7 @@ static const struct quoit_bypass *first_of(const struct quoit_arrivals *arrivals
     return &arrivals->places[buffer][emptied_count % QUOIT_BYPASS_DEPTH];
 }
 
-/* Reads the scratchpads and puts the transfer into the queue it belongs to; its place there is reserved. */
+/* Reads the scratchpads and queues the transfer; its place in the queue is reserved. */
 static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -91,7 +91,7 @@ static uint32_t receive(struct quoit_lane *lane, enum quoit_side side)
     return 1;
 }
 
-/* A reply has come home: its request is complete. */
+/* A reply has reached its requester: the request is complete. */
 static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame,
                                         const char *payload)
 {
@@ -115,7 +115,7 @@ static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side
     return QUOIT_OK;
 }
 
-/* The reply goes on round the ring. */
+/* Queues the reply, which continues around the ring. */
 static void respond(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -124,7 +124,7 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
     replies->frames[replies->tail++ % QUOIT_REPLIES_MAX] = quoit_scratchpad_reply(request, value);
 }
 
-/* The queue of local delivery. A request waits in it while there is no room for its reply. */
+/* Executes from the queue of local delivery. A request stays in it while there is no room for its reply. */
 static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -134,7 +134,8 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
     if (!bypass)
         return 0;
     const char *payload = payload_of(lane, side, buffer, arrivals->emptied_count[buffer]);
-    quoit_scratchpad_ring_answers(lane, side); /* nobody waits for the scratchpads while it is copied */
+    quoit_scratchpad_ring_answers(lane, side); /* so that the neighbour need not wait for the scratchpads during the
+                                                * copy */
     if (class == QUOIT_CLASS_REPLY) {
         enum quoit_status status = finish_request(lane, side, &bypass->frame, payload);
         if (status != QUOIT_OK)
@@ -152,13 +153,13 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
     return 1;
 }
 
-/* The queues of relay: what came in at the other side and leaves by `side`. */
+/* The relay queues: what arrived on the other side and leaves by `side`. */
 static bool begin_relay(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
     enum quoit_side relay_side = quoit_ring_opposite(side);
     struct quoit_arrivals *arrivals = &papers->arrivals[relay_side];
-    for (uint32_t i = QUOIT_BYPASS_COUNT; i-- > 0;) { /* replies first: requests wait for them */
+    for (uint32_t i = QUOIT_BYPASS_COUNT; i-- > 0;) { /* replies first, because requests wait for them */
         const struct quoit_bypass *bypass = first_of(arrivals, i);
         if (quoit_bypass_is_local(i) || !bypass)
             continue;
@@ -235,7 +236,7 @@ static bool has_request(struct quoit_lane *lane, uint32_t local)
     return atomic_load_explicit(&channel->submit_tail, memory_order_acquire) != lane->submit_heads[local];
 }
 
-/* From here on a request waits for the bit, be it free or not. */
+/* From here on a request waits for the bit, whether it is free or not. */
 static void note_requests(struct quoit_lane *lane)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -265,7 +266,7 @@ static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
     return false;
 }
 
-/* Whoever began last is asked last, so that no source shuts out another. */
+/* The source that was served last is tried last, so that no source starves another. */
 static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -311,7 +312,7 @@ static uint32_t step(struct quoit_lane *lane)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         done_count += quoit_scratchpad_advance(lane, side);
         done_count += begin_next(lane, side);
-        quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* of what was sent on */
+        quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* for what was forwarded */
     }
     return done_count;
 }
@@ -336,7 +337,7 @@ static enum quoit_status open(struct quoit_lane *lane)
     papers->shared = lane->group->shared;
     papers->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *papers->open);
     papers->wanted_ns = calloc(lane->layout->local_count, sizeof *papers->wanted_ns);
-    /* The own bit is left alone: here it is the message itself, and stays set until it is taken. */
+    /* The lane's own bit is not cleared as a hint: here it is the message itself and stays set until it is taken. */
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         lane->hint_bits[side] = quoit_doorbell_of_answers(&lane->own_doorbells[side]);
     lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
@@ -353,13 +354,13 @@ static void close(struct quoit_lane *lane)
     free(papers);
 }
 
-/* A link comes up once: its words and buffers are new. */
+/* A link that comes up has fresh words and buffers. */
 static void clean(const struct quoit_layout *layout, void *memory, enum quoit_side side)
 {
     (void)layout, (void)memory, (void)side;
 }
 
-/* Answers to transfers wake all lanes, any of which may wait for the scratchpads. */
+/* Responses to transfers wake all lanes, since any of them may wait for the scratchpads. */
 static struct quoit_port_vector vector(const struct quoit_layout *layout, uint32_t index, uint32_t count)
 {
     (void)count;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lane.h - the engine of the papers' protocol.
+/* lane.h - the lane engine of the papers' protocol.
  *
- * A lane is a service thread of the papers' pool with its interrupt bit. Out of each side it has one transfer under
- * way; into each side it takes what the neighbour's bit announces, executes what is for its host, and sends on what is
- * not. Transfers are a request of an own PE, a reply to a request that was executed here, or one that passes through.
+ * A lane is a service thread of the papers' pool with its interrupt bit. On each side it has one outgoing transfer
+ * under way; from each side it takes what the neighbour's bit announces, executes what is for its host, and relays the
+ * rest. A transfer is a request of a local PE, the reply to a request executed here, or a relayed one.
  *
- * Threads: the lane's, save struct quoit_papers_shared, which all lanes share.
+ * Threads: the lane's, but struct quoit_papers_shared is shared by all lanes.
  */
 #ifndef QUOIT_PAPERS_LANE_H
 #define QUOIT_PAPERS_LANE_H
@@ -13,50 +13,51 @@
 #include "lane/lane.h"
 #include "papers/scratchpad.h"
 
-#define QUOIT_REPLIES_MAX 64 /* waiting; a request that would cause one more waits in its buffer */
+#define QUOIT_REPLIES_MAX 64 /* queued; a request whose reply would be one more stays in its buffer */
 
-/* All zero is a valid start. */
+/* A zeroed struct is a valid start. */
 struct quoit_papers_shared {
     struct quoit_scratchpads scratchpads[QUOIT_SIDE_COUNT][QUOIT_METADATA_SETS];
-    /* 0: none; else 1 + status of the lane's DMA. Writers: whichever lane polls the channel; cleared by the lane. */
+    /* 0: none; else 1 + status of the lane's DMA. Writers: the lane that polls the channel; cleared by the owning lane.
+     */
     _Atomic uint32_t dma_done[QUOIT_SIDE_COUNT][QUOIT_LANES_MAX];
 };
 
-/* A place of a bypass buffer of ours and what lies in it. Its payload is in the window. */
+/* A place in one of our bypass buffers and what it holds. Its payload is in the window. */
 struct quoit_bypass {
     struct quoit_frame frame;
 };
 
-/* What a transfer is made from. */
+/* The input of an outgoing transfer. */
 struct quoit_outgoing {
     struct quoit_frame frame;
-    const char *payload;        /* of frame.bytes, if the kind carries one */
-    bool is_relay;              /* it passes through, else it starts here */
-    uint32_t relay_buffer;      /* is_relay: of ours, which it leaves */
-    enum quoit_side relay_side; /* is_relay: where it came in */
-    bool is_put;                /* a put of an own PE, whose time is taken */
-    bool must_copy;             /* the payload does not lie in memory that the DMA reads */
-    uint64_t wanted_ns;         /* is_put: since when it waits for the bit */
+    const char *payload;        /* frame.bytes of payload, if the kind carries one */
+    bool is_relay;              /* it is relayed; else it starts here */
+    uint32_t relay_buffer;      /* is_relay: our buffer that it leaves */
+    enum quoit_side relay_side; /* is_relay: the side where it arrived */
+    bool is_put;                /* a put of a local PE, which is timed */
+    bool must_copy;             /* the DMA engine cannot read the payload's memory */
+    uint64_t wanted_ns;         /* is_put: when it began to wait for the bit */
 };
 
 struct quoit_transfer {
     enum quoit_transfer_state state;
     struct quoit_outgoing out;
-    uint64_t count;                            /* transfers of this bit since the start, with this one */
-    uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of them: into each buffer of the neighbour */
-    uint64_t payload_at;                       /* in the window SLOTS, where the payload goes */
+    uint64_t count;                            /* transfers of this bit so far, including this one */
+    uint64_t placed_count[QUOIT_BYPASS_COUNT]; /* of these: into each buffer of the neighbour */
+    uint64_t payload_at;                       /* offset of the payload in the window SLOTS */
     uint64_t since_ns;                         /* is_put: when the state began */
-    uint64_t dma_begin_ns;                     /* when its DMA began; 0: it is copied, or nothing is traced */
-    uint32_t turn;                             /* which source is asked first for the next transfer */
+    uint64_t dma_begin_ns;                     /* when its DMA began; 0: it is copied, or not traced */
+    uint32_t turn;                             /* which source is tried first for the next transfer */
 };
 
 struct quoit_arrivals {
-    struct quoit_bypass places[QUOIT_BYPASS_COUNT][QUOIT_BYPASS_DEPTH]; /* each buffer a queue */
+    struct quoit_bypass places[QUOIT_BYPASS_COUNT][QUOIT_BYPASS_DEPTH]; /* each buffer is a queue */
     uint64_t filled_count[QUOIT_BYPASS_COUNT];                          /* of each buffer, since the start */
     uint64_t emptied_count[QUOIT_BYPASS_COUNT];
     uint64_t count; /* transfers taken from this side */
-    bool owes_bit;  /* the last one's bit is not freed yet */
-    bool owes_ring; /* the neighbour was not told of the latest answers */
+    bool owes_bit;  /* the last transfer's bit is not freed yet */
+    bool owes_ring; /* the doorbell for the latest responses was not rung yet */
 };
 
 struct quoit_reply_queue {
@@ -65,12 +66,12 @@ struct quoit_reply_queue {
     uint32_t tail;
 };
 
-/* A request of an own PE that is not answered yet; by its cookie, which is its token. */
+/* An outstanding request of a local PE, by its cookie, which is its token. */
 struct quoit_open {
     bool is_open;
     uint8_t reply_kind;
     uint16_t dest_host;
-    uint64_t since_ns; /* of a put: since when its proxy knows it; else 0 */
+    uint64_t since_ns; /* of a put: when the proxy first saw it; else 0 */
 };
 
 struct quoit_papers_lane {
@@ -79,12 +80,12 @@ struct quoit_papers_lane {
     struct quoit_arrivals arrivals[QUOIT_SIDE_COUNT];
     struct quoit_reply_queue replies;
     struct quoit_open *open; /* [local PE][request] */
-    uint64_t *wanted_ns;     /* [local PE]: since when the PE's next request is known, 0: there is none */
+    uint64_t *wanted_ns;     /* [local PE]: when the PE's next request was first seen; 0: there is none */
 };
 
 extern const struct quoit_lane_engine quoit_papers_engine;
 
-/* doorbell.c: the papers' barrier, as lane 0 plays it whatever the engine. */
+/* doorbell.c: the papers' barrier, which lane 0 runs with any engine. */
 extern const struct quoit_lane_barrier quoit_papers_barrier_engine;
 
 /* check.c */
@@ -92,17 +93,17 @@ void quoit_papers_check(const struct quoit_lane *lane);
 bool quoit_papers_is_quiescent(const struct quoit_lane *lane);
 
 /* send.c */
-/* Starts the transfer out of `side` and returns true, or false if the bit or the buffer is not free. */
+/* Starts an outgoing transfer on `side`; false if the bit or the buffer is not free. */
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out);
-/* Brings the transfer out of `side` as far as it goes now. Returns moves made. */
+/* Advances the outgoing transfer on `side` as far as possible. Returns the number of moves. */
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);
-/* What the neighbour last told in one of our words. */
+/* The latest value of one of our response words, written by the neighbour. */
 uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
-/* Writes one of the neighbour's words; it looks when the doorbell rings. */
+/* Writes one of the neighbour's response words; the neighbour reads it when the doorbell rings. */
 void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
-/* One doorbell for all answers since the last. */
+/* Rings one doorbell for all responses since the last. */
 void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side);
-/* The first place of a buffer of ours may be used again. */
+/* Frees the oldest place of one of our buffers. */
 void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer);
 
 #endif

@@ -38,7 +38,8 @@ void quoit_transfer_move(enum quoit_transfer_state *state, enum quoit_transfer_s
 
 bool quoit_scratchpads_take(struct quoit_scratchpads *scratchpads, uint32_t lane)
 {
-    uint32_t nobody = 0; /* acquire pairs with release below: the next owner writes after the last was read */
+    uint32_t nobody = 0; /* acquire pairs with release below: the next owner writes after the previous contents were
+                          * read */
     return atomic_compare_exchange_strong_explicit(&scratchpads->owner, &nobody, lane + 1, memory_order_acquire,
                                                    memory_order_relaxed);
 }
@@ -56,7 +57,7 @@ enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame)
 
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host)
 {
-    enum transit transit = host < frame->source_host ? TRANSIT_BEYOND : TRANSIT_BEFORE; /* to the left: swapped */
+    enum transit transit = host < frame->source_host ? TRANSIT_BEYOND : TRANSIT_BEFORE; /* travelling left: swapped */
     if (frame->dest_host == host)
         transit = TRANSIT_NONE;
     return quoit_frame_class(frame->kind) * TRANSIT_COUNT + transit;
@@ -70,7 +71,7 @@ bool quoit_scratchpad_has_head(const struct quoit_frame *frame)
            !(frame->kind == QUOIT_FRAME_DATA && frame->size == 0);
 }
 
-/* The fields, packed one after the other from the lowest bit of the first word on. */
+/* The fields, packed from the lowest bit of the first word upwards. */
 enum field {
     FIELD_KIND,
     FIELD_FLAGS,
@@ -82,7 +83,7 @@ enum field {
     FIELD_TOKEN,
     FIELD_BYTES,
     FIELD_OFFSET,
-    FIELD_TRANSFER, /* which of the bit's, counted from 1, its lowest bits */
+    FIELD_TRANSFER, /* the low bits of the bit's transfer count, from 1 */
     FIELD_COUNT
 };
 static const uint8_t field_bits[FIELD_COUNT] = {4, 3, 1, 10, 10, 10, 10, 16, 21, 37, 6};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the rules of the papers' protocol: states of a bit, owner of the scratchpads, what stands in them, and that the
- * choice of bypass buffers leaves no circle in which full buffers could wait for each other.
- * Method: tables written out again here; random frames there and back (QUOIT_SEED replays); for rings of 2 to 9 hosts
- * all ways of all transfers are walked, each step from buffer to buffer is an edge, and the graph must have no cycle.
+/* Aim: the rules of the papers' protocol: states of a bit, ownership and contents of the scratchpads, and a choice of
+ * bypass buffers that leaves no cycle in which full buffers could wait for each other.
+ * Method: tables written out again here; random frames packed and unpacked (QUOIT_SEED replays); for rings of 2 to 9
+ * hosts every route of every transfer is walked, each step between buffers is an edge, and the graph must have no
+ * cycle.
  */
 #include "papers/scratchpad.h"
 #include "base/prng.h"
@@ -84,7 +85,7 @@ static void test_operands_travel_where_they_are_used(void **state)
     (void)state;
     static const struct {
         uint8_t kind, size;
-        bool has_head; /* of one that is not traced */
+        bool has_head; /* for a frame that is not traced */
     } cases[] = {
         {QUOIT_FRAME_PUT, 0, false},      {QUOIT_FRAME_PUT_STRIDED, 4, true}, {QUOIT_FRAME_PUT_SIGNAL, 8, true},
         {QUOIT_FRAME_GET, 0, false},      {QUOIT_FRAME_GET_STRIDED, 4, true}, {QUOIT_FRAME_AMO, 8, true},
@@ -147,7 +148,7 @@ static void test_replies(void **state)
     assert_memory_equal(&reply, &wanted, sizeof reply);
 }
 
-/* A buffer: at which host, which way its transfers travel, which of the six. */
+/* A vertex: the host of a buffer, the direction of its transfers, which of the six. */
 static uint32_t proxy_of(uint32_t host, enum quoit_side heading, uint32_t buffer)
 {
     return (host * QUOIT_SIDE_COUNT + heading) * QUOIT_BYPASS_COUNT + buffer;
@@ -169,7 +170,7 @@ static bool has_cycle_from(struct graph *graph, uint32_t proxy)
     return false;
 }
 
-/* Walks the frame's way; what it holds waits for what it wants next. Returns where it is delivered. */
+/* Walks the frame's route; the buffer that it holds waits for the next one. Returns the host where it is delivered. */
 static uint32_t walk(struct graph *graph, const struct quoit_frame *frame, uint32_t host_count)
 {
     enum quoit_side heading = quoit_transfer_heading(frame);
@@ -193,12 +194,12 @@ static void add_ways(struct graph *graph, uint32_t host_count, uint8_t kind, uin
     enum quoit_side heading = quoit_transfer_heading(&reply);
     uint32_t delivered = walk(graph, &request, host_count);
     walk(graph, &reply, host_count);
-    /* A request waits for room for its reply, so for the first buffer of the reply's way. */
+    /* A request waits for room for its reply, that is for the first buffer of the reply's route. */
     uint32_t next = quoit_ring_neighbour(host_count, heading, to);
     graph->has_edge[delivered][proxy_of(next, heading, quoit_bypass_of(&reply, next))] = true;
 }
 
-/* Payload and replies go one way; the request of a get goes the way on which its data come. */
+/* Payload and replies travel one way round; the request of a get travels towards the source of its data. */
 static void test_headings(void **state)
 {
     (void)state;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A transfer on its way out: bit, payload, scratchpads, doorbell, answers. */
+/* An outgoing transfer: bit, payload, scratchpads, doorbell, responses. */
 #include "base/assert.h"
 #include "env/clock.h"
 #include "papers/lane.h"
 
 #define DMA_POLL_COUNT QUOIT_LANES_MAX
-#define DMA_BYTES_MIN  1024  /* the papers' smallest; below it a descriptor costs more than the copy */
-#define DMA_LOOKS_MAX  256   /* in vain, before the lane lets others run for longer than a yield does */
-#define DMA_REST_NS    20000 /* where others need the processor a yield may cost a whole slice, a short sleep does not */
+#define DMA_BYTES_MIN  1024 /* the papers' smallest; below it a descriptor costs more than the copy */
+#define DMA_LOOKS_MAX                                                                                                  \
+    256                   /* unsuccessful polls before the lane yields the processor for longer than sched_yield does  \
+                           */
+#define DMA_REST_NS 20000 /* on shared processors a yield may cost a whole time slice; a short sleep does not */
 
 uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
 {
@@ -45,7 +47,7 @@ void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint3
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
 }
 
-/* Takes the time of a step of a put. */
+/* Adds the time of a step of a put. */
 static void end_step(struct quoit_lane *lane, struct quoit_transfer *transfer, enum quoit_put_step step)
 {
     if (!transfer->out.is_put)
@@ -74,7 +76,7 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side)
         transfer->dma_begin_ns = begin_ns;
         return;
     }
-    if (status == QUOIT_FULL) /* or no DMA was wanted */
+    if (status == QUOIT_FULL) /* also if no DMA was wanted */
         status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, transfer->payload_at, out->payload, out->frame.bytes);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
@@ -122,7 +124,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     return true;
 }
 
-/* A descriptor that failed while the link is up is made good by a copy, which writes the same bytes again. */
+/* A descriptor that failed while the link is up is repaired by a copy, which writes the same bytes again. */
 static enum quoit_status make_good(struct quoit_lane *lane, enum quoit_side side, enum quoit_status status)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -133,7 +135,7 @@ static enum quoit_status make_good(struct quoit_lane *lane, enum quoit_side side
                             transfer->out.frame.bytes);
 }
 
-/* Whether the payload is at the neighbour. A channel is shared by lanes, so what is polled may be another's. */
+/* Whether the payload has arrived. Lanes share a channel, so a polled completion may be another lane's. */
 static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
@@ -158,7 +160,7 @@ static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
     return true;
 }
 
-/* The papers' thread does nothing else while its DMA runs. The end of a DMA wakes nobody. */
+/* As in the papers, the thread does nothing else while its DMA runs. The completion of a DMA wakes no thread. */
 static bool await_payload(struct quoit_lane *lane, enum quoit_side side)
 {
     for (uint32_t i = 0; !has_arrived(lane, side); i++) {
@@ -190,7 +192,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
                            side, begin_ns);
 }
 
-/* The other lanes of the host may sleep for the scratchpads. */
+/* The host's other lanes may be asleep, waiting for the scratchpads. */
 static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of active sets, deprecated: arguments checked; the work is coll's, on the team behind the set. pSync is
- * used only while that team is made, and pWrk not at all: --check alone looks at it. */
+/* Collectives of active sets, deprecated: checks the arguments; coll does the work, on the team behind the set. pSync
+ * is used only while that team is made, and pWrk not at all: only --check looks at it. */
 #include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/combine.h"
@@ -43,7 +43,7 @@ static void sync_set(void *arg)
     quoit_set_leave(set);
 }
 
-/* Under --check: pSync is at rest and the PEs agree. Returns as quoit_audit_collective(). */
+/* Under --check: pSync holds its initial value and the PEs agree. Returns as quoit_audit_collective(). */
 static uint64_t check_call(struct quoit_set *set, const struct quoit_audit_argument *arguments)
 {
     const struct quoit_audit_set about = {.start = set->shape.start,
@@ -90,7 +90,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
     end(&set);
 }
 
-/* The root's own dest is left alone. */
+/* The root's own dest is not written. */
 static void broadcast(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
                       int root)
 {
@@ -108,7 +108,7 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
     end(set);
 }
 
-/* Under --check. Sizes may differ, so dest is as large as the parts of all PEs together. */
+/* Under --check. Sizes may differ, so dest must be as large as the parts of all PEs together. */
 static void check_collect(struct quoit_set *set, const void *dest, const void *source, size_t nelems, size_t bytes,
                           bool is_equal)
 {
@@ -150,7 +150,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     struct quoit_alltoalls blocks = {.dest_stride = dst, .source_stride = sst, .count = nelems};
     blocks.element_bytes = (uint32_t)element_bytes;
     if (nelems != 0) {
-        /* Nothing need lie between the last element and the next stride. */
+        /* No memory is needed between the last element and the next stride. */
         size_t steps = quoit_check_bytes(nelems, set->shape.size, set->call) - 1;
         size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
         size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
@@ -170,7 +170,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     end(set);
 }
 
-/* Under --check: also what nobody looks at here but others may. */
+/* Under --check. Includes pWrk, which other implementations use. */
 static void check_reduce(const struct quoit_set *set, const void *dest, const void *source, size_t nreduce,
                          size_t element_bytes, const void *work)
 {

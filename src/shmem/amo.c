@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics: one untyped operation on the bits of a value, for each type a thin skin. */
+/* Atomics: one untyped operation on the bits of a value, with a thin typed wrapper per routine. */
 #include "shmem/fast.h"
 
 QUOIT_INLINE void amo_nbi(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void *fetch, const void *address,
@@ -15,7 +15,7 @@ QUOIT_INLINE void amo_nbi(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, voi
 }
 
 #define LIST(...) __VA_ARGS__
-/* The plain form and the form with a context. */
+/* The form without and the form with a context. */
 #define CHANGE(T, NAME, OP, P, DEST, OPERAND)                                                                          \
     QUOIT_API(void, NAME, (LIST P, int pe))                                                                            \
     {                                                                                                                  \
@@ -82,7 +82,7 @@ QUOIT_AMO_TYPES(X)
 QUOIT_AMO_BITWISE_TYPES(X)
 #undef X
 
-/* The names before 1.4. */
+/* The names before OpenSHMEM 1.4. */
 #define OLD_CHANGE(T, NAME, OP, P, DEST, OPERAND)                                                                      \
     QUOIT_API(void, NAME, (LIST P, int pe))                                                                            \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api.h - how the routines of shmem.h are defined: strong under pshmem_NAME, weak under shmem_NAME. */
+/* api.h - how the routines of shmem.h are defined: strong as pshmem_NAME, weak as shmem_NAME. */
 #ifndef QUOIT_SHMEM_API_H
 #define QUOIT_SHMEM_API_H
 
@@ -8,7 +8,7 @@
 
 #include "shmem/job.h"
 
-/* Followed by the body. */
+/* Begins the definition of a routine; its body follows. */
 #define QUOIT_API(RETURN, NAME, PARAMETERS)                                                                            \
     __attribute__((weak, alias("pshmem_" #NAME))) RETURN shmem_##NAME PARAMETERS;                                      \
     RETURN pshmem_##NAME PARAMETERS

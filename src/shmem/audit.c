@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PLACE_NS 2000000000u /* for the place of an allocation in a message */
+#define PLACE_NS 2000000000u /* time limit for finding the place of an allocation */
 
 void quoit_audit_start(uint64_t load_base)
 {
@@ -57,9 +57,9 @@ const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES]
     if (from == 0 || dladdr1((void *)from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0)
         return text;
     char program[32];
-    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* "self" would be who looks there */
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* "self" would be the process that resolves it */
     const char *path = object->l_name[0] ? object->l_name : program;
-    uint64_t address = from - object->l_addr - 1; /* the call stands before the address it returns to */
+    uint64_t address = from - object->l_addr - 1; /* the call precedes its return address */
     uint64_t at = 0;
     quoit_place_find(path, &address, 1, quoit_clock_now_ns() + PLACE_NS, &place);
     const char *function = object->l_name[0] ? NULL : quoit_audit_function(address, &at);
@@ -88,7 +88,7 @@ void quoit_audit_thread(const char *call)
                 "called by another thread than shmem_init_thread, but the thread level is SHMEM_THREAD_FUNNELED");
 }
 
-/* Of the calling thread: how many routines it is inside of, one in another, and the context it uses there. */
+/* Of the calling thread: the nesting depth of routines, and the context that it uses there. */
 static _Thread_local struct {
     uint32_t depth;
     struct quoit_ctx_slot *ctx;
@@ -167,7 +167,7 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
     snprintf(text, 96, "%p (%s)", address, what);
 }
 
-/* Compares the own note with that of PE `other`. */
+/* Compares this PE's note with that of PE `other`. */
 static void compare_notes(const struct quoit_audit_note *mine, const struct quoit_audit_note *theirs, uint32_t other,
                           const char *call, const struct quoit_audit_argument *arguments)
 {
@@ -189,8 +189,8 @@ static void compare_notes(const struct quoit_audit_note *mine, const struct quoi
     }
 }
 
-/* The OWN argument over the members, whose notes are at `at` of their segments; it can wrap only where a PE's is wrong
- * already. */
+/* Sums the OWN argument over the members, whose notes are at `at` in their segments; the sum wraps only if a PE's value
+ * is already wrong. */
 static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const struct quoit_audit_argument *arguments)
 {
     uint64_t sum = 0, value;
@@ -212,8 +212,8 @@ static bool is_member(const struct quoit_team_shape *shape, uint32_t pe)
     return false;
 }
 
-/* A PE that has not come to this collective is inside one of another team, to which this PE has not come: neither goes
- * on. Certain where a PE is in one collective at a time. */
+/* Detects a deadlock: a PE that has not entered this collective is inside one of another team that this PE has not
+ * entered. Certain where a PE is in one collective at a time. */
 static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, const char *call)
 {
     const size_t at = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, turns);
@@ -235,8 +235,8 @@ static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, cons
                 note.call, quoit_audit_place(note.from + quoit_job.audit->load_base, there));
 }
 
-/* Says that this PE has come, then looks at the PEs that wait for it: of two that cross one comes second and sees it.
- * What others wait for the first member sees when it comes. */
+/* Publishes that this PE has entered, then checks the PEs that it waits for: of two that cross, the second one sees it.
+ * The first member, when it enters, checks what the others wait for. */
 static void come(struct quoit_team_slot *team, const char *call)
 {
     struct quoit_audit_turns *turns = &quoit_job.audit->shared_self->turns;
@@ -264,7 +264,7 @@ uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, pe);
     compare_notes(mine, &first, pe, call, arguments);
     uint64_t sum = add_up(&team->shape, at, arguments);
-    quoit_coll_sync(team->state, call); /* all have read before anybody writes the next */
+    quoit_coll_sync(team->state, call); /* all have read before any member writes the next note */
     return sum;
 }
 
@@ -278,8 +278,8 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
     return &quoit_job.audit->shared_self->sets[index];
 }
 
-/* At entry only the word in which others have said that they came to the first sync may differ from rest: all that is
- * behind it in the call waits for this PE. */
+/* On entry only the word with which others announce the first sync may differ from the initial value: everything after
+ * that sync waits for this PE. */
 static void check_psync(const struct quoit_audit_set *set, const char *call)
 {
     for (size_t i = 0; i < SHMEM_SYNC_SIZE; i++) {
@@ -292,7 +292,7 @@ static void check_psync(const struct quoit_audit_set *set, const char *call)
     }
 }
 
-/* Barriers leave at the same time as all others, and their pSync may be used by the next at once. */
+/* Barriers leave at the same time as all others, and their pSync may be reused at once. */
 static bool is_barrier(const char *call)
 {
     return strcmp(call, "shmem_barrier") == 0 || strcmp(call, "shmem_sync") == 0;
@@ -320,7 +320,7 @@ static void check_in_use(const struct quoit_audit_set *set, const struct quoit_a
     }
 }
 
-/* How often this PE called with this pSync and set: members of a set agree on it. */
+/* Counts this PE's calls with this pSync and set: members of a set agree on the number. */
 static uint64_t count_call(uint64_t offset_psync, uint64_t members)
 {
     struct quoit_audit *audit = quoit_job.audit;

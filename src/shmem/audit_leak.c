@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was not freed, as one table for all PEs that left the same: each PE writes its rows into its segment, PE 0 reads
- * and prints them. */
+/* Blocks that were not freed, in one table for all PEs with the same leaks: each PE writes its rows into its segment,
+ * PE 0 reads and prints them. */
 #include "shmem/audit_state.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define ROWS_MAX   16
-#define TABLES_MAX 8 /* that differ between PEs */
+#define TABLES_MAX 8 /* tables that differ between PEs */
 
 struct leak {
     const char *what;
@@ -22,7 +22,7 @@ struct leak {
 struct leaks {
     struct leak rows[ROWS_MAX];
     size_t row_count;
-    size_t rest_count; /* objects beyond */
+    size_t rest_count; /* objects that did not fit */
 };
 
 static void add_leak(struct leaks *leaks, const char *what, const char *call, uintptr_t from, uint64_t bytes)
@@ -52,7 +52,7 @@ static void find_leaks(const struct quoit_audit *audit, struct leaks *leaks)
             add_leak(leaks, "context", quoit_job.contexts[i].made_by, quoit_job.contexts[i].made_from, 0);
 }
 
-/* One line a row; "" when there is none. */
+/* One line per row; "" if there is none. */
 static void format_leaks(const struct leaks *leaks, char text[QUOIT_AUDIT_LEAK_BYTES])
 {
     char place[QUOIT_AUDIT_PLACE_BYTES], size[32];
@@ -69,7 +69,7 @@ static void format_leaks(const struct leaks *leaks, char text[QUOIT_AUDIT_LEAK_B
         snprintf(text + used, QUOIT_AUDIT_LEAK_BYTES - used, "  and %zu more\n", leaks->rest_count);
 }
 
-/* "PEs 0-2,5" of those from `first` on whose table is that of `first`; takes these tables away. */
+/* "PEs 0-2,5": the PEs, from `first` on, whose table equals that of `first`; clears these tables. */
 static void take_same(char (*tables)[QUOIT_AUDIT_LEAK_BYTES], uint32_t first, char *text, size_t text_bytes)
 {
     char own[QUOIT_AUDIT_LEAK_BYTES];
@@ -106,7 +106,7 @@ static void print_leaks(char (*tables)[QUOIT_AUDIT_LEAK_BYTES])
         }
         memcpy(rows, tables[pe], sizeof rows);
         take_same(tables, pe, pes, sizeof pes);
-        /* one write: a table is not torn */
+        /* one write, so that a table is not torn */
         fprintf(stderr, "PE%s %s: shmem_finalize: these were not freed [Q0121]\n  %-8s %6s %12s  %s\n%s",
                 strpbrk(pes, "-,") ? "s" : "", pes, "what", "count", "bytes", "made by", rows);
     }

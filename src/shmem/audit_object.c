@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of the heap and variables of the program: who made them, who freed them, and what is left at the end. */
+/* Heap blocks and program variables: what allocated them, what freed them, and what is left at the end. */
 #include "shmem/audit_state.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FREED_BLOCKS_MAX 256           /* that are kept apart */
-#define FREED_BYTES_MAX  (64ull << 20) /* likewise */
+#define FREED_BLOCKS_MAX 256           /* in quarantine */
+#define FREED_BYTES_MAX  (64ull << 20) /* in quarantine */
 #define NAME_CHARS       64
 
 /* --- variables --- */
@@ -28,7 +28,7 @@ static int by_address(const void *a, const void *b)
     return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-/* Of several names for one address the largest object stays. */
+/* Of several names for one address the largest object remains. */
 static void sort_variables(struct quoit_audit *audit)
 {
     size_t kept = 0;
@@ -67,7 +67,8 @@ const char *quoit_audit_function(uint64_t address, uint64_t *at_out)
     return NULL;
 }
 
-/* The file stays mapped, since the names lie in it. A stripped program has no table, and its variables no bounds. */
+/* The file stays mapped because the names are in it. A stripped program has no table, so its variables have no bounds.
+ */
 void quoit_audit_read_variables(struct quoit_audit *audit)
 {
     struct stat file;
@@ -102,7 +103,7 @@ void quoit_audit_read_variables(struct quoit_audit *audit)
     sort_variables(audit);
 }
 
-/* Name, place and size of all variables, folded to 31 bits. */
+/* Names, addresses and sizes of all variables, hashed to 31 bits. */
 static uint64_t fold_variables(const struct quoit_audit *audit)
 {
     uint64_t mix = quoit_job.data.bytes;
@@ -116,7 +117,7 @@ static uint64_t fold_variables(const struct quoit_audit *audit)
     return mix >> 33;
 }
 
-/* Each PE gives its fold and the fold's complement: where the OR has a bit in both, two PEs differ. */
+/* Each PE contributes its hash and the hash's complement: where the OR has a bit in both, two PEs differ. */
 void quoit_audit_compare_programs(void)
 {
     const uint64_t mask = (1u << 31) - 1;
@@ -130,7 +131,7 @@ void quoit_audit_compare_programs(void)
                   "[Q0123]");
 }
 
-/* The variable that an address lies in, or NULL. */
+/* The variable that contains an address, or NULL. */
 static const struct quoit_audit_variable *find_variable(const struct quoit_audit *audit, uint64_t address)
 {
     size_t low = 0, high = audit->variable_count;
@@ -153,7 +154,7 @@ static void show_name(const struct quoit_audit_variable *variable, char name[NAM
 
 /* --- blocks --- */
 
-/* The index of the last block that begins at or before `offset`, + 1. */
+/* 1 + the index of the last block that begins at or before `offset`. */
 static size_t find_place(const struct quoit_audit *audit, uint64_t offset)
 {
     size_t low = 0, high = audit->block_count;
@@ -244,7 +245,7 @@ void quoit_audit_is_live(uint64_t offset, const char *call)
                 block->end_call, quoit_audit_place(block->end_from, ended));
 }
 
-/* The first byte of a freed block that was written since, or its size. */
+/* The offset of the first byte written since the block was freed, or the block's size. */
 static uint64_t find_write(const struct quoit_audit_block *block)
 {
     const unsigned char *bytes = (const unsigned char *)quoit_job.heap.base + block->offset;
@@ -265,7 +266,7 @@ static void check_untouched(const struct quoit_audit_block *block, const char *c
                     quoit_audit_place(block->end_from, ended));
 }
 
-/* Gives freed blocks back, the oldest first, until few are left. */
+/* Returns quarantined blocks to the allocator, oldest first, until at most this many are left. */
 static void give_back(struct quoit_audit *audit, size_t most_blocks, uint64_t most_bytes, const char *call)
 {
     while (audit->freed_count > most_blocks || audit->freed_bytes > most_bytes) {

@@ -60,7 +60,7 @@ struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, con
     return target;
 }
 
-/* Copies inside this PE: onto itself is harmless, and programs that write to all PEs do it. */
+/* Copies within this PE: a copy onto itself is harmless, and occurs in programs that write to all PEs. */
 static void check_apart(const void *dest, const void *source, const struct quoit_target *target, const char *call)
 {
     if (__builtin_expect(quoit_job.audit != NULL, 0) && target->pe == quoit_job.pe)
@@ -69,7 +69,7 @@ static void check_apart(const void *dest, const void *source, const struct quoit
 
 typedef int64_t __attribute__((vector_size(16), may_alias, aligned(1))) block;
 
-/* One to four blocks, whose ends may overlap: all are loaded before one is stored. */
+/* One to four blocks that may overlap at the ends: all are loaded before one is stored. */
 static void copy_line(char *to, const char *from, size_t bytes)
 {
     size_t last = bytes - sizeof(block);
@@ -148,7 +148,7 @@ static struct quoit_target check_word_at(shmem_ctx_t ctx, uint32_t size, const v
     return target;
 }
 
-/* What atomics that fetch call their word. */
+/* The specification's name of the word in fetching atomics. */
 static const char *fetched_argument(enum quoit_amo op)
 {
     return op == QUOIT_AMO_FETCH ? "source" : "dest";

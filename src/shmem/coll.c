@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of teams: arguments checked, types reduced to bytes; the work is coll's. */
+/* Collectives of teams: checks arguments and reduces types to bytes; coll does the work. */
 #include "shmem/audit.h"
 #include "shmem/span.h"
 #include "shmem/check.h"
@@ -35,12 +35,12 @@ QUOIT_API(int, team_sync, (shmem_team_t team))
     return 0;
 }
 
-/* The team's machinery and where dest and source lie. */
+/* The team, ready for collectives, and the offsets of dest and source. */
 struct buffers {
     struct quoit_team_slot *team;
     uint64_t offset_dest;
     uint64_t offset_source;
-    size_t bytes; /* of nelems */
+    size_t bytes; /* size of nelems */
 };
 
 static struct buffers check_buffers(shmem_team_t team, const void *dest, const void *source, size_t nelems,
@@ -55,7 +55,7 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
     return buffers;
 }
 
-/* Under --check: the PEs agree, and dest and source lie apart. */
+/* Under --check: the PEs agree, and dest and source do not overlap. */
 enum shape { SHAPE_IN_PLACE, SHAPE_APART };
 
 static void compare_calls(const struct buffers *buffers, const void *dest, size_t dest_bytes, const void *source,
@@ -83,8 +83,8 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     return 0;
 }
 
-/* Sizes may differ, so dest is as large as all of them together. A PE without elements may give no source, so sources
- * are not compared. */
+/* Sizes may differ, so dest must be as large as all of them together. A PE without elements may pass no source, so
+ * sources are not compared. */
 static void audit_collect(struct quoit_team_slot *team, const void *dest, const void *source, size_t bytes,
                           const char *call)
 {
@@ -96,8 +96,8 @@ static void audit_collect(struct quoit_team_slot *team, const void *dest, const 
     quoit_audit_disjoint(dest, all, source, bytes, false, call);
 }
 
-/* A PE without elements still receives those of the others. Whether there are any shows inside, so NULL is refused only
- * then. */
+/* A PE without elements still receives those of the others. Whether there are any is known only inside, so NULL is
+ * refused only then. */
 static int collect(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes,
                    const char *call)
 {
@@ -147,7 +147,7 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
                            {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER}, {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER});
     if (nelems == 0)
         return 0;
-    /* Nothing need lie between the last element and the next stride. */
+    /* No memory is needed between the last element and the next stride. */
     size_t steps = quoit_check_bytes(nelems, slot->shape.size, call) - 1;
     size_t dest_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)dst, call) + 1, element_bytes, call);
     size_t source_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)sst, call) + 1, element_bytes, call);

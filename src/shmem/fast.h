@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fast.h - what is inlined into every typed routine: the way to a PE of the same host, a handful of instructions; the
- * rest, and everything that is wrong, goes to the functions of check.h and fabric.
+/* fast.h - the fast path to PEs of the same host, a handful of instructions, inlined into every typed routine.
+ * Everything else, including every mistake, goes to check.h and fabric.
  *
  * One comparison of the PE number and one of the address decide, whichever region the address lies in. Before
- * shmem_init and after shmem_finalize the first fails, so that use at the wrong time costs nothing here either. Nothing
- * here needs a register over a call but the wake after a large copy: what is left over is left by jumps.
+ * shmem_init and after shmem_finalize the first comparison fails, so detecting that misuse costs nothing here either.
+ * The slow path is reached by tail calls, so no register is saved, but for the wake after a large copy.
  */
 #ifndef QUOIT_SHMEM_FAST_H
 #define QUOIT_SHMEM_FAST_H
@@ -16,10 +16,10 @@
 #include "shmem/check.h"
 #include "shmem/poll.h"
 
-/* Larger copies take the path that a table names. */
+/* Larger copies use the method that the path table names. */
 #define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
 
-/* Whether `bytes` at `address` surely lie in the region of its half. */
+/* Whether `bytes` at `address` certainly lie in the region of its half. */
 QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
 {
     const struct quoit_fast *fast = &quoit_job.fast;
@@ -30,7 +30,7 @@ QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
     return (__builtin_constant_p(bytes) && bytes <= QUOIT_FAST_ELEMENT_BYTES) || bytes <= fast->span[half] - at;
 }
 
-/* The PE of the job that is `pe` in the context's team; false: the slow way finds out. */
+/* Translates a PE of the context's team to a PE of the world; false: left to the slow path. */
 QUOIT_INLINE bool quoit_fast_pe(shmem_ctx_t ctx, int pe, uint32_t *pe_out)
 {
     *pe_out = (uint32_t)pe;
@@ -43,7 +43,7 @@ QUOIT_INLINE bool quoit_fast_pe(shmem_ctx_t ctx, int pe, uint32_t *pe_out)
     return true;
 }
 
-/* Where `bytes` at a symmetric address lie for this process on a PE of the same host; false: elsewhere or wrong. */
+/* The local address of `bytes` at a symmetric address on a PE of this host; false: another host, or a mistake. */
 QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe, char **at_out,
                                    const struct quoit_reach **reach_out)
 {
@@ -59,13 +59,13 @@ QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t 
     return true;
 }
 
-/* After a store to `to` of that PE. */
+/* Wakes that PE after a store to `to`. */
 QUOIT_INLINE void quoit_fast_wake(const struct quoit_reach *reach, const char *to, size_t bytes)
 {
     quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
 }
 
-/* One element, or a word of bytes: what is copied in the routine itself. */
+/* The size copied inline: one element, or a word of bytes. */
 QUOIT_INLINE size_t quoit_fast_unit(size_t element_bytes)
 {
     return element_bytes > 1 ? element_bytes : sizeof(uint64_t);
@@ -75,7 +75,7 @@ QUOIT_INLINE bool quoit_fast_is_unit(size_t nelems, size_t element_bytes)
     return nelems == quoit_fast_unit(element_bytes) / element_bytes;
 }
 
-/* A message about a crash names copies of more than a few lines. */
+/* Crash messages name copies of more than a few cache lines. */
 #define QUOIT_FAST_NAMELESS_BYTES 2048
 #define QUOIT_FAST_ENTER(bytes, call)                                                                                  \
     do {                                                                                                               \
@@ -83,7 +83,7 @@ QUOIT_INLINE bool quoit_fast_is_unit(size_t nelems, size_t element_bytes)
             QUOIT_JOB_ENTER(call);                                                                                     \
     } while (0)
 
-/* What the fast way leaves over: a function of check.h. */
+/* The slow path: a function of check.h. */
 typedef void quoit_copy_rest(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                              int pe, const char *call);
 
@@ -130,7 +130,7 @@ QUOIT_INLINE void quoit_get(quoit_copy_rest *rest, shmem_ctx_t ctx, void *dest, 
     rest(ctx, dest, source, nelems, element_bytes, pe, call);
 }
 
-/* The value is copied where the slow way begins, so that the fast way keeps it in a register. */
+/* The value is spilled only on the slow path, so the fast path keeps it in a register. */
 QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t bytes, int pe, const char *call)
 {
     const struct quoit_reach *reach;
@@ -161,7 +161,7 @@ QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, 
     __builtin_memcpy(value_out, copy, bytes);
 }
 
-/* The bits of a value of up to 8 bytes, zero-extended, and back. */
+/* A value of up to 8 bytes as bits, zero-extended, and back. */
 QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 {
     uint64_t bits = 0;
@@ -171,7 +171,7 @@ QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 #define QUOIT_BITS(VALUE)    quoit_bits(&(VALUE), sizeof(VALUE))
 #define QUOIT_AS(TYPE, BITS) (*(const TYPE *)&(const uint64_t){BITS})
 
-/* False: not of this host, or wrong. */
+/* False: another host, or a mistake. */
 QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address,
                                  uint64_t operand, uint64_t compare, int pe, uint64_t *old_out)
 {

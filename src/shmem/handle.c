@@ -9,9 +9,9 @@
 
 #define WORLD_PIECE  0
 #define SHARED_PIECE 1
-#define FIRST_PIECE  2 /* of the teams that programs make */
+#define FIRST_PIECE  2 /* for teams created by the program */
 
-/* Making and destroying contexts and teams. */
+/* Serializes creation and destruction of contexts and teams. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uintptr_t handle_of(size_t index, uint32_t generation)
@@ -19,7 +19,7 @@ static uintptr_t handle_of(size_t index, uint32_t generation)
     return (uintptr_t)generation << QUOIT_HANDLE_BITS | (index + 1);
 }
 
-/* The slot of a handle; false if it has no valid form. */
+/* Splits a handle; false if it is malformed. */
 static bool split_handle(uintptr_t handle, size_t limit, size_t *index_out, uint32_t *generation_out)
 {
     *index_out = (handle & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
@@ -76,7 +76,7 @@ struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call)
 struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char *call)
 {
     struct quoit_team_slot *slot = quoit_team_of(team, call);
-    if (!slot->state) /* SHARED, whose workspace is its own from the start and so needs no agreement */
+    if (!slot->state) /* SHARED: its workspace is reserved from the start, so creating it needs no agreement */
         slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job_first_flag());
     if (!slot->state)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
@@ -161,7 +161,7 @@ static uint64_t used_pieces(void)
     return used;
 }
 
-/* Keeps a piece from the splits of other threads; false: one of them has it. */
+/* Reserves a piece against splits of other threads; false: one of them has it. */
 static bool reserve_piece(uint32_t piece)
 {
     pthread_mutex_lock(&table_lock);
@@ -179,7 +179,7 @@ static void release_piece(uint32_t piece)
     pthread_mutex_unlock(&table_lock);
 }
 
-/* A slot with the team in it, or NULL. */
+/* A slot that holds the team, or NULL. */
 static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *filled, uint64_t first_flag)
 {
     struct quoit_team_slot *teams = quoit_job.teams;
@@ -198,7 +198,7 @@ static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *fi
     return NULL;
 }
 
-/* On a piece that was reserved, and is the team's then. */
+/* On a reserved piece, which then belongs to the team. */
 static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t first_flag)
 {
     pthread_mutex_lock(&table_lock);
@@ -212,7 +212,7 @@ static void release_team(struct quoit_team_slot *slot)
 {
     pthread_mutex_lock(&table_lock);
     uint64_t next = quoit_team_next_flag(slot->state);
-    next = next > slot->call_count ? next : slot->call_count + 1; /* which begins where flags do */
+    next = next > slot->call_count ? next : slot->call_count + 1; /* counts start at the flags */
     if (quoit_job.team_flag < next)
         quoit_job.team_flag = next;
     quoit_team_delete(slot->state);
@@ -230,8 +230,8 @@ struct split {
     int size;
 };
 
-/* The first free piece from one on that differs between parents, so that splits of several threads seldom want the
- * same. */
+/* The first free piece from a start that differs between parents, so that concurrent splits rarely choose the same one.
+ */
 static uint32_t choose_piece(uint64_t used, uint32_t parent_piece, uint32_t turn)
 {
     uint32_t piece = (parent_piece * 5 + turn * (parent_piece + 1)) % QUOIT_TEAM_PIECES;
@@ -240,9 +240,9 @@ static uint32_t choose_piece(uint64_t used, uint32_t parent_piece, uint32_t turn
     return piece;
 }
 
-/* A piece that is free on all members of the part, reserved on each, and the first flag of the new team. False: there
- * is none. Threads of a PE may split different teams at once: where another has taken the piece on some member
- * meanwhile, all try again. */
+/* Finds a piece that is free on all members of the part, reserves it on each, and finds the first flag of the new team.
+ * False: there is none. Threads of a PE may split different teams at once: if another thread took the piece on some
+ * member meanwhile, all members try again. */
 static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint32_t *piece_out, uint64_t *flag_out,
                            const char *call)
 {
@@ -260,9 +260,9 @@ static bool agree_on_piece(struct quoit_team_slot *parent, bool is_member, uint3
     }
 }
 
-/* Collective over the parent, whose PEs give the part they are in, disjoint from the parts of others, or none (size 0).
- * They agree on a piece that is free on all that are in a part, on its first flag, then on success, which is also the
- * sync after which the new teams may be used. */
+/* Collective over the parent. Each PE gives its part, disjoint from the parts of others, or none (size 0). The PEs
+ * agree on a piece that is free on all members, on its first flag, then on success; the last agreement is also the sync
+ * after which the new teams may be used. */
 static int split_parent(struct quoit_team_slot *parent, struct split part, uint32_t rank,
                         const shmem_team_config_t *config, shmem_team_t *team_out, const char *call)
 {
@@ -291,7 +291,7 @@ static int split_parent(struct quoit_team_slot *parent, struct split part, uint3
     return is_failed ? -1 : 0;
 }
 
-/* The place of a PE of the parent in the part, or -1. */
+/* The rank in the part of a PE of the parent, or -1. */
 static int rank_in_part(struct split part, int pe)
 {
     int distance = pe - part.start;
@@ -346,7 +346,7 @@ QUOIT_API(int, team_split_strided,
     return split_parent(parent, split, (uint32_t)rank, &chosen, new_team_out, call);
 }
 
-/* Rows of xrange PEs: the x team of a PE is its row, the y team its column. Rows are disjoint, so all are made at once;
+/* Rows of xrange PEs: a PE's x team is its row, its y team its column. Rows are disjoint, so all are made at once;
  * columns likewise. */
 QUOIT_API(int, team_split_2d,
           (shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask,
@@ -392,7 +392,7 @@ static void end_ctx(struct quoit_ctx_slot *slot)
     pthread_mutex_unlock(&table_lock);
 }
 
-/* A team takes its contexts with it. Those of other teams may be made and destroyed meanwhile. */
+/* Destroying a team destroys its contexts. Contexts of other teams may be created and destroyed meanwhile. */
 static void end_contexts_of(const struct quoit_team_slot *team)
 {
     pthread_mutex_lock(&table_lock);
@@ -417,7 +417,7 @@ QUOIT_API(void, team_destroy, (shmem_team_t team))
     QUOIT_SPAN(call);
     QUOIT_AUDIT_COLLECTIVE(slot, call, {0});
     end_contexts_of(slot);
-    quoit_coll_sync(slot->state, call); /* nobody is inside any more when the workspace is given to others */
+    quoit_coll_sync(slot->state, call); /* no member is inside any more when the workspace is reused */
     release_team(slot);
 }
 
@@ -484,7 +484,7 @@ uint32_t quoit_ctx_pe_count(shmem_ctx_t ctx, const char *call)
     return ctx == SHMEM_CTX_DEFAULT ? quoit_job.pe_count : find_ctx(ctx, call)->team->shape.size;
 }
 
-/* The first free slot; slot 0 stands for the default context. */
+/* The first free slot; slot 0 is the default context. */
 static struct quoit_ctx_slot *take_ctx_slot(const struct quoit_team_slot *team, shmem_team_t handle)
 {
     struct quoit_ctx_slot *taken = NULL;
@@ -573,7 +573,7 @@ QUOIT_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
     return 0;
 }
 
-/* The specification lets a session on no context pass. */
+/* The specification permits a session on SHMEM_CTX_INVALID. */
 static void check_session(shmem_ctx_t ctx, const char *call)
 {
     quoit_check_running(call);
@@ -586,7 +586,7 @@ QUOIT_API(void, ctx_session_start,
 {
     QUOIT_JOB_ENTER("shmem_ctx_session_start");
     check_session(ctx, "shmem_ctx_session_start");
-    (void)options; /* hints, of which none makes a difference here */
+    (void)options; /* all options are hints, and none makes a difference here */
     (void)config;
     (void)config_mask;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Set-up and finalize: the process becomes a PE and stops being one. */
+/* Set-up and finalize: the process becomes a PE, and ceases to be one. */
 #include "shmem/handle.h"
 #include "shmem/audit.h"
 #include "shmem/check.h"
@@ -21,9 +21,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Every PE tries to see its heap here, in the half where the program's variables are not, so that the fast way serves
- * both, and at the same address on all PEs, which helps in debugging. Nothing else depends on it: where the address is
- * taken (as under a thread sanitizer) the heap is seen elsewhere. */
+/* The heap's preferred address: in the half of the address space without the program's variables, so that the fast path
+ * serves both regions, and the same on all PEs, which helps debugging. Nothing else depends on it: if the address is
+ * taken (as under a thread sanitizer), the heap is mapped elsewhere. */
 static void *heap_address(void)
 {
     static const uintptr_t in_half[2] = {0x180000000000, 0x300000000000};
@@ -57,7 +57,7 @@ static void map_heap(struct quoit_boot *boot)
         .base = (uintptr_t)at, .bytes = 0, .segment_offset = boot->layout.segment_heap}; /* grows with shmem_malloc */
 }
 
-/* The regions of the data segments, as they lie in every segment. */
+/* The regions of the data segments, whose layout is the same in every segment. */
 static void set_data_regions(const struct quoit_boot *boot)
 {
     const struct quoit_data_segments *segments = &quoit_job.segments;
@@ -106,14 +106,14 @@ static void open_fabric(struct quoit_boot *boot)
     atomic_store(&quoit_job.fabric->self.shared->data_base, (uintptr_t)quoit_job.segments.segment[0].base);
 }
 
-/* Before the others may look: reads the table of paths, and tells them where this process has the memory. */
+/* Before the other PEs may look: reads the path table, and publishes where this process has mapped the memory. */
 static void announce(const struct quoit_boot *boot, const struct quoit_options *options)
 {
     char problem[QUOIT_PATHS_PROBLEM_BYTES];
     uint32_t local = boot->pe - boot->layout.first_pe;
     struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, local);
     if (!quoit_paths_load(&quoit_job.paths, options->values[QUOIT_OPT_PATH].text, problem) && local == 0)
-        quoit_say("%s", problem); /* once a host */
+        quoit_say("%s", problem); /* once per host */
     if (quoit_paths_use(&quoit_job.paths, QUOIT_COPY_CMA))
         quoit_copy_allow_cma();
     atomic_store_explicit(&shared->memory_base, (uintptr_t)boot->memory, memory_order_relaxed);
@@ -135,7 +135,7 @@ static int try_cma(const struct quoit_boot *boot)
     return problem;
 }
 
-/* Tries what this machine may refuse. What a measured table names is given up quietly. */
+/* Probes what this machine may refuse. If a measured table names it, the refusal is silent. */
 static void try_paths(struct quoit_boot *boot)
 {
     struct quoit_paths *paths = &quoit_job.paths;
@@ -171,7 +171,7 @@ void quoit_job_regions_changed(void)
     if (quoit_job.fast.pe_count == 0)
         return;
     if (quoit_half((const void *)data->base) != quoit_half((const void *)heap->base))
-        set_half(data); /* else variables have the slow way */
+        set_half(data); /* else variables take the slow path */
     set_half(heap);
 }
 
@@ -180,7 +180,7 @@ static intptr_t shift_of(const struct quoit_region *region, const struct quoit_p
     return (intptr_t)peer->segment + (intptr_t)region->segment_offset - (intptr_t)region->base;
 }
 
-/* The fast way to the PEs of this host. */
+/* Prepares the fast path to the PEs of this host. */
 static void make_reaches(const struct quoit_layout *layout)
 {
     struct quoit_reach *reaches = calloc(layout->local_count, sizeof *reaches);
@@ -214,7 +214,7 @@ static void say_unknown_variable(void *arg, const char *text)
     quoit_say("%s", text);
 }
 
-/* What the environment says. The launcher has looked at it already, for the whole job; alone it is looked at here. */
+/* Reads the environment. Under a launcher, it has already checked the environment for the whole job. */
 static struct quoit_options read_options(void)
 {
     struct quoit_options options;
@@ -245,13 +245,13 @@ static void print_if_asked(const struct quoit_options *options)
     fflush(stdout);
 }
 
-/* exit(0) or a return from main without shmem_finalize is a finalize; exit with another status is a failure, which the
- * launcher sees. A forked child is no PE. */
+/* exit(0), or a return from main, without shmem_finalize finalizes implicitly; exit with another status is a failure,
+ * which the launcher sees. A forked child is not a PE. */
 static void at_exit(int status, void *arg)
 {
     if (status == 0 && quoit_job.state == QUOIT_JOB_RUNNING && getpid() == (pid_t)(intptr_t)arg) {
         quoit_job.fabric->self.call = "shmem_finalize";
-        quoit_job.fabric->self.call_from = NULL; /* no line of the program */
+        quoit_job.fabric->self.call_from = NULL; /* not called from a line of the program */
         quoit_job_finish(true);
     }
 }
@@ -267,7 +267,7 @@ static enum quoit_log_level log_level(const struct quoit_options *options)
     return QUOIT_LOG_WARN;
 }
 
-/* Everything is there: the process is a PE from now on. */
+/* Everything is set up: from here on the process is a PE. */
 static void begin(int thread_level, const struct quoit_options *options)
 {
     quoit_job.thread_level = thread_level;
@@ -333,8 +333,8 @@ void quoit_job_start(int thread_level)
     print_if_asked(&options);
 }
 
-/* After shmem_finalize: memory, links and proxies are there still, and the workspaces of teams as the last life left
- * them. Every PE makes its teams before any uses them. */
+/* A shmem_init after shmem_finalize: memory, links and proxies still exist, and team workspaces hold their last values.
+ * Every PE creates its teams before any PE uses them. */
 static void start_again(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
@@ -363,7 +363,7 @@ void quoit_job_finish(bool is_exit)
     quoit_boot_leaving(&quoit_job.boot, quoit_coll_count(quoit_job.world), is_exit);
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_fabric_quiet(quoit_job.fabric,
-                       NULL); /* what the sync has sent may be lost with a link, and others wait for it */
+                       NULL); /* messages of the sync may be lost with a link while others wait for them */
     quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
@@ -382,7 +382,7 @@ void quoit_job_finish(bool is_exit)
     quoit_fabric_close(quoit_job.fabric);
     quoit_job.fabric = NULL;
     quoit_audit_delete();
-    /* The memory stays mapped: the program's variables live in it, and pointers into the heap may still be read. */
+    /* The memory stays mapped: the program's variables are in it, and pointers into the heap may still be read. */
 }
 
 /* --- The routines (specification, sections 9.1 and 9.2) --- */
@@ -417,8 +417,8 @@ QUOIT_API(int, init_thread, (int requested, int *provided))
 
 void start_pes(int npes)
 {
-    (void)npes;                               /* kept by the specification for old programs, and ignored */
-    if (quoit_job.state != QUOIT_JOB_RUNNING) /* no shmem_finalize undoes a second one */
+    (void)npes;                               /* ignored, as the specification says */
+    if (quoit_job.state != QUOIT_JOB_RUNNING) /* a second start_pes has no matching shmem_finalize */
         join(SHMEM_THREAD_SINGLE);
 }
 
@@ -433,7 +433,7 @@ QUOIT_API(void, finalize, (void))
     if (--quoit_job.init_count == 0)
         quoit_job_finish(false);
     else
-        pshmem_barrier_all(); /* as the specification says of all but the last */
+        pshmem_barrier_all(); /* as the specification requires of all but the last */
 }
 
 QUOIT_API(void, query_initialized, (int *initialized))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks: a queue of PEs, each waiting on a word of its own (Mellor-Crummey and Scott), so that nobody asks across the
- * ring while he waits, and the lock goes on in the order of asking.
+/* Locks: a queue lock (Mellor-Crummey and Scott). Each PE waits on a word of its own, so no waiter sends requests
+ * across the ring, and the lock is granted in order of request.
  *
- * A lock is 8 bytes on each PE. Low half, on the lock's home PE only: the last of the queue, PE + 1, 0 when free. High
- * half, on each PE: who comes after it (PE + 1), and whether it holds the lock or waits for it.
+ * A lock is 8 bytes on each PE. Low half, on the lock's home PE only: the tail of the queue, PE + 1, 0 when free. High
+ * half, on each PE: its successor (PE + 1), and whether this PE holds the lock or waits for it.
  */
 #include "shmem/audit.h"
 #include "shmem/span.h"
@@ -19,11 +19,11 @@
 struct lock {
     uint64_t tail;         /* segment offset of the low half */
     uint64_t link;         /* segment offset of the high half */
-    _Atomic uint32_t *own; /* the own high half */
+    _Atomic uint32_t *own; /* this PE's high half */
     uint32_t home;
 };
 
-/* `name` is a PE + 1, or 0. Memory of shmem_malloc that was not cleared is no lock. */
+/* `name` is a PE + 1, or 0. Anything else means memory that was not cleared, which is not a lock. */
 static void check_name(const long *address, uint32_t name, const char *call)
 {
     if (__builtin_expect(name > quoit_job.pe_count, 0))
@@ -84,7 +84,7 @@ QUOIT_API(void, set_lock, (long *address))
     uint32_t before = change_tail(&lock, QUOIT_AMO_SWAP, quoit_job.pe + 1, 0);
     check_name(address, before, call);
     if (before != 0) {
-        /* Before the one ahead can learn of us, so that its grant finds the mark to clear. */
+        /* Before the predecessor can learn of us, so that its grant finds the mark to clear. */
         atomic_fetch_or_explicit(lock.own, WAITING, memory_order_release);
         change_link(&lock, QUOIT_AMO_OR, quoit_job.pe + 1, before - 1);
         const struct quoit_wish wish = {
@@ -125,7 +125,7 @@ QUOIT_API(void, clear_lock, (long *address))
     if (!has_next(&lock)) {
         if (change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, 0, quoit_job.pe + 1) == quoit_job.pe + 1)
             return;
-        /* Somebody is between joining and telling us. */
+        /* A successor has joined but not linked itself yet. */
         quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), has_next, &lock, call, NULL);
     }
     uint32_t next = atomic_exchange_explicit(lock.own, 0, memory_order_acq_rel) & NEXT_MASK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The symmetric heap: collective calls of all PEs, which all come to the same offsets by the same steps. Memory is
- * taken from the kernel before a block is handed out, so that lack of it is NULL here and never a SIGBUS later. */
+/* The symmetric heap: collective calls, by which all PEs reach the same offsets in the same steps. Memory is allocated
+ * before a block is handed out, so a shortage is NULL here and never a SIGBUS later. */
 #include "base/assert.h"
 #include "env/limits.h"
 #include "env/map.h"
@@ -14,9 +14,9 @@
 
 #define GROW_BYTES  (1u << 20)  /* the heap grows by multiples of this */
 #define SPARE_BYTES (64u << 20) /* left to the rest of the machine */
-#define MAP_ALIGN   4096u       /* what any mapping of the heap is aligned to */
+#define MAP_ALIGN   4096u       /* alignment of any mapping of the heap */
 
-/* One call on all PEs: its arguments folded to 31 bits, to find PEs that call with different ones. */
+/* One call on all PEs: its arguments hashed to 31 bits, to detect PEs that call with different ones. */
 struct same {
     const char *call;
     const char *format; /* of a and b, for the message */
@@ -35,7 +35,7 @@ static struct same same_of(const char *call, const char *format, uint64_t a, uin
     return (struct same){call, format, a, b, (uint32_t)(mix >> 33)};
 }
 
-/* Every PE comes here and says what it has; oshrun tells equal texts once, with the PEs that say them. */
+/* Every PE reports its own arguments; oshrun folds equal texts into one, with the PEs that sent them. */
 static void tell_difference(struct same same)
 {
     char arguments[96];
@@ -46,8 +46,8 @@ static void tell_difference(struct same same)
                 arguments);
 }
 
-/* Each PE gives its fold and the fold's complement: where the OR has a bit in both, two PEs differ. The highest bit
- * says that a PE failed. Includes a sync of all PEs. */
+/* Each PE contributes its hash and the hash's complement: where the OR has a bit in both, two PEs differ. The highest
+ * bit says that a PE failed. Includes a sync of all PEs. */
 static bool any_failed(struct same same, bool is_failed)
 {
     const uint64_t mask = (1u << 31) - 1;
@@ -72,7 +72,7 @@ static bool is_room(uint64_t more_bytes)
            !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= quoit_limits_free_bytes();
 }
 
-/* What the kernel is told of a part of a huge page would split it. */
+/* madvise on a part of a huge page would split it. */
 static void put_in_core(char *heap, uint64_t from, uint64_t to)
 {
     const uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
@@ -89,7 +89,7 @@ static bool take_pages(uint64_t from, uint64_t to)
     return quoit_map_take(heap, from, to) == 0;
 }
 
-/* Makes all that the allocator has given out usable; false on all PEs if it cannot be on one. */
+/* Makes everything that the allocator handed out usable; false on all PEs if it fails on one. */
 static bool grow(struct same same)
 {
     uint64_t used = quoit_heap_used_bytes(quoit_job.allocator);
@@ -124,13 +124,14 @@ static uint64_t offset_of_block(const void *ptr, const char *call)
     quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
 }
 
-/* What the allocator is asked for more than the program asked for. */
+/* The bytes added to each request. */
 static uint64_t guard_bytes(void)
 {
     return quoit_job.audit ? QUOIT_AUDIT_GUARD_BYTES : 0;
 }
 
-/* Of one PE alone, so it cannot be an answer of a collective call: the others would go on with other offsets. */
+/* Fails on one PE alone, so it cannot be the result of a collective call: the others would continue with other offsets.
+ */
 static void prepare(const char *call)
 {
     if (!quoit_heap_prepare(quoit_job.allocator))
@@ -169,7 +170,7 @@ static void give_back(uint64_t offset, const char *call)
         quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
 }
 
-/* Under --check all PEs compare what they call it with. */
+/* Under --check all PEs compare their arguments. */
 static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const char *call)
 {
     if (quoit_job.audit)
@@ -224,7 +225,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     barrier(same);
     void *block = NULL;
     prepare(call);
-    bool fits_heap = bytes <= quoit_job.boot.layout.job.heap_bytes; /* and so does not overflow below */
+    bool fits_heap = bytes <= quoit_job.boot.layout.job.heap_bytes; /* so nothing overflows below */
     if (fits_heap && quoit_heap_resize(quoit_job.allocator, offset, bytes + guard_bytes()) == QUOIT_OK) {
         if (grow(same)) {
             block = ptr;
@@ -250,7 +251,7 @@ static void *take_aligned(size_t alignment, size_t bytes, const char *call)
     if (!is_power && quoit_job.audit)
         quoit_wrong(QUOIT_WRONG_ALIGNMENT, call, "alignment is %zu, but a power of two is needed", alignment);
     if (!is_power)
-        return NULL; /* undefined by the specification; programs rely on what other libraries return */
+        return NULL; /* undefined in the specification; programs rely on what other libraries return */
     return take_with_barrier(bytes, alignment, false, call);
 }
 
@@ -279,7 +280,7 @@ QUOIT_API(void *, malloc_with_hints, (size_t size, long hints))
 {
     const char *call = "shmem_malloc_with_hints";
     QUOIT_JOB_ENTER(call);
-    (void)hints; /* all memory is equally good for atomics and signals; hints of other libraries do no harm */
+    (void)hints; /* all memory suits atomics and signals alike; hints of other libraries are harmless */
     return take_with_barrier(size, 1, false, call);
 }
 

@@ -48,7 +48,7 @@ QUOIT_API(void, ctx_quiet, (shmem_ctx_t ctx))
     quoit_poll(QUOIT_POLL_ORDER);
 }
 
-/* Completes all PEs, which includes those asked for. */
+/* Completes all PEs, which includes the given ones. */
 static void pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes, const char *call)
 {
     struct quoit_context *context = quoit_ctx_of(ctx, call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting for and testing own objects. One untyped description serves all forms: values are mapped to 64-bit numbers
- * that compare like the values of their type. */
+/* Waits and tests on local objects. One untyped description serves all forms: values are mapped to 64-bit numbers that
+ * compare as the values of their type do. */
 #include "shmem/audit.h"
 #include "shmem/span.h"
 #include "shmem/fast.h"
@@ -11,19 +11,19 @@
 struct wait_set {
     const void *ivars;
     const int *status;      /* NULL: none is excluded */
-    const void *cmp_values; /* one, or one for each object */
+    const void *cmp_values; /* one value, or one per object */
     size_t count;
     uint64_t offset; /* segment offset of ivars; filled in by check() */
     int cmp;
     uint8_t bytes; /* of an object */
     bool is_signed;
     bool is_vector;
-    bool is_found; /* any: something held, at */
+    bool is_found; /* any: an object, at index `at`, satisfied the comparison */
     size_t at;
-    size_t start; /* any: where to begin to look */
+    size_t start; /* any: the index at which to start */
 };
 
-/* A number that compares, without sign, as the object does in its type. */
+/* A number that compares, unsigned, as the object does in its type. */
 static uint64_t ordered(const void *object, uint8_t bytes, bool is_signed)
 {
     uint64_t value = 0;
@@ -111,7 +111,7 @@ static void check(struct wait_set *set, const char *call)
     quoit_check_private(set->cmp_values, (set->is_vector ? set->count : 1) * set->bytes, "cmp_values", call);
 }
 
-/* Sleeps through changes elsewhere. */
+/* Sleeps on, through changes to other addresses. */
 static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
     struct quoit_wish wish = {.offset = set->offset,
@@ -144,7 +144,7 @@ static int test_all(struct wait_set *set, const char *call)
     return test_one(set, call);
 }
 
-/* Begins to look where the last one did not, so that no object that holds is passed over for ever. */
+/* Starts each search at another index, so that no satisfied object is skipped for ever. */
 static void begin_any(struct wait_set *set, const char *call)
 {
     check(set, call);
@@ -196,14 +196,14 @@ static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
     if (!any_holds(set))
         wait_for(set, any_holds, set, call);
     size_t found_count = find_some(set, indices, call);
-    if (found_count == 0 && set->is_found) { /* it held a moment ago, which is what was waited for */
+    if (found_count == 0 && set->is_found) { /* it was satisfied a moment ago, which ends the wait */
         indices[0] = set->at;
         return 1;
     }
     return found_count;
 }
 
-/* One object, with nothing wrong about it. */
+/* One object with valid arguments. */
 QUOIT_INLINE bool is_sound(const void *ivar, uint8_t bytes, int cmp)
 {
     return __builtin_expect(cmp >= SHMEM_CMP_EQ && cmp <= SHMEM_CMP_LE && quoit_fast_has(ivar, bytes) &&
@@ -280,7 +280,7 @@ WAIT(wait, long, (long *ivar, long cmp_value), SHMEM_CMP_NE)
 QUOIT_P2P_TYPES(X)
 #undef X
 
-/* The value is read once, when it holds, so that what is returned is what satisfied the comparison. */
+/* The value is read once, while the comparison holds, so the value returned is the one that satisfied it. */
 struct signal_wait {
     const uint64_t *signal;
     uint64_t cmp_value;

@@ -3,7 +3,7 @@
 
 void quoit_poll_count(uint32_t weight)
 {
-    /* Threads that count at once may lose some: a yield comes a little later. */
+    /* Concurrent threads may lose counts: a yield comes slightly later. */
     uint32_t count = __atomic_load_n(&quoit_job.poll_count, __ATOMIC_RELAXED) + weight;
     __atomic_store_n(&quoit_job.poll_count, count < QUOIT_POLL_LIMIT ? count : 0, __ATOMIC_RELAXED);
     if (count >= QUOIT_POLL_LIMIT && quoit_job.fabric)

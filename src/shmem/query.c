@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions with a local answer. */
+/* Queries with a local answer. */
 #include "shmem/check.h"
 #include "shmem/fast.h"
 #include "shmem/handle.h"
@@ -48,7 +48,7 @@ QUOIT_API(int, addr_accessible, (const void *addr, int pe))
     return pe >= 0 && (uint32_t)pe < quoit_job.pe_count && quoit_job_locate(addr, 1, &offset);
 }
 
-/* The own PE's objects are where the program knows them. */
+/* This PE's own objects are at the program's addresses. */
 static void *reach(const void *dest, uint32_t pe)
 {
     uint64_t offset;
@@ -104,5 +104,5 @@ QUOIT_API(void, info_get_name, (char *name))
 
 QUOIT_API(void, pcontrol, (int level, ...))
 {
-    (void)level; /* for tools that stand between: the library itself does nothing */
+    (void)level; /* for tools that interpose; the library itself does nothing */
 }

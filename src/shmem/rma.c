@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets: contiguous, single, and non-blocking forms of the same, which are the blocking ones on the own host.
- */
+/* Puts and gets: contiguous, single-element and non-blocking forms; within a host the latter are the blocking ones. */
 #include "shmem/fast.h"
 
-/* The plain form and the form with a context of a routine whose work is WORK(ctx, ..., call). */
+/* The forms without and with a context of a routine implemented by WORK(ctx, ..., call). */
 #define BOTH(RETURN, NAME, WORK, P, A)                                                                                 \
     QUOIT_API(RETURN, NAME, (QUOIT_LIST P))                                                                            \
     {                                                                                                                  \

@@ -7,7 +7,7 @@
 struct stride {
     ptrdiff_t dst;
     ptrdiff_t sst;
-    size_t block_count; /* elements that lie together */
+    size_t block_count; /* elements in a contiguous block */
     size_t count;       /* blocks */
 };
 
@@ -21,7 +21,7 @@ static void check_strides(const struct stride *stride, const char *call)
         quoit_wrong(QUOIT_WRONG_STRIDE, call, "sst is %td, but a stride is at least %td", stride->sst, least);
 }
 
-/* From the first element to the last, both counted. */
+/* From the first element to the last, inclusive. */
 static size_t extent(ptrdiff_t stride, size_t block_count, size_t count, const char *call)
 {
     size_t between;
@@ -47,7 +47,7 @@ static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
-    if (stride->block_count == 1 && stride->count > 1) { /* the stride of one alone may be any number */
+    if (stride->block_count == 1 && stride->count > 1) { /* the stride of a single element is not checked */
         struct quoit_strided strided = {target.offset, stride->dst * size, stride->sst * size, stride->count,
                                         (uint32_t)element_bytes};
         quoit_fabric_iput(quoit_job.fabric, target.context, &strided, source, target.pe);
@@ -73,7 +73,7 @@ static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
-    if (stride->block_count == 1 && stride->count > 1) { /* the stride of one alone may be any number */
+    if (stride->block_count == 1 && stride->count > 1) { /* the stride of a single element is not checked */
         struct quoit_strided strided = {target.offset, stride->sst * size, stride->dst * size, stride->count,
                                         (uint32_t)element_bytes};
         quoit_fabric_iget(quoit_job.fabric, target.context, &strided, dest, target.pe);

@@ -8,14 +8,14 @@
 #define RESPONSE_CACHE_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
 #define EPOCH_MOST           0xffffffu
 
-/* A team that is kept, on piece QUOIT_TEAM_PIECES + its index. */
+/* A cached team, on piece QUOIT_TEAM_PIECES + its index. */
 struct quoit_set_team {
     struct quoit_team_shape shape; /* size 0: free */
     struct quoit_team_state *state;
 };
 
-/* What the members find out together, in one word: how many have come, the largest epoch, the pieces in use. Each adds
- * its own to the word of the first member, which answers with all of it. */
+/* What the members agree on, in one word: the number of arrivals, the largest epoch, the pieces in use. Each adds its
+ * own to the word of the first member, which replies with the total. */
 struct proposal {
     uint32_t member_count;
     uint32_t epoch;
@@ -71,7 +71,7 @@ static bool has_come(void *arg)
     return __atomic_load_n(wait->word, __ATOMIC_ACQUIRE) >= wait->least;
 }
 
-/* Waits until the own word is at least `least`, takes it back to 0 and returns what it was. */
+/* Waits until this PE's word is at least `least`, resets it to 0 and returns its value. */
 static uint64_t take_word(const struct quoit_set *set, uint32_t word, uint64_t least)
 {
     struct wait_word wait = {&set->sync[word], least};
@@ -152,7 +152,7 @@ void quoit_set_leave(struct quoit_set *set)
 {
     if (!set->is_passing)
         return;
-    quoit_coll_sync(set->team, set->call); /* nobody is inside any more when the workspace is given to others */
+    quoit_coll_sync(set->team, set->call); /* no member is inside any more when the workspace is reused */
     quoit_team_delete(set->team);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* set.h - the team behind an active set, so that collectives of active sets are those of teams.
  *
- * The members of a set meet over pSync at their first call and agree on a piece of the workspace that none of them uses
- * for another set; each keeps the team for later calls, which leave pSync alone. A PE that is in more sets than there
- * are such pieces shares the last piece among the rest: their teams are made for one call and given up after it.
+ * On their first call the members of a set synchronise over pSync and agree on a piece of the workspace that none of
+ * them uses for another set; each caches the team for later calls, which do not use pSync. A PE that is in more sets
+ * than there are such pieces shares the last piece among the others: their teams are made for one call and deleted
+ * after it.
  *
- * Threads: of a PE one at a time is in its first call with any set. Errors: no memory ends the job.
+ * Threads: one thread of a PE at a time is in its first call with any set. Errors: lack of memory ends the job.
  */
 #ifndef QUOIT_SHMEM_SET_H
 #define QUOIT_SHMEM_SET_H
@@ -13,22 +14,24 @@
 #include "shmem/job.h"
 
 #define QUOIT_SET_ANSWER_WORD 0
-#define QUOIT_SET_JOIN_WORD   1 /* of the first member's pSync: not at rest while others have come and it has not */
+#define QUOIT_SET_JOIN_WORD                                                                                            \
+    1 /* of the first member's pSync: not at its initial value while others have arrived and                           \
+       * it has not */
 
 struct quoit_set {
     struct quoit_team_shape shape;
     uint32_t rank;
-    uint64_t *sync;       /* the own pSync */
+    uint64_t *sync;       /* this PE's pSync */
     uint64_t offset_sync; /* segment offset */
     const char *call;
     struct quoit_team_state *team; /* while inside */
-    bool is_passing;               /* the team is for this call alone */
+    bool is_passing;               /* the team exists for this call only */
 };
 
-/* Collective over the set: fills in `team`. Waits for the others only if the team is made. */
+/* Collective over the set: fills in `team`. Waits for the others only if the team must be made. */
 void quoit_set_enter(struct quoit_set *set);
 void quoit_set_leave(struct quoit_set *set);
-/* At finalize, after a sync of the world. */
+/* Releases the cached teams. At finalize, after a sync of the world. */
 void quoit_sets_end(void);
 
 #endif

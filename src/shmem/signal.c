@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Put-with-signal and the operations on signals. A signal is changed by atomics alone. */
+/* Put-with-signal and the operations on signals. Only atomics change a signal. */
 #include "shmem/audit.h"
 #include "shmem/span.h"
 #include "shmem/fast.h"
 
 #include <stdatomic.h>
 
-/* What --check asks beyond. */
+/* Further conditions under --check. */
 static void check_apart(const void *dest, const void *source, const uint64_t *sig_addr,
                         const struct quoit_target *target, const char *call)
 {
@@ -17,7 +17,7 @@ static void check_apart(const void *dest, const void *source, const uint64_t *si
                     (const void *)sig_addr, dest, target->bytes);
 }
 
-/* False: not of this host, large, or wrong. */
+/* False: another host, large, or a mistake. */
 QUOIT_INLINE bool put_signal_fast(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes,
                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, const char *call)
 {

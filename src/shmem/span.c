@@ -5,7 +5,8 @@ struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe
 {
     struct quoit_span span = {.is_watched = true};
     if (!quoit_job.fabric)
-        return (struct quoit_span){0}; /* before shmem_init, or after shmem_finalize: the checks that follow say so */
+        return (struct quoit_span){0}; /* before shmem_init, or after shmem_finalize: the checks that follow report it
+                                        */
     if (quoit_job.audit)
         span.audit = quoit_audit_enter(call);
     span.trace = quoit_job.fabric->self.trace;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* span.h - a call from its entry to its return, for those who watch: `oshrun --check` and `oshrun --trace`.
+/* span.h - a call from entry to return, observed by `oshrun --check` and `oshrun --trace`.
  *
- * Under either of them quoit_job.fast.pe_count stays 0, so that every call comes here; else a span is one comparison.
+ * With either, quoit_job.fast.pe_count stays 0, so every call comes here; otherwise a span costs one comparison.
  * Threads: any; a span belongs to the thread that began it. */
 #ifndef QUOIT_SHMEM_SPAN_H
 #define QUOIT_SHMEM_SPAN_H
@@ -10,12 +10,12 @@
 
 struct quoit_span {
     bool is_watched;
-    struct quoit_audit *audit;      /* to be left; NULL: not watched by it, or not to be left */
+    struct quoit_audit *audit;      /* to leave; NULL: not audited, or nothing to leave */
     struct quoit_trace_ring *trace; /* likewise */
     uint64_t begin_ns;
 };
 
-/* `bytes` and `pe`, which counts in the team of the context and is shown as it was given, are for the trace. */
+/* `bytes` and `pe` (a PE of the context's team, recorded as given) are for the trace. */
 struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe);
 void quoit_span_end(struct quoit_span *span);
 

@@ -14,7 +14,8 @@
 #define GUESS_BYTES  256
 #define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128)
 
-/* Where the program called the routine, less the load address: 0 if it was entered by another way, or by a library. */
+/* Where the program called the routine, relative to the load address; 0 if a library called it, or nothing was
+ * recorded. */
 static uint64_t called_from(const char *call)
 {
     const char *entered = quoit_job.fabric ? quoit_job.fabric->self.call : quoit_job.outside_call;
@@ -27,8 +28,8 @@ static uint64_t called_from(const char *call)
     return (uintptr_t)from - object->l_addr;
 }
 
-/* Addresses of the program's variables are others in each PE where the program is position-independent: they become
- * PROGRAM+0x4010, as addr2line and nm know them, so that all PEs say the same and the launcher says it once. */
+/* In a position-independent program the addresses of variables differ between PEs: they are shown as PROGRAM+0x4010, as
+ * addr2line and nm know them, so that all PEs send the same text and the launcher folds it into one. */
 static void name_variables(char text[REASON_BYTES])
 {
     char named[REASON_BYTES];
@@ -82,7 +83,7 @@ void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_
                 pe_count - 1);
 }
 
-/* The line of /proc/self/maps that holds `address`: its rights and name. False if nothing is mapped there. */
+/* The line of /proc/self/maps that contains `address`: its permissions and name. False if nothing is mapped there. */
 static int find_mapping(uintptr_t address, char rights_out[8], char *name_out, size_t name_bytes)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -104,7 +105,7 @@ static int find_mapping(uintptr_t address, char rights_out[8], char *name_out, s
     return is_found;
 }
 
-/* What an address that is not symmetric may be. Addresses near the frame of this very call are the thread's stack. */
+/* Guesses what a non-symmetric address is. Addresses near this call's frame are on the thread's stack. */
 static void guess(const void *address, char *guess_out)
 {
     uintptr_t at = (uintptr_t)address;
@@ -126,7 +127,7 @@ static void guess(const void *address, char *guess_out)
         snprintf(guess_out, GUESS_BYTES, "it lies in %.160s", name);
 }
 
-/* The block nearest to an offset of the heap, in words. */
+/* Describes the block nearest to an offset of the heap. */
 static void describe_block(uint64_t offset, char *text_out)
 {
     uint64_t start, bytes;

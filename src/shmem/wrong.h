@@ -2,7 +2,8 @@
 /* wrong.h - the user's mistakes: each ends the job with one message of the form
  *   ROUTINE: ARGUMENT is VALUE, but WHAT IS ALLOWED [Q01nn]
  *
- * The codes are stable and explained in docs/messages.md. Nothing here returns, nothing here is on a hot path.
+ * The codes are stable and explained in docs/messages.md. No function returns, and none is on a hot path. `call` and
+ * `argument` are string literals. Any thread.
  */
 #ifndef QUOIT_SHMEM_WRONG_H
 #define QUOIT_SHMEM_WRONG_H
@@ -21,28 +22,29 @@ enum quoit_wrong {
     QUOIT_WRONG_ALIGNMENT = 109,
     QUOIT_WRONG_CONTEXT = 110,
     QUOIT_WRONG_TEAM = 111,
-    QUOIT_WRONG_BLOCK = 112,      /* a free of what is no block */
+    QUOIT_WRONG_BLOCK = 112,      /* a free of what is not a block */
     QUOIT_WRONG_COLLECTIVE = 113, /* PEs called a collective with different arguments */
     QUOIT_WRONG_LOCK = 114,
     QUOIT_WRONG_ACTIVE_SET = 115,
     /* only under --check: */
-    QUOIT_WRONG_OBJECT = 116, /* past the end of one object */
+    QUOIT_WRONG_OBJECT = 116, /* past the end of an object */
     QUOIT_WRONG_FREED = 117,
     QUOIT_WRONG_THREAD = 118,
     QUOIT_WRONG_OVERLAP = 119,
     QUOIT_WRONG_PSYNC = 120,
-    /* no mistake of the program: */
+    /* not a mistake of the program: */
     QUOIT_WRONG_MEMORY = 122,
 };
 
 __attribute__((noreturn, cold, format(printf, 3, 4))) void quoit_wrong(enum quoit_wrong code, const char *call,
                                                                        const char *format, ...);
-/* The routine was called while the library is not running. */
+/* The routine was called while the library is not initialized. */
 __attribute__((noreturn, cold)) void quoit_wrong_state(const char *call);
-/* `pe` is not in 0..pe_count-1; of a team if team_text is not NULL ("the team", ...). */
+/* `pe` is not in 0..pe_count-1 of `of_what` ("the team", ...; NULL: the job). */
 __attribute__((noreturn, cold)) void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_count,
                                                     const char *of_what);
-/* `bytes` at `address` are not wholly in the symmetric heap or the program's variables: says what they likely are. */
+/* `bytes` at `address` are not wholly in the symmetric heap or the program's variables; the message guesses what they
+ * are. */
 __attribute__((noreturn, cold)) void quoit_wrong_address(const char *call, const char *argument, const void *address,
                                                          size_t bytes);
 
