@@ -20,7 +20,7 @@ struct sim_pe {
     struct quoit_context *context; /* the default one */
     struct quoit_region heap;      /* as the API layer tells the fabric */
     struct quoit_team_state *team; /* of workloads with collectives: the one in use; NULL: none */
-    struct quoit_team_shape shape; /* of that team */
+    struct quoit_team_range range; /* of that team */
     uint32_t rank;                 /* in it */
     struct quoit_prng prng;        /* its own chance, so that PEs do the same however they interleave */
 };

@@ -21,7 +21,7 @@ static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
 /* What the PE with that rank in the team brings. */
 static uint64_t value_in_team(const struct sim_pe *pe, uint32_t rank, uint32_t step, size_t i)
 {
-    return value_of(pe->shape.start + rank * pe->shape.stride, step, i);
+    return value_of(pe->range.start + rank * pe->range.stride, step, i);
 }
 
 static uint64_t source_offset(const struct sim_pe *pe)
@@ -62,7 +62,7 @@ static void step_broadcast(struct sim_pe *pe, uint32_t step, size_t count, uint3
 
 static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is_equal)
 {
-    uint32_t pe_count = pe->shape.size;
+    uint32_t pe_count = pe->range.size;
     size_t own = is_equal ? count : value_of(pe->index, step, 999) % (count + 1);
     fill_source(pe, step, own);
     quoit_coll_collect(pe->team, dest_offset(pe), source_offset(pe), 8 * own, is_equal, "collect");
@@ -76,7 +76,7 @@ static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is
 
 static void step_alltoall(struct sim_pe *pe, uint32_t step, size_t count)
 {
-    uint32_t pe_count = pe->shape.size;
+    uint32_t pe_count = pe->range.size;
     fill_source(pe, step, count * pe_count);
     quoit_coll_alltoall(pe->team, dest_offset(pe), source_offset(pe), 8 * count, "alltoall");
     for (uint32_t from = 0; from < pe_count; from++)
@@ -99,7 +99,7 @@ static void step_reduce(struct sim_pe *pe, uint32_t step, size_t count)
     quoit_coll_reduce(pe->team, dest_offset(pe), source_offset(pe), count, 8, add_words, "reduce");
     for (size_t i = 0; i < count; i++) {
         uint64_t sum = 0;
-        for (uint32_t from = 0; from < pe->shape.size; from++)
+        for (uint32_t from = 0; from < pe->range.size; from++)
             sum += value_in_team(pe, from, step, i);
         expect(pe, step, "reduce", i, words_at(pe, dest_offset(pe))[i], sum);
     }
@@ -120,7 +120,7 @@ static void step_scan(struct sim_pe *pe, uint32_t step, size_t count, bool is_in
 static void step_agree(struct sim_pe *pe, uint32_t step)
 {
     uint64_t all = 0, largest = 0;
-    for (uint32_t from = 0; from < pe->shape.size; from++) {
+    for (uint32_t from = 0; from < pe->range.size; from++) {
         uint64_t value = value_in_team(pe, from, step, 0);
         all |= value;
         largest = value > largest ? value : largest;
@@ -136,8 +136,8 @@ static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
     uint64_t *entered = (uint64_t *)world->workload_state + (size_t)kind * pe->fabric->self.pe_count;
     uint64_t own = ++entered[pe->index];
     quoit_coll_sync(pe->team, "sync");
-    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
-        uint32_t other = pe->shape.start + rank * pe->shape.stride;
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
+        uint32_t other = pe->range.start + rank * pe->range.stride;
         if (entered[other] < own)
             sim_fail(world, "PE %u left the sync of step %u before PE %u had come", pe->index, step, other);
     }
@@ -148,26 +148,26 @@ enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_KIND_COUNT };
 
 struct teams {
     struct quoit_team_state *states[TEAM_KIND_COUNT];
-    struct quoit_team_shape shapes[TEAM_KIND_COUNT];
+    struct quoit_team_range ranges[TEAM_KIND_COUNT];
 };
 
-static struct quoit_team_shape shape_of(const struct sim_pe *pe, enum team_kind kind)
+static struct quoit_team_range shape_of(const struct sim_pe *pe, enum team_kind kind)
 {
     uint32_t pe_count = pe->fabric->self.pe_count, self = pe->index;
     uint32_t stride = 2 + (uint32_t)(pe->world->config.seed % 2), half = pe_count / 2;
     if (kind == TEAM_STRIDED)
-        return (struct quoit_team_shape){
+        return (struct quoit_team_range){
             .start = self % stride, .stride = stride, .size = (pe_count - self % stride + stride - 1) / stride};
     if (kind == TEAM_HALF)
-        return self < half ? (struct quoit_team_shape){.start = 0, .stride = 1, .size = half}
-                           : (struct quoit_team_shape){.start = half, .stride = 1, .size = pe_count - half};
-    return (struct quoit_team_shape){.start = 0, .stride = 1, .size = pe_count};
+        return self < half ? (struct quoit_team_range){.start = 0, .stride = 1, .size = half}
+                           : (struct quoit_team_range){.start = half, .stride = 1, .size = pe_count - half};
+    return (struct quoit_team_range){.start = 0, .stride = 1, .size = pe_count};
 }
 
 static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind, uint64_t first_flag)
 {
-    teams->shapes[kind] = shape_of(pe, kind);
-    teams->states[kind] = quoit_team_new(pe->fabric, &teams->shapes[kind], kind, first_flag);
+    teams->ranges[kind] = shape_of(pe, kind);
+    teams->states[kind] = quoit_team_new(pe->fabric, &teams->ranges[kind], kind, first_flag);
     if (!teams->states[kind])
         sim_fail(pe->world, "PE %u cannot make its team", pe->index);
 }
@@ -177,8 +177,8 @@ static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kin
 {
     bool is_other = pe->team != teams->states[kind];
     pe->team = teams->states[kind];
-    pe->shape = teams->shapes[kind];
-    pe->rank = (pe->index - pe->shape.start) / pe->shape.stride;
+    pe->range = teams->ranges[kind];
+    pe->rank = (pe->index - pe->range.start) / pe->range.stride;
     if (is_other)
         quoit_coll_sync(pe->team, "use");
 }
@@ -204,7 +204,7 @@ static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step
                                              : has_blocks ? LARGE_BLOCK_WORDS
                                                           : LARGE_VECTOR_WORDS);
     if (kind == 0)
-        step_broadcast(pe, step, count, (uint32_t)(root % pe->shape.size));
+        step_broadcast(pe, step, count, (uint32_t)(root % pe->range.size));
     else if (kind == 1)
         step_collect(pe, step, count, is_odd);
     else if (kind == 2)

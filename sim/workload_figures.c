@@ -149,7 +149,7 @@ const struct sim_workload sim_workload_get = {
 
 static void open_team(struct sim_pe *pe)
 {
-    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = pe->world->config.job.pe_count};
+    struct quoit_team_range all = {.start = 0, .stride = 1, .size = pe->world->config.job.pe_count};
     pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
     quoit_assert(pe->team != NULL);
     quoit_coll_sync(pe->team, "start");

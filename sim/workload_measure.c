@@ -125,7 +125,7 @@ static void run_calls(struct sim_pe *pe)
 {
     static const char *const names[CALL_COUNT] = {"barrier", "reduce", "alltoall"};
     struct sim_world *world = pe->world;
-    struct quoit_team_shape all = {.start = 0, .stride = 1, .size = world->config.job.pe_count};
+    struct quoit_team_range all = {.start = 0, .stride = 1, .size = world->config.job.pe_count};
     uint32_t count = world->config.step_count;
     pe->team = quoit_team_new(pe->fabric, &all, 0, 0);
     quoit_assert(pe->team != NULL);

@@ -201,7 +201,7 @@ static void run_predict(struct sim_pe *pe)
     uint64_t bytes = world->config.bytes;
     uint32_t farthest = pe->fabric->self.pe_count / 2;
     uint64_t all_bytes = shift_count(pe) * share_bytes(pe);
-    struct quoit_team_shape job = {.start = 0, .stride = 1, .size = pe->fabric->self.pe_count};
+    struct quoit_team_range job = {.start = 0, .stride = 1, .size = pe->fabric->self.pe_count};
     pe->team = quoit_team_new(pe->fabric, &job, 0, 0);
     if (!pe->team)
         sim_fail(world, "PE %u cannot make its team", pe->index);

@@ -13,13 +13,14 @@
 
 static void print_help(void)
 {
-    printf(
-        "usage: quoit info [paths] [--json] [OPTION]...\n\n"
-        "Tells version, build, machine, every option with its value and where it comes from, the ways from PE 0 to\n"
-        "the others, the paths of copies between PEs of one host, and limits. With paths only these: which path each\n"
-        "size takes, and why. Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10.\n\n"
-        "  --json                   print JSON\n"
-        "  --help                   print this\n");
+    printf("usage: quoit info [paths] [--json] [OPTION]...\n\n"
+           "Prints version, build, machine, every option with its value and source, the transport from PE 0 to the "
+           "others,\n"
+           "the copy methods between PEs of one host, and limits. With paths, prints only the copy methods: which one "
+           "each\n"
+           "size takes, and why. Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10.\n\n"
+           "  --json                   print JSON\n"
+           "  --help                   print this\n");
 }
 
 static int refuse(const char *text)

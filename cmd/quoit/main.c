@@ -7,13 +7,13 @@
 
 static const struct command commands[] = {
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
-    {"info", "version, machine, options, ways between PEs and limits", command_info},
+    {"info", "version, machine, options, transports between PEs, limits", command_info},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
     {"report", "make a page with plots from the data of a report", command_report},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
     {"top", "watch a running job: what its links carry, and where its PEs are", command_top},
-    {"tune", "measure the ways of copying between PEs here, and store which one each size takes", command_tune},
+    {"tune", "measure the copy methods between PEs of this machine and store the best for each size", command_tune},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""quoit tune: measures the ways of copying between PEs of this machine with quoit perf --path, and stores which one each
+"""quoit tune: measures the methods of copying between PEs of this machine with quoit perf --path, and stores which one each
 size takes. Use: tune.py tune QUOIT [OPTION]...; QUOIT is the program that measures; cmd/quoit/python.c gives its own path."""
 import argparse
 import json
@@ -23,7 +23,7 @@ LOSS_ALLOWED = 0.97  # ... and nowhere worse than this
 # Beyond these what was measured is the load of the machine: the share of its processors that others took, and the slowest
 # pass of memcpy over its quickest, for the middle row.
 LOST_ALLOWED, SPREAD_ALLOWED = 0.05, 1.20
-BUSY = "the machine was too busy to tell ways apart, so nothing is stored: {}; run it when nothing else computes, or with --force"
+BUSY = "the machine was too busy to tell the methods apart, so nothing is stored: {}; run it when nothing else computes, or with --force"
 
 
 class Wrong(Exception):
@@ -33,7 +33,7 @@ class Wrong(Exception):
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
         prog="quoit tune", allow_abbrev=False,
-        description="Measures each way of copying between PEs of this machine with quoit perf, prints how each does beside "
+        description="Measures each copy method between PEs of this machine with quoit perf, prints how each does beside "
         "memcpy, and stores which one a size takes in $XDG_CONFIG_HOME/quoit or ~/.config/quoit, where every job looks at "
         "start (quoit info paths). Best on a machine that does nothing else.")
     parser.error = lambda text: (sys.stderr.write(f"quoit tune: {text} (see --help)\n"), sys.exit(2))
@@ -151,7 +151,7 @@ def ratios(results, kind, bytes_, method):
 
 
 def choose(results, kind):
-    """A way for each size. One that wins at one size alone has won by chance: it needs a neighbour."""
+    """A method for each size. One that wins at a single size has won by chance: it must win at an adjacent one too."""
     best = []
     for bytes_ in SIZES:
         scores = {method: ratios(results, kind, bytes_, method) for method in METHODS[1:]}
@@ -160,7 +160,7 @@ def choose(results, kind):
         winner = max(means, key=means.get, default="memcpy")
         is_measured = any(scores.values())
         best.append((winner if means.get(winner, 0) > GAIN_WANTED else "memcpy") if is_measured else best[-1])
-    return [way if way in best[max(at - 1, 0):at] + best[at + 1:at + 2] else "memcpy" for at, way in enumerate(best)]
+    return [method if method in best[max(at - 1, 0):at] + best[at + 1:at + 2] else "memcpy" for at, method in enumerate(best)]
 
 
 def print_table(results, table):
@@ -190,7 +190,7 @@ def make_folder(path):
 def store(told, table):
     """A file beside its place, put there when it is whole, since jobs may start meanwhile."""
     lines = ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"]
-    lines += [" ".join([kind, *ways]) for kind, ways in table.items()]
+    lines += [" ".join([kind, *methods]) for kind, methods in table.items()]
     beside = f"{told['file']}.{os.getpid()}"
     try:
         with open(beside, "w", encoding="utf-8") as file:

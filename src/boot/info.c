@@ -147,9 +147,9 @@ static void put_options(struct writer *writer, const struct quoit_options *optio
     end_section(writer);
 }
 
-/* The way to a PE in words; alike for neighbours in a row, so that rows can be joined. */
-static void describe_way(const struct quoit_info *info, const struct quoit_job_config *job, uint32_t pe, char *text_out,
-                         size_t bytes)
+/* Describes the transport to a PE; equal texts of consecutive PEs are merged into one row. */
+static void describe_transport(const struct quoit_info *info, const struct quoit_job_config *job, uint32_t pe,
+                               char *text_out, size_t bytes)
 {
     uint32_t own = quoit_job_config_host_of_pe(job, info->pe), host = quoit_job_config_host_of_pe(job, pe);
     uint32_t forward = (host + job->host_count - own) % job->host_count;
@@ -163,22 +163,22 @@ static void describe_way(const struct quoit_info *info, const struct quoit_job_c
         snprintf(text_out, bytes, "relayed: by the proxies to host %u, %u hop%s", host, hops, hops == 1 ? "" : "s");
 }
 
-static void put_ways(struct writer *writer, const struct quoit_info *info)
+static void put_transports(struct writer *writer, const struct quoit_info *info)
 {
     struct quoit_job_config job = {.host_count = info->host_count, .pe_count = info->pe_count};
-    char name[48], way[96], next[96];
-    begin_section(writer, "ways");
+    char name[48], text[96], next[96];
+    begin_section(writer, "transports");
     put_number(writer, "hosts", info->host_count);
     put_number(writer, "PEs", info->pe_count);
     put_number(writer, "from PE", info->pe);
     for (uint32_t pe = 0, first = 0; pe < info->pe_count; pe++) {
-        describe_way(info, &job, pe, way, sizeof way);
+        describe_transport(info, &job, pe, text, sizeof text);
         if (pe + 1 < info->pe_count)
-            describe_way(info, &job, pe + 1, next, sizeof next);
-        if (pe + 1 < info->pe_count && strcmp(way, next) == 0)
+            describe_transport(info, &job, pe + 1, next, sizeof next);
+        if (pe + 1 < info->pe_count && strcmp(text, next) == 0)
             continue;
         snprintf(name, sizeof name, first == pe ? "to PE %u" : "to PE %u..%u", first, pe);
-        put_row(writer, name, "%s", way);
+        put_row(writer, name, "%s", text);
         first = pe + 1;
     }
     end_section(writer);
@@ -191,15 +191,15 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
     const char *last = " all sizes";
     const size_t most = quoit_paths_size(QUOIT_PATHS_SIZE_COUNT - 1);
     for (size_t bytes = QUOIT_PATHS_PLAIN_BYTES; bytes <= most; bytes *= 2) {
-        enum quoit_copy_method way = quoit_paths_choose(paths, kind, bytes);
-        if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == way)
+        enum quoit_copy_method method = quoit_paths_choose(paths, kind, bytes);
+        if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == method)
             continue;
         snprintf(size, sizeof size, bytes < 1u << 20 ? "%zuK" : "%zuM", bytes >> (bytes < 1u << 20 ? 10 : 20));
         if (bytes < most)
             snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
         else
             snprintf(name, sizeof name, "%s%s", quoit_buffer_kind_name(kind), last);
-        put_row(writer, name, "%s", quoit_copy_method_name(way));
+        put_row(writer, name, "%s", quoit_copy_method_name(method));
         last = " all larger";
     }
 }
@@ -246,7 +246,7 @@ void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out)
     put_version(&writer, info);
     put_machine(&writer);
     put_options(&writer, info->options);
-    put_ways(&writer, info);
+    put_transports(&writer, info);
     put_paths(&writer, info);
     put_limits(&writer);
     if (is_json)

@@ -36,11 +36,11 @@ void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_allt
 {
     if (blocks->count == 0)
         return;
-    quoit_team_enter(team, call, blocks->count * blocks->element_bytes * team->shape.size * team->local_count);
+    quoit_team_enter(team, call, blocks->count * blocks->element_bytes * team->range.size * team->local_count);
     team->open_bytes = 0;
     quoit_team_phase(team, quoit_team_sync_hosts, NULL);
-    for (uint32_t i = 0; i < team->shape.size; i++)
-        push(team, blocks, (team->rank + i) % team->shape.size);
+    for (uint32_t i = 0; i < team->range.size; i++)
+        push(team, blocks, (team->rank + i) % team->range.size);
     quoit_fabric_quiet(team->fabric, &team->context);
     quoit_team_phase(team, quoit_team_sync_hosts, NULL);
 }
@@ -48,7 +48,7 @@ void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_allt
 /* Bytes that a member lends, in whole cache lines, so no other member writes to them. */
 static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
 {
-    return (team->shape.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    return (team->range.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
 /* Copies this member's blocks out of what all lend. Single words are copied inline: they cost no more than the call of
@@ -56,7 +56,7 @@ static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
 static void take_lent(const struct quoit_team_state *team, char *dest, const char *lent, size_t stride, size_t bytes)
 {
     lent += team->rank * bytes;
-    for (uint32_t rank = 0; rank < team->shape.size; rank++)
+    for (uint32_t rank = 0; rank < team->range.size; rank++)
         if (bytes == sizeof(uint64_t))
             memcpy(dest + rank * bytes, lent + rank * stride, sizeof(uint64_t));
         else
@@ -72,7 +72,7 @@ static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, u
     team->gather_turn++;
     char *lent = quoit_team_lent(team);
     size_t stride = lent_bytes(team, bytes);
-    memcpy(lent + team->rank * stride, quoit_coll_address(team->fabric, offset_source), team->shape.size * bytes);
+    memcpy(lent + team->rank * stride, quoit_coll_address(team->fabric, offset_source), team->range.size * bytes);
     quoit_team_phase(team, NULL, NULL);
     take_lent(team, quoit_coll_address(team->fabric, offset_dest), lent, stride, bytes);
 }
@@ -85,7 +85,7 @@ void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, ui
     if (bytes == 0)
         return;
     if (team->host_count == 1 && bytes <= LENT_BYTES &&
-        team->shape.size * lent_bytes(team, bytes) <= quoit_team_lent_bytes(team)) {
+        team->range.size * lent_bytes(team, bytes) <= quoit_team_lent_bytes(team)) {
         alltoall_lent(team, offset_dest, offset_source, bytes, call);
         return;
     }

@@ -169,7 +169,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
 {
     if (bytes == 0)
         return;
-    quoit_assert(root < team->shape.size);
+    quoit_assert(root < team->range.size);
     quoit_team_enter(team, call, bytes * team->local_count);
     team->publish_count++;
     const struct quoit_team_host *own = &team->hosts[team->host];

@@ -32,7 +32,7 @@
 
 struct quoit_team_state;
 
-struct quoit_team_shape {
+struct quoit_team_range {
     uint32_t start;
     uint32_t stride;
     uint32_t size;
@@ -48,7 +48,7 @@ struct quoit_team_shape {
 /* NULL when out of memory. The calling PE must be a member. `piece` is free on all members; first_flag, the same on
  * all, is above all its flags, or 0 if the piece was never used. Members may use the team at once. The caller deletes
  * it. */
-struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
+struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_range *range,
                                         uint32_t piece, uint64_t first_flag);
 /* A value above all flags that the team has set in this PE's workspace, once its members have synchronised. */
 uint64_t quoit_team_next_flag(const struct quoit_team_state *team);

@@ -44,12 +44,12 @@ struct host {
 };
 
 struct world {
-    struct quoit_job_config shape;
+    struct quoit_job_config job;
     struct quoit_port_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
-    pthread_barrier_t ready;   /* proxies and the test */
-    pthread_barrier_t settled; /* PEs */
+    pthread_barrier_t ready;    /* proxies and the test */
+    pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
     uint32_t step_count;
     uint32_t size_log_max;
@@ -67,7 +67,7 @@ struct pe {
     struct quoit_team_state *world_team;
     uint64_t next_flag;            /* of teams that were deleted */
     struct quoit_team_state *team; /* in use */
-    struct quoit_team_shape shape;
+    struct quoit_team_range range;
     uint32_t rank;
     unsigned char *model; /* [SIDE_BYTES] */
     unsigned char *block; /* [SIDE_BYTES] */
@@ -112,7 +112,7 @@ static void make_host(struct world *world, uint32_t index)
     const struct quoit_port_driver *driver = quoit_port_driver_at(0);
     struct host *host = &world->hosts[index];
     host->world = world;
-    assert_int_equal(quoit_layout_make(&world->shape, index, &host->layout), QUOIT_OK);
+    assert_int_equal(quoit_layout_make(&world->job, index, &host->layout), QUOIT_OK);
     assert_int_equal(quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
     host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     assert_ptr_not_equal(host->memory, MAP_FAILED);
@@ -132,9 +132,9 @@ static struct quoit_port_endpoint link_between(struct world *world, uint32_t lin
 
 static void start_world(struct world *world)
 {
-    uint32_t host_count = world->shape.host_count;
+    uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
-    pthread_barrier_init(&world->settled, NULL, world->shape.pe_count);
+    pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
     for (uint32_t i = 0; i < host_count; i++)
         make_host(world, i);
     if (host_count == 1)
@@ -151,10 +151,10 @@ static void start_world(struct world *world)
 
 static void stop_world(struct world *world)
 {
-    for (uint32_t i = 0; i < world->shape.host_count && world->shape.host_count > 1; i++)
+    for (uint32_t i = 0; i < world->job.host_count && world->job.host_count > 1; i++)
         quoit_proxy_stop(&world->hosts[i].layout, world->hosts[i].memory);
-    for (uint32_t i = 0; i < world->shape.host_count; i++) {
-        if (world->shape.host_count > 1)
+    for (uint32_t i = 0; i < world->job.host_count; i++) {
+        if (world->job.host_count > 1)
             pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
         munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
@@ -162,7 +162,7 @@ static void stop_world(struct world *world)
         close(world->link_fds[i]);
     }
     pthread_barrier_destroy(&world->ready);
-    pthread_barrier_destroy(&world->settled);
+    pthread_barrier_destroy(&world->quiesced);
 }
 
 /* --- Contents --- */
@@ -217,8 +217,8 @@ static void note_error(const struct pe *pe, const char *what, size_t at)
 {
     if (atomic_fetch_add(&pe->world->error_count, 1) < 8)
         fprintf(stderr, "PE %u of %u on %u hosts, step %llu, team %u:%u:%u: %s at byte %zu (QUOIT_SEED=%llu)\n",
-                pe->index, pe->world->shape.pe_count, pe->world->shape.host_count, (unsigned long long)pe->step,
-                pe->shape.start, pe->shape.stride, pe->shape.size, what, at, (unsigned long long)pe->world->seed);
+                pe->index, pe->world->job.pe_count, pe->world->job.host_count, (unsigned long long)pe->step,
+                pe->range.start, pe->range.stride, pe->range.size, what, at, (unsigned long long)pe->world->seed);
 }
 
 /* --- One operation: buffers, and how they are checked --- */
@@ -317,14 +317,14 @@ static void broadcast(struct pe *pe, size_t bytes, uint32_t root)
 static void step_broadcast(struct pe *pe)
 {
     size_t bytes = draw_bytes(pe, 1u << SIZE_MAX_LOG);
-    broadcast(pe, bytes, (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size));
+    broadcast(pe, bytes, (uint32_t)quoit_prng_choose(&pe->common, pe->range.size));
 }
 
 /* A root that does not wait runs ahead of a sleeping member until the slots are used up. */
 static void step_broadcasts_in_a_row(struct pe *pe)
 {
-    uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
-    uint32_t sleeper = (uint32_t)quoit_prng_choose(&pe->common, pe->shape.size);
+    uint32_t root = (uint32_t)quoit_prng_choose(&pe->common, pe->range.size);
+    uint32_t sleeper = (uint32_t)quoit_prng_choose(&pe->common, pe->range.size);
     for (uint32_t i = 0; i < 25; i++) {
         if (pe->rank == sleeper && i % 5 == 0)
             quoit_clock_sleep_ns(200000);
@@ -336,9 +336,9 @@ static void step_broadcasts_in_a_row(struct pe *pe)
 static void step_collect(struct pe *pe)
 {
     bool is_equal = quoit_prng_choose(&pe->common, 2);
-    size_t limit = (1u << SIZE_MAX_LOG) / pe->shape.size;
+    size_t limit = (1u << SIZE_MAX_LOG) / pe->range.size;
     size_t bytes = draw_bytes(pe, limit), own_bytes = 0, total = 0;
-    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
         size_t count = is_equal ? bytes : quoit_prng_choose(&pe->common, bytes + 1);
         fill_source(pe, rank, pe->model + total, count);
         if (rank == pe->rank)
@@ -358,10 +358,10 @@ static void step_collect(struct pe *pe)
 
 static void step_alltoall(struct pe *pe)
 {
-    size_t bytes = draw_bytes(pe, (1u << SIZE_MAX_LOG) / pe->shape.size);
-    size_t all = bytes * pe->shape.size;
+    size_t bytes = draw_bytes(pe, (1u << SIZE_MAX_LOG) / pe->range.size);
+    size_t all = bytes * pe->range.size;
     struct buffers buffers = place(pe, all, all, 1);
-    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
         fill_source(pe, rank, pe->block, all);
         memcpy(pe->model + rank * bytes, pe->block + pe->rank * bytes, bytes);
         if (rank == pe->rank)
@@ -378,12 +378,12 @@ static void step_alltoalls(struct pe *pe)
                                      .dest_stride = 1 + (ptrdiff_t)quoit_prng_choose(&pe->common, 3),
                                      .source_stride = 1 + (ptrdiff_t)quoit_prng_choose(&pe->common, 3)};
     size_t element_bytes = blocks.element_bytes, all = 0;
-    blocks.count = draw_bytes(pe, 20000 / pe->shape.size) / element_bytes;
-    all = blocks.count * pe->shape.size;
+    blocks.count = draw_bytes(pe, 20000 / pe->range.size) / element_bytes;
+    all = blocks.count * pe->range.size;
     struct buffers buffers = place(pe, all * element_bytes * (size_t)blocks.source_stride,
                                    all * element_bytes * (size_t)blocks.dest_stride, 1);
     memcpy(pe->model, buffers.dest, buffers.dest_bytes);
-    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
         fill_source(pe, rank, pe->block, buffers.source_bytes);
         for (size_t i = 0; i < blocks.count; i++)
             memcpy(pe->model + (rank * blocks.count + i) * (size_t)blocks.dest_stride * element_bytes,
@@ -466,7 +466,7 @@ static void step_reduce(struct pe *pe)
     size_t count = draw_bytes(pe, 1u << SIZE_MAX_LOG) / kind.element_bytes;
     struct buffers buffers = place_numbers(pe, &kind, count);
     fill_numbers(pe, &kind, 0, pe->model, count);
-    for (uint32_t rank = 1; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 1; rank < pe->range.size; rank++) {
         fill_numbers(pe, &kind, rank, pe->block, count);
         kind.combine(pe->model, pe->block, count);
     }
@@ -497,12 +497,12 @@ static void step_scan(struct pe *pe)
 static void step_order(struct pe *pe)
 {
     size_t count = draw_bytes(pe, 1u << 17) / 8;
-    if (pe->world->shape.host_count > 1)
+    if (pe->world->job.host_count > 1)
         return;
     struct buffers buffers = place(pe, 8 * count, 8 * count, 8);
     fill_source(pe, pe->rank, buffers.source, 8 * count);
     fill_source(pe, 0, pe->model, 8 * count);
-    for (uint32_t rank = 1; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 1; rank < pe->range.size; rank++) {
         fill_source(pe, rank, pe->block, 8 * count);
         join_words(pe->model, pe->block, count);
     }
@@ -514,7 +514,7 @@ static void step_order(struct pe *pe)
 static void step_agree(struct pe *pe)
 {
     uint64_t all = 0, largest = 0, own = 0;
-    for (uint32_t rank = 0; rank < pe->shape.size; rank++) {
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
         uint64_t value = quoit_prng_next(&pe->common) >> quoit_prng_choose(&pe->common, 64);
         all |= value;
         largest = value > largest ? value : largest;
@@ -532,13 +532,13 @@ static void step_agree(struct pe *pe)
 static void step_sync(struct pe *pe)
 {
     uint64_t offset = pe->fabric->self.layout.segment_heap + 2 * SIDE_BYTES + (pe->team == pe->world_team ? 0 : 64);
-    uint32_t behind = pe->shape.start + (pe->rank + 1) % pe->shape.size * pe->shape.stride;
-    uint64_t *place_of_news = quoit_coll_address(pe->fabric, offset);
+    uint32_t behind = pe->range.start + (pe->rank + 1) % pe->range.size * pe->range.stride;
+    uint64_t *mark = quoit_coll_address(pe->fabric, offset);
     delay(pe);
     quoit_fabric_put(pe->fabric, &pe->fabric->default_context, offset, &pe->step, 8, behind);
     quoit_fabric_quiet(pe->fabric, &pe->fabric->default_context);
     quoit_coll_sync(pe->team, "sync");
-    if (*(volatile uint64_t *)place_of_news != pe->step)
+    if (*(volatile uint64_t *)mark != pe->step)
         note_error(pe, "sync", 0);
     quoit_coll_sync(pe->team, "sync");
 }
@@ -566,16 +566,16 @@ static void step(struct pe *pe)
 
 /* --- Teams --- */
 
-static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_team_shape shape, uint32_t rank)
+static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_team_range range, uint32_t rank)
 {
     pe->team = team;
-    pe->shape = shape;
+    pe->range = range;
     pe->rank = rank;
 }
 
 /* Splits the PEs into teams, every stride-th PE in ascending or descending order, on pieces that were in use before.
  * Each team runs some steps of its own; then the world synchronises. */
-static void run_split(struct pe *pe, const struct quoit_team_shape *world)
+static void run_split(struct pe *pe, const struct quoit_team_range *world)
 {
     uint32_t stride = 1 + (uint32_t)quoit_prng_choose(&pe->common, world->size);
     uint32_t piece = 1 + (uint32_t)quoit_prng_choose(&pe->common, 2) * (QUOIT_TEAM_PIECES - 2);
@@ -583,19 +583,19 @@ static void run_split(struct pe *pe, const struct quoit_team_shape *world)
     bool is_descending = quoit_prng_choose(&pe->common, 4) == 0;
     uint32_t first = pe->index % stride;
     uint32_t size = (world->size - first + stride - 1) / stride;
-    struct quoit_team_shape shape = {.start = first, .stride = stride, .size = size};
+    struct quoit_team_range range = {.start = first, .stride = stride, .size = size};
     uint32_t rank = pe->index / stride;
     if (is_descending) {
-        shape.start = first + (size - 1) * stride;
-        shape.stride = 0u - stride;
+        range.start = first + (size - 1) * stride;
+        range.stride = 0u - stride;
         rank = size - 1 - rank;
     }
     uint64_t first_flag = quoit_coll_largest(pe->world_team, pe->next_flag, "split");
-    struct quoit_team_state *team = quoit_team_new(pe->fabric, &shape, piece, first_flag);
+    struct quoit_team_state *team = quoit_team_new(pe->fabric, &range, piece, first_flag);
     if (!team)
         abort();
     quoit_coll_sync(pe->world_team, "split");
-    use_team(pe, team, shape, rank);
+    use_team(pe, team, range, rank);
     struct quoit_prng saved = pe->common;
     uint64_t step_before = pe->step;
     pe->common.state ^= first * 0x9e3779b97f4a7c15u; /* a sequence of its own for each team */
@@ -614,12 +614,12 @@ static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->shape, pe->index)];
+    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
     struct quoit_fabric_config config = {.layout = &host->layout,
                                          .memory = host->memory,
                                          .pe_self = pe->index,
-                                         .policy = quoit_wait_policy_for(world->shape.pe_count, 2)};
-    const struct quoit_team_shape shape = {.start = 0, .stride = 1, .size = world->shape.pe_count};
+                                         .policy = quoit_wait_policy_for(world->job.pe_count, 2)};
+    const struct quoit_team_range range = {.start = 0, .stride = 1, .size = world->job.pe_count};
     set_ports(host, config.ports);
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         abort();
@@ -627,11 +627,11 @@ static void *run_pe(void *arg)
     pe->private.state = world->seed * 1000 + pe->index;
     pe->model = malloc(SIDE_BYTES);
     pe->block = malloc(SIDE_BYTES);
-    pe->world_team = quoit_team_new(pe->fabric, &shape, 0, 0);
-    use_team(pe, pe->world_team, shape, pe->index);
+    pe->world_team = quoit_team_new(pe->fabric, &range, 0, 0);
+    use_team(pe, pe->world_team, range, pe->index);
     for (uint32_t i = 0; i < world->step_count; i++) {
         if (quoit_prng_choose(&pe->common, 25) == 0)
-            run_split(pe, &shape);
+            run_split(pe, &range);
         else
             step(pe);
         if (i % 16 == 0 && quoit_coll_agree(pe->team, world->error_count, "end") != 0)
@@ -641,7 +641,7 @@ static void *run_pe(void *arg)
     quoit_team_delete(pe->world_team);
     free(pe->model);
     free(pe->block);
-    pthread_barrier_wait(&world->settled);
+    pthread_barrier_wait(&world->quiesced);
     quoit_fabric_close(pe->fabric);
     return NULL;
 }
@@ -655,13 +655,13 @@ static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_by
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
-    world->shape = (struct quoit_job_config){.host_count = host_count,
-                                             .pe_count = pe_count,
-                                             .lane_count = 1,
-                                             .slot_count = 4,
-                                             .chunk_bytes = 4096,
-                                             .data_bytes = 4096,
-                                             .heap_bytes = HEAP_BYTES};
+    world->job = (struct quoit_job_config){.host_count = host_count,
+                                           .pe_count = pe_count,
+                                           .lane_count = 1,
+                                           .slot_count = 4,
+                                           .chunk_bytes = 4096,
+                                           .data_bytes = 4096,
+                                           .heap_bytes = HEAP_BYTES};
     world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->step_count = step_count;

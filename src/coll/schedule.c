@@ -69,18 +69,19 @@ struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t 
                                       .sends = quoit_schedule_neighbour(host_count, host, travel) != root};
 }
 
-bool quoit_schedule_news_are_all(uint32_t host_count, const struct quoit_news *news)
+bool quoit_schedule_arrivals_are_all(uint32_t host_count, const struct quoit_arrivals *arrivals)
 {
-    return news->known[QUOIT_NEXT] + news->known[QUOIT_PREVIOUS] >= host_count - 1;
+    return arrivals->known[QUOIT_NEXT] + arrivals->known[QUOIT_PREVIOUS] >= host_count - 1;
 }
 
-uint32_t quoit_schedule_news_tell(uint32_t host_count, const struct quoit_news *news, enum quoit_travel travel)
+uint32_t quoit_schedule_arrivals_advertise(uint32_t host_count, const struct quoit_arrivals *arrivals,
+                                           enum quoit_travel travel)
 {
-    uint32_t count = news->known[travel] + 1;
+    uint32_t count = arrivals->known[travel] + 1;
     return count < host_count ? count : host_count - 1;
 }
 
-uint32_t quoit_schedule_tell_rounds(uint32_t host_count)
+uint32_t quoit_schedule_dissemination_rounds(uint32_t host_count)
 {
     uint32_t rounds = 0;
     while ((1u << rounds) < host_count)
@@ -88,7 +89,7 @@ uint32_t quoit_schedule_tell_rounds(uint32_t host_count)
     return rounds;
 }
 
-struct quoit_step quoit_schedule_tell(uint32_t host_count, uint32_t host, uint32_t round)
+struct quoit_step quoit_schedule_disseminate(uint32_t host_count, uint32_t host, uint32_t round)
 {
     uint32_t distance = (1u << round) % host_count;
     return (struct quoit_step){.send = upstream(host_count, host, distance, QUOIT_PREVIOUS),

@@ -60,18 +60,19 @@ struct quoit_circulation quoit_schedule_circulate(uint32_t host_count, uint32_t 
  * arrival to both neighbours. Whenever the number of consecutive hosts known to have arrived on one side grows, it
  * advertises that number plus one to the other side. The barrier is complete when both sides together are all other
  * hosts; by then the host has advertised to each neighbour what that one still needs. */
-struct quoit_news {
+struct quoit_arrivals {
     uint32_t known[QUOIT_TRAVEL_COUNT]; /* hosts known to have arrived, by the direction in which their advertisements
                                          * travel */
 };
-bool quoit_schedule_news_are_all(uint32_t host_count, const struct quoit_news *news);
+bool quoit_schedule_arrivals_are_all(uint32_t host_count, const struct quoit_arrivals *arrivals);
 /* The number to advertise in that direction now: 1..host_count - 1. */
-uint32_t quoit_schedule_news_tell(uint32_t host_count, const struct quoit_news *news, enum quoit_travel travel);
+uint32_t quoit_schedule_arrivals_advertise(uint32_t host_count, const struct quoit_arrivals *arrivals,
+                                           enum quoit_travel travel);
 
 /* Dissemination: a barrier in log2(host_count) rounds, most of which cross several links. In a round a host notifies
  * `send` and waits for `receive`. */
-uint32_t quoit_schedule_tell_rounds(uint32_t host_count);
-struct quoit_step quoit_schedule_tell(uint32_t host_count, uint32_t host, uint32_t round);
+uint32_t quoit_schedule_dissemination_rounds(uint32_t host_count);
+struct quoit_step quoit_schedule_disseminate(uint32_t host_count, uint32_t host, uint32_t round);
 
 /* Part `index` of `count` items divided into part_count parts that differ by at most one item. */
 struct quoit_part {

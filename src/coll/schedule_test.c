@@ -36,14 +36,14 @@ static void test_exchange_reaches_all(void **state)
 {
     (void)state;
     for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
-        uint32_t blocks[HOSTS_MAX], heard[HOSTS_MAX];
+        uint32_t blocks[HOSTS_MAX], reached[HOSTS_MAX];
         uint32_t message_count = 0;
         for (uint32_t host = 0; host < count; host++)
-            blocks[host] = heard[host] = 1u << host;
+            blocks[host] = reached[host] = 1u << host;
         for (uint32_t round = 0; round < quoit_schedule_exchange_rounds(count); round++) {
-            uint32_t blocks_before[HOSTS_MAX], heard_before[HOSTS_MAX];
+            uint32_t blocks_before[HOSTS_MAX], reached_before[HOSTS_MAX];
             memcpy(blocks_before, blocks, sizeof blocks);
-            memcpy(heard_before, heard, sizeof heard);
+            memcpy(reached_before, reached, sizeof reached);
             for (uint32_t host = 0; host < count; host++)
                 for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
                     if (!quoit_schedule_exchange_sends(count, round, travel))
@@ -54,13 +54,13 @@ static void test_exchange_reaches_all(void **state)
                     assert_true(blocks_before[host] & (1u << send));
                     assert_false(blocks[to] & (1u << send)); /* no block comes twice */
                     blocks[to] |= 1u << send;
-                    heard[to] |= heard_before[host];
+                    reached[to] |= reached_before[host];
                     message_count++;
                 }
         }
         for (uint32_t host = 0; host < count; host++) {
             assert_int_equal(blocks[host], all_of(count));
-            assert_int_equal(heard[host], all_of(count));
+            assert_int_equal(reached[host], all_of(count));
         }
         assert_int_equal(message_count, count * (count - 1));
     }
@@ -161,71 +161,71 @@ static void test_circulation_reaches_all_each_way(void **state)
 
 /* Barriers by arrivals, one after another, on hosts that run in random order. A flag holds only the latest value, as
  * memory does; what is sent over the cut link never arrives. */
-struct news_world {
+struct arrivals_world {
     uint32_t count;
     bool is_cut; /* the link between the last host and host 0 */
     struct quoit_prng prng;
     struct {
         uint32_t barrier; /* the barrier that it is in */
-        struct quoit_news news;
-        uint32_t told[QUOIT_TRAVEL_COUNT];
+        struct quoit_arrivals arrivals;
+        uint32_t advertised[QUOIT_TRAVEL_COUNT];
     } hosts[HOSTS_MAX];
     struct {
         uint32_t barrier, count;
     } flags[HOSTS_MAX][QUOIT_TRAVEL_COUNT];
 };
 
-static void tell(struct news_world *world, uint32_t host, enum quoit_travel travel)
+static void advertise(struct arrivals_world *world, uint32_t host, enum quoit_travel travel)
 {
     uint32_t to = quoit_schedule_neighbour(world->count, host, travel);
     bool crosses = travel == QUOIT_NEXT ? to == 0 : host == 0;
-    uint32_t count = quoit_schedule_news_tell(world->count, &world->hosts[host].news, travel);
+    uint32_t count = quoit_schedule_arrivals_advertise(world->count, &world->hosts[host].arrivals, travel);
     assert_in_range(count, 1, world->count - 1);
-    assert_true(count > world->hosts[host].told[travel]); /* each advertisement is new */
-    world->hosts[host].told[travel] = count;
+    assert_true(count > world->hosts[host].advertised[travel]); /* each advertisement is new */
+    world->hosts[host].advertised[travel] = count;
     if (crosses && world->is_cut)
         return;
     world->flags[to][travel].barrier = world->hosts[host].barrier;
     world->flags[to][travel].count = count;
 }
 
-static void begin_barrier(struct news_world *world, uint32_t host)
+static void begin_barrier(struct arrivals_world *world, uint32_t host)
 {
     world->hosts[host].barrier++;
-    memset(&world->hosts[host].news, 0, sizeof world->hosts[host].news);
-    memset(world->hosts[host].told, 0, sizeof world->hosts[host].told);
+    memset(&world->hosts[host].arrivals, 0, sizeof world->hosts[host].arrivals);
+    memset(world->hosts[host].advertised, 0, sizeof world->hosts[host].advertised);
     for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++)
-        tell(world, host, travel);
+        advertise(world, host, travel);
 }
 
 /* The host reads its flags; true when it leaves the barrier, which all hosts must have entered by then. */
-static bool look_at_flags(struct news_world *world, uint32_t host)
+static bool look_at_flags(struct arrivals_world *world, uint32_t host)
 {
-    struct quoit_news *news = &world->hosts[host].news;
+    struct quoit_arrivals *arrivals = &world->hosts[host].arrivals;
     uint32_t barrier = world->hosts[host].barrier;
     for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
-        uint32_t heard = world->flags[host][travel].barrier == barrier  ? world->flags[host][travel].count
-                         : world->flags[host][travel].barrier > barrier ? world->count - 1
-                                                                        : 0;
-        assert_true(heard >= news->known[travel]);
-        news->known[travel] = heard;
-        if (quoit_schedule_news_tell(world->count, news, travel) > world->hosts[host].told[travel])
-            tell(world, host, travel);
+        uint32_t reached = world->flags[host][travel].barrier == barrier  ? world->flags[host][travel].count
+                           : world->flags[host][travel].barrier > barrier ? world->count - 1
+                                                                          : 0;
+        assert_true(reached >= arrivals->known[travel]);
+        arrivals->known[travel] = reached;
+        if (quoit_schedule_arrivals_advertise(world->count, arrivals, travel) > world->hosts[host].advertised[travel])
+            advertise(world, host, travel);
     }
-    if (!quoit_schedule_news_are_all(world->count, news))
+    if (!quoit_schedule_arrivals_are_all(world->count, arrivals))
         return false;
     for (uint32_t other = 0; other < world->count; other++)
         assert_true(world->hosts[other].barrier >= barrier);
     return true;
 }
 
-#define NEWS_BARRIERS 4u
+#define ARRIVALS_BARRIERS 4u
 
 /* Ends only when every host has left every barrier. */
-static void run_news(uint32_t count, bool is_cut, uint64_t seed)
+static void run_arrivals(uint32_t count, bool is_cut, uint64_t seed)
 {
-    static struct news_world world;
-    world = (struct news_world){.count = count, .is_cut = is_cut, .prng = {.state = seed}};
+    static struct arrivals_world world;
+    world = (struct arrivals_world){.count = count, .is_cut = is_cut, .prng = {.state = seed}};
     uint32_t left_count = count;
     bool has_ended[HOSTS_MAX] = {false};
     while (left_count > 0) {
@@ -235,7 +235,7 @@ static void run_news(uint32_t count, bool is_cut, uint64_t seed)
         if (world.hosts[host].barrier == 0) {
             begin_barrier(&world, host);
         } else if (look_at_flags(&world, host)) {
-            has_ended[host] = world.hosts[host].barrier == NEWS_BARRIERS;
+            has_ended[host] = world.hosts[host].barrier == ARRIVALS_BARRIERS;
             if (has_ended[host])
                 left_count--;
             else
@@ -244,13 +244,13 @@ static void run_news(uint32_t count, bool is_cut, uint64_t seed)
     }
 }
 
-static void test_news_are_a_barrier_of_a_ring_and_of_a_line(void **state)
+static void test_arrivals_are_a_barrier_of_a_ring_and_of_a_line(void **state)
 {
     (void)state;
     for (uint32_t count = 2; count <= HOSTS_MAX; count++)
         for (uint64_t seed = 1; seed <= 50; seed++) {
-            run_news(count, false, seed);
-            run_news(count, true, seed);
+            run_arrivals(count, false, seed);
+            run_arrivals(count, true, seed);
         }
 }
 
@@ -258,20 +258,20 @@ static void test_dissemination_is_a_barrier(void **state)
 {
     (void)state;
     for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
-        uint32_t heard[HOSTS_MAX];
+        uint32_t reached[HOSTS_MAX];
         for (uint32_t host = 0; host < count; host++)
-            heard[host] = 1u << host;
-        for (uint32_t round = 0; round < quoit_schedule_tell_rounds(count); round++) {
+            reached[host] = 1u << host;
+        for (uint32_t round = 0; round < quoit_schedule_dissemination_rounds(count); round++) {
             uint32_t before[HOSTS_MAX];
-            memcpy(before, heard, sizeof heard);
+            memcpy(before, reached, sizeof reached);
             for (uint32_t host = 0; host < count; host++) {
-                uint32_t to = quoit_schedule_tell(count, host, round).send;
-                assert_int_equal(quoit_schedule_tell(count, to, round).receive, host);
-                heard[to] |= before[host];
+                uint32_t to = quoit_schedule_disseminate(count, host, round).send;
+                assert_int_equal(quoit_schedule_disseminate(count, to, round).receive, host);
+                reached[to] |= before[host];
             }
         }
         for (uint32_t host = 0; host < count; host++)
-            assert_int_equal(heard[host], all_of(count));
+            assert_int_equal(reached[host], all_of(count));
     }
 }
 
@@ -298,7 +298,7 @@ int main(void)
         cmocka_unit_test(test_exchange_reaches_all),
         cmocka_unit_test(test_reduction_combines_each_once),
         cmocka_unit_test(test_spread_reaches_each_once),
-        cmocka_unit_test(test_news_are_a_barrier_of_a_ring_and_of_a_line),
+        cmocka_unit_test(test_arrivals_are_a_barrier_of_a_ring_and_of_a_line),
         cmocka_unit_test(test_dissemination_is_a_barrier),
         cmocka_unit_test(test_parts_cover_all),
         cmocka_unit_test(test_circulation_reaches_all_each_way),

@@ -7,7 +7,7 @@
 
 #define FLAG_BYTES 2048u
 _Static_assert(sizeof(struct quoit_team_flags) <= FLAG_BYTES, "the flags have their place");
-_Static_assert(1u << QUOIT_TELL_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
+_Static_assert(1u << QUOIT_DISSEMINATION_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
 
 #define WORLD_BYTES (256u << 10)
 #define PIECE_BYTES (48u << 10)
@@ -46,7 +46,7 @@ static void group_members(struct quoit_team_state *team)
 {
     const struct quoit_fabric *fabric = team->fabric;
     uint32_t last_host = UINT32_MAX;
-    for (uint32_t rank = 0; rank < team->shape.size; rank++) {
+    for (uint32_t rank = 0; rank < team->range.size; rank++) {
         uint32_t pe = quoit_team_pe_of(team, rank);
         quoit_assert(pe < fabric->self.pe_count);
         if (fabric->peers[pe].host != last_host) {
@@ -64,21 +64,21 @@ static void group_members(struct quoit_team_state *team)
     }
 }
 
-struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_shape *shape,
+struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struct quoit_team_range *range,
                                         uint32_t piece, uint64_t first_flag)
 {
     quoit_assert(piece < PIECE_COUNT);
-    quoit_assert(shape->size > 0);
+    quoit_assert(range->size > 0);
     struct quoit_team_state *team = calloc(1, sizeof *team);
     if (!team)
         return NULL;
     team->fabric = fabric;
-    team->shape = *shape;
+    team->range = *range;
     team->space = space_of(piece);
     team->flag_base = first_flag;
     quoit_context_init(&team->context, piece);
-    team->hosts = calloc(shape->size, sizeof *team->hosts);
-    team->starts = calloc((size_t)shape->size + 1, sizeof *team->starts);
+    team->hosts = calloc(range->size, sizeof *team->hosts);
+    team->starts = calloc((size_t)range->size + 1, sizeof *team->starts);
     team->scratch = aligned_alloc(64, QUOIT_SCRATCH_BYTES);
     if (!team->hosts || !team->starts || !team->scratch)
         goto delete_team;
@@ -111,8 +111,8 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
     uint64_t counts[] = {team->phase,
                          team->publish_count,
                          team->round,
-                         team->tell_count,
-                         team->news_count * team->host_count,
+                         team->dissemination_count,
+                         team->arrivals_count * team->host_count,
                          team->sent_count[0],
                          team->sent_count[1],
                          team->come_count[0],
@@ -331,60 +331,61 @@ void quoit_team_exchange_partials(struct quoit_team_state *team, const void *blo
 
 static void disseminate(struct quoit_team_state *team)
 {
-    uint64_t value = team->flag_base + ++team->tell_count;
-    uint32_t round_count = quoit_schedule_tell_rounds(team->host_count);
+    uint64_t value = team->flag_base + ++team->dissemination_count;
+    uint32_t round_count = quoit_schedule_dissemination_rounds(team->host_count);
     for (uint32_t round = 0; round < round_count; round++) {
-        uint32_t host = quoit_schedule_tell(team->host_count, team->host, round).send;
-        send_to(team, host, NULL, offsetof(struct quoit_team_flags, tell[round]), value);
-        quoit_team_wait(team, &team->flags->tell[round], value);
+        uint32_t host = quoit_schedule_disseminate(team->host_count, team->host, round).send;
+        send_to(team, host, NULL, offsetof(struct quoit_team_flags, disseminate[round]), value);
+        quoit_team_wait(team, &team->flags->disseminate[round], value);
     }
 }
 
-struct news_wait {
+struct arrivals_wait {
     const struct quoit_team_state *team;
     uint64_t base; /* base of this barrier's flag values */
-    struct quoit_news news;
+    struct quoit_arrivals arrivals;
 };
 
 /* The number of arrivals that the neighbour on that side advertised. A neighbour in a later barrier has seen all
  * arrive. */
-static uint32_t heard(const struct news_wait *wait, enum quoit_travel travel)
+static uint32_t advertised(const struct arrivals_wait *wait, enum quoit_travel travel)
 {
-    uint64_t value = atomic_load_explicit(&wait->team->flags->news[travel].value, memory_order_acquire);
+    uint64_t value = atomic_load_explicit(&wait->team->flags->arrivals[travel].value, memory_order_acquire);
     uint64_t most = wait->team->host_count - 1;
     if (value <= wait->base)
         return 0;
     return (uint32_t)(value - wait->base < most ? value - wait->base : most);
 }
 
-static bool there_are_news(void *arg)
+static bool arrivals_have_changed(void *arg)
 {
-    const struct news_wait *wait = arg;
-    return heard(wait, QUOIT_NEXT) != wait->news.known[QUOIT_NEXT] ||
-           heard(wait, QUOIT_PREVIOUS) != wait->news.known[QUOIT_PREVIOUS];
+    const struct arrivals_wait *wait = arg;
+    return advertised(wait, QUOIT_NEXT) != wait->arrivals.known[QUOIT_NEXT] ||
+           advertised(wait, QUOIT_PREVIOUS) != wait->arrivals.known[QUOIT_PREVIOUS];
 }
 
-static void tell_news(struct quoit_team_state *team, const struct news_wait *wait, enum quoit_travel travel)
+static void advertise_arrivals(struct quoit_team_state *team, const struct arrivals_wait *wait,
+                               enum quoit_travel travel)
 {
     send_to(team, quoit_schedule_neighbour(team->host_count, team->host, travel), NULL,
-            offsetof(struct quoit_team_flags, news[travel]),
-            wait->base + quoit_schedule_news_tell(team->host_count, &wait->news, travel));
+            offsetof(struct quoit_team_flags, arrivals[travel]),
+            wait->base + quoit_schedule_arrivals_advertise(team->host_count, &wait->arrivals, travel));
 }
 
 /* A value encodes the barrier and the number of arrivals: host_count values per barrier. */
-static void sync_by_news(struct quoit_team_state *team)
+static void sync_by_arrivals(struct quoit_team_state *team)
 {
-    struct news_wait wait = {.team = team, .base = team->flag_base + team->news_count++ * team->host_count};
+    struct arrivals_wait wait = {.team = team, .base = team->flag_base + team->arrivals_count++ * team->host_count};
     for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++)
-        tell_news(team, &wait, travel);
-    while (!quoit_schedule_news_are_all(team->host_count, &wait.news)) {
-        if (!there_are_news(&wait))
-            quoit_self_wait(&team->fabric->self, there_are_news, &wait, team->call);
+        advertise_arrivals(team, &wait, travel);
+    while (!quoit_schedule_arrivals_are_all(team->host_count, &wait.arrivals)) {
+        if (!arrivals_have_changed(&wait))
+            quoit_self_wait(&team->fabric->self, arrivals_have_changed, &wait, team->call);
         for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
-            uint32_t told = quoit_schedule_news_tell(team->host_count, &wait.news, travel);
-            wait.news.known[travel] = heard(&wait, travel);
-            if (quoit_schedule_news_tell(team->host_count, &wait.news, travel) != told)
-                tell_news(team, &wait, travel);
+            uint32_t before = quoit_schedule_arrivals_advertise(team->host_count, &wait.arrivals, travel);
+            wait.arrivals.known[travel] = advertised(&wait, travel);
+            if (quoit_schedule_arrivals_advertise(team->host_count, &wait.arrivals, travel) != before)
+                advertise_arrivals(team, &wait, travel);
         }
     }
 }
@@ -402,7 +403,7 @@ void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
         memset(team->starts, 0, (team->host_count + 1) * sizeof *team->starts);
         quoit_team_exchange(team, 0);
     } else if (team->are_neighbours) {
-        sync_by_news(team);
+        sync_by_arrivals(team);
     } else {
         disseminate(team);
     }

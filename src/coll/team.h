@@ -28,10 +28,10 @@
 #include "coll/coll.h"
 #include "coll/schedule.h"
 
-#define QUOIT_SLOT_COUNT    8 /* of the largest size */
-#define QUOIT_SCRATCH_BYTES 16384u
-#define QUOIT_TELL_ROUNDS   10
-#define QUOIT_ELEMENT_BYTES 32u /* the largest element of a reduction */
+#define QUOIT_SLOT_COUNT           8 /* of the largest size */
+#define QUOIT_SCRATCH_BYTES        16384u
+#define QUOIT_DISSEMINATION_ROUNDS 10
+#define QUOIT_ELEMENT_BYTES        32u /* the largest element of a reduction */
 
 struct quoit_flag {
     _Alignas(64) _Atomic uint64_t value;
@@ -46,10 +46,10 @@ struct quoit_team_flags {
     _Alignas(64) uint64_t collect_total; /* writer: the member that works in a collect's first phase */
     uint64_t collect_base;               /* where the group's bytes begin */
     /* of leaders */
-    struct quoit_flag rounds[QUOIT_TRAVEL_COUNT]; /* writers: the neighbours' leaders; by direction of travel */
-    struct quoit_flag stream[QUOIT_TRAVEL_COUNT]; /* likewise */
-    struct quoit_flag news[QUOIT_TRAVEL_COUNT];   /* likewise */
-    struct quoit_flag tell[QUOIT_TELL_ROUNDS];    /* writer: the leader that notifies in this round */
+    struct quoit_flag rounds[QUOIT_TRAVEL_COUNT];   /* writers: the neighbours' leaders; by direction of travel */
+    struct quoit_flag stream[QUOIT_TRAVEL_COUNT];   /* likewise */
+    struct quoit_flag arrivals[QUOIT_TRAVEL_COUNT]; /* likewise */
+    struct quoit_flag disseminate[QUOIT_DISSEMINATION_ROUNDS]; /* writer: the leader that notifies in this round */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by the member that works */
     struct quoit_flag read;          /* writer: the owner. The last large broadcast that it copied */
@@ -78,7 +78,7 @@ struct quoit_team_host {
 struct quoit_team_state {
     struct quoit_fabric *fabric;
     struct quoit_context context;
-    struct quoit_team_shape shape;
+    struct quoit_team_range range;
     struct quoit_team_space space;
     const char *call;     /* the API routine in progress */
     uint64_t enter_count; /* of operations: the same on all members that are in the same one */
@@ -104,8 +104,8 @@ struct quoit_team_state {
     uint32_t gather_turn; /* selects the half */
     /* On leaders: */
     uint64_t round;
-    uint64_t tell_count;
-    uint64_t news_count;                     /* barriers by arrivals */
+    uint64_t dissemination_count;
+    uint64_t arrivals_count;                 /* barriers by arrivals */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint32_t table_turn;
@@ -116,7 +116,7 @@ struct quoit_team_state {
 
 static inline uint32_t quoit_team_pe_of(const struct quoit_team_state *team, uint32_t rank)
 {
-    return team->shape.start + rank * team->shape.stride; /* unsigned arithmetic handles a negative stride */
+    return team->range.start + rank * team->range.stride; /* unsigned arithmetic handles a negative stride */
 }
 /* This PE's mapping of the segment of member `local` of its group. */
 static inline char *quoit_team_workspace(const struct quoit_team_state *team, uint32_t local)

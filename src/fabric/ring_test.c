@@ -47,8 +47,8 @@ struct world {
     struct quoit_port_knobs knobs;
     struct host hosts[HOSTS_MAX];
     int link_fds[HOSTS_MAX];
-    pthread_barrier_t ready;   /* proxies and the test */
-    pthread_barrier_t settled; /* PEs */
+    pthread_barrier_t ready;    /* proxies and the test */
+    pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
     unsigned char *models;  /* [source][destination][PIECE_BYTES] */
     _Atomic uint64_t added; /* sum of what all PEs added to the counters */
@@ -127,7 +127,7 @@ static void start_world(struct world *world)
     const struct quoit_port_driver *driver = quoit_port_driver_at(0);
     uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
-    pthread_barrier_init(&world->settled, NULL, world->job.pe_count);
+    pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
     for (uint32_t i = 0; i < host_count; i++) {
         struct host *host = &world->hosts[i];
         host->world = world;
@@ -169,7 +169,7 @@ static void end_world(struct world *world)
         close(world->link_fds[i]);
     }
     pthread_barrier_destroy(&world->ready);
-    pthread_barrier_destroy(&world->settled);
+    pthread_barrier_destroy(&world->quiesced);
 }
 
 static unsigned char *model_of(struct world *world, uint32_t source, uint32_t destination)
@@ -334,7 +334,7 @@ static void *run_pe(void *arg)
     }
     quoit_fabric_quiet(fabric, &fabric->default_context);
     free(buffer);
-    pthread_barrier_wait(&world->settled);
+    pthread_barrier_wait(&world->quiesced);
     quoit_fabric_close(fabric);
     return NULL;
 }

@@ -13,40 +13,40 @@
 #define LINE_BYTES 64u
 
 static const char *const names[] = {
-#define X(way, name, sentence) name,
+#define X(method, name, sentence) name,
     QUOIT_COPY_METHODS(X)
 #undef X
 };
 static const char *const sentences[] = {
-#define X(way, name, sentence) sentence,
+#define X(method, name, sentence) sentence,
     QUOIT_COPY_METHODS(X)
 #undef X
 };
 
-const char *quoit_copy_method_name(enum quoit_copy_method way)
+const char *quoit_copy_method_name(enum quoit_copy_method method)
 {
-    quoit_assert(way < QUOIT_COPY_METHOD_COUNT);
-    return names[way];
+    quoit_assert(method < QUOIT_COPY_METHOD_COUNT);
+    return names[method];
 }
 
-const char *quoit_copy_method_sentence(enum quoit_copy_method way)
+const char *quoit_copy_method_sentence(enum quoit_copy_method method)
 {
-    quoit_assert(way < QUOIT_COPY_METHOD_COUNT);
-    return sentences[way];
+    quoit_assert(method < QUOIT_COPY_METHOD_COUNT);
+    return sentences[method];
 }
 
 enum quoit_copy_method quoit_copy_method_find(const char *name, size_t bytes)
 {
-    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++)
-        if (strlen(names[way]) == bytes && memcmp(names[way], name, bytes) == 0)
-            return way;
+    for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT; method++)
+        if (strlen(names[method]) == bytes && memcmp(names[method], name, bytes) == 0)
+            return method;
     return QUOIT_COPY_METHOD_COUNT;
 }
 
 #if defined(__x86_64__)
-bool quoit_copy_is_built(enum quoit_copy_method way)
+bool quoit_copy_is_built(enum quoit_copy_method method)
 {
-    return way < QUOIT_COPY_METHOD_COUNT;
+    return method < QUOIT_COPY_METHOD_COUNT;
 }
 
 static void copy_movsb(void *to, const void *from, size_t bytes)
@@ -75,9 +75,9 @@ static void copy_stream(char *to, const char *from, size_t bytes)
     memmove(to + at, from + at, bytes - at);
 }
 #else
-bool quoit_copy_is_built(enum quoit_copy_method way)
+bool quoit_copy_is_built(enum quoit_copy_method method)
 {
-    return way == QUOIT_COPY_MEMCPY || way == QUOIT_COPY_CMA;
+    return method == QUOIT_COPY_MEMCPY || method == QUOIT_COPY_CMA;
 }
 
 static void copy_movsb(void *to, const void *from, size_t bytes)
@@ -91,11 +91,11 @@ static void copy_stream(char *to, const char *from, size_t bytes)
 }
 #endif
 
-static void copy_mapped(enum quoit_copy_method way, void *to, const void *from, size_t bytes)
+static void copy_mapped(enum quoit_copy_method method, void *to, const void *from, size_t bytes)
 {
-    if (way == QUOIT_COPY_MOVSB)
+    if (method == QUOIT_COPY_MOVSB)
         copy_movsb(to, from, bytes);
-    else if (way == QUOIT_COPY_STREAM)
+    else if (method == QUOIT_COPY_STREAM)
         copy_stream(to, from, bytes);
     else
         memmove(to, from, bytes);
@@ -119,18 +119,18 @@ static size_t copy_cma(cma_call *call, const struct quoit_copy_place *place, voi
     return done;
 }
 
-void quoit_copy_put(enum quoit_copy_method way, const struct quoit_copy_place *to, const void *from, size_t bytes)
+void quoit_copy_put(enum quoit_copy_method method, const struct quoit_copy_place *to, const void *from, size_t bytes)
 {
-    size_t done = way == QUOIT_COPY_CMA ? copy_cma(process_vm_writev, to, (void *)(uintptr_t)from, bytes) : 0;
+    size_t done = method == QUOIT_COPY_CMA ? copy_cma(process_vm_writev, to, (void *)(uintptr_t)from, bytes) : 0;
     if (done < bytes)
-        copy_mapped(way, to->here + done, (const char *)from + done, bytes - done);
+        copy_mapped(method, to->here + done, (const char *)from + done, bytes - done);
 }
 
-void quoit_copy_get(enum quoit_copy_method way, void *to, const struct quoit_copy_place *from, size_t bytes)
+void quoit_copy_get(enum quoit_copy_method method, void *to, const struct quoit_copy_place *from, size_t bytes)
 {
-    size_t done = way == QUOIT_COPY_CMA ? copy_cma(process_vm_readv, from, to, bytes) : 0;
+    size_t done = method == QUOIT_COPY_CMA ? copy_cma(process_vm_readv, from, to, bytes) : 0;
     if (done < bytes)
-        copy_mapped(way, (char *)to + done, from->here + done, bytes - done);
+        copy_mapped(method, (char *)to + done, from->here + done, bytes - done);
 }
 
 void quoit_copy_allow_cma(void)

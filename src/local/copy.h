@@ -27,18 +27,18 @@
     X(CMA, "cma", "process_vm_readv and process_vm_writev")
 
 enum quoit_copy_method {
-#define X(way, ...) QUOIT_COPY_##way,
+#define X(method, ...) QUOIT_COPY_##method,
     QUOIT_COPY_METHODS(X)
 #undef X
         QUOIT_COPY_METHOD_COUNT
 };
 
-const char *quoit_copy_method_name(enum quoit_copy_method way);
-const char *quoit_copy_method_sentence(enum quoit_copy_method way);
+const char *quoit_copy_method_name(enum quoit_copy_method method);
+const char *quoit_copy_method_sentence(enum quoit_copy_method method);
 /* The method named by the first `bytes` of `name`; COUNT if there is none. */
 enum quoit_copy_method quoit_copy_method_find(const char *name, size_t bytes);
 /* False: not available on this kind of processor. For cma, quoit_copy_probe_cma() decides. */
-bool quoit_copy_is_built(enum quoit_copy_method way);
+bool quoit_copy_is_built(enum quoit_copy_method method);
 
 /* Memory of another process of this host. */
 struct quoit_copy_place {
@@ -47,8 +47,8 @@ struct quoit_copy_place {
     uint32_t pid;   /* of its process, for cma */
 };
 
-void quoit_copy_put(enum quoit_copy_method way, const struct quoit_copy_place *to, const void *from, size_t bytes);
-void quoit_copy_get(enum quoit_copy_method way, void *to, const struct quoit_copy_place *from, size_t bytes);
+void quoit_copy_put(enum quoit_copy_method method, const struct quoit_copy_place *to, const void *from, size_t bytes);
+void quoit_copy_get(enum quoit_copy_method method, void *to, const struct quoit_copy_place *from, size_t bytes);
 
 /* Permits cma into this process for all processes of this user, where the kernel (Yama) requires that. */
 void quoit_copy_allow_cma(void);

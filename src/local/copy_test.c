@@ -81,10 +81,10 @@ static struct quoit_copy_place place_at(size_t at)
 }
 
 /* A place without the mapping that a method through the kernel must not need. */
-static struct quoit_copy_place place_for(enum quoit_copy_method way, size_t at)
+static struct quoit_copy_place place_for(enum quoit_copy_method method, size_t at)
 {
     struct quoit_copy_place place = place_at(at);
-    if (way == QUOIT_COPY_CMA)
+    if (method == QUOIT_COPY_CMA)
         place.here = NULL;
     return place;
 }
@@ -95,9 +95,9 @@ static int probe(void)
     return quoit_copy_probe_cma(&word, BASE_WORD);
 }
 
-static bool can(enum quoit_copy_method way)
+static bool can(enum quoit_copy_method method)
 {
-    return quoit_copy_is_built(way) && (way != QUOIT_COPY_CMA || probe() == 0);
+    return quoit_copy_is_built(method) && (method != QUOIT_COPY_CMA || probe() == 0);
 }
 
 static void fill(char *bytes, size_t count, struct quoit_prng *prng)
@@ -107,7 +107,7 @@ static void fill(char *bytes, size_t count, struct quoit_prng *prng)
 }
 
 /* Copies both ways between unaligned places and checks every byte of both sides and around them. */
-static void check_copy(enum quoit_copy_method way, size_t bytes, size_t private_at, size_t shared_at,
+static void check_copy(enum quoit_copy_method method, size_t bytes, size_t private_at, size_t shared_at,
                        struct quoit_prng *prng)
 {
     static char mine[SEGMENT_BYTES], model[SEGMENT_BYTES];
@@ -117,18 +117,20 @@ static void check_copy(enum quoit_copy_method way, size_t bytes, size_t private_
     memcpy(model, other.here, span);
     for (size_t i = 0; i < bytes; i++)
         model[shared_at + i] = mine[private_at + i];
-    struct quoit_copy_place place = place_for(way, shared_at);
-    quoit_copy_put(way, &place, mine + private_at, bytes);
+    struct quoit_copy_place place = place_for(method, shared_at);
+    quoit_copy_put(method, &place, mine + private_at, bytes);
     if (memcmp(other.here, model, span) != 0)
-        fail_msg("put by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(way), bytes, private_at, shared_at);
+        fail_msg("put by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(method), bytes, private_at,
+                 shared_at);
 
     fill(mine, span, prng);
     memcpy(model, mine, span);
     for (size_t i = 0; i < bytes; i++)
         model[private_at + i] = other.here[shared_at + i];
-    quoit_copy_get(way, mine + private_at, &place, bytes);
+    quoit_copy_get(method, mine + private_at, &place, bytes);
     if (memcmp(mine, model, span) != 0)
-        fail_msg("get by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(way), bytes, shared_at, private_at);
+        fail_msg("get by %s of %zu bytes from %zu to %zu", quoit_copy_method_name(method), bytes, shared_at,
+                 private_at);
 }
 
 static void test_every_byte(void **state)
@@ -136,19 +138,19 @@ static void test_every_byte(void **state)
     (void)state;
     struct quoit_prng prng = {SEED};
     static const size_t large[] = {65536, 100003, 1u << 20, (3u << 20) + 17};
-    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
-        if (!can(way)) {
-            print_message("%s: not here\n", quoit_copy_method_name(way));
+    for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT; method++) {
+        if (!can(method)) {
+            print_message("%s: not here\n", quoit_copy_method_name(method));
             continue;
         }
         for (size_t bytes = 0; bytes <= 4096; bytes += bytes < 300 ? 1 : 61)
             for (int i = 0; i < 2; i++)
-                check_copy(way, bytes, quoit_prng_choose(&prng, EDGE_BYTES), quoit_prng_choose(&prng, EDGE_BYTES),
+                check_copy(method, bytes, quoit_prng_choose(&prng, EDGE_BYTES), quoit_prng_choose(&prng, EDGE_BYTES),
                            &prng);
         for (size_t at = 0; at < 64; at++)
-            check_copy(way, 257, 63 - at, at, &prng);
+            check_copy(method, 257, 63 - at, at, &prng);
         for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
-            check_copy(way, large[i], quoit_prng_choose(&prng, EDGE_BYTES), quoit_prng_choose(&prng, EDGE_BYTES),
+            check_copy(method, large[i], quoit_prng_choose(&prng, EDGE_BYTES), quoit_prng_choose(&prng, EDGE_BYTES),
                        &prng);
     }
 }
@@ -161,9 +163,9 @@ static void test_onto_itself(void **state)
     char before[5000];
     fill(other.here, sizeof before, &prng);
     memcpy(before, other.here, sizeof before);
-    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
+    for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT; method++) {
         struct quoit_copy_place place = place_at(3);
-        quoit_copy_put(way, &place, place.here, sizeof before - 3);
+        quoit_copy_put(method, &place, place.here, sizeof before - 3);
         assert_memory_equal(before, other.here, sizeof before);
     }
 }
@@ -171,9 +173,9 @@ static void test_onto_itself(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT; way++) {
-        const char *name = quoit_copy_method_name(way);
-        assert_int_equal(quoit_copy_method_find(name, strlen(name)), way);
+    for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT; method++) {
+        const char *name = quoit_copy_method_name(method);
+        assert_int_equal(quoit_copy_method_find(name, strlen(name)), method);
         assert_int_equal(quoit_copy_method_find(name, strlen(name) - 1), QUOIT_COPY_METHOD_COUNT);
     }
     assert_int_equal(quoit_copy_method_find("auto", 4), QUOIT_COPY_METHOD_COUNT);

@@ -20,11 +20,11 @@ const char *quoit_buffer_kind_name(enum quoit_buffer_kind kind)
     return kind_names[kind];
 }
 
-bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method way)
+bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method method)
 {
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
-            if (paths->way[kind][i] == way)
+            if (paths->method[kind][i] == method)
                 return true;
     return false;
 }
@@ -35,19 +35,19 @@ void quoit_paths_default(struct quoit_paths *paths)
     paths->plain_bytes = QUOIT_PATHS_PLAIN_BYTES;
 }
 
-void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method way)
+void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method method)
 {
-    memset(paths->way, (int)way, sizeof paths->way);
-    paths->plain_bytes = way == QUOIT_COPY_MEMCPY ? QUOIT_PATHS_PLAIN_BYTES : 0;
+    memset(paths->method, (int)method, sizeof paths->method);
+    paths->plain_bytes = method == QUOIT_COPY_MEMCPY ? QUOIT_PATHS_PLAIN_BYTES : 0;
     paths->source = QUOIT_PATHS_FORCED;
 }
 
-void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way)
+void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method method)
 {
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
-            if (paths->way[kind][i] == way)
-                paths->way[kind][i] = QUOIT_COPY_MEMCPY;
+            if (paths->method[kind][i] == method)
+                paths->method[kind][i] = QUOIT_COPY_MEMCPY;
 }
 
 /* CPUID has the name; reading /proc/cpuinfo would cost more than everything else here. */
@@ -105,14 +105,14 @@ static const char *take_word(const char *text, const char *word, char after)
 }
 
 /* Takes the methods of one kind of buffer. NULL: the line is something else. */
-static const char *take_ways(const char *text, uint8_t *ways_out)
+static const char *take_methods(const char *text, uint8_t *methods_out)
 {
     for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
         const char *next = NULL;
-        for (enum quoit_copy_method way = 0; way < QUOIT_COPY_METHOD_COUNT && !next; way++) {
-            next = take_word(text, quoit_copy_method_name(way), i + 1 < QUOIT_PATHS_SIZE_COUNT ? ' ' : '\n');
-            next = quoit_copy_is_built(way) ? next : NULL;
-            ways_out[i] = (uint8_t)way;
+        for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT && !next; method++) {
+            next = take_word(text, quoit_copy_method_name(method), i + 1 < QUOIT_PATHS_SIZE_COUNT ? ' ' : '\n');
+            next = quoit_copy_is_built(method) ? next : NULL;
+            methods_out[i] = (uint8_t)method;
         }
         if (!next)
             return NULL;
@@ -141,10 +141,10 @@ bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct
     }
     const char *at = text + length;
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT && at; kind++) {
-        const char *ways = take_word(at, kind_names[kind], ' ');
-        at = ways ? take_ways(ways, made.way[kind]) : NULL;
+        const char *methods = take_word(at, kind_names[kind], ' ');
+        at = methods ? take_methods(methods, made.method[kind]) : NULL;
         if (!at)
-            snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %d is not \"%s\" and %u ways", 4 + (int)kind,
+            snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %d is not \"%s\" and %u methods", 4 + (int)kind,
                      kind_names[kind], QUOIT_PATHS_SIZE_COUNT);
     }
     if (at && *at)

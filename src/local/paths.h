@@ -10,8 +10,8 @@
  *     quoit paths 2
  *     machine NAME
  *     processor NAME
- *     heap WAY WAY ...             one for each size: up to 128K, 256K, ... 64M and more
- *     globals WAY WAY ...
+ *     heap METHOD METHOD ...             one for each size: up to 128K, 256K, ... 64M and more
+ *     globals METHOD METHOD ...
  *
  * Threads: a table is read-only after start.
  * Errors: a file that is malformed or from another machine is described in one line, and the built-in table is used.
@@ -34,9 +34,9 @@ enum quoit_buffer_kind { QUOIT_BUFFER_HEAP, QUOIT_BUFFER_GLOBALS, QUOIT_BUFFER_K
 enum quoit_paths_source { QUOIT_PATHS_BUILT_IN, QUOIT_PATHS_TUNED, QUOIT_PATHS_FORCED };
 
 struct quoit_paths {
-    size_t plain_bytes;                                           /* memcpy up to this size */
-    uint8_t way[QUOIT_BUFFER_KIND_COUNT][QUOIT_PATHS_SIZE_COUNT]; /* enum quoit_copy_method */
-    uint8_t source;                                               /* enum quoit_paths_source */
+    size_t plain_bytes;                                              /* memcpy up to this size */
+    uint8_t method[QUOIT_BUFFER_KIND_COUNT][QUOIT_PATHS_SIZE_COUNT]; /* enum quoit_copy_method */
+    uint8_t source;                                                  /* enum quoit_paths_source */
 };
 
 const char *quoit_buffer_kind_name(enum quoit_buffer_kind kind);
@@ -55,16 +55,16 @@ static inline enum quoit_copy_method quoit_paths_choose(const struct quoit_paths
     uint32_t index = 0;
     while (index + 1 < QUOIT_PATHS_SIZE_COUNT && bytes > quoit_paths_size(index))
         index++;
-    return (enum quoit_copy_method)paths->way[kind][index];
+    return (enum quoit_copy_method)paths->method[kind][index];
 }
 
-bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method way);
+bool quoit_paths_use(const struct quoit_paths *paths, enum quoit_copy_method method);
 
 void quoit_paths_default(struct quoit_paths *paths);
 /* All sizes use this method. */
-void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method way);
+void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method method);
 /* Replaces a method by memcpy. */
-void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method way);
+void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method method);
 
 /* Identifies this machine. One line each. */
 struct quoit_paths_machine {

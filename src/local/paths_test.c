@@ -27,7 +27,7 @@ static void print(const struct quoit_paths *paths, const struct quoit_paths_mach
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++) {
         fprintf(file, "%s", quoit_buffer_kind_name(kind));
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
-            fprintf(file, " %s", quoit_copy_method_name((enum quoit_copy_method)paths->way[kind][i]));
+            fprintf(file, " %s", quoit_copy_method_name((enum quoit_copy_method)paths->method[kind][i]));
         fprintf(file, "\n");
     }
     assert_int_equal(fclose(file), 0);
@@ -41,8 +41,8 @@ static void make_random(struct quoit_paths *paths, struct quoit_prng *prng)
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
             do
-                paths->way[kind][i] = (uint8_t)quoit_prng_choose(prng, QUOIT_COPY_METHOD_COUNT);
-            while (!quoit_copy_is_built((enum quoit_copy_method)paths->way[kind][i]));
+                paths->method[kind][i] = (uint8_t)quoit_prng_choose(prng, QUOIT_COPY_METHOD_COUNT);
+            while (!quoit_copy_is_built((enum quoit_copy_method)paths->method[kind][i]));
 }
 
 static void test_round_trip(void **state)
@@ -56,7 +56,7 @@ static void test_round_trip(void **state)
         memset(&read, 0, sizeof read);
         print(&made, &machine, text);
         assert_true(quoit_paths_parse(&read, text, &machine, problem));
-        assert_memory_equal(made.way, read.way, sizeof made.way);
+        assert_memory_equal(made.method, read.method, sizeof made.method);
         assert_int_equal(read.source, QUOIT_PATHS_TUNED);
         assert_int_equal(read.plain_bytes, QUOIT_PATHS_PLAIN_BYTES);
     }
@@ -67,12 +67,12 @@ static void test_choice(void **state)
     (void)state;
     struct quoit_paths paths;
     quoit_paths_default(&paths);
-    paths.way[QUOIT_BUFFER_HEAP][0] = QUOIT_COPY_MOVSB;
-    paths.way[QUOIT_BUFFER_HEAP][3] = QUOIT_COPY_STREAM;
-    paths.way[QUOIT_BUFFER_HEAP][QUOIT_PATHS_SIZE_COUNT - 1] = QUOIT_COPY_CMA;
+    paths.method[QUOIT_BUFFER_HEAP][0] = QUOIT_COPY_MOVSB;
+    paths.method[QUOIT_BUFFER_HEAP][3] = QUOIT_COPY_STREAM;
+    paths.method[QUOIT_BUFFER_HEAP][QUOIT_PATHS_SIZE_COUNT - 1] = QUOIT_COPY_CMA;
     static const struct {
         size_t bytes;
-        enum quoit_copy_method way;
+        enum quoit_copy_method method;
     } wanted[] = {
         {0, QUOIT_COPY_MEMCPY},           {65536, QUOIT_COPY_MEMCPY},        {65537, QUOIT_COPY_MOVSB},
         {131072, QUOIT_COPY_MOVSB},       {131073, QUOIT_COPY_MEMCPY},       {524288, QUOIT_COPY_MEMCPY},
@@ -80,7 +80,7 @@ static void test_choice(void **state)
         {32u << 20, QUOIT_COPY_MEMCPY},   {(32u << 20) + 1, QUOIT_COPY_CMA}, {64u << 20, QUOIT_COPY_CMA},
         {(size_t)1 << 40, QUOIT_COPY_CMA}};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_HEAP, wanted[i].bytes), wanted[i].way);
+        assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_HEAP, wanted[i].bytes), wanted[i].method);
         assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_GLOBALS, wanted[i].bytes), QUOIT_COPY_MEMCPY);
     }
     assert_true(quoit_paths_use(&paths, QUOIT_COPY_CMA));
@@ -117,14 +117,14 @@ static void test_bad_input(void **state)
     refuse("machine loom", "machine lathe", "not measured on this machine (loom, Some Processor 3000 @ 2 GHz)");
     refuse("machine loom", "machine loom2", "not measured");
     refuse("Processor 3000", "Processor 2000", "not measured");
-    refuse("heap memcpy", "heap magic", "line 4 is not \"heap\" and 10 ways");
+    refuse("heap memcpy", "heap magic", "line 4 is not \"heap\" and 10 methods");
     refuse("heap memcpy", "heap mem", "line 4");
     refuse("heap memcpy", "heap", "line 4");
     refuse("heap memcpy", "heap memcpy ", "line 4");
     refuse("heap memcpy", "heap memcpy memcpy", "line 4");
     refuse("heap", "globals", "line 4");
     refuse("\nglobals", "", "line 4");
-    refuse("globals memcpy", "globals", "line 5 is not \"globals\" and 10 ways");
+    refuse("globals memcpy", "globals", "line 5 is not \"globals\" and 10 methods");
     refuse("globals", "statics", "line 5");
     refuse("memcpy\nglobals", "memcpy\nmore", "line 5");
     for (const char *cut = "memcpy memcpy memcpy memcpy\nglobals"; *cut != '\n'; cut++)
@@ -174,13 +174,13 @@ static void test_load(void **state)
     assert_int_equal(mkdir(below, 0700), 0);
 
     quoit_paths_default(&tuned);
-    tuned.way[QUOIT_BUFFER_GLOBALS][4] = QUOIT_COPY_CMA;
+    tuned.method[QUOIT_BUFFER_GLOBALS][4] = QUOIT_COPY_CMA;
     char text[QUOIT_PATHS_FILE_BYTES];
     print(&tuned, &own, text);
     write_file(name, text, strlen(text));
     assert_true(quoit_paths_load(&paths, "auto", problem));
     assert_int_equal(paths.source, QUOIT_PATHS_TUNED);
-    assert_memory_equal(paths.way, tuned.way, sizeof tuned.way);
+    assert_memory_equal(paths.method, tuned.method, sizeof tuned.method);
     assert_true(quoit_paths_load(&paths, "memcpy", problem));
     assert_int_equal(paths.source, QUOIT_PATHS_FORCED);
 

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#define HOSTS_MAX   9
-#define PROXIES_MAX (HOSTS_MAX * QUOIT_SIDE_COUNT * QUOIT_BYPASS_COUNT)
+#define HOSTS_MAX    9
+#define VERTICES_MAX (HOSTS_MAX * QUOIT_SIDE_COUNT * QUOIT_BYPASS_COUNT)
 
 static void test_a_bit_goes_round(void **state)
 {
@@ -149,24 +149,24 @@ static void test_replies(void **state)
 }
 
 /* A vertex: the host of a buffer, the direction of its transfers, which of the six. */
-static uint32_t proxy_of(uint32_t host, enum quoit_side heading, uint32_t buffer)
+static uint32_t vertex_of(uint32_t host, enum quoit_side heading, uint32_t buffer)
 {
     return (host * QUOIT_SIDE_COUNT + heading) * QUOIT_BYPASS_COUNT + buffer;
 }
 
 struct graph {
-    bool has_edge[PROXIES_MAX][PROXIES_MAX];
-    unsigned char mark[PROXIES_MAX]; /* 0 not seen, 1 on the path, 2 done */
+    bool has_edge[VERTICES_MAX][VERTICES_MAX];
+    unsigned char mark[VERTICES_MAX]; /* 0 not seen, 1 on the path, 2 done */
 };
 
-static bool has_cycle_from(struct graph *graph, uint32_t proxy)
+static bool has_cycle_from(struct graph *graph, uint32_t vertex)
 {
-    graph->mark[proxy] = 1;
-    for (uint32_t next = 0; next < PROXIES_MAX; next++)
-        if (graph->has_edge[proxy][next] && graph->mark[next] != 2 &&
+    graph->mark[vertex] = 1;
+    for (uint32_t next = 0; next < VERTICES_MAX; next++)
+        if (graph->has_edge[vertex][next] && graph->mark[next] != 2 &&
             (graph->mark[next] == 1 || has_cycle_from(graph, next)))
             return true;
-    graph->mark[proxy] = 2;
+    graph->mark[vertex] = 2;
     return false;
 }
 
@@ -174,15 +174,15 @@ static bool has_cycle_from(struct graph *graph, uint32_t proxy)
 static uint32_t walk(struct graph *graph, const struct quoit_frame *frame, uint32_t host_count)
 {
     enum quoit_side heading = quoit_transfer_heading(frame);
-    uint32_t before = PROXIES_MAX;
+    uint32_t before = VERTICES_MAX;
     for (uint32_t host = frame->source_host; host != frame->dest_host;) {
         host = quoit_ring_neighbour(host_count, heading, host);
         uint32_t buffer = quoit_bypass_of(frame, host);
         assert_int_equal(quoit_bypass_is_local(buffer), host == frame->dest_host);
-        uint32_t proxy = proxy_of(host, heading, buffer);
-        if (before != PROXIES_MAX)
-            graph->has_edge[before][proxy] = true;
-        before = proxy;
+        uint32_t vertex = vertex_of(host, heading, buffer);
+        if (before != VERTICES_MAX)
+            graph->has_edge[before][vertex] = true;
+        before = vertex;
     }
     return before;
 }
@@ -196,7 +196,7 @@ static void add_ways(struct graph *graph, uint32_t host_count, uint8_t kind, uin
     walk(graph, &reply, host_count);
     /* A request waits for room for its reply, that is for the first buffer of the reply's route. */
     uint32_t next = quoit_ring_neighbour(host_count, heading, to);
-    graph->has_edge[delivered][proxy_of(next, heading, quoit_bypass_of(&reply, next))] = true;
+    graph->has_edge[delivered][vertex_of(next, heading, quoit_bypass_of(&reply, next))] = true;
 }
 
 /* Payload and replies travel one way round; the request of a get travels towards the source of its data. */
@@ -221,8 +221,8 @@ static void test_no_circle_of_buffers(void **state)
             for (uint32_t to = 0; to < host_count; to++)
                 for (uint8_t kind = QUOIT_FRAME_PUT; kind < QUOIT_FRAME_DATA && from != to; kind++)
                     add_ways(graph, host_count, kind, from, to);
-        for (uint32_t proxy = 0; proxy < PROXIES_MAX; proxy++)
-            assert_false(graph->mark[proxy] == 0 && has_cycle_from(graph, proxy));
+        for (uint32_t vertex = 0; vertex < VERTICES_MAX; vertex++)
+            assert_false(graph->mark[vertex] == 0 && has_cycle_from(graph, vertex));
     }
     free(graph);
 }

@@ -27,7 +27,7 @@ static struct quoit_set check_set(int start, int log_stride, int size, long *psy
                     quoit_job.pe, start, log_stride, size);
     quoit_check_word(psync, sizeof *psync, "pSync", call);
     return (struct quoit_set){
-        .shape = {.start = (uint32_t)start, .stride = size == 1 ? 1 : stride, .size = (uint32_t)size},
+        .range = {.start = (uint32_t)start, .stride = size == 1 ? 1 : stride, .size = (uint32_t)size},
         .rank = distance / stride,
         .sync = (uint64_t *)psync,
         .offset_sync = quoit_check_symmetric(psync, PSYNC_USED * sizeof *psync, "pSync", call),
@@ -46,9 +46,9 @@ static void sync_set(void *arg)
 /* Under --check: pSync holds its initial value and the PEs agree. Returns as quoit_audit_collective(). */
 static uint64_t check_call(struct quoit_set *set, const struct quoit_audit_argument *arguments)
 {
-    const struct quoit_audit_set about = {.start = set->shape.start,
-                                          .stride = set->shape.stride,
-                                          .size = set->shape.size,
+    const struct quoit_audit_set about = {.start = set->range.start,
+                                          .stride = set->range.stride,
+                                          .size = set->range.size,
                                           .psync = (const long *)set->sync,
                                           .offset_psync = set->offset_sync,
                                           .come_word = QUOIT_SET_JOIN_WORD};
@@ -98,8 +98,8 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
-    if ((uint32_t)root >= set->shape.size)
-        quoit_wrong_pe(set->call, "PE_root", root, set->shape.size, "the active set");
+    if ((uint32_t)root >= set->range.size)
+        quoit_wrong_pe(set->call, "PE_root", root, set->range.size, "the active set");
     if (__builtin_expect(quoit_job.audit != NULL, 0))
         quoit_audit_disjoint(dest, bytes, source, bytes, true, set->call);
     BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
@@ -127,7 +127,7 @@ static void collect(struct quoit_set *set, void *dest, const void *source, size_
 {
     QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
-    size_t all = is_equal ? quoit_check_bytes(bytes, set->shape.size, set->call) : bytes;
+    size_t all = is_equal ? quoit_check_bytes(bytes, set->range.size, set->call) : bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, all, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if (!is_equal) /* a PE without elements still receives those of the others */
@@ -151,7 +151,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     blocks.element_bytes = (uint32_t)element_bytes;
     if (nelems != 0) {
         /* No memory is needed between the last element and the next stride. */
-        size_t steps = quoit_check_bytes(nelems, set->shape.size, set->call) - 1;
+        size_t steps = quoit_check_bytes(nelems, set->range.size, set->call) - 1;
         size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
         size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
         size_t dest_bytes = quoit_check_bytes(dest_count, element_bytes, set->call);

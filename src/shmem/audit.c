@@ -191,7 +191,7 @@ static void compare_notes(const struct quoit_audit_note *mine, const struct quoi
 
 /* Sums the OWN argument over the members, whose notes are at `at` in their segments; the sum wraps only if a PE's value
  * is already wrong. */
-static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const struct quoit_audit_argument *arguments)
+static uint64_t add_up(const struct quoit_team_range *members, size_t at, const struct quoit_audit_argument *arguments)
 {
     uint64_t sum = 0, value;
     for (size_t i = 0; arguments[i].name; i++)
@@ -204,10 +204,10 @@ static uint64_t add_up(const struct quoit_team_shape *members, size_t at, const 
     return sum;
 }
 
-static bool is_member(const struct quoit_team_shape *shape, uint32_t pe)
+static bool is_member(const struct quoit_team_range *range, uint32_t pe)
 {
-    for (uint32_t rank = 0; rank < shape->size; rank++)
-        if (shape->start + rank * shape->stride == pe)
+    for (uint32_t rank = 0; rank < range->size; rank++)
+        if (range->start + rank * range->stride == pe)
             return true;
     return false;
 }
@@ -223,7 +223,7 @@ static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, cons
     char here[QUOIT_AUDIT_PLACE_BYTES], there[QUOIT_AUDIT_PLACE_BYTES];
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &theirs, at, sizeof theirs, pe);
     if (theirs.counts[team->piece] >= team->call_count || theirs.piece == team->piece ||
-        theirs.counts[theirs.piece] <= self->turns.counts[theirs.piece] || !is_member(&theirs.shape, quoit_job.pe))
+        theirs.counts[theirs.piece] <= self->turns.counts[theirs.piece] || !is_member(&theirs.range, quoit_job.pe))
         return;
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &note,
                      QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes) + theirs.piece * sizeof note,
@@ -240,11 +240,11 @@ static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, cons
 static void come(struct quoit_team_slot *team, const char *call)
 {
     struct quoit_audit_turns *turns = &quoit_job.audit->shared_self->turns;
-    uint32_t count = team->rank == 0 ? team->shape.size : 1;
+    uint32_t count = team->rank == 0 ? team->range.size : 1;
     if (quoit_job.thread_level > SHMEM_THREAD_SERIALIZED)
         return;
     turns->piece = team->piece;
-    turns->shape = team->shape;
+    turns->range = team->range;
     __atomic_store_n(&turns->counts[team->piece], ++team->call_count, __ATOMIC_RELEASE);
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t rank = 0; rank < count; rank++)
@@ -263,7 +263,7 @@ uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
     quoit_coll_sync(team->state, call);
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, pe);
     compare_notes(mine, &first, pe, call, arguments);
-    uint64_t sum = add_up(&team->shape, at, arguments);
+    uint64_t sum = add_up(&team->range, at, arguments);
     quoit_coll_sync(team->state, call); /* all have read before any member writes the next note */
     return sum;
 }
@@ -358,7 +358,7 @@ uint64_t quoit_audit_set_begin(const struct quoit_audit_set *set, const char *ca
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &first, at, sizeof first, set->start);
     if (first.offset_psync == mine->offset_psync && first.members == mine->members)
         compare_notes(&mine->note, &first.note, set->start, call, arguments);
-    const struct quoit_team_shape members = {.start = set->start, .stride = set->stride, .size = set->size};
+    const struct quoit_team_range members = {.start = set->start, .stride = set->stride, .size = set->size};
     uint64_t sum = add_up(&members, at + offsetof(struct quoit_audit_set_note, note), arguments);
     sync(sync_arg);
     return sum;

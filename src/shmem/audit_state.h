@@ -42,7 +42,7 @@ struct quoit_audit_note {
 struct quoit_audit_turns {
     uint64_t counts[QUOIT_TEAM_PIECES]; /* by piece: call_count of the team that owns it (struct quoit_team_slot) */
     uint32_t piece;                     /* the team of the last collective, which it may be inside of */
-    struct quoit_team_shape shape;
+    struct quoit_team_range range;
 };
 
 /* The state of a pSync. In the PE's segment too. */

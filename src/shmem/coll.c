@@ -47,7 +47,7 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
                                     size_t element_bytes, bool is_dest_of_all, bool is_source_of_all, const char *call)
 {
     struct buffers buffers = {.team = quoit_team_for_collective(team, call)};
-    size_t size = buffers.team->shape.size;
+    size_t size = buffers.team->range.size;
     buffers.bytes = quoit_check_bytes(nelems, element_bytes, call);
     size_t all = quoit_check_bytes(buffers.bytes, size, call);
     buffers.offset_dest = quoit_check_symmetric(dest, is_dest_of_all ? all : buffers.bytes, "dest", call);
@@ -56,17 +56,17 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
 }
 
 /* Under --check: the PEs agree, and dest and source do not overlap. */
-enum shape { SHAPE_IN_PLACE, SHAPE_APART };
+enum aliasing { ALIAS_IN_PLACE, ALIAS_NONE };
 
 static void compare_calls(const struct buffers *buffers, const void *dest, size_t dest_bytes, const void *source,
-                          size_t source_bytes, size_t nelems, int root, enum shape shape, const char *call)
+                          size_t source_bytes, size_t nelems, int root, enum aliasing aliasing, const char *call)
 {
     if (__builtin_expect(quoit_job.audit == NULL, 1))
         return;
     QUOIT_AUDIT_COLLECTIVE(
         buffers->team, call, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
         {"dest", buffers->offset_dest, QUOIT_AUDIT_OFFSET}, {"source", buffers->offset_source, QUOIT_AUDIT_OFFSET});
-    quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, shape == SHAPE_IN_PLACE, call);
+    quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, aliasing == ALIAS_IN_PLACE, call);
 }
 
 static int broadcast(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes, int root,
@@ -74,9 +74,9 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    if ((uint32_t)root >= buffers.team->shape.size)
-        quoit_wrong_pe(call, "PE_root", root, buffers.team->shape.size, "the team");
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, root, SHAPE_IN_PLACE, call);
+    if ((uint32_t)root >= buffers.team->range.size)
+        quoit_wrong_pe(call, "PE_root", root, buffers.team->range.size, "the team");
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, root, ALIAS_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_broadcast(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes,
                              (uint32_t)root, dest != source, call);
@@ -116,8 +116,8 @@ static int fcollect(shmem_team_t team, void *dest, const void *source, size_t ne
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
-    compare_calls(&buffers, dest, buffers.bytes * buffers.team->shape.size, source, buffers.bytes, nelems, 0,
-                  SHAPE_APART, call);
+    compare_calls(&buffers, dest, buffers.bytes * buffers.team->range.size, source, buffers.bytes, nelems, 0,
+                  ALIAS_NONE, call);
     if (buffers.bytes != 0)
         quoit_coll_collect(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, true, call);
     return 0;
@@ -128,8 +128,8 @@ static int alltoall(shmem_team_t team, void *dest, const void *source, size_t ne
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
-    size_t all = buffers.bytes * buffers.team->shape.size;
-    compare_calls(&buffers, dest, all, source, all, nelems, 0, SHAPE_APART, call);
+    size_t all = buffers.bytes * buffers.team->range.size;
+    compare_calls(&buffers, dest, all, source, all, nelems, 0, ALIAS_NONE, call);
     if (all != 0)
         quoit_coll_alltoall(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, call);
     return 0;
@@ -148,7 +148,7 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     if (nelems == 0)
         return 0;
     /* No memory is needed between the last element and the next stride. */
-    size_t steps = quoit_check_bytes(nelems, slot->shape.size, call) - 1;
+    size_t steps = quoit_check_bytes(nelems, slot->range.size, call) - 1;
     size_t dest_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)dst, call) + 1, element_bytes, call);
     size_t source_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)sst, call) + 1, element_bytes, call);
     struct quoit_alltoalls blocks = {.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", call),
@@ -203,7 +203,7 @@ static int reduce(shmem_team_t team, void *dest, const void *source, size_t nele
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, ALIAS_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_reduce(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes,
                           combine, call);
@@ -231,7 +231,7 @@ static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, SHAPE_IN_PLACE, call);
+    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, ALIAS_IN_PLACE, call);
     if (buffers.bytes != 0)
         quoit_coll_scan(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes, sum,
                         is_inclusive, call);

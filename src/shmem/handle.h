@@ -18,7 +18,7 @@
 
 struct quoit_team_slot {
     struct quoit_team_state *state; /* NULL: free, or SHARED before its first use */
-    struct quoit_team_shape shape;
+    struct quoit_team_range range;
     uint32_t piece;
     uint32_t generation;
     uint32_t rank; /* of this PE */
@@ -58,7 +58,7 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 /* The world's number of the team's PE `rank`. */
 static inline uint32_t quoit_team_pe(const struct quoit_team_slot *team, uint32_t rank)
 {
-    return team->shape.start + rank * team->shape.stride;
+    return team->range.start + rank * team->range.stride;
 }
 
 /* Part of finalize: quiet completes all contexts, end releases contexts and teams. */

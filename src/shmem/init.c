@@ -97,7 +97,7 @@ static void open_fabric(struct quoit_boot *boot)
         };
     enum quoit_status status = quoit_fabric_open(&config, &quoit_job.fabric);
     if (status != QUOIT_OK)
-        cannot_start("the ways to the other PEs could not be opened", status);
+        cannot_start("the transports to the other PEs could not be opened", status);
     quoit_job.fabric->self.regions[0] = &quoit_job.heap;
     quoit_job.fabric->self.regions[1] = &quoit_job.data;
     for (uint32_t i = 0; i < quoit_job.library_count; i++)
@@ -139,7 +139,7 @@ static int try_cma(const struct quoit_boot *boot)
 static void try_paths(struct quoit_boot *boot)
 {
     struct quoit_paths *paths = &quoit_job.paths;
-    enum quoit_copy_method forced = (enum quoit_copy_method)paths->way[0][0];
+    enum quoit_copy_method forced = (enum quoit_copy_method)paths->method[0][0];
     char text[256];
     if (paths->source == QUOIT_PATHS_FORCED && !quoit_copy_is_built(forced)) {
         snprintf(text, sizeof text, "--path %s: this kind of processor does not have it [Q0305]",
@@ -201,7 +201,7 @@ static void make_reaches(const struct quoit_layout *layout)
 
 static void make_world(void)
 {
-    const struct quoit_team_shape world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.job.pe_count};
+    const struct quoit_team_range world = {.start = 0, .stride = 1, .size = quoit_job.boot.layout.job.pe_count};
     quoit_job.world = quoit_team_new(quoit_job.fabric, &world, 0, quoit_job_first_flag());
     quoit_job.allocator = quoit_heap_new(quoit_job.boot.layout.job.heap_bytes);
     if (!quoit_job.world || !quoit_job.allocator)

@@ -80,8 +80,8 @@ QUOIT_API(void *, team_ptr, (shmem_team_t team, const void *dest, int pe))
     if (team == SHMEM_TEAM_INVALID)
         return NULL;
     const struct quoit_team_slot *slot = quoit_team_of(team, "shmem_team_ptr");
-    if ((uint32_t)pe >= slot->shape.size)
-        quoit_wrong_pe("shmem_team_ptr", "pe", pe, slot->shape.size, "the team");
+    if ((uint32_t)pe >= slot->range.size)
+        quoit_wrong_pe("shmem_team_ptr", "pe", pe, slot->range.size, "the team");
     return reach(dest, quoit_team_pe(slot, (uint32_t)pe));
 }
 

@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-#define RESPONSE_CACHE_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
-#define EPOCH_MOST           0xffffffu
+#define CACHED_SET_COUNT (QUOIT_SET_PIECES - 1) /* the last piece is for teams of one call */
+#define EPOCH_MOST       0xffffffu
 
 /* A cached team, on piece QUOIT_TEAM_PIECES + its index. */
 struct quoit_set_team {
-    struct quoit_team_shape shape; /* size 0: free */
+    struct quoit_team_range range; /* size 0: free */
     struct quoit_team_state *state;
 };
 
@@ -46,7 +46,7 @@ static uint64_t add(uint64_t word, struct proposal mine)
 
 static uint32_t first_pe(const struct quoit_set *set)
 {
-    return set->shape.start;
+    return set->range.start;
 }
 
 /* Adds to the word of the first member, in its pSync. */
@@ -86,21 +86,21 @@ static struct proposal agree(const struct quoit_set *set, struct proposal mine)
     join(set, mine);
     if (set->rank != 0)
         return unpack(take_word(set, QUOIT_SET_ANSWER_WORD, 1));
-    uint64_t all = take_word(set, QUOIT_SET_JOIN_WORD, pack((struct proposal){.member_count = set->shape.size}));
-    for (uint32_t rank = 1; rank < set->shape.size; rank++)
+    uint64_t all = take_word(set, QUOIT_SET_JOIN_WORD, pack((struct proposal){.member_count = set->range.size}));
+    for (uint32_t rank = 1; rank < set->range.size; rank++)
         quoit_fabric_amo(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_SET, sizeof(uint64_t),
                          set->offset_sync + QUOIT_SET_ANSWER_WORD * sizeof(uint64_t), all,
-                         set->shape.start + rank * set->shape.stride);
+                         set->range.start + rank * set->range.stride);
     return unpack(all);
 }
 
 static struct quoit_team_state *find(const struct quoit_set *set)
 {
-    if (set->shape.size == quoit_job.pe_count)
+    if (set->range.size == quoit_job.pe_count)
         return quoit_job.world;
-    for (uint32_t i = 0; quoit_job.sets && i < RESPONSE_CACHE_COUNT; i++) {
-        const struct quoit_team_shape *shape = &quoit_job.sets[i].shape;
-        if (shape->start == set->shape.start && shape->stride == set->shape.stride && shape->size == set->shape.size)
+    for (uint32_t i = 0; quoit_job.sets && i < CACHED_SET_COUNT; i++) {
+        const struct quoit_team_range *range = &quoit_job.sets[i].range;
+        if (range->start == set->range.start && range->stride == set->range.stride && range->size == set->range.size)
             return quoit_job.sets[i].state;
     }
     return NULL;
@@ -109,8 +109,8 @@ static struct quoit_team_state *find(const struct quoit_set *set)
 static uint32_t used_pieces(void)
 {
     uint32_t used = 0;
-    for (uint32_t i = 0; i < RESPONSE_CACHE_COUNT; i++)
-        if (quoit_job.sets[i].shape.size != 0)
+    for (uint32_t i = 0; i < CACHED_SET_COUNT; i++)
+        if (quoit_job.sets[i].range.size != 0)
             used |= 1u << i;
     return used;
 }
@@ -118,7 +118,7 @@ static uint32_t used_pieces(void)
 static void make(struct quoit_set *set)
 {
     if (!quoit_job.sets)
-        quoit_job.sets = calloc(RESPONSE_CACHE_COUNT, sizeof *quoit_job.sets);
+        quoit_job.sets = calloc(CACHED_SET_COUNT, sizeof *quoit_job.sets);
     if (!quoit_job.sets)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the table of active sets");
     struct proposal all = agree(set, (struct proposal){.epoch = quoit_job.set_epoch, .used = used_pieces()});
@@ -129,15 +129,15 @@ static void make(struct quoit_set *set)
                          "such limit");
     if (quoit_job.set_epoch <= all.epoch)
         quoit_job.set_epoch = all.epoch + 1;
-    set->is_passing = index >= RESPONSE_CACHE_COUNT;
+    set->is_passing = index >= CACHED_SET_COUNT;
     if (set->is_passing)
-        index = RESPONSE_CACHE_COUNT;
-    set->team = quoit_team_new(quoit_job.fabric, &set->shape, QUOIT_TEAM_PIECES + index,
+        index = CACHED_SET_COUNT;
+    set->team = quoit_team_new(quoit_job.fabric, &set->range, QUOIT_TEAM_PIECES + index,
                                (uint64_t)(all.epoch + 1) << QUOIT_TEAM_FLAG_BITS);
     if (!set->team)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for the team of an active set");
     if (!set->is_passing)
-        quoit_job.sets[index] = (struct quoit_set_team){set->shape, set->team};
+        quoit_job.sets[index] = (struct quoit_set_team){set->range, set->team};
 }
 
 void quoit_set_enter(struct quoit_set *set)
@@ -158,7 +158,7 @@ void quoit_set_leave(struct quoit_set *set)
 
 void quoit_sets_end(void)
 {
-    for (uint32_t i = 0; quoit_job.sets && i < RESPONSE_CACHE_COUNT; i++)
+    for (uint32_t i = 0; quoit_job.sets && i < CACHED_SET_COUNT; i++)
         quoit_team_delete(quoit_job.sets[i].state);
     free(quoit_job.sets);
     quoit_job.sets = NULL;

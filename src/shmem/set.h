@@ -19,7 +19,7 @@
        * it has not */
 
 struct quoit_set {
-    struct quoit_team_shape shape;
+    struct quoit_team_range range;
     uint32_t rank;
     uint64_t *sync;       /* this PE's pSync */
     uint64_t offset_sync; /* segment offset */

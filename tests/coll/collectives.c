@@ -147,19 +147,19 @@ static int pe_of(const struct group *group, int rank)
 /* A put to the next member is there after quiet and sync, and after a barrier alone. */
 static void meet(struct group *group)
 {
-    static uint64_t news;
+    static uint64_t mark;
     uint64_t key = quoit_prng_next(&group->prng);
     bool is_world = group->team == SHMEM_TEAM_WORLD && quoit_prng_choose(&group->prng, 2) == 0;
     int next = pe_of(group, (group->rank + 1) % group->size);
     int failed = shmem_team_sync(group->team);
-    shmem_uint64_p(&news, key, next);
+    shmem_uint64_p(&mark, key, next);
     if (is_world) {
         shmem_barrier_all();
     } else {
         shmem_quiet();
         failed |= shmem_team_sync(group->team);
     }
-    if (failed || news != key)
+    if (failed || mark != key)
         fail(group, "a put before a sync came after it");
     if (is_world)
         shmem_sync_all();
@@ -171,12 +171,12 @@ static void meet(struct group *group)
 /* The same of an active set. */
 static void meet_set(struct group *group)
 {
-    static uint64_t news;
+    static uint64_t mark;
     uint64_t key = quoit_prng_next(&group->prng);
     shmem_sync(group->start, group->log_stride, group->size, group->sync);
-    shmem_uint64_p(&news, key, pe_of(group, (group->rank + 1) % group->size));
+    shmem_uint64_p(&mark, key, pe_of(group, (group->rank + 1) % group->size));
     shmem_barrier(group->start, group->log_stride, group->size, group->sync);
-    if (news != key)
+    if (mark != key)
         fail(group, "a put before a barrier came after it");
     shmem_barrier(group->start, group->log_stride, group->size, group->sync);
     test.operation_count++;

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
-            FUZZ_HOLDS(quoit_copy_is_built((enum quoit_copy_method)paths.way[kind][i]));
+            FUZZ_HOLDS(quoit_copy_is_built((enum quoit_copy_method)paths.method[kind][i]));
     free(text);
     return 0;
 }

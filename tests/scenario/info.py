@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: `quoit info` and SHMEM_INFO tell what there is. Method: text and JSON of the command must say the same and agree
-with this machine and with the ring's geometry; a job prints the same table with its own ways."""
+with this machine and with the ring's geometry; a job prints the same table with its own transports."""
 import json
 import os
 import re
@@ -45,9 +45,9 @@ class Info(scenario.Case):
 
     def test_ways(self):
         for hosts, pes in ((1, 4), (2, 5), (5, 10), (6, 6)):
-            ways = json.loads(run("--json", "--hosts", hosts, "-n", pes).stdout)["ways"]
+            transports = json.loads(run("--json", "--hosts", hosts, "-n", pes).stdout)["transports"]
             told = {}
-            for name, way in ways.items():
+            for name, way in transports.items():
                 match = re.fullmatch(r"to PE (\d+)(?:\.\.(\d+))?", name)
                 if match:
                     told.update({pe: way for pe in range(int(match[1]), int(match[2] or match[1]) + 1)})
@@ -69,8 +69,8 @@ class Info(scenario.Case):
         result = self.run_job("-x", "SHMEM_INFO=1", "--hosts", 3, "-n", 3, GREET)
         self.assertEqual(result.status, 0, result)
         told = rows(result.out[:result.out.index("hello")] if result.out.startswith("version") else result.out)
-        self.assertEqual(told["ways"]["PEs"], "3", result)
-        self.assertIn("to PE 1", told["ways"], result)
+        self.assertEqual(told["transports"]["PEs"], "3", result)
+        self.assertIn("to PE 1", told["transports"], result)
         self.assertIn("environment", told["options"]["SHMEM_INFO"], result)
 
 

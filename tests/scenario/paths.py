@@ -98,7 +98,7 @@ class Paths(scenario.Case):
     def test_broken_or_foreign(self):
         good = self.table("stream")
         foreign = re.sub("processor .*", "processor Abacus", good)
-        for text, reason in ((good[:-30], "line 5 is not \"globals\" and 10 ways"), ("", "does not begin"), (foreign, "was not measured on this machine"),
+        for text, reason in ((good[:-30], "line 5 is not \"globals\" and 10 methods"), ("", "does not begin"), (foreign, "was not measured on this machine"),
                              (good + "more\n", "goes on after its last line"), ("x" * 1025, "larger than any table")):
             self.write(text)
             result = self.job()
@@ -148,7 +148,7 @@ class Paths(scenario.Case):
                 process.kill()
                 process.wait()
         self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("too busy to tell ways apart, so nothing is stored", result.stderr)
+        self.assertIn("too busy to tell the methods apart, so nothing is stored", result.stderr)
         self.assertIn("--force", result.stderr)
         with open(self.file) as file:
             self.assertEqual(file.read(), self.table("stream"))
