@@ -33,11 +33,11 @@ static void fill_predefined(struct quoit_team_slot *teams)
 {
     const struct quoit_layout *layout = &quoit_job.boot.layout;
     teams[0] = (struct quoit_team_slot){.state = quoit_job.world,
-                                        .shape = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
+                                        .range = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
                                         .piece = WORLD_PIECE,
                                         .rank = quoit_job.pe,
                                         .call_count = (uint64_t)quoit_job.life << 32};
-    teams[1] = (struct quoit_team_slot){.shape = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
+    teams[1] = (struct quoit_team_slot){.range = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
                                         .piece = SHARED_PIECE,
                                         .rank = quoit_job.pe - layout->first_pe,
                                         .call_count = (uint64_t)quoit_job.life << 32};
@@ -67,7 +67,7 @@ struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is SHMEM_TEAM_INVALID, but a team that this PE is in is needed");
     if (!split_handle((uintptr_t)team, QUOIT_TEAMS_MAX, &index, &generation))
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which is no team", (void *)team);
-    if (generation != teams[index].generation || teams[index].shape.size == 0)
+    if (generation != teams[index].generation || teams[index].range.size == 0)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which was destroyed%s or never made", (void *)team,
                     quoit_audit_place(quoit_job.audit ? teams[index].ended_from : 0, place));
     return &teams[index];
@@ -77,7 +77,7 @@ struct quoit_team_slot *quoit_team_for_collective(shmem_team_t team, const char 
 {
     struct quoit_team_slot *slot = quoit_team_of(team, call);
     if (!slot->state) /* SHARED: its workspace is reserved from the start, so creating it needs no agreement */
-        slot->state = quoit_team_new(quoit_job.fabric, &slot->shape, slot->piece, quoit_job_first_flag());
+        slot->state = quoit_team_new(quoit_job.fabric, &slot->range, slot->piece, quoit_job_first_flag());
     if (!slot->state)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for a team");
     return slot;
@@ -94,7 +94,7 @@ QUOIT_API(int, team_n_pes, (shmem_team_t team))
 {
     QUOIT_JOB_ENTER("shmem_team_n_pes");
     quoit_check_running("shmem_team_n_pes");
-    return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_n_pes")->shape.size;
+    return team == SHMEM_TEAM_INVALID ? -1 : (int)quoit_team_of(team, "shmem_team_n_pes")->range.size;
 }
 
 QUOIT_API(int, team_get_config, (shmem_team_t team, long config_mask, shmem_team_config_t *config))
@@ -120,8 +120,8 @@ QUOIT_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team
     if (src_team == SHMEM_TEAM_INVALID || dest_team == SHMEM_TEAM_INVALID)
         return -1;
     const struct quoit_team_slot *from = quoit_team_of(src_team, call);
-    const struct quoit_team_shape *to = &quoit_team_of(dest_team, call)->shape;
-    if (src_pe < 0 || (uint32_t)src_pe >= from->shape.size)
+    const struct quoit_team_range *to = &quoit_team_of(dest_team, call)->range;
+    if (src_pe < 0 || (uint32_t)src_pe >= from->range.size)
         return -1;
     int64_t distance = (int64_t)quoit_team_pe(from, (uint32_t)src_pe) - (int64_t)to->start;
     int32_t stride = (int32_t)to->stride;
@@ -148,7 +148,7 @@ static uint64_t used_pieces_locked(void)
     _Static_assert(QUOIT_TEAM_PIECES < 64, "the pieces are bits of a word");
     used |= ~0ull << QUOIT_TEAM_PIECES | quoit_job.team_pieces;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++)
-        if (teams[i].shape.size != 0)
+        if (teams[i].range.size != 0)
             used |= 1ull << teams[i].piece;
     return used;
 }
@@ -184,9 +184,9 @@ static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *fi
 {
     struct quoit_team_slot *teams = quoit_job.teams;
     for (size_t i = FIRST_PIECE; i < QUOIT_TEAMS_MAX; i++) {
-        if (teams[i].shape.size != 0)
+        if (teams[i].range.size != 0)
             continue;
-        struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, &filled->shape, filled->piece, first_flag);
+        struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, &filled->range, filled->piece, first_flag);
         if (!state)
             return NULL;
         uint32_t generation = teams[i].generation;
@@ -217,7 +217,7 @@ static void release_team(struct quoit_team_slot *slot)
         quoit_job.team_flag = next;
     quoit_team_delete(slot->state);
     slot->state = NULL;
-    slot->shape.size = 0;
+    slot->range.size = 0;
     slot->made_by = NULL;
     slot->ended_from = quoit_audit_from();
     slot->generation++;
@@ -272,8 +272,8 @@ static int split_parent(struct quoit_team_slot *parent, struct split part, uint3
     *team_out = SHMEM_TEAM_INVALID;
     if (!agree_on_piece(parent, is_member, &piece, &first_flag, call))
         return -1;
-    const struct quoit_team_slot filled = {.shape = {.start = quoit_team_pe(parent, (uint32_t)part.start),
-                                                     .stride = (uint32_t)part.stride * parent->shape.stride,
+    const struct quoit_team_slot filled = {.range = {.start = quoit_team_pe(parent, (uint32_t)part.start),
+                                                     .stride = (uint32_t)part.stride * parent->range.stride,
                                                      .size = (uint32_t)part.size},
                                            .piece = piece,
                                            .rank = rank,
@@ -305,8 +305,8 @@ static int rank_in_part(struct split part, int pe)
 static bool is_valid_split(const struct quoit_team_slot *parent, struct split split)
 {
     int64_t last = split.start + (int64_t)split.stride * (split.size - 1);
-    return split.size >= 1 && split.start >= 0 && (uint32_t)split.start < parent->shape.size && last >= 0 &&
-           last < (int64_t)parent->shape.size && (split.stride != 0 || split.size == 1);
+    return split.size >= 1 && split.start >= 0 && (uint32_t)split.start < parent->range.size && last >= 0 &&
+           last < (int64_t)parent->range.size && (split.stride != 0 || split.size == 1);
 }
 
 static shmem_team_config_t chosen_config(const shmem_team_config_t *config, long mask, const char *call)
@@ -367,7 +367,7 @@ QUOIT_API(int, team_split_2d,
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
     QUOIT_SPAN(call);
     QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, QUOIT_AUDIT_NUMBER});
-    int total = (int)parent->shape.size;
+    int total = (int)parent->range.size;
     int width = xrange < total ? xrange : total;
     int x = (int)parent->rank % width, y = (int)parent->rank / width;
     struct split row = {y * width, 1, (y + 1) * width <= total ? width : total - y * width};
@@ -473,15 +473,15 @@ struct quoit_context *quoit_ctx_reach(shmem_ctx_t ctx, int *pe_inout, const char
         return known->context;
     }
     struct quoit_ctx_slot *slot = find_ctx(ctx, call);
-    if ((uint32_t)pe >= slot->team->shape.size)
-        quoit_wrong_pe(call, "pe", pe, slot->team->shape.size, "the team of ctx");
+    if ((uint32_t)pe >= slot->team->range.size)
+        quoit_wrong_pe(call, "pe", pe, slot->team->range.size, "the team of ctx");
     *pe_inout = (int)quoit_team_pe(slot->team, (uint32_t)pe);
     return &slot->context;
 }
 
 uint32_t quoit_ctx_pe_count(shmem_ctx_t ctx, const char *call)
 {
-    return ctx == SHMEM_CTX_DEFAULT ? quoit_job.pe_count : find_ctx(ctx, call)->team->shape.size;
+    return ctx == SHMEM_CTX_DEFAULT ? quoit_job.pe_count : find_ctx(ctx, call)->team->range.size;
 }
 
 /* The first free slot; slot 0 is the default context. */
@@ -529,9 +529,9 @@ static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const c
     *ctx = (shmem_ctx_t)handle_of(index, slot->generation);
     quoit_job.fast.contexts[index] = (struct quoit_fast_context){.handle = (uintptr_t)*ctx,
                                                                  .context = &slot->context,
-                                                                 .start = slot->team->shape.start,
-                                                                 .stride = slot->team->shape.stride,
-                                                                 .size = slot->team->shape.size};
+                                                                 .start = slot->team->range.start,
+                                                                 .stride = slot->team->range.stride,
+                                                                 .size = slot->team->range.size};
     return 0;
 }
 
