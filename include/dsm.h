@@ -50,6 +50,13 @@ void dsm_free(void *ptr);
 void *dsm_all_malloc(size_t bytes);
 void dsm_all_free(void *ptr);
 
+/* A variable of the program, not of a library, that is shared: DSM_SHARED double sum; PE 0's initial value is the one
+ * of all. It is no symmetric object of OpenSHMEM, and its address may differ from PE to PE. Before dsm_init it is
+ * private. The section fills whole pages: one of the name with _end follows it. */
+#define DSM_SHARED __attribute__((section("dsm_shared")))
+__asm__(".pushsection dsm_shared,\"aw\",%progbits\n.balign 4096\n.popsection\n"
+        ".pushsection dsm_shared_end,\"awG\",%progbits,dsm_shared_end,comdat\n.balign 4096\n.quad 0\n.popsection\n");
+
 /* --- Pages. home: the PE that is the home of the page at an address; the query itself assigns a home to an untouched
  * page. prefetch fetches pages without a fault for each. migrate is collective with equal arguments: `pe` becomes the
  * home of the range's pages. acquire and release of a range serve programs that synchronise by other means: release
@@ -109,8 +116,8 @@ void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count);
 
 /* --- For fork-style programs, in which one process creates the others (share/quoit/c.m4.qdsm). begin is called first
  * in main: it returns on PE 0 alone; the other PEs stay in it until the end. run executes the routine on the PEs below
- * `count`: on the others with a copy of PE 0's globals between the two addresses, then on PE 0 within this call. join
- * waits for all of them. */
+ * `count`: on the others with a copy of PE 0's globals between the two addresses, then on PE 0 within this call, which
+ * gets its first lock before the others theirs. join waits for all of them. */
 void dsm_workers_begin(void);
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end);
 void dsm_workers_join(void);

@@ -34,6 +34,7 @@ static void check_copies(struct quoit_dsm *dsm)
 
 void quoit_dsm_barrier(struct quoit_dsm *dsm)
 {
+    quoit_dsm_workers_meet(dsm);
     if (dsm->is_direct) {
         uint64_t since = quoit_dsm_span_begin(dsm);
         shmem_barrier_all();

@@ -188,7 +188,8 @@ static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 /* How many pages from `page` on can be fetched, or at home opened, together: invalid, in one chunk, of one home. */
 static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max)
 {
-    uint64_t to_end = dsm->chunk_pages - page % dsm->chunk_pages, count = 1;
+    uint64_t used = quoit_dsm_chunk_used(dsm, dsm->chunk_of_slot[page / dsm->chunk_pages]) >> dsm->page_shift;
+    uint64_t to_end = used - page % dsm->chunk_pages, count = 1;
     if (count_max > to_end)
         count_max = to_end;
     while (count < count_max && dsm->states[page + count] == QUOIT_DSM_INVALID &&

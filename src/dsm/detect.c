@@ -29,10 +29,11 @@ static void stop_segv(struct quoit_dsm *dsm)
     (void)dsm;
 }
 
-static void watch_segv(struct quoit_dsm *dsm, char *chunk)
+static void watch_segv(struct quoit_dsm *dsm, char *chunk, uint64_t bytes)
 {
     (void)dsm;
     (void)chunk;
+    (void)bytes;
 }
 
 static void close_segv(struct quoit_dsm *dsm, uint64_t page, uint64_t count)

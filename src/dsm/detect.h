@@ -14,7 +14,7 @@ struct quoit_dsm_detector {
     bool (*start)(struct quoit_dsm *dsm);
     void (*stop)(struct quoit_dsm *dsm);
     /* Takes over a chunk that was just mapped in the program's view, without access. */
-    void (*watch)(struct quoit_dsm *dsm, char *chunk);
+    void (*watch)(struct quoit_dsm *dsm, char *chunk, uint64_t bytes);
     void (*close)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* From no access, or from more. */
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);

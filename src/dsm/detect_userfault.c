@@ -75,13 +75,13 @@ static bool start_async(struct quoit_dsm *dsm)
     return false;
 }
 
-static void watch(struct quoit_dsm *dsm, char *chunk)
+static void watch(struct quoit_dsm *dsm, char *chunk, uint64_t bytes)
 {
-    struct uffdio_register whole = {.range = {(uintptr_t)chunk, dsm->chunk_bytes}, .mode = MODE_ALL};
+    struct uffdio_register whole = {.range = {(uintptr_t)chunk, bytes}, .mode = MODE_ALL};
     if (ioctl(dsm->userfault_fd, UFFDIO_REGISTER, &whole) != 0)
         quoit_dsm_wrong("userfaultfd does not take the symmetric heap (%s); DSM_DETECT=segv works with any memory",
                         strerror(errno));
-    int error = mprotect(chunk, dsm->chunk_bytes, PROT_READ | PROT_WRITE);
+    int error = mprotect(chunk, bytes, PROT_READ | PROT_WRITE);
     quoit_assert(error == 0);
 }
 
@@ -166,7 +166,7 @@ static bool was_noted(const struct quoit_dsm *dsm, uint64_t noted, uint64_t page
 static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, uint64_t noted)
 {
     for (uint64_t at = region->start; at < region->end;) {
-        uint64_t offset = at - (uintptr_t)dsm->space;
+        uint64_t offset = quoit_dsm_offset_of(dsm, (const void *)at);
         int32_t slot = dsm->slot_of_chunk[offset >> dsm->chunk_shift] - 1;
         uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % dsm->chunk_bytes >> dsm->page_shift);
         bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
@@ -205,11 +205,13 @@ static void collect_async(struct quoit_dsm *dsm)
 {
     uint64_t noted = dsm->dirty_count;
     for (uint64_t i = 0; i < dsm->mapped_count;) {
-        uint64_t count = 1;
-        while (i + count < dsm->mapped_count && dsm->mapped[i + count] == dsm->mapped[i] + count)
+        uint64_t offset = (uint64_t)dsm->mapped[i] << dsm->chunk_shift, count = 1;
+        while (i + count < dsm->mapped_count && dsm->mapped[i + count] == dsm->mapped[i] + count &&
+               offset + (count << dsm->chunk_shift) != dsm->heap_bytes)
             count++;
-        uint64_t start = (uintptr_t)dsm->space + ((uint64_t)dsm->mapped[i] << dsm->chunk_shift);
-        scan_range(dsm, start, start + (count << dsm->chunk_shift), noted);
+        uint64_t bytes = ((count - 1) << dsm->chunk_shift) + quoit_dsm_chunk_used(dsm, dsm->mapped[i] + count - 1);
+        uint64_t start = (uintptr_t)quoit_dsm_address_of(dsm, offset);
+        scan_range(dsm, start, start + bytes, noted);
         i += count;
     }
 }

@@ -9,10 +9,12 @@
 #include <shmem.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
 #include "dsm/net.h"
 #include "dsm/space.h"
+#include "dsm/sync.h"
 
 #define CLASS_COUNT   192
 #define HEADER_BYTES  64
@@ -65,10 +67,21 @@ static uint64_t take_new(struct quoit_dsm *dsm, struct records *records, uint64_
     uint64_t used = records->used == 0 ? round_up(sizeof *records, 64) : records->used;
     uint64_t base = (uintptr_t)dsm->space;
     uint64_t block = round_up(base + used + HEADER_BYTES, alignment);
-    if (block - base > dsm->space_bytes || bytes > dsm->space_bytes - (block - base))
+    if (block - base > dsm->heap_bytes || bytes > dsm->heap_bytes - (block - base))
         return 0;
     records->used = round_up(block + bytes - base, 64);
     return block;
+}
+
+static void lock_records(struct quoit_dsm *dsm, struct records *records)
+{
+    quoit_dsm_object_lock(dsm, quoit_dsm_object(dsm, &records->lock, "dsm_malloc"));
+}
+
+static void unlock_records(struct quoit_dsm *dsm, struct records *records)
+{
+    bool was_held = quoit_dsm_object_unlock(dsm, quoit_dsm_object(dsm, &records->lock, "dsm_malloc"));
+    quoit_assert(was_held);
 }
 
 static struct header *header_of(uint64_t block)
@@ -94,7 +107,7 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enu
                       bool *is_new_out)
 {
     *is_new_out = false;
-    if (bytes == 0 || bytes > dsm->space_bytes) {
+    if (bytes == 0 || bytes > dsm->heap_bytes) {
         errno = bytes == 0 ? errno : ENOMEM;
         return NULL;
     }
@@ -105,7 +118,7 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enu
     if (placement != DSM_DEFAULT)
         room = round_up(room, dsm->page_bytes); /* no other block in its last page */
     struct records *records = records_of(dsm);
-    dsm_lock(&records->lock);
+    lock_records(dsm, records);
     uint64_t *list = placement == DSM_DEFAULT ? &records->free[class] : &records->placed;
     uint64_t block = take_listed(list, class, alignment, placement, (uint64_t)pe);
     if (block == 0) {
@@ -114,7 +127,7 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enu
     }
     if (block != 0)
         *header_of(block) = (struct header){LIVE, class, placement, (uint64_t)pe, 0, block};
-    dsm_unlock(&records->lock);
+    unlock_records(dsm, records);
     if (block == 0)
         errno = ENOMEM;
     return (void *)block;
@@ -190,11 +203,11 @@ void dsm_free(void *ptr)
     if (!ptr)
         return;
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_free");
-    if (!quoit_dsm_space_has(dsm, ptr) || (uintptr_t)ptr % 64 != 0)
+    if (quoit_dsm_offset_of(dsm, ptr) >= dsm->heap_bytes || (uintptr_t)ptr % 64 != 0)
         quoit_dsm_wrong("dsm_free: ptr is %p, which is no block of dsm_malloc", ptr);
     struct records *records = records_of(dsm);
     struct header *header = header_of((uintptr_t)ptr);
-    dsm_lock(&records->lock);
+    lock_records(dsm, records);
     if (header->mark != LIVE || header->start != (uintptr_t)ptr)
         quoit_dsm_wrong("dsm_free: ptr is %p, which is no block now%s", ptr,
                         header->mark == FREED ? "; freed twice?" : "");
@@ -202,7 +215,7 @@ void dsm_free(void *ptr)
     header->mark = FREED;
     header->next = *list;
     *list = (uintptr_t)header;
-    dsm_unlock(&records->lock);
+    unlock_records(dsm, records);
 }
 
 void *dsm_all_malloc(size_t bytes)

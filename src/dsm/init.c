@@ -15,6 +15,7 @@
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
 #include "dsm/detect.h"
+#include "dsm/globals.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/service.h"
@@ -65,7 +66,7 @@ static bool means_store(struct quoit_dsm *dsm, const void *address, const void *
     (void)address;
     return is_store(context);
 #else
-    int32_t slot = dsm->slot_of_chunk[((uintptr_t)address - (uintptr_t)dsm->space) >> dsm->chunk_shift];
+    int32_t slot = dsm->slot_of_chunk[quoit_dsm_offset_of(dsm, address) >> dsm->chunk_shift];
     return is_store(context) || (slot != 0 && dsm->states[quoit_dsm_space_page(dsm, address)] == QUOIT_DSM_CLEAN);
 #endif
 }
@@ -274,6 +275,7 @@ static void start(void)
     take_symmetric(dsm);
     take_private(dsm);
     find_peers(dsm);
+    quoit_dsm_globals_find(dsm);
     quoit_dsm_space_reserve(dsm);
     choose_protocol(dsm);
     if (!dsm->is_direct)
@@ -285,8 +287,10 @@ static void start(void)
         on_exit(finalize_at_exit, NULL);
     process.has_exit = true;
     dsm->started_ns = quoit_dsm_now_ns();
+    quoit_dsm_globals_cover(dsm);
     __atomic_store_n(&quoit_dsm, dsm, __ATOMIC_RELEASE);
     shmem_barrier_all();
+    quoit_dsm_globals_fill(dsm);
 }
 
 void dsm_init(void)
@@ -311,6 +315,7 @@ struct quoit_dsm *quoit_dsm_running(const char *call)
 static void give_back(struct quoit_dsm *dsm)
 {
     quoit_dsm_space_release(dsm);
+    quoit_dsm_globals_restore(dsm);
     shmem_free(dsm->words);
     shmem_free(dsm->heads);
     shmem_free(dsm->known);
@@ -327,6 +332,7 @@ void dsm_finalize(void)
     if (!dsm)
         return;
     quoit_dsm_barrier(dsm);
+    quoit_dsm_globals_save(dsm);
     quoit_dsm_stats_print(dsm);
     quoit_dsm_service_stop(dsm);
     quoit_dsm_syncs_stop(dsm);

@@ -10,7 +10,8 @@
 static struct quoit_dsm *running_for(const void *address, size_t bytes, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
-    if (!quoit_dsm_space_has(dsm, address) || bytes > dsm->space_bytes - (size_t)((const char *)address - dsm->space))
+    if (!quoit_dsm_space_has(dsm, address) || bytes > dsm->space_bytes ||
+        (bytes > 0 && !quoit_dsm_space_has(dsm, (const char *)address + bytes - 1)))
         quoit_dsm_wrong("%s: %zu bytes at %p are not in shared memory", call, bytes, address);
     return dsm;
 }

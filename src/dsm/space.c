@@ -104,24 +104,25 @@ static void remember(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
  * on every PE. */
 static void map_chunk(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
-    char *at = dsm->space + (chunk << dsm->chunk_shift);
+    char *at = quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift);
+    uint64_t bytes = quoit_dsm_chunk_used(dsm, chunk);
     char *frames = dsm->is_direct ? dsm->peers[0].frames : dsm->frames;
     char *from = frames + ((uint64_t)slot << dsm->chunk_shift);
-    char *second = mremap(from, 0, dsm->chunk_bytes, MREMAP_MAYMOVE);
-    if (second == MAP_FAILED || mprotect(second, dsm->chunk_bytes, PROT_NONE) != 0 ||
-        mremap(second, dsm->chunk_bytes, dsm->chunk_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+    char *second = mremap(from, 0, bytes, MREMAP_MAYMOVE);
+    if (second == MAP_FAILED || mprotect(second, bytes, PROT_NONE) != 0 ||
+        mremap(second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
         quoit_dsm_wrong("the symmetric heap cannot be mapped a second time: %s%s", strerror(errno),
                         errno == ENOMEM ? "; is vm.max_map_count reached?" : "");
     if (!dsm->is_direct)
-        dsm->detector->watch(dsm, at);
-    else if (mprotect(at, dsm->chunk_bytes, PROT_READ | PROT_WRITE) != 0)
+        dsm->detector->watch(dsm, at, bytes);
+    else if (mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
         quoit_dsm_wrong("mprotect of a chunk failed: %s", strerror(errno));
     remember(dsm, chunk, slot);
 }
 
 uint64_t quoit_dsm_space_page(struct quoit_dsm *dsm, const void *address)
 {
-    uint64_t offset = (uintptr_t)address - (uintptr_t)dsm->space;
+    uint64_t offset = quoit_dsm_offset_of(dsm, address);
     quoit_assert(offset < dsm->space_bytes);
     uint64_t chunk = offset >> dsm->chunk_shift;
     if (dsm->slot_of_chunk[chunk] == 0) {

@@ -14,7 +14,7 @@ void quoit_dsm_space_release(struct quoit_dsm *dsm);
 
 static inline bool quoit_dsm_space_has(const struct quoit_dsm *dsm, const void *address)
 {
-    return (uintptr_t)address - (uintptr_t)dsm->space < dsm->space_bytes;
+    return quoit_dsm_offset_of(dsm, address) != UINT64_MAX;
 }
 
 /* The page of an address in space; a chunk that nobody touched gets its slot, and the view of this PE its mapping. */

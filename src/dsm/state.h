@@ -89,6 +89,10 @@ struct quoit_dsm {
     uint64_t chunk_bytes, page_bytes, page_count, chunk_pages, slot_count, chunk_count;
     char *space;
     uint64_t space_bytes;
+    uint64_t heap_bytes; /* of space, for allocations; behind them the program's shared variables, if it has any */
+    char *globals;       /* where the program sees those */
+    uint64_t globals_bytes;
+    char *globals_held; /* their values while they are nowhere else */
 
     /* Symmetric. Others read log and known; they write frames and version, and compare-and-swap homes and chunks. */
     char *frames;
@@ -133,14 +137,18 @@ struct quoit_dsm {
     struct quoit_dsm_stats stats;
     struct quoit_prng prng;
     uint64_t started_ns;
+    uint64_t creations; /* calls of dsm_workers_run so far */
+    uint64_t meetings;  /* barriers that this PE entered since the last */
+    bool is_held;       /* before the first lock of a creation: see workers.c */
 };
 
 enum quoit_dsm_word {
     QUOIT_DSM_NEXT_SLOT,
     QUOIT_DSM_AGREE,
     QUOIT_DSM_NEXT_COMMON,
-    QUOIT_DSM_CREATE_WORDS,
-    QUOIT_DSM_WORD_COUNT = 8
+    QUOIT_DSM_CREATE_WORDS, /* four: struct creation */
+    QUOIT_DSM_GO = QUOIT_DSM_CREATE_WORDS + 4,
+    QUOIT_DSM_WORD_COUNT
 };
 
 static inline uint64_t quoit_dsm_page_of_slot(const struct quoit_dsm *dsm, int32_t slot)
@@ -148,11 +156,33 @@ static inline uint64_t quoit_dsm_page_of_slot(const struct quoit_dsm *dsm, int32
     return (uint64_t)slot * dsm->chunk_pages;
 }
 
+/* Shared memory as offsets, the same on all PEs: of an address, UINT64_MAX if it is not shared; and back. */
+static inline uint64_t quoit_dsm_offset_of(const struct quoit_dsm *dsm, const void *address)
+{
+    uint64_t offset = (uintptr_t)address - (uintptr_t)dsm->space;
+    if (__builtin_expect(offset < dsm->heap_bytes, 1))
+        return offset;
+    offset = (uintptr_t)address - (uintptr_t)dsm->globals;
+    return offset < dsm->globals_bytes ? dsm->heap_bytes + offset : UINT64_MAX;
+}
+
+static inline char *quoit_dsm_address_of(const struct quoit_dsm *dsm, uint64_t offset)
+{
+    return offset < dsm->heap_bytes ? dsm->space + offset : dsm->globals + (offset - dsm->heap_bytes);
+}
+
+/* What of a chunk is mapped: all of it, but for the last of the variables. */
+static inline uint64_t quoit_dsm_chunk_used(const struct quoit_dsm *dsm, uint64_t chunk)
+{
+    uint64_t end = dsm->heap_bytes + dsm->globals_bytes, start = chunk << dsm->chunk_shift;
+    return end - start < dsm->chunk_bytes ? end - start : dsm->chunk_bytes;
+}
+
 /* Where the program sees a page. */
 static inline char *quoit_dsm_page_address(const struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t chunk = dsm->chunk_of_slot[page / dsm->chunk_pages];
-    return dsm->space + (chunk << dsm->chunk_shift) + (page % dsm->chunk_pages << dsm->page_shift);
+    return quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift) + (page % dsm->chunk_pages << dsm->page_shift);
 }
 
 static inline char *quoit_dsm_frame(const struct quoit_dsm *dsm, uint64_t page)
@@ -168,6 +198,13 @@ static inline char *quoit_dsm_twin(const struct quoit_dsm *dsm, uint64_t page)
 /* The one piece of process state: the API has no handle, and a fault handler no argument. NULL outside init..finalize.
  */
 extern struct quoit_dsm *quoit_dsm;
+
+/* Programs count the processes that they create under a lock, and number 0 belongs to the creator: the first lock of
+ * the others waits for the first unlock of PE 0. hold: before a lock. go: after an unlock, and before a wait. meet:
+ * before a barrier; PE 0 lets those lock that have to come there first. */
+void quoit_dsm_workers_hold(struct quoit_dsm *dsm);
+void quoit_dsm_workers_go(struct quoit_dsm *dsm);
+void quoit_dsm_workers_meet(struct quoit_dsm *dsm);
 
 /* The running library, started if it is not yet; for every routine of dsm.h. */
 struct quoit_dsm *quoit_dsm_running(const char *call);

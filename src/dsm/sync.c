@@ -129,9 +129,11 @@ static struct quoit_dsm_object find_row(struct quoit_dsm *dsm, uint64_t address,
 struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *address, const char *call)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
-    uint64_t key = (uintptr_t)address;
+    uint64_t key = (uintptr_t)address, offset = quoit_dsm_offset_of(dsm, address);
     if (!address || key % 8 != 0)
         quoit_dsm_wrong("%s: the object is at %p, but its address is a multiple of 8 in shared memory", call, address);
+    if (offset != UINT64_MAX) /* a shared variable lies elsewhere on each PE */
+        key = (uintptr_t)dsm->space + offset;
     pthread_mutex_lock(&syncs->lock);
     struct cached *place = cached_at(syncs, key);
     bool is_known = place->address == key;

@@ -51,6 +51,7 @@ void dsm_lock_init(dsm_lock_t *lock)
 void dsm_lock(dsm_lock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_lock");
+    quoit_dsm_workers_hold(dsm);
     quoit_dsm_object_lock(dsm, quoit_dsm_object(dsm, lock, "dsm_lock"));
 }
 
@@ -78,6 +79,7 @@ void dsm_unlock(dsm_lock_t *lock)
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_unlock");
     if (!quoit_dsm_object_unlock(dsm, quoit_dsm_object(dsm, lock, "dsm_unlock")))
         quoit_dsm_wrong("dsm_unlock: the lock at %p is not held by this PE", (void *)lock);
+    quoit_dsm_workers_go(dsm);
 }
 
 /* Reader-writer locks: value is the number of readers, more is 1 while a writer is in. Waiters' kinds: */
@@ -92,6 +94,7 @@ void dsm_rwlock_init(dsm_rwlock_t *lock)
 static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     bool is_free = monitor.more == 0 && monitor.head == 0 && (kind == READER || monitor.value == 0);
@@ -160,6 +163,7 @@ void dsm_cond_init(dsm_cond_t *cond)
 static int cond_wait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t deadline_ns, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t waiter = quoit_dsm_waiter_append(dsm, &monitor, 0);
@@ -215,6 +219,7 @@ void dsm_sem_init(dsm_sem_t *sem, uint64_t value)
 static int sem_wait_until(dsm_sem_t *sem, uint64_t deadline_ns, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     bool is_taken = monitor.value > 0;
@@ -305,6 +310,7 @@ uint64_t dsm_flag_get(dsm_flag_t *flag)
 void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_wait");
+    quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_wait");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t waiter = monitor.value < least ? quoit_dsm_waiter_append(dsm, &monitor, least) : 0;
@@ -318,6 +324,7 @@ void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 void dsm_once(dsm_once_t *once, void (*routine)(void))
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_once");
+    quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, once, "dsm_once");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t state = monitor.value, waiter = 0;
@@ -350,6 +357,7 @@ void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count)
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_barrier_wait");
     if (count == 0)
         quoit_dsm_wrong("dsm_barrier_wait: count is 0, but it is at least 1");
+    quoit_dsm_workers_meet(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, barrier, "dsm_barrier_wait");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t waiter = 0, first = 0;

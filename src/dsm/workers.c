@@ -56,12 +56,67 @@ static void say_end(int status, void *unused)
     quoit_dsm_barrier(quoit_dsm);
 }
 
-static void copy_globals(const struct creation *creation)
+static void copy_range(uint64_t from, uint64_t to)
 {
-    for (uint64_t at = creation->from; at < creation->to; at += COPY_BYTES) {
-        uint64_t bytes = creation->to - at < COPY_BYTES ? creation->to - at : COPY_BYTES;
-        shmem_getmem((void *)at, (const void *)at, bytes, 0);
+    for (uint64_t at = from; at < to; at += COPY_BYTES)
+        shmem_getmem((void *)at, (const void *)at, to - at < COPY_BYTES ? to - at : COPY_BYTES, 0);
+}
+
+/* All but the variables that are shared anyway. */
+static void copy_globals(const struct quoit_dsm *dsm, const struct creation *creation)
+{
+    uint64_t shared = (uintptr_t)dsm->globals, shared_end = shared + dsm->globals_bytes;
+    if (shared_end <= creation->from || shared >= creation->to) {
+        copy_range(creation->from, creation->to);
+        return;
     }
+    copy_range(creation->from, shared);
+    copy_range(shared_end, creation->to);
+}
+
+#define ALL_MEETINGS 0xffffffffull
+
+static uint64_t permit(const struct quoit_dsm *dsm, uint64_t meetings)
+{
+    return dsm->creations << 32 | meetings;
+}
+
+static void let_go(struct quoit_dsm *dsm, uint64_t meetings)
+{
+    for (int pe = 1; pe < dsm->pe_count; pe++)
+        quoit_dsm_set(dsm, &dsm->words[QUOIT_DSM_GO], permit(dsm, meetings), pe);
+}
+
+void quoit_dsm_workers_go(struct quoit_dsm *dsm)
+{
+    if (__builtin_expect(!dsm->is_held || dsm->me != 0, 1))
+        return;
+    dsm->is_held = false;
+    let_go(dsm, ALL_MEETINGS);
+}
+
+void quoit_dsm_workers_meet(struct quoit_dsm *dsm)
+{
+    if (__builtin_expect(!dsm->is_held, 1))
+        return;
+    dsm->meetings++;
+    if (dsm->me == 0)
+        let_go(dsm, dsm->meetings);
+}
+
+void quoit_dsm_workers_hold(struct quoit_dsm *dsm)
+{
+    if (__builtin_expect(!dsm->is_held || dsm->me == 0, 1))
+        return;
+    uint64_t found = quoit_dsm_wait_least(dsm, &dsm->words[QUOIT_DSM_GO], permit(dsm, dsm->meetings + 1));
+    dsm->is_held = found < permit(dsm, ALL_MEETINGS);
+}
+
+static void begin_creation(struct quoit_dsm *dsm)
+{
+    dsm->creations++;
+    dsm->meetings = 0;
+    dsm->is_held = true;
 }
 
 __attribute__((noreturn)) static void work(struct quoit_dsm *dsm)
@@ -72,10 +127,12 @@ __attribute__((noreturn)) static void work(struct quoit_dsm *dsm)
         quoit_dsm_get(dsm, &creation, creation_of(dsm), sizeof creation, 0);
         if (creation.routine == 0)
             exit(0);
-        copy_globals(&creation);
+        copy_globals(dsm, &creation);
         quoit_dsm_barrier(dsm);
+        begin_creation(dsm);
         if ((uint64_t)dsm->me < creation.count)
             ((void (*)(void))creation.routine)();
+        dsm->is_held = false;
         quoit_dsm_barrier(dsm);
     }
 }
@@ -105,7 +162,9 @@ void dsm_workers_run(void (*routine)(void), int count, void *globals, void *glob
         (struct creation){(uintptr_t)routine, (uint64_t)count, (uintptr_t)globals, (uintptr_t)globals_end};
     quoit_dsm_barrier(dsm);
     quoit_dsm_barrier(dsm);
+    begin_creation(dsm);
     routine();
+    quoit_dsm_workers_go(dsm);
 }
 
 void dsm_workers_join(void)
