@@ -11,8 +11,9 @@
 
 #define HEADER_BYTES (QUOIT_FRAME_BYTES - sizeof(uint64_t))
 /* Longer than any fault keeps the receiver from looking. */
-#define LATE_NS       20000000
-#define OCCASIONS_MAX 20
+#define LATE_NS          20000000
+#define OCCASIONS_MAX    20
+#define SLOW_REGISTER_NS 20000 /* so that doorbells ring between the last look of a lane and its sleep */
 
 struct state {
     struct sim_event event; /* reorder: the header arrives at last */
@@ -157,6 +158,13 @@ static void take_outdated(struct sim_world *world, struct quoit_frame *frame, ui
         frame->generation = generation;
 }
 
+/* From some sleep on, each time. */
+static bool sleep_blindly(struct sim_world *world)
+{
+    const struct state *state = world->canary_state;
+    return state->has_sung || is_time(world);
+}
+
 const struct sim_canary sim_canaries[] = {
     {.name = "credit", .sentence = "one credit of one queue is lost", .arrive = lose_credit},
     {.name = "early-credit", .sentence = "one slot is free before it was read", .arrive = credit_early},
@@ -173,6 +181,11 @@ const struct sim_canary sim_canaries[] = {
      .sentence = "one frame of an older generation is taken",
      .needs_outage = true,
      .receive = take_outdated},
+    {.name = "blind-sleep",
+     .sentence = "lanes that unmask their doorbells sleep without a second look",
+     .may_do_no_harm = true,
+     .sleep = sleep_blindly,
+     .register_write_ns = SLOW_REGISTER_NS},
 };
 const uint32_t sim_canary_count = sizeof sim_canaries / sizeof sim_canaries[0];
 
@@ -215,6 +228,22 @@ void sim_canary_look(struct sim_way *way)
     struct sim_world *world = way->end->world;
     if (world->canary_state && world->config.canary->arrive)
         world->config.canary->arrive(world, way);
+}
+
+void sim_canary_announced(struct sim_world *world)
+{
+    struct sim_task *task = world->current;
+    if (task->lane)
+        task->announced_epoch = atomic_load(&task->lane->shared->park.epoch);
+}
+
+void sim_canary_unmasked(struct sim_end *end)
+{
+    struct sim_world *world = end->world;
+    const struct sim_task *task = world->current;
+    bool is_armed = task && task->lane && end == task->host->ends[QUOIT_RIGHT]; /* the last that it unmasks */
+    if (is_armed && world->canary_state && world->config.canary->sleep && world->config.canary->sleep(world))
+        sim_primitives.sleep_on(&task->lane->shared->park.epoch, task->announced_epoch, 0);
 }
 
 bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame)

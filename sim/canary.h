@@ -26,6 +26,9 @@ struct sim_canary {
     void (*receive)(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
     /* Whether a flow that begins to send again shall forget what. NULL: no. */
     bool (*forget)(struct sim_world *world, const void *flow);
+    /* Whether a lane that has unmasked its doorbells shall sleep at once. NULL: no. */
+    bool (*sleep)(struct sim_world *world);
+    uint64_t register_write_ns; /* in such a world, where there is time for it to do harm; 0: in any */
 };
 
 extern const struct sim_canary sim_canaries[];
@@ -38,6 +41,9 @@ void sim_canary_end(struct sim_world *world);
 bool sim_canary_has_sung(const struct sim_world *world);
 
 void sim_canary_look(struct sim_way *way);
+/* A lane has announced that it will sleep; it has unmasked its doorbells of this end. */
+void sim_canary_announced(struct sim_world *world);
+void sim_canary_unmasked(struct sim_end *end);
 /* Up to which number the host that replies has executed the requests of that flow (watch.c). */
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply);
 

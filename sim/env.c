@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The primitives of src/env/ in virtual time: the waiting code above them is the production code. */
 #include "env/primitives.h"
+#include "sim/canary.h"
 #include "sim/world.h"
 
 #define LOOKS_AFTER_CHANGE 2 /* a look may have changed what the next one finds, as when it took in a credit */
@@ -52,6 +53,7 @@ static void yield(bool is_in_vain)
 static void barrier(void)
 {
     struct sim_world *world = sim_world_current();
+    sim_canary_announced(world);
     sim_spend(world, world->model.sleep_call_ns);
 }
 

@@ -520,6 +520,8 @@ static void doorbell_set_mask(struct quoit_port *port, uint64_t bits, bool is_ma
     uint64_t opened = is_masked ? 0 : bits & end->doorbell_mask & end->doorbell;
     end->doorbell_mask = is_masked ? end->doorbell_mask | bits : end->doorbell_mask & ~bits;
     interrupt_each(end, opened);
+    if (!is_masked)
+        sim_canary_unmasked(end);
 }
 
 static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)

@@ -144,6 +144,8 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->seed = seed;
     config_out->model = plan->model;
     config_out->canary = plan->canary;
+    if (plan->canary && plan->canary->register_write_ns)
+        config_out->model.register_write_ns = plan->canary->register_write_ns;
     config_out->trace = plan->trace;
     config_out->has_page_dma = plan->has_page_dma;
     config_out->pattern = plan->pattern;

@@ -98,6 +98,8 @@ static void test_canaries_are_found(void **state)
     for (uint32_t i = 0; i < sim_canary_count; i++) {
         uint32_t sung_count = 0, found_count = 0;
         plan.canary = &sim_canaries[i];
+        if (plan.canary->sleep)
+            continue; /* found in fewer runs: the next test */
         for (uint64_t seed = 0; seed < 14; seed++) {
             struct sim_result result, again;
             run(&plan, seed, &result);
@@ -116,6 +118,29 @@ static void test_canaries_are_found(void **state)
         assert_in_range(sung_count, 6, 14);
         assert_in_range(found_count, 6, 14);
     }
+}
+
+/* The next ring wakes a lane that slept over one, so only a run that waits for that very frame stands still. The same
+ * runs without the mistake pass. */
+static void test_a_sleep_without_a_second_look_is_found(void **state)
+{
+    (void)state;
+    uint32_t found_count = 0;
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.workload = sim_workload_find("mix");
+    for (uint64_t seed = 0; seed < 14; seed++) {
+        struct sim_result broken, right;
+        plan.canary = sim_canary_find("blind-sleep");
+        run(&plan, seed, &broken);
+        plan.model.register_write_ns = plan.canary->register_write_ns;
+        plan.canary = NULL;
+        run(&plan, seed, &right);
+        if (!right.is_ok)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, right.failure);
+        found_count += !broken.is_ok;
+    }
+    assert_in_range(found_count, 1, 14);
 }
 
 /* Where a mistake has an occasion there: the answers of the receiver, execution, the scratchpads. */
@@ -187,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_traces_are_equal_byte_for_byte),
         cmocka_unit_test(test_every_fault_alone),
         cmocka_unit_test(test_canaries_are_found),
+        cmocka_unit_test(test_a_sleep_without_a_second_look_is_found),
         cmocka_unit_test(test_canaries_are_found_in_the_papers_protocol),
         cmocka_unit_test(test_measuring),
         cmocka_unit_test(test_measuring_the_papers_protocol),

@@ -55,6 +55,7 @@ struct sim_task {
     uint64_t idle_leave_count;     /* leave_count when it last came back from idling */
     uint32_t looks_since_change;   /* looks in vain since something changed */
     uint32_t generation_before;    /* of the ring that is shown a frame */
+    uint32_t announced_epoch;      /* of the park of its lane, when the lane last announced that it will sleep */
     bool is_fruitless;             /* what it just did was a look in vain, so nobody else need look */
 };
 

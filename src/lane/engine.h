@@ -26,7 +26,7 @@ struct quoit_lane_engine {
     enum quoit_status (*group_open)(struct quoit_lane_group *group);
     /* Also after a group_open() that failed. The ports are closed. */
     void (*group_close)(struct quoit_lane_group *group);
-    /* The lane is filled in, save state and hint_bits, which are the engine's to set. */
+    /* The lane is filled in, save state, hint_bits and polled_bits, which are the engine's to set. */
     enum quoit_status (*open)(struct quoit_lane *lane);
     /* Also after an open() that failed. */
     void (*close)(struct quoit_lane *lane);

@@ -27,17 +27,31 @@ void quoit_lane_run(struct quoit_lane *lane)
     }
 }
 
+/* Before the lane sleeps it clears its bits, unmasks them and checks once more, in this order: a ring that came before
+ * the clear is found by the check, one between clear and unmask wakes at the unmask, a later one interrupts. */
 static void arm(void *arg)
 {
     struct quoit_lane *lane = arg;
     atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits[side]);
+        if (lane->polled_bits[side])
+            quoit_port_doorbell_unmask(lane->ports[side], lane->polled_bits[side]);
+    }
+}
+
+/* While the lane polls, a ring for it interrupts nobody. */
+static void mask_polled(struct quoit_lane *lane)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        if (lane->polled_bits[side])
+            quoit_port_doorbell_mask(lane->ports[side], lane->polled_bits[side]);
 }
 
 static void disarm(void *arg)
 {
     struct quoit_lane *lane = arg;
+    mask_polled(lane);
     uint64_t since_ns = atomic_load_explicit(&lane->shared->sleep_since_ns, memory_order_relaxed);
     uint64_t now_ns = quoit_clock_now_ns();
     quoit_lane_count_up(&lane->shared->sleep_ns, now_ns - since_ns);
@@ -104,6 +118,8 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
         status = lane->engine->open(lane);
     if (status == QUOIT_OK && group->barrier && index == 0)
         status = group->barrier->open(lane);
+    if (status == QUOIT_OK)
+        mask_polled(lane);
     return status;
 }
 

@@ -72,7 +72,8 @@ struct quoit_lane {
     uint64_t retry_at_ns;        /* the earliest time at which what had no resource may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
     struct quoit_settling settling;
-    uint64_t hint_bits[QUOIT_SIDE_COUNT]; /* doorbells that say no more than "look": cleared before a sleep */
+    uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that say no more than "look": cleared before a sleep */
+    uint64_t polled_bits[QUOIT_SIDE_COUNT]; /* of them, what wakes this lane alone: masked except around a sleep */
     struct quoit_waiter waiter;
 };
 

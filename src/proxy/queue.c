@@ -481,8 +481,11 @@ static enum quoit_status open(struct quoit_lane *lane)
     const struct quoit_layout *layout = lane->layout;
     struct quoit_queue_lane *queue = calloc(1, sizeof *queue);
     lane->state = queue;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        lane->hint_bits[side] = quoit_doorbell_of_lane(&lane->own_doorbells[side], lane->index);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        const struct quoit_doorbells *own = &lane->own_doorbells[side];
+        lane->hint_bits[side] = quoit_doorbell_of_lane(own, lane->index);
+        lane->polled_bits[side] = own->lane_count == layout->job.lane_count ? lane->hint_bits[side] : 0;
+    }
     if (!queue)
         return QUOIT_NO_MEMORY;
     queue->mover = (struct quoit_mover *)lane->group->shared + lane->index;
