@@ -114,6 +114,15 @@ void dsm_barrier_all(void);
 void dsm_barrier_init(dsm_barrier_t *barrier);
 void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count);
 
+/* --- Checkpoints: collective, with the same path on all PEs, in a file system that all reach. checkpoint is a barrier
+ * that also writes what changed of shared memory and of objects, to PATH and PATH.*; it returns 0, or an errno value:
+ * EBUSY if a lock is held or a thread waits; the checkpoint before stands then. restart, in a new job of the same
+ * program: ENOENT if there is none; else shared memory, allocations, DSM_SHARED variables and objects are as they were.
+ * The number of PEs may differ. Private memory is the program's to restore; blocks that are allocated first, in the
+ * same order as then, have the same addresses. */
+int dsm_checkpoint(const char *path);
+int dsm_restart(const char *path);
+
 /* --- For fork-style programs, in which one process creates the others (share/quoit/c.m4.qdsm). begin is called first
  * in main: it returns on PE 0 alone; the other PEs stay in it until the end. run executes the routine on the PEs below
  * `count`: on the others with a copy of PE 0's globals between the two addresses, then on PE 0 within this call, which

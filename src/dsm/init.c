@@ -316,6 +316,7 @@ static void give_back(struct quoit_dsm *dsm)
 {
     quoit_dsm_space_release(dsm);
     quoit_dsm_globals_restore(dsm);
+    quoit_dsm_checkpoint_forget(dsm);
     shmem_free(dsm->words);
     shmem_free(dsm->heads);
     shmem_free(dsm->known);

@@ -57,7 +57,8 @@ enum quoit_dsm_span {
     X(false_sharing)                                                                                                   \
     X(migrations)                                                                                                      \
     X(log_overruns)                                                                                                    \
-    X(served)
+    X(served)                                                                                                          \
+    X(checkpoint_pages)
 
 struct quoit_dsm_stats {
     uint64_t span_ns[QUOIT_DSM_SPAN_COUNT];
@@ -78,6 +79,7 @@ struct quoit_dsm_peer {
 struct quoit_dsm_detector;
 struct quoit_dsm_service;
 struct quoit_dsm_syncs;
+struct quoit_dsm_checkpoint;
 
 struct quoit_dsm {
     struct quoit_dsm_options options;
@@ -134,6 +136,7 @@ struct quoit_dsm {
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;
+    struct quoit_dsm_checkpoint *checkpoint; /* NULL before the first */
     struct quoit_dsm_stats stats;
     struct quoit_prng prng;
     uint64_t started_ns;
@@ -205,6 +208,9 @@ extern struct quoit_dsm *quoit_dsm;
 void quoit_dsm_workers_hold(struct quoit_dsm *dsm);
 void quoit_dsm_workers_go(struct quoit_dsm *dsm);
 void quoit_dsm_workers_meet(struct quoit_dsm *dsm);
+
+/* checkpoint.c: what is known of the files that were written. */
+void quoit_dsm_checkpoint_forget(struct quoit_dsm *dsm);
 
 /* The running library, started if it is not yet; for every routine of dsm.h. */
 struct quoit_dsm *quoit_dsm_running(const char *call);

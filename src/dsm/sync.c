@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dsm/sync.h"
 
+#include <errno.h>
 #include <shmem.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,4 +412,34 @@ void quoit_dsm_waiter_wake_chain(struct quoit_dsm *dsm, uint64_t first)
 void quoit_dsm_waiter_free(struct quoit_dsm *dsm, uint64_t waiter)
 {
     give_node(dsm, waiter);
+}
+
+/* Checkpoints */
+
+int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_out, uint64_t *count_out)
+{
+    uint64_t rows = dsm->options.values[QUOIT_DSM_SYNCS], count = 0;
+    struct quoit_dsm_saved *saved = malloc(rows * sizeof *saved);
+    if (!saved)
+        return ENOMEM;
+    for (uint64_t i = 0; i < rows; i++) {
+        const struct row *row = &dsm->syncs->rows[i];
+        if ((row->lock & HELD) || row->monitor.head != 0) {
+            free(saved);
+            return EBUSY;
+        }
+        if (row->monitor.value != 0 || row->monitor.more != 0)
+            saved[count++] = (struct quoit_dsm_saved){row->address, row->monitor.value, row->monitor.more};
+    }
+    *saved_out = saved;
+    *count_out = count;
+    return 0;
+}
+
+void quoit_dsm_syncs_restore(struct quoit_dsm *dsm, const struct quoit_dsm_saved *saved)
+{
+    struct quoit_dsm_object object = quoit_dsm_object(dsm, (const void *)saved->address, "dsm_restart");
+    struct quoit_dsm_monitor monitor = {.value = saved->value, .more = saved->more};
+    quoit_dsm_monitor_enter(dsm, object);
+    quoit_dsm_monitor_leave(dsm, object, &monitor);
 }

@@ -27,6 +27,14 @@ struct quoit_dsm_monitor {
 void quoit_dsm_syncs_start(struct quoit_dsm *dsm); /* collective */
 void quoit_dsm_syncs_stop(struct quoit_dsm *dsm);
 
+/* What a checkpoint keeps of an object. save: of those whose state is on this PE and not zero, in a block to be freed;
+ * EBUSY if one is held or waited for. restore: as an init routine would, on any PE. */
+struct quoit_dsm_saved {
+    uint64_t address, value, more;
+};
+int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_out, uint64_t *count_out);
+void quoit_dsm_syncs_restore(struct quoit_dsm *dsm, const struct quoit_dsm_saved *saved);
+
 struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *address, const char *call);
 
 void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object);

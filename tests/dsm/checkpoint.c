@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* checkpoint - a computation that writes a checkpoint every few steps, goes on from one if it is there, and prints a
+ * result that must not depend on how often it was ended: checkpoint PATH STEPS [STEP], with a kill of the last PE in
+ * STEP, in the middle of a checkpoint's interval. */
+#include <dsm.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WORDS (64 * 512)
+
+struct state {
+    uint64_t step, count;
+    dsm_lock_t lock;
+    dsm_sem_t sem;
+    dsm_flag_t flag;
+    uint64_t words[WORDS];
+};
+
+DSM_SHARED uint64_t total;
+
+static void fail(const char *what, long value)
+{
+    fprintf(stderr, "checkpoint: PE %d: %s %ld\n", dsm_my_pe(), what, value);
+    exit(1);
+}
+
+static void advance(struct state *state, int me, int pes)
+{
+    for (int i = me; i < WORDS; i += pes)
+        state->words[i] = state->words[i] * 6364136223846793005ull + (uint64_t)i + state->step;
+    dsm_lock(&state->lock);
+    state->count++;
+    total += state->words[me];
+    dsm_unlock(&state->lock);
+    dsm_barrier_all();
+    if (me == 0) {
+        state->step++;
+        dsm_sem_post(&state->sem);
+        dsm_flag_set(&state->flag, state->step);
+    }
+    dsm_barrier_all();
+}
+
+int main(int count, char **words)
+{
+    if (count < 3)
+        return 2;
+    const char *path = words[1];
+    uint64_t steps = strtoul(words[2], NULL, 10), kill_at = count > 3 ? strtoul(words[3], NULL, 10) : UINT64_MAX;
+    dsm_init();
+    int me = dsm_my_pe(), pes = dsm_n_pes(), error = 0;
+    struct state *state = dsm_all_malloc(sizeof *state);
+    error = dsm_restart(path);
+    if (error != 0 && error != ENOENT)
+        fail("dsm_restart returned", error);
+    uint64_t begun = state->step;
+    dsm_barrier_all();
+    if (me == 0)
+        printf("begins at step %lu\n", (unsigned long)begun);
+    fflush(stdout);
+    while (state->step < steps) {
+        if (state->step % 5 == 0 && (error = dsm_checkpoint(path)) != 0)
+            fail("dsm_checkpoint returned", error);
+        advance(state, me, pes);
+        if (state->step == kill_at && me == pes - 1)
+            raise(SIGKILL);
+    }
+    if (dsm_flag_get(&state->flag) != steps)
+        fail("the flag is", (long)dsm_flag_get(&state->flag));
+    dsm_barrier_all();
+    if (me == 0) {
+        uint64_t sum = 0, units = 0;
+        for (int i = 0; i < WORDS; i++)
+            sum = sum * 31 + state->words[i];
+        while (dsm_sem_trywait(&state->sem) == 0)
+            units++;
+        printf("result %016lx, %lu steps, %lu units\n", (unsigned long)sum, (unsigned long)state->step,
+               (unsigned long)units);
+    }
+    dsm_barrier_all();
+    dsm_lock(&state->lock); /* one PE after another: held, so that a checkpoint refuses */
+    dsm_unlock(&state->lock);
+    dsm_barrier_all();
+    if (me == 0)
+        dsm_lock(&state->lock);
+    if (dsm_checkpoint(path) != EBUSY)
+        fail("a checkpoint with a lock held was not refused", 0);
+    if (me == 0)
+        dsm_unlock(&state->lock);
+    dsm_finalize();
+    return 0;
+}
