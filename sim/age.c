@@ -10,7 +10,7 @@ static void age_ring(struct quoit_ring *ring, uint32_t host_count, uint32_t numb
 {
     for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * host_count; i++) {
         ring->flows_out[i].sent = ring->flows_out[i].acknowledged = number;
-        ring->flows_in[i].executed = ring->flows_in[i].told = number;
+        ring->flows_in[i].executed = ring->flows_in[i].acknowledged = number;
     }
 }
 

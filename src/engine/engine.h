@@ -2,21 +2,21 @@
 /* engine.h - what carries the operations of one PE to others: the contract between fabric and an engine.
  *
  * What it is: an engine reaches some PEs of the job by one kind of memory or link: `local` the PEs of the same host,
- * whose segments are mapped here; `ring` the other hosts of a ring, through the ports and the proxy. fabric asks the
- * engines in turn whether they reach a PE, and the first that does serves it. An engine is one folder, one ops table,
- * one function that opens it; nobody else knows its state.
+ * whose segments are mapped; `ring` the other hosts of a ring, through the ports and the proxy. fabric asks the engines
+ * in order whether they reach a PE, and the first that does serves it. An engine is one folder, one ops table, one
+ * function that opens it; its state is private to it.
  *
- * Arguments: `offset` is a segment offset (the same object on every PE); the caller has checked that the object lies in
- * the segment. Private buffers may be any memory of the process, and may fault: an engine touches them with no lock
- * held. Zero bytes are allowed and do nothing.
+ * Arguments: `offset` is a segment offset (the same object on every PE), sizes are in bytes; the caller has checked
+ * that the object lies in the segment. Private buffers may be any memory of the process and may fault: an engine
+ * accesses them with no lock held. Zero bytes are allowed and do nothing. Buffers and contexts belong to the caller.
  *
- * Completion: put returns when the source may be reused, with is_nbi before; get returns with the data, with is_nbi
- * before. An atomic with a result returns with it, with is_nbi before. What is_nbi leaves open is finished by quiet of
- * the context. A put is at its destination after quiet. fence orders puts, atomics and signals of a context to each PE.
- * Every put, atomic or signal wakes the destination PE if it waits.
+ * Completion: put returns when the source may be reused, get with the data, an atomic with its result. With is_nbi they
+ * may return earlier, and quiet of the context completes them. A put is at its destination after quiet. fence orders
+ * the puts, atomics and signals of a context to each PE. Every put, atomic or signal wakes the destination PE if it
+ * waits.
  *
- * Threads: several threads may call at once, also on one context.
- * Errors: none. The job is ended by the launcher when a host, proxy or PE dies; an engine makes good what a link lost.
+ * Threads: any number of threads may call concurrently, also with one context.
+ * Errors: none. The launcher ends the job when a host, proxy or PE dies; an engine retransmits what a link lost.
  */
 #ifndef QUOIT_ENGINE_ENGINE_H
 #define QUOIT_ENGINE_ENGINE_H
@@ -31,24 +31,24 @@
 
 struct quoit_engine_ops;
 
-/* The first member of each engine's own state. */
+/* The first member of each engine's private state. */
 struct quoit_engine {
     const struct quoit_engine_ops *ops;
     struct quoit_self *self;
-    bool has_host_barrier; /* the job wants the hosts to meet by ops->host_barrier */
+    bool has_host_barrier; /* hosts of this job synchronise by ops->host_barrier */
 };
 
 /* What an engine can do for one peer. */
 enum quoit_peer_capability {
-    QUOIT_PEER_MAPPED = 1, /* loads, stores and atomics of the processor reach `segment` and wake `park` */
-    QUOIT_PEER_DIRECT = 2, /* a put is a copy by this PE into the segment, with no work on the other side */
+    QUOIT_PEER_MAPPED = 1, /* the processor's loads, stores and atomics reach `segment` and wake `park` */
+    QUOIT_PEER_DIRECT = 2, /* a put is a copy by this PE into the segment; the other side does no work */
 };
 
-/* One PE as seen from this one. */
+/* A PE as seen from this one. */
 struct quoit_peer {
     struct quoit_engine *engine;
     void *of_engine;         /* the engine's record of it */
-    char *segment;           /* MAPPED: where its segment is mapped here, else NULL */
+    char *segment;           /* MAPPED: this PE's mapping of its segment, else NULL */
     struct quoit_park *park; /* MAPPED: where it sleeps, else NULL */
     uint32_t pe;
     uint16_t host;
@@ -56,25 +56,25 @@ struct quoit_peer {
     uint32_t capabilities;
 };
 
-/* One context's outstanding work with engine `ring`. All zero is a valid start. */
+/* One context's outstanding work with engine `ring`. A zeroed struct is a valid start. */
 struct quoit_ring_context {
-    _Atomic uint64_t outstanding_count; /* requests handed to the proxy and not yet reaped */
+    _Atomic uint64_t outstanding_count; /* requests submitted to the proxy and not yet reaped */
     _Atomic uint64_t relayed_count;     /* of them: to direct peers, where a later direct put could overtake them */
     _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
-    _Atomic uint32_t fence_mark;        /* 0, or the number of a fence that came while requests were under way */
+    _Atomic uint32_t fence_mark;        /* 0, or the number of a fence issued while requests were outstanding */
     _Atomic uint32_t last_mark;
-    /* Sequences of direct puts, where writes are posted: of the last one, and of the last one before a fence. */
+    /* With posted writes, sequences of direct puts: the last one, and the last one before a fence. */
     _Atomic uint64_t posted[QUOIT_SIDE_COUNT];
     _Atomic uint64_t fenced[QUOIT_SIDE_COUNT];
 };
 
-/* A context: each engine's part is the engine's alone. */
+/* Each engine's part is private to it. */
 struct quoit_context {
-    uint32_t salt; /* contexts spread over what an engine has several of */
+    uint32_t salt; /* spreads contexts over an engine's lanes */
     struct quoit_ring_context ring;
 };
 
-/* `count` elements of element_bytes (1..16), strides in bytes of the remote and the private side. */
+/* `count` elements of element_bytes (1..16); strides of the remote and the private side in bytes. */
 struct quoit_strided {
     uint64_t offset;         /* of the first remote element */
     ptrdiff_t remote_stride; /* may be negative */
@@ -98,18 +98,18 @@ struct quoit_atomic {
     uint64_t compare;
 };
 
-/* What follows a put: whoever sees the signal sees the data. op is SET or ADD on a 64-bit word. */
+/* The update that follows a put: a PE that sees the signal sees the data. op is SET or ADD on a 64-bit word. */
 struct quoit_signal {
     uint64_t offset;
     uint64_t value;
     enum quoit_amo op;
 };
 
-/* All operations are there but where NULL is allowed. */
+/* All operations are required, except where NULL is allowed. */
 struct quoit_engine_ops {
     const char *name;
     void (*close)(struct quoit_engine *engine);
-    /* Whether the engine reaches peer->pe: then fills in the rest of *peer but `engine`. */
+    /* Whether the engine reaches peer->pe; if so, fills in all of *peer but `engine`. */
     bool (*connect)(struct quoit_engine *engine, struct quoit_peer *peer);
 
     void (*put)(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
@@ -120,23 +120,23 @@ struct quoit_engine_ops {
                         const struct quoit_strided *strided, const void *source);
     void (*get_strided)(struct quoit_context *context, const struct quoit_peer *peer,
                         const struct quoit_strided *strided, void *destination);
-    /* result_out: where the old value goes, `size` bytes; NULL: nowhere. */
+    /* result_out: where the old value goes, `size` bytes; may be NULL. */
     void (*amo)(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
                 void *result_out, bool is_nbi);
     void (*put_signal)(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi);
 
-    /* NULL, each of them: the engine's operations are complete and in order when they return. */
+    /* NULL, for each of them: the engine's operations are complete and ordered when they return. */
     void (*fence)(struct quoit_engine *engine, struct quoit_context *context);
-    /* context NULL: after a quiet of all contexts, what collectives have sent too; the PE leaves. */
+    /* context NULL: called when the PE leaves, after a quiet of all contexts; completes what collectives sent, too. */
     void (*quiet)(struct quoit_engine *engine, struct quoit_context *context);
-    /* Finishes what only this PE can finish, such as what a link has lost. Called at each look of a wait; costs a few
-     * loads when there is nothing, and may wait when there is. NULL: nothing. */
+    /* Completes what only this PE can complete, such as what a link lost. Called at each check of a wait; costs a few
+     * loads when there is nothing to do, and may wait when there is. NULL: nothing. */
     void (*progress)(struct quoit_engine *engine);
-    /* Before the PE sleeps on its park: what completes or arrives from now on wakes it. NULL: it does anyway. */
+    /* Called before the PE sleeps on its park: completions and arrivals from now on wake it. NULL: they always do. */
     void (*arm)(struct quoit_engine *engine);
     /* A barrier between the hosts that the engine joins, called by the first PE of each; it orders and completes
-     * nothing. NULL: it has none of its own. */
+     * nothing. NULL: the engine has none. */
     void (*host_barrier)(struct quoit_engine *engine, const char *call);
 };
 

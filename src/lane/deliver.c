@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a lane does at the memory of its own PEs. */
+/* How a lane executes frames on the memory of its PEs. */
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/observer.h"
@@ -15,7 +15,7 @@ static char *segment_of(const struct quoit_lane *lane, uint32_t local)
     return lane->memory + quoit_layout_segment(lane->layout, local);
 }
 
-/* Words that a PE may be waiting for arrive whole. */
+/* Words that a PE may wait for are stored whole. */
 static void store(char *to, const char *from, uint32_t bytes)
 {
     uint64_t word64;
@@ -38,7 +38,7 @@ static void store_strided(char *to, const struct quoit_frame *frame, const char 
         store(to, from + at, frame->size);
 }
 
-/* Data of a get, or an old value, for a request of a PE of this host. */
+/* Data of a get, or an old value, for a request of a local PE. */
 static void deliver_response(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -53,7 +53,7 @@ static void deliver_response(struct quoit_lane *lane, const struct quoit_verdict
     }
 }
 
-/* It is for the host, and acknowledged whether anybody listens or not. */
+/* A message to the host; it is acknowledged whether a listener exists or not. */
 static void deliver_message(struct quoit_lane *lane, const struct quoit_frame *frame, const char *payload)
 {
     const struct quoit_lane_group *group = lane->group;
@@ -129,7 +129,7 @@ const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit
     return lane->gather;
 }
 
-/* A payload lies in the PE's own staging chunk of that request, or in its own segment. */
+/* A payload is in the PE's own staging chunk of that request, or in its own segment. */
 static bool data_is_in_bounds(const struct quoit_lane *lane, uint32_t local, uint32_t index, uint64_t offset,
                               uint64_t bytes)
 {

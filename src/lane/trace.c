@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a lane tells of itself to --trace. */
+/* A lane's events for --trace. */
 #include "lane/lane.h"
 
-/* The PE that asked, from whose number the flow has its name: an answer travels back to it. */
+/* The PE that issued the request, whose number names the flow: a response travels back to it. */
 static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame *frame)
 {
     const struct quoit_job_config *job = &lane->layout->job;
@@ -14,7 +14,7 @@ static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame
 void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind, const struct quoit_frame *frame,
                             enum quoit_side side, uint64_t begin_ns, uint64_t value)
 {
-    /* An acknowledgement of ours is for many requests; one of the papers names its request. */
+    /* An acknowledgement of ours covers many requests; one of the papers' names its request. */
     bool is_for_pe = quoit_frame_is_of_pes(frame->kind) || (frame->kind == QUOIT_FRAME_ACK && frame->trace != 0);
     struct quoit_trace_event event = {
         .kind = (uint8_t)kind,
@@ -52,7 +52,7 @@ void quoit_lane_write_link(struct quoit_lane *lane, enum quoit_side side, bool i
 {
     uint64_t now_ns = quoit_clock_now_ns();
     for (enum quoit_class class = 0; class < QUOIT_CLASS_COUNT; class ++)
-        lane->traced_credit[side][class] = 0; /* queues begin anew */
+        lane->traced_credit[side][class] = 0; /* queues start from zero */
     quoit_trace_write(lane->trace, &(struct quoit_trace_event){.kind = QUOIT_TRACE_LINK,
                                                                .side = (uint8_t)side,
                                                                .begin_ns = now_ns,

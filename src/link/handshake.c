@@ -85,12 +85,12 @@ enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighb
     return QUOIT_INVALID;
 }
 
-void quoit_handshake_tell(struct quoit_port *port, struct quoit_handshake_word word)
+void quoit_handshake_write(struct quoit_port *port, struct quoit_handshake_word word)
 {
     quoit_port_scratchpad_peer_write(port, PAD_LINK, word.epoch << KIND_BITS | (uint32_t)word.kind);
 }
 
-struct quoit_handshake_word quoit_handshake_told(struct quoit_port *port)
+struct quoit_handshake_word quoit_handshake_read(struct quoit_port *port)
 {
     uint32_t word = quoit_port_scratchpad_read(port, PAD_LINK);
     return (struct quoit_handshake_word){.kind = (enum quoit_handshake_kind)(word & ((1u << KIND_BITS) - 1)),

@@ -10,7 +10,7 @@
 
 #include "link/service.h"
 
-/* The word that tells how far the writer is: 0 none, else a kind and the epoch of the link. */
+/* The writer's progress: none, or a kind and the epoch of the link. */
 enum quoit_handshake_kind { QUOIT_HANDSHAKE_NONE, QUOIT_HANDSHAKE_PROPOSED, QUOIT_HANDSHAKE_CLEAN };
 struct quoit_handshake_word {
     enum quoit_handshake_kind kind;
@@ -23,7 +23,7 @@ struct quoit_handshake_bits {
     uint64_t control; /* one bit, of the service; 0: it has none */
 };
 
-/* Tells the neighbour who we are, before the first word. */
+/* Introduces this host to the neighbour, before the first word. */
 void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const struct quoit_client *client,
                                enum quoit_side side, struct quoit_handshake_bits bits);
 /* Takes the neighbour's bits; those of its client are what they were, unless they were 0. INVALID, with a line logged:
@@ -33,8 +33,8 @@ void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const str
 QUOIT_MUST_USE enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour,
                                                        const struct quoit_client *client, enum quoit_side side,
                                                        uint32_t port_epoch, struct quoit_handshake_bits *bits_inout);
-void quoit_handshake_tell(struct quoit_port *port, struct quoit_handshake_word word);
-/* The neighbour's last word. */
-struct quoit_handshake_word quoit_handshake_told(struct quoit_port *port);
+void quoit_handshake_write(struct quoit_port *port, struct quoit_handshake_word word);
+/* The neighbour's latest word. */
+struct quoit_handshake_word quoit_handshake_read(struct quoit_port *port);
 
 #endif

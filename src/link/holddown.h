@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* holddown.h - a link that flaps is kept down for a while, so that the ring is not re-routed at each flap. Pure.
+/* holddown.h - holds down a link that flaps, so that the ring is not re-routed at each flap. Pure.
  *
- * Each outage costs the whole ring: every host learns of it and every source sends again. A link whose outages come
- * faster than that starves the job, though it is up most of the time, while a ring with one link down does everything.
- * So each outage adds one to the score of the link, each QUOIT_FLAP_FORGIVE_NS takes one off, and beyond
- * QUOIT_FLAP_FREE the link is held down: QUOIT_HOLD_FIRST_NS, twice as long for each further point, at most
- * QUOIT_HOLD_MOST_NS. A link is never held while another one is down: that would part the ring.
+ * Each outage costs the whole ring: every host learns of it and every source retransmits. A link with outages in quick
+ * succession starves the job, though it is up most of the time, while a ring with one link down loses little. So each
+ * outage adds one to the link's score, each QUOIT_FLAP_FORGIVE_NS subtracts one, and above QUOIT_FLAP_FREE the link is
+ * held down: QUOIT_HOLD_FIRST_NS, twice as long for each further point, at most QUOIT_HOLD_MOST_NS. A link is never
+ * held while another one is down: that would partition the ring.
  */
 #ifndef QUOIT_LINK_HOLDDOWN_H
 #define QUOIT_LINK_HOLDDOWN_H
@@ -21,10 +21,10 @@
 /* All zero is a valid start. */
 struct quoit_holddown {
     uint32_t score;
-    uint64_t forgiven_ns; /* until when the score was taken down */
+    uint64_t forgiven_ns; /* until when the score was reduced */
 };
 
-/* An outage. Returns for how long the link is to be held down from now on; 0: it is not. */
+/* Records an outage. Returns how long the link is held down from now on; 0: not at all. */
 uint64_t quoit_holddown_outage(struct quoit_holddown *holddown, uint64_t now_ns);
 
 #endif

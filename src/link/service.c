@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-#define POLL_NS    100000   /* between two looks at what the neighbour says, where no doorbell tells */
-#define CONTROL_NS 1000000  /* the same where one does */
-#define RECHECK_NS 10000000 /* while something is not as it should be */
+#define POLL_NS    100000   /* between two polls of the neighbour's words, if it has no doorbell bit for them */
+#define CONTROL_NS 1000000  /* the same if it has one */
+#define RECHECK_NS 10000000 /* while some link is not UP */
 #define IDLE_NS    500000000
 #define NO_LEASE   QUOIT_CLIENTS_MAX
 
@@ -21,7 +21,7 @@ struct side {
     uint32_t port_epoch; /* to which the opening is bound; from PROPOSED on */
     uint32_t epoch;      /* of the link: proposed in PROPOSED, agreed from CLEAN on */
     struct quoit_holddown holddown;
-    bool is_flapping_told;
+    bool is_flapping_reported;
     uint64_t leased;       /* doorbell bits that clients have */
     uint64_t control;      /* the service's own; 0: none */
     uint64_t peer_control; /* the neighbour's; 0: none, or not told yet */
@@ -34,8 +34,8 @@ struct quoit_service {
     uint64_t doorbells[QUOIT_CLIENTS_MAX][QUOIT_SIDE_COUNT];
     uint32_t leases;
     uint32_t leader;           /* the lease that has the windows; NO_LEASE: none */
-    uint64_t cut_off_since_ns; /* two links are known to be dead; 0: not so */
-    bool is_cut_off_told;
+    uint64_t cut_off_since_ns; /* two links are known to be down since then; 0: not so */
+    bool is_cut_off_reported;
     enum quoit_status status; /* what ended the manager */
 };
 
@@ -90,9 +90,9 @@ static bool clients_follow(const struct quoit_service *service, enum quoit_side 
 static void tell_cut_off(struct quoit_service *service, uint32_t first_link, uint32_t second_link)
 {
     const struct quoit_client *leader = leader_of(service);
-    if (!service->is_cut_off_told)
+    if (!service->is_cut_off_reported)
         leader->cut_off(leader->arg, first_link, second_link);
-    service->is_cut_off_told = true;
+    service->is_cut_off_reported = true;
 }
 
 static bool is_cut_off(const struct quoit_service *service)
@@ -101,7 +101,7 @@ static bool is_cut_off(const struct quoit_service *service)
     return leader->dead_links(leader->arg) != 0;
 }
 
-/* What was on the way is gone for good. */
+/* What was in flight is gone for good. */
 static void lose(struct quoit_service *service, enum quoit_side index)
 {
     uint32_t host = service->config.host;
@@ -116,9 +116,9 @@ static void hold_down(struct side *side, enum quoit_side index, uint64_t now_ns)
     uint64_t hold_ns = quoit_holddown_outage(&side->holddown, now_ns);
     atomic_store_explicit(&record->flap_score, side->holddown.score, memory_order_relaxed);
     atomic_store_explicit(&record->held_until_ns, hold_ns ? now_ns + hold_ns : 0, memory_order_relaxed);
-    if (hold_ns == 0 || side->is_flapping_told)
+    if (hold_ns == 0 || side->is_flapping_reported)
         return;
-    side->is_flapping_told = true;
+    side->is_flapping_reported = true;
     quoit_log(QUOIT_LOG_WARN,
               "the link to the %s flaps: outage %u; from now on it is held down for a while after each while no other "
               "link is down (docs/design/link-state.md)",
@@ -132,13 +132,14 @@ static void begin_down(struct quoit_service *service, enum quoit_side index)
     hold_down(side, index, quoit_clock_now_ns());
     side->epoch++;
     atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, false), memory_order_release);
-    /* After the target: what a PE asks when it has seen this leaves with a lane that follows, see poll_pe(). */
+    /* After the target: a request that a PE submits after seeing this leaves with a lane that follows, see poll_pe().
+     */
     atomic_store(&side->record->port_epoch, 0);
     tell_clients(service, index);
     quoit_log(QUOIT_LOG_INFO, "the link to the %s went down", side_name(index));
 }
 
-/* Held for as long as it was decided, unless that parts the ring. */
+/* Held for as long as was decided, unless that partitions the ring. */
 static bool is_held(const struct quoit_service *service, enum quoit_side index, uint64_t now_ns)
 {
     const struct quoit_link_record *other = service->sides[quoit_ring_opposite(index)].record;
@@ -148,7 +149,7 @@ static bool is_held(const struct quoit_service *service, enum quoit_side index, 
 
 static void tell(struct side *side, struct quoit_handshake_word word)
 {
-    quoit_handshake_tell(side->port, word);
+    quoit_handshake_write(side->port, word);
     if (side->peer_control)
         quoit_port_ring(side->port, side->peer_control);
 }
@@ -192,7 +193,7 @@ static enum quoit_status offer_windows(struct side *side, const struct quoit_cli
     return status;
 }
 
-/* The neighbour is down too, so nobody writes here. */
+/* The neighbour is down too, so no host writes here. */
 static void make_clean(struct quoit_service *service, enum quoit_side index, uint32_t proposed)
 {
     struct side *side = &service->sides[index];
@@ -238,7 +239,7 @@ static bool has_lost(const struct side *side)
 static void step_handshake(struct quoit_service *service, enum quoit_side index)
 {
     struct side *side = &service->sides[index];
-    struct quoit_handshake_word word = quoit_handshake_told(side->port);
+    struct quoit_handshake_word word = quoit_handshake_read(side->port);
     bool is_proposed = quoit_link_state_of(side->record) == QUOIT_LINK_STATE_PROPOSED;
     if (has_lost(side))
         move(side, QUOIT_LINK_STATE_ABSENT);
@@ -256,7 +257,7 @@ static bool step_side(struct quoit_service *service, enum quoit_side index)
     enum quoit_link_state before = quoit_link_state_of(side->record);
     switch (before) {
     case QUOIT_LINK_STATE_UP:
-        if (!has_lost(side)) /* asked once: the answer may change at any instant */
+        if (!has_lost(side)) /* asked once, because the answer may change at any instant */
             break;
         if (leader_of(service)->has_failover)
             begin_down(service, index);
@@ -319,7 +320,7 @@ enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t ti
     return service->status;
 }
 
-/* Two dead links cut hosts off. The update that one is back may be late, so it has to stay so for a while. */
+/* Two dead links cut hosts off. The update that one is back may be late, so the condition must persist for a while. */
 static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
 {
     const struct quoit_client *leader = leader_of(service);
@@ -465,12 +466,12 @@ static enum quoit_status set_doorbells(struct quoit_service *service, const stru
     return QUOIT_OK;
 }
 
-/* The state begins anew for a client that begins anew: its first epoch is 0. */
+/* The state starts over for a new client: its first epoch is 0. */
 static void lead(struct quoit_service *service, uint32_t lease)
 {
     service->leader = lease;
     service->cut_off_since_ns = 0;
-    service->is_cut_off_told = false;
+    service->is_cut_off_reported = false;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         service->sides[side].epoch = 0;
         service->sides[side].peer_control = 0;
@@ -507,7 +508,7 @@ enum quoit_status quoit_service_attach(struct quoit_service *service, const stru
     return QUOIT_OK;
 }
 
-/* The neighbours see the link go down, so that nothing that the client was owed arrives for the next one. */
+/* The neighbours see the link go down, so nothing meant for this client arrives for the next one. */
 static void close_windows(struct quoit_service *service)
 {
     service->leader = NO_LEASE;

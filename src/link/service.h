@@ -3,31 +3,33 @@
  *
  * What it is: the ports, the scratchpad exchange with the neighbours, the state of both links (state.h), and the leases
  * of window ranges and doorbell bits. It may outlive jobs: a client (the proxy of a job; later an Ethernet device)
- * attaches with what it wants of the ports, and detaches. The service knows nothing of requests, PEs or lanes.
+ * attaches with what it needs of the ports, and detaches. The service knows nothing of requests, PEs or lanes.
  *
- * A side walks through the states of state.h; the clients follow and it waits for them, never they for it:
- * UP -> DRAINING (the port went down; each client is told, and answers that it writes nothing more and looks at
- * nothing) -> ABSENT -> PROPOSED (the own opening is bound to the new port epoch; we told the neighbour that we are
- * down and propose an epoch of the link) -> CLEAN (the neighbour said the same, so nobody writes: the slots were
- * cleaned, the windows offered) -> UP. A link that goes down again on the way goes back to ABSENT. What was told is
- * wiped with it and the opening is bound, so no word of an earlier attempt is ever taken for one of this.
+ * A side moves through the states of state.h; the service waits for its clients to follow, never the other way round:
+ *   UP -> DRAINING: the port went down; each client is notified, and confirms that it writes and reads nothing more.
+ *   -> ABSENT -> PROPOSED: this opening is bound to the new port epoch; the neighbour is informed that this end is
+ *     down, and an epoch of the link is proposed.
+ *   -> CLEAN: the neighbour sent the same, so no end writes: the slots are cleaned, the windows offered. -> UP.
+ * A link that goes down again on the way returns to ABSENT. Its scratchpads are wiped and the opening is bound to an
+ * epoch, so no word of an earlier attempt is taken for one of this.
  *
- * An end goes down only when its own port shows a new epoch or no link, which both ends see, never because the other
- * end was heard to be down: the other way round it would go down alone when the word is older than the link.
+ * An end goes down only when its own port shows a new epoch or no link, which both ends see, and never because the
+ * other end reported that it is down: such a report may be older than the link, and then only one end would go down.
  *
  * Leases: each doorbell bit has one client, and each window one client and one range of memory. A client that asks for
- * what is taken is refused (FULL) and nothing is changed. What a client leaves behind is taken back: its windows are
+ * what is taken is refused (FULL) and nothing changes. What a client leaves behind is reclaimed: its windows are
  * closed, its bits masked, and the neighbours see the link go down.
  *
- * Doorbell bits: a client says how many it needs, and the service finds them in what each port has (any mask, see
- * port.h) and what is free, from the lowest on. The two ends of a link may find different ones. Each tells the other
- * the mask of its client of the windows, which the record publishes; what each bit of a mask means is the clients'
- * affair. One bit, the highest, is the service's own while no client needs it: by it the neighbour's service tells that
- * it has written to the scratchpads. Without it the service looks every 100 us while a link comes up.
+ * Doorbell bits: a client says how many it needs, and the service takes them from the free bits of each port's mask
+ * (port.h), the lowest first. The two ends of a link may use different bits: each sends the other the mask of its
+ * client of the windows, which the record publishes; the clients define what each bit of a mask means. The highest bit
+ * is the service's own while no client needs it: with it the neighbour's service announces new scratchpad contents.
+ * Without it the service polls every 100 us while a link comes up.
  *
- * Threads: open, attach, start, detach and close belong to one thread at a time, and while manage() runs to none, save
- * that attach and detach may be called from the client's callbacks. wake() may be called from any thread.
- * Errors: TIMEOUT names who did not come; INVALID: a neighbour of another job or the wrong one, with a line logged.
+ * Threads: open, attach, start, detach and close belong to one thread at a time, and to none while manage() runs,
+ * except that attach and detach may be called from the client's callbacks. wake() may be called from any thread.
+ * Errors: TIMEOUT names the neighbour that did not come; INVALID: a neighbour of another job or the wrong one, with a
+ * line logged.
  */
 #ifndef QUOIT_LINK_SERVICE_H
 #define QUOIT_LINK_SERVICE_H
@@ -65,16 +67,16 @@ struct quoit_client {
     /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach(). */
     void (*vectors)(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT]);
     bool has_failover;         /* false: a link that goes down is LOST */
-    uint64_t cut_off_limit_ns; /* how long two links may be dead before cut_off() */
-    /* The record of that side has changed: the client follows `target`. */
+    uint64_t cut_off_limit_ns; /* how long two links may be down before cut_off() */
+    /* The record of that side has changed: the client must follow `target`. */
     void (*changed)(void *arg, enum quoit_side side);
-    /* Whether everything of the client has done what `target` says. */
+    /* Whether the whole client has done what `target` asks for. */
     bool (*has_followed)(void *arg, enum quoit_side side);
-    /* Neither end writes: make the range of that side as new. */
+    /* No end writes: reset the range of that side. */
     void (*clean)(void *arg, enum quoit_side side);
-    /* Two links that the client knows to be dead, number + 1 each (first << 32 | second); 0: not two. */
+    /* Two links that the client knows to be down, number + 1 each (first << 32 | second); 0: not two. */
     uint64_t (*dead_links)(void *arg);
-    /* Called once: two links are dead for longer than the limit; or twice the same one: it is LOST. */
+    /* Called once: two links are down for longer than the limit; or the same link twice: it is LOST. */
     void (*cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *arg;
 };
@@ -89,14 +91,14 @@ void quoit_service_close(struct quoit_service *service);
  * more than a window of the port holds, or than it has doorbell bits. */
 QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
                                                       uint32_t *lease_out);
-/* Takes the leases back. If it had windows, the links go down for the neighbours, and are IDLE until the next such
- * client comes. The client does not write any more. */
+/* Reclaims the leases. If the client had windows, the neighbours see the links go down, and they are IDLE until the
+ * next such client attaches. The client must not write any more. */
 void quoit_service_detach(struct quoit_service *service, uint32_t lease);
 /* Brings both links UP for the first time under the client of the windows, without a manager. */
 QUOIT_MUST_USE enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns);
-/* The manager: looks after the links until *is_stopping, or something fails. */
+/* The manager: looks after the links until *is_stopping or a failure. */
 QUOIT_MUST_USE enum quoit_status quoit_service_manage(struct quoit_service *service, _Atomic uint32_t *is_stopping);
-/* Makes the manager look: a client has followed, knows more of the ring, or *is_stopping was set. */
+/* Makes the manager check: a client has followed, the ring has learned something, or *is_stopping was set. */
 void quoit_service_wake(struct quoit_service *service);
 
 struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side);

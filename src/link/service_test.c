@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what service.h promises of a service that outlives its clients: leases, a job after a job on the same ports,
+/* Aim: what service.h promises of a service that outlives its clients: leases, consecutive jobs on the same ports,
  * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down.
  * Method: two hosts and the two links between them, emulated; the managers in threads of their own, a client that
- * follows at once and counts what it is told. */
+ * follows at once and counts its notifications. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

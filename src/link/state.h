@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* state.h - the state of a host's end of a link: one machine, published in one record.
  *
- * Who reads it: the lanes of a job, which stop and go on with it; PEs, which write directly while it is UP; oshrun's
- * report, `quoit top` and the simulator. None of them keeps a copy; a lane publishes how far it has followed.
+ * Readers: the lanes of a job, which stop and continue with it; PEs, which put directly while it is UP; oshrun's
+ * report, `quoit top` and the simulator. None of them has a copy; a lane publishes how far it has followed.
  *
  * Two numbers name two things. The port epoch is the driver's count of how often the port came up; an opening of the
- * port is bound to one. The epoch of the link is agreed by both ends for each time it is UP, and the topology of the
- * ring (ring/topology.h) is made of it.
+ * port is bound to one. The epoch of the link is agreed by both ends each time it becomes UP, and the ring's topology
+ * (ring/topology.h) is made of it.
  *
  * Threads: one writer, the manager of the links (service.h). Any process that maps the record may read it.
  */
@@ -18,33 +18,35 @@
 #include <stdint.h>
 
 enum quoit_link_state {
-    QUOIT_LINK_STATE_IDLE,     /* nobody is attached; the port may be up or not */
-    QUOIT_LINK_STATE_ABSENT,   /* nobody writes here; the port is down, or is about to be bound */
+    QUOIT_LINK_STATE_IDLE,     /* no client is attached; the port may be up or not */
+    QUOIT_LINK_STATE_ABSENT,   /* no end writes here; the port is down, or is about to be bound */
     QUOIT_LINK_STATE_HELD,     /* the port is up, but it flaps: held down until held_until_ns */
-    QUOIT_LINK_STATE_PROPOSED, /* bound to the port epoch; an epoch is proposed to the neighbour, who has not yet */
-    QUOIT_LINK_STATE_CLEAN, /* neither end writes: the slots are as new, the windows offered; the neighbour's are not */
+    QUOIT_LINK_STATE_PROPOSED, /* bound to the port epoch; an epoch is proposed to the neighbour, which has not answered
+                                * yet */
+    QUOIT_LINK_STATE_CLEAN, /* no end writes: our slots are clean and our windows offered; the neighbour's are not yet
+                             */
     QUOIT_LINK_STATE_UP,    /* both ends are clean: lanes send, PEs put directly */
-    QUOIT_LINK_STATE_DRAINING, /* the port went down: the clients stop to write and to look */
-    QUOIT_LINK_STATE_LOST,     /* the port went down under a client that does not outlive it */
+    QUOIT_LINK_STATE_DRAINING, /* the port went down: the clients stop writing and reading */
+    QUOIT_LINK_STATE_LOST,     /* the port went down under a client that does not survive it */
     QUOIT_LINK_STATE_COUNT
 };
 
-/* What the clients have to follow: the epoch of the link and whether it is up in it. */
+/* What the clients follow: the epoch of the link, and whether it is up in it. */
 #define QUOIT_LINK_TARGET(epoch, is_up) ((uint32_t)(epoch) << 1 | (uint32_t)(is_up))
 #define QUOIT_LINK_TARGET_IS_UP(target) ((target)&1u)
 #define QUOIT_LINK_TARGET_EPOCH(target) ((target) >> 1)
 
-/* Of one side. All zero is a valid start. Writer: the manager. */
+/* One per side. A zeroed record is a valid start. Writer: the manager. */
 struct quoit_link_record {
     _Atomic uint32_t state;      /* enum quoit_link_state */
     _Atomic uint32_t target;     /* release; pairs with acquire in the lanes */
-    _Atomic uint32_t port_epoch; /* in which both ends have offered their windows; 0: the link is not UP */
+    _Atomic uint32_t port_epoch; /* in which both ends have offered their windows; 0: not UP */
     _Atomic uint32_t outage_count;
     _Atomic uint32_t hold_count;    /* how often it was held down because it flapped */
-    _Atomic uint32_t flap_score;    /* outages, less those that time has forgiven: see holddown.h */
+    _Atomic uint32_t flap_score;    /* outages minus those forgiven over time: see holddown.h */
     _Atomic uint64_t since_ns;      /* when the state began */
     _Atomic uint64_t held_until_ns; /* 0: it is not held */
-    _Atomic uint64_t outage_ns;     /* how long it was not UP since it first was, without the outage that lasts still */
+    _Atomic uint64_t outage_ns;     /* total time not UP since it first was, without the current outage */
     _Atomic uint64_t down_since_ns; /* 0: it is UP, or never was */
     /* Doorbell bits of this port that wake the client of the windows, and those of the neighbour's that wake its: set
      * before the link is UP for the first time, the same for as long as both stay. */
@@ -55,7 +57,7 @@ _Static_assert(sizeof(struct quoit_link_record) == 72, "read by other processes"
 
 const char *quoit_link_state_name(enum quoit_link_state state);
 bool quoit_link_may_move(enum quoit_link_state from, enum quoit_link_state to);
-/* Moves, and asserts that the table allows it. */
+/* Changes the state, and asserts that the table allows it. */
 void quoit_link_move(struct quoit_link_record *record, enum quoit_link_state to, uint64_t now_ns);
 
 static inline enum quoit_link_state quoit_link_state_of(const struct quoit_link_record *record)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the table of states allows the moves written out again here and no other, and the record counts outages.
- * Method: all pairs; one life of a link by hand. */
+/* Aim: the state table allows the moves written out again here and no other, and the record counts outages. Method: all
+ * pairs; the course of one link by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

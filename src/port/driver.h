@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* driver.h - what a port driver provides, and the table of those that are compiled in. docs/write-a-port.md.
+/* driver.h - what a port driver provides, and the table of the drivers compiled in. See docs/write-a-port.md.
  *
- * What it is: a driver makes the memory of its hosts (real bridges reach only memory that the device knows), makes or
- *   names links, and describes each end of a link by an endpoint: bytes and descriptors that only it understands and
- *   that the boot protocol carries to every process that opens the end. A job runs on one driver, chosen by name.
- * Nothing above src/port includes the header of a driver. A driver is a folder, a struct quoit_port_driver, and a row
- * of drivers.c. Threads: the functions of struct quoit_port_driver are called by the launcher, one at a time.
+ * What it is: a driver makes the memory of its hosts (real bridges reach only memory known to the device), makes or
+ * names links, and describes each end of a link by an endpoint: bytes and file descriptors that only the driver
+ * interprets and that the boot protocol carries to every process that opens the end. A job runs on one driver, chosen
+ * by name. Nothing above src/port includes the header of a driver. A driver is a folder, a struct quoit_port_driver,
+ * and a row of drivers.c.
+ *
+ * Threads: the launcher calls the functions of struct quoit_port_driver, one at a time.
  */
 #ifndef QUOIT_PORT_DRIVER_H
 #define QUOIT_PORT_DRIVER_H
 
 #include "port/port.h"
 
-/* How a driver without hardware behaves; one with hardware ignores it. All zero: as fast as this machine goes, with
- * posted writes. */
+/* The behaviour of a driver without hardware; one with hardware ignores it. All zero: as fast as this machine allows,
+ * with posted writes. */
 struct quoit_port_knobs {
     uint64_t window_bytes[QUOIT_WINDOW_COUNT]; /* 0: the driver's default. Powers of two */
     uint64_t translation_align;                /* 0: the driver's default */
-    uint64_t rate_bytes_per_s;                 /* 0: unlimited. Writes and DMA of one side keep this rate */
+    uint64_t rate_bytes_per_s;                 /* 0: unlimited. Writes and DMA of one side share this rate */
     uint64_t read_latency_ns;                  /* added to each read */
     uint64_t write_latency_ns;                 /* from each programmed copy or DMA to its arrival */
     uint64_t dma_latency_ns;                   /* from submit to the start of the copy */
     uint64_t doorbell_latency_ns;              /* from ring to the bit being set */
     uint32_t torn_write_seed;   /* not 0: a write that meets link-down arrives in part, in whole 8-byte words */
     uint32_t dma_channel_count; /* 0: QUOIT_DMA_CHANNEL_COUNT */
-    uint32_t dma_failures;      /* so many of 1000 descriptors fail, by chance, after a part of them was written */
+    uint32_t dma_failures;      /* this many of 1000 descriptors fail, at random, after a part of them was written */
     uint32_t arrives_on_return; /* not 0: writes wait until they have arrived; 0: posted */
 };
 
@@ -38,7 +40,7 @@ struct quoit_port_site {
 
 struct quoit_port_driver {
     const char *name;
-    const char *sentence; /* what --driver's help says */
+    const char *sentence; /* for the help of --driver */
     /* A driver that is another one, save a few things, names that one, and says only what differs: what is NULL below
      * is the other's. NULL: it is a driver of its own. */
     const struct quoit_port_driver *base;
@@ -50,7 +52,7 @@ struct quoit_port_driver {
     /* Makes a link between two hosts of this machine, which neither end has enabled. NULL without `base`: links are
      * there. */
     enum quoit_status (*link_create)(int *fd_out);
-    /* The descriptors of the endpoint stay those of the site. */
+    /* The endpoint refers to the site's file descriptors, which stay the caller's. */
     enum quoit_status (*describe)(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out);
     const struct quoit_port_ops *ops;
 };
@@ -102,7 +104,7 @@ struct quoit_port_ops {
                          uint32_t max_count);
 };
 
-/* Each driver's port starts with this. */
+/* The first member of each driver's port. */
 struct quoit_port {
     struct quoit_port_ops ops; /* writer of ops and memory: quoit_port_open(), after the driver's open */
     struct quoit_port_memory memory;

@@ -16,7 +16,7 @@ static bool is_power_of_two(uint64_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-/* What the wrappers below, and everyone above, rely on. */
+/* What the wrappers below, and all layers above, rely on. */
 static void check_limits(const struct quoit_port *port)
 {
     for (uint32_t i = 0; i < QUOIT_WINDOW_COUNT; i++)

@@ -6,14 +6,14 @@
  *
  * Windows: a port has QUOIT_WINDOW_COUNT windows. The receiver makes a window inbound by translating it to a range of
  *   its own host memory; from then on the peer's writes at offset o land at that range + o. A write or read beyond the
- *   translated range, or while none is set, is a master abort: the write vanishes silently, the read gives all ones.
+ *   translated range, or while none is set, is a master abort: the write vanishes silently, the read returns all ones.
  * Posted writes: a write that returned has not arrived. Writes of one opening arrive in the order in which they were
- *   issued, and a doorbell or scratchpad arrives after every write issued before it on the same opening. Nothing is
- *   promised between two openings of an end, nor between two ports, nor between programmed copy and a DMA channel, nor
- *   between two channels: whoever needs such an order reads back first.
+ *   issued, and a doorbell or scratchpad arrives after every write issued before it on the same opening. No order is
+ *   promised between two openings of an end, between two ports, between programmed copy and a DMA channel, or between
+ *   two channels: a caller that needs such an order reads back first.
  * Read-back: a read through the window crosses the link and is slow; nothing above this layer reads in a loop. It
- *   returns OK after all earlier writes of this opening, by any thread, have arrived: the only way to know that they
- *   did, save an answer of the peer.
+ *   returns OK after all earlier writes of this opening, by any thread, have arrived: apart from a response of the
+ *   peer, the only way to know that they did.
  * Loss: when the link goes down, a prefix (in the order of issue) of what each opening had posted has arrived, the last
  *   write of it perhaps in part; the rest never does. Writes that returned OK may be among what is lost. Once a call on
  *   this opening returned LINK_DOWN, nothing that the opening posted before will still arrive; and what the opening
@@ -25,17 +25,17 @@
  * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is
  *   the truth: clear first, then look.
  * There are no atomics across the link.
- * Scratchpads: 8 words of 32 bits a link side, last writer wins; lost when the link goes down. For set-up, and for the
- *   metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
+ * Scratchpads: 8 words of 32 bits per link side, last writer wins; lost when the link goes down. For set-up, and for
+ *   the metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
  * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
  *   down wipes translations and scratchpads. link_epoch counts the times it came up. A scratchpad write or a ring while
  *   it is down is lost; a translation set while it is down holds when it comes up.
- * Binding: an opening follows the link until it is bound to a link epoch. Then whatever it sends (writes, reads, DMA,
- *   scratchpads, doorbells) in another epoch is refused: a process that has not noticed that the link was away never
- *   writes behind a loss.
+ * Binding: an opening follows the link until it is bound to a link epoch. From then on everything it sends (writes,
+ *   reads, DMA, scratchpads, doorbells) in another epoch is refused: a process that has not noticed that the link was
+ *   down never writes behind a loss.
  *
  * Threads: a port may be used by many threads and, opened again with the same config, by many processes of its host
- *   (a PE writes straight into the neighbour's memory window). Each word of the window has one writer at a time;
+ *   (a PE writes directly into the neighbour's memory window). Each word of the window has one writer at a time;
  *   quoit_port_ring() may be called from any thread. set_translation, link_enable and interrupts belong to one process,
  *   the host's proxy.
  * Errors: QUOIT_LINK_DOWN until the link returns; QUOIT_OUT_OF_RANGE and QUOIT_INVALID are the caller's mistake; others
@@ -60,23 +60,23 @@ enum quoit_window {
 #define QUOIT_SCRATCHPAD_COUNT  8
 #define QUOIT_DOORBELL_COUNT    64 /* that a mask can name; which of them a port has, its limits say */
 #define QUOIT_DMA_CHANNEL_COUNT 2
-#define QUOIT_DMA_DEPTH         64 /* descriptors under way on one channel */
+#define QUOIT_DMA_DEPTH         64 /* outstanding descriptors of one channel */
 
-/* Vectors that are no doorbell's. */
+/* Vectors that belong to no doorbell. */
 #define QUOIT_VECTOR_LINK       QUOIT_DOORBELL_COUNT
 #define QUOIT_VECTOR_DMA(index) (QUOIT_DOORBELL_COUNT + 1 + (index)) /* completions of a DMA channel */
 #define QUOIT_VECTOR_COUNT      QUOIT_VECTOR_DMA(QUOIT_DMA_CHANNEL_COUNT)
 
-struct quoit_port; /* one end; opaque, made by quoit_port_open() */
+struct quoit_port; /* one end; opaque, returned by quoit_port_open() */
 
-/* The memory of the own host as the driver sees it: windows translate into it and interrupts wake parks in it. */
+/* The host's memory as the driver sees it: windows translate into it, and interrupts wake parks in it. */
 struct quoit_port_memory {
     void *base;     /* where this process mapped it */
     uint64_t bytes; /* how much of it there is */
 };
 
-/* Which end of which link to open: made by a driver's describe(), opaque to all others. It may travel to another
- * process with its descriptors; both sides run the same build. */
+/* Identifies one end of one link: made by a driver's describe(), opaque to everything else. It may travel to another
+ * process with its file descriptors; both sides run the same build. */
 #define QUOIT_PORT_ENDPOINT_BYTES 128
 #define QUOIT_PORT_ENDPOINT_FDS   2
 struct quoit_port_endpoint {
@@ -96,7 +96,7 @@ struct quoit_port_config {
 /* What a driver promises beyond the contract above. */
 enum quoit_port_capability {
     QUOIT_PORT_ARRIVES_ON_RETURN = 1 << 0, /* see Arrival above */
-    QUOIT_PORT_CUTS = 1 << 1,              /* quoit_port_cut() and quoit_port_mend() work */
+    QUOIT_PORT_CUTS = 1 << 1,              /* PEs of the host may open the end too, and write through its window */
     QUOIT_PORT_DIRECT = 1 << 2,            /* PEs of the host may open the end, too, and write through its window */
     QUOIT_PORT_WHOLE_MARKS = 1 << 3,       /* the mark of a write of up to 4 KiB arrives whenever all of the bytes do */
 };
@@ -128,8 +128,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_open(const struct quoit_port_config 
 void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
-/* Link. enable/disable are this side's wish; is_up needs both. Waiting for a change: poll is_up; a change also wakes
- * the parks of QUOIT_VECTOR_LINK. */
+/* Link. enable and disable are this side's wish; is_up needs both. To wait for a change, poll is_up; a change also
+ * wakes the parks of QUOIT_VECTOR_LINK. */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -138,8 +138,8 @@ uint32_t quoit_port_link_epoch(const struct quoit_port *port);
  */
 QUOIT_MUST_USE enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch);
 
-/* What a person at the cable can do, for faults and tests: cuts the link at an instant, for both ends, or makes it
- * whole. What is on the way is lost. UNSUPPORTED without QUOIT_PORT_CUTS. */
+/* For fault injection and tests, what a person at the cable can do: cuts the link at an instant, for both ends, or
+ * restores it. What is in flight is lost. UNSUPPORTED without QUOIT_PORT_CUTS. */
 QUOIT_MUST_USE enum quoit_status quoit_port_cut(struct quoit_port *port);
 QUOIT_MUST_USE enum quoit_status quoit_port_mend(struct quoit_port *port);
 
@@ -162,11 +162,11 @@ QUOIT_MUST_USE enum quoit_status quoit_port_write_marked(struct quoit_port *port
 QUOIT_MUST_USE enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                                  void *destination, size_t bytes);
 
-/* Scratchpads: the own side's are written by the peer with peer_write and read here. */
+/* Scratchpads: the peer writes this side's with peer_write; they are read here. */
 uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index);
 void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value);
 
-/* Doorbells. ring sets the peer's bits, or returns false: the link is down. The others act on the own side's bits. */
+/* Doorbells. ring sets the peer's bits, or returns false if the link is down. The others act on this side's bits. */
 bool quoit_port_ring(struct quoit_port *port, uint64_t bits);
 uint64_t quoit_port_doorbell_read(struct quoit_port *port);
 void quoit_port_doorbell_clear(struct quoit_port *port, uint64_t bits);
@@ -177,12 +177,12 @@ void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits); /* wake
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
-/* DMA: copies later and out of line. source must stay unchanged until done. FULL: poll first. Completions of one
+/* DMA: copies later and out of line. `source` must stay unchanged until done. FULL: poll first. Completions of one
  * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
  * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion, and with another status if the
- * engine failed; then a part of it may have arrived. What completed with OK arrives before whatever this port writes or
- * rings after poll said so. After each completion the parks of the channel's vector are woken. Closing drops what is
- * under way. */
+ * engine failed; then a part of it may have arrived. What completed with OK arrives before anything that this port
+ * writes or rings after that poll. After each completion the parks of the channel's vector are woken. Closing drops
+ * what is outstanding. */
 QUOIT_MUST_USE enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channel,
                                                        enum quoit_window window, uint64_t offset, const void *source,
                                                        size_t bytes, uint64_t cookie);

@@ -4,7 +4,7 @@
  * What it is: a driver's tests need the memory of two hosts and a way to open either end of the link, any number of
  * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers.
  *
- * must() is for what runs outside the test's own thread: it prints and aborts, and whoever joins sees that.
+ * must() is for code outside the test's own thread: it prints and aborts, which the joining thread sees.
  */
 #ifndef QUOIT_PORT_PORT_RIG_H
 #define QUOIT_PORT_PORT_RIG_H
@@ -148,7 +148,7 @@ static inline uint64_t rig_seed(void)
     return seed;
 }
 
-/* Somebody on the other side: a process, or a thread where the thread sanitizer shall look on. */
+/* The other side: a process, or a thread under the thread sanitizer. */
 struct rig_other {
     void (*run)(void *arg);
     void *arg;

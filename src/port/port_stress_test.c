@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what port.h promises between two sides at once: order, whole words, no lost wake, and a link that outlives the
- * processes on it. Method: the other side is a process (a thread under the thread sanitizer) with its own opening; each
- * test runs for a given time, and every word that arrives is checked against what the sequence says it must be. */
+/* Aim: what port.h promises between two concurrent sides: order, whole words, no lost wake, and a link that survives
+ * the processes on it. Method: the other side is a process (a thread under the thread sanitizer) with its own opening;
+ * each test runs for a given time, and every word that arrives is checked against what the sequence requires. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,8 +99,8 @@ static uint64_t wait_for_word(struct setup *s, uint32_t host, struct word_wait *
     return atomic_load_explicit(wait->word, memory_order_acquire);
 }
 
-/* Order: side 0 fills slots and tells of them, side 1 checks every word of every slot. A slot is told of by the word of
- * its number, or by the doorbell alone: then side 1 looks at the last slot that was written before the ring. */
+/* Order: side 0 fills slots and announces them, side 1 checks every word of every slot. A slot is announced by the word
+ * of its number, or by the doorbell alone: then side 1 checks the last slot that was written before the ring. */
 #define SLOT_COUNT 64
 #define SLOT_BYTES 512
 
@@ -171,7 +171,8 @@ static void test_writes_arrive_in_order(void **state)
            (unsigned long long)wait.sleep_count);
 }
 
-/* Scratchpads: two sides fill those of the other in turn and ring; whoever sees the bit finds all words of that turn.
+/* Scratchpads: both sides fill those of the other in turn and ring; the side that sees the bit finds all words of that
+ * turn.
  */
 #define PADS_STOP UINT32_MAX
 
@@ -228,8 +229,8 @@ static void test_scratchpads_arrive_before_a_doorbell(void **state)
     printf("turns of scratchpads %u\n", round);
 }
 
-/* No lost wake: two sides throw a number to and fro, each asleep until the other's ring. The park's own timeout is the
- * test's patience, so that one wake lost fails the test. */
+/* No lost wake: two sides pass a number back and forth, each asleep until the other's ring. The park's own timeout is
+ * the test's patience, so one lost wake fails the test. */
 static void throw_back(void *arg)
 {
     struct setup *s = arg;
@@ -271,8 +272,8 @@ static void test_no_wake_is_lost(void **state)
     printf("throws %llu, sleeps %llu\n", (unsigned long long)round, (unsigned long long)wait.sleep_count);
 }
 
-/* The same with several ringers of one bit: three openings of side 0 each count up a word, and wait for the answer to
- * it by looking, while side 1 sleeps until the sum moves. */
+/* The same with several ringers of one bit: three openings of side 0 each increment a word and poll for the response to
+ * it, while side 1 sleeps until the sum changes. */
 #define RINGER_COUNT 3
 
 struct ringer {
@@ -488,8 +489,8 @@ static void test_translation_moves_under_writes(void **state)
     printf("moves %llu\n", (unsigned long long)move_count);
 }
 
-/* Killed in mid-operation: a process that does everything at once is killed at a random instant, again and again; each
- * time the link must do all it did before for the openings of the others. */
+/* Killed in mid-operation: a process that does everything at once is killed at a random instant, repeatedly; each time
+ * the link must still work for the openings of the others. */
 static void do_everything(struct setup *s, uint32_t side)
 {
     struct quoit_port *port = open_proxy(s, side);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every promise of port.h, for every driver of rig_drivers. Method: both ends in this process, each host's whole
- * memory compared with a model kept by the test. What needs two processes at once is in port_stress_test.c. */
+ * memory compared with the test's model. What needs two processes at once is in port_stress_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +158,7 @@ static void test_vector_is_checked(void **state)
     assert_int_equal(quoit_port_set_vector(s->ports[0], 0, &vector), QUOIT_OK);
 }
 
-/* Window, direction and offset are kept apart: every byte of both hosts is compared. */
+/* Window, direction and offset are distinguished: every byte of both hosts is compared. */
 static void test_writes_land_where_translated(void **state)
 {
     struct setup *s = *state;
@@ -294,7 +294,8 @@ static void poll_one(struct quoit_port *port, uint32_t channel, struct quoit_dma
     }
 }
 
-/* All that a bound opening sends in another epoch is refused, and nothing of it arrives, until it is bound again. */
+/* Everything that a bound opening sends in another epoch is refused, and nothing of it arrives, until it is bound
+ * again. */
 static void test_bound_to_an_epoch(void **state)
 {
     struct setup *s = *state;
@@ -594,9 +595,9 @@ static uint64_t word_there(struct setup *s, uint32_t i)
     return __atomic_load_n((uint64_t *)(void *)(s->rig.memory[1] + SEGMENTS_AT) + i, __ATOMIC_ACQUIRE);
 }
 
-/* Writes and their marks follow one another when the cable is cut. A beginning of them has arrived, and the mark says
- * which; with posted writes some that returned OK may be lost, without never. Nothing arrives later, and nothing is
- * sent before the opening is bound again. */
+/* Writes and their marks alternate when the cable is cut. A prefix of them has arrived, and the mark says which; with
+ * posted writes some that returned OK may be lost, otherwise none. Nothing arrives later, and nothing is sent before
+ * the opening is bound again. */
 static void test_a_cut_loses_an_end(void **state)
 {
     struct setup *s = *state;

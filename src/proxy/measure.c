@@ -5,9 +5,9 @@
 
 #define ROUND_COUNT 3
 #define BYTES_LEAST 256
-#define HOPELESS    2 /* times slower after the first round: no need of more */
-#define PROXY_RELAYED_NS                                                                                               \
-    10000 /* handing a put over to the proxy and waiting for its acknowledgement: a wake and more */
+#define HOPELESS    2 /* times slower in the first round: no further rounds */
+/* Submitting a put to the proxy and waiting for its acknowledgement: a wake and more. */
+#define PROXY_RELAYED_NS 10000
 
 struct subject {
     struct quoit_port *port;
@@ -37,7 +37,7 @@ static uint64_t time_dma(const struct subject *subject, size_t bytes)
     return done.status == QUOIT_OK ? ns : 0;
 }
 
-/* The least of some rounds, in turn. False: the link failed, or DMA did. */
+/* The minimum over some alternating rounds. False: the link or DMA failed. */
 static bool time_both(const struct subject *subject, size_t bytes, uint64_t *copy_ns_out, uint64_t *dma_ns_out)
 {
     *copy_ns_out = *dma_ns_out = UINT64_MAX;
@@ -53,7 +53,7 @@ static bool time_both(const struct subject *subject, size_t bytes, uint64_t *cop
     return true;
 }
 
-/* By a quarter, so that chance does not decide. */
+/* By a quarter, so that noise does not decide. */
 static bool does_dma_win(uint64_t copy_ns, uint64_t dma_ns)
 {
     return dma_ns < copy_ns / 4 * 3;
@@ -66,7 +66,7 @@ struct quoit_measured quoit_measure(const struct quoit_layout *layout, void *mem
                                     .source = (const char *)memory + layout->staging,
                                     .at = quoit_layout_slot(layout, 0, QUOIT_CLASS_REQUEST, 0) + QUOIT_FRAME_BYTES};
     uint64_t chunk_bytes = layout->job.chunk_bytes, copy_ns, dma_ns;
-    time_dma(&subject, sizeof(uint64_t)); /* the first descriptor may have to wake up an engine */
+    time_dma(&subject, sizeof(uint64_t)); /* the first descriptor may have to start an engine */
     if (!time_both(&subject, chunk_bytes, &measured.copy_ns, &measured.dma_ns) ||
         !does_dma_win(measured.copy_ns, measured.dma_ns))
         return measured;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: messages from host to host come exactly once, in order, with their bytes, over several hops and through links
- * that are cut meanwhile; what cannot be sent is refused. Method: the proxies of a small ring in threads of this
- * process, on the emulated driver; each host tells every other one a run of numbered messages of random sizes, and
- * counts what it hears. QUOIT_SEED replays the sizes.
+/* Aim: messages between hosts arrive exactly once, in order, with their bytes, over several hops and through links that
+ * are cut meanwhile; what cannot be sent is refused. Method: the proxies of a small ring in threads of this process, on
+ * the emulated driver; each host sends every other one numbered messages of random sizes, and counts what it receives.
+ * QUOIT_SEED replays the sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +35,8 @@ struct host {
     struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
     struct quoit_proxy *proxy;
     enum quoit_status status;
-    uint32_t heard_counts[HOSTS_MAX]; /* lane 0's */
-    _Atomic uint32_t heard_total;
+    uint32_t received_counts[HOSTS_MAX]; /* lane 0's */
+    _Atomic uint32_t received_total;
     _Atomic uint32_t error_count;
     pthread_t opener, lane, manager;
 };
@@ -62,11 +62,11 @@ static void hear(void *arg, uint32_t source_host, uint32_t port, const void *pay
 {
     struct host *host = arg;
     unsigned char expected[CHUNK_BYTES];
-    uint32_t number = host->heard_counts[source_host]++;
+    uint32_t number = host->received_counts[source_host]++;
     uint32_t expected_bytes = make_message(host->world->seed, source_host, host->layout.host, number, expected);
     if (bytes != expected_bytes || memcmp(payload, expected, bytes) != 0 || port != number % QUOIT_MESSAGE_PORTS)
         atomic_fetch_add(&host->error_count, 1);
-    atomic_fetch_add(&host->heard_total, 1);
+    atomic_fetch_add(&host->received_total, 1);
 }
 
 static void note_ready(void *arg)
@@ -217,7 +217,7 @@ static void tell_everything(struct world *world, bool with_cuts)
             cut(world, number / 40 % world->host_count);
     }
     for (uint32_t i = 0; i < world->host_count; i++)
-        while (atomic_load(&world->hosts[i].heard_total) < MESSAGE_COUNT * (world->host_count - 1)) {
+        while (atomic_load(&world->hosts[i].received_total) < MESSAGE_COUNT * (world->host_count - 1)) {
             assert_true(quoit_clock_now_ns() < deadline_ns);
             quoit_clock_sleep_ns(100000);
         }

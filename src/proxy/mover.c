@@ -16,7 +16,7 @@ static uint64_t cookie_of(const struct quoit_mover *mover, uint32_t index)
     return (uint64_t)mover->lane_index << 32 | index;
 }
 
-/* The lanes that use a channel are woken by its completions. */
+/* Completions of a channel wake the lanes that use it. */
 static enum quoit_status set_vectors(const struct quoit_layout *layout, struct quoit_port *port, uint32_t channel_count)
 {
     uint32_t lane_count = layout->job.lane_count;
@@ -34,7 +34,7 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
     return status;
 }
 
-/* What is told by the option, or measured. */
+/* As the option says, or as measured. */
 static struct quoit_measured choose(const struct quoit_lane_group *group, struct quoit_port *port,
                                     uint32_t channel_count)
 {
@@ -84,7 +84,7 @@ static uint32_t own_channel_count(const struct quoit_mover *mover, enum quoit_si
     return mover->lane_count < channel_count ? channel_count / mover->lane_count : 1;
 }
 
-/* The lane's own channels in turn. */
+/* Rotates over the lane's own channels. */
 static uint32_t channel_for(const struct quoit_mover *mover, enum quoit_side side, uint32_t turn)
 {
     uint32_t round = turn % own_channel_count(mover, side);
@@ -101,13 +101,13 @@ bool quoit_mover_start(struct quoit_mover *mover, const struct quoit_move *move,
     uint32_t channel = channel_for(mover, move->side, mover->turn++);
     if (quoit_port_dma_submit(mover->ports[move->side], channel, move->window, move->offset, move->source, move->bytes,
                               cookie_of(mover, index)) != QUOIT_OK)
-        return false; /* no room, or no link, which the copy will find too */
+        return false; /* no room, or no link, which the copy will detect too */
     mover->busy |= (uint64_t)1 << index;
     *index_out = index;
     return true;
 }
 
-/* Takes what a channel says, for whichever lane it is. */
+/* Takes a channel's completions, for whichever lanes they are. */
 static void poll_channel(struct quoit_mover *mover, enum quoit_side side, uint32_t channel)
 {
     struct quoit_dma_done done[POLL_COUNT];
@@ -119,7 +119,7 @@ static void poll_channel(struct quoit_mover *mover, enum quoit_side side, uint32
         struct quoit_mover *owner = &mover->all[lane];
         atomic_store_explicit(&owner->ended[index], 1 + (uint32_t)done[i].status, memory_order_release);
         if (owner != mover)
-            quoit_park_wake(owner->park); /* it may have looked at the channel in between, and found nothing */
+            quoit_park_wake(owner->park); /* it may have polled the channel in between, and found nothing */
     }
 }
 

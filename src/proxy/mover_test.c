@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what mover.h promises. Method: one host's movers over an emulated link, the neighbour's memory compared with
- * what was moved; an engine that fails each descriptor, a link that is cut, lanes that share channels, a lane that
- * sleeps. */
+/* Aim: the promises of mover.h. Method: one host's movers over an emulated link, the neighbour's memory compared with
+ * what was moved; an engine that fails each descriptor, a link that is cut, lanes that share channels, a sleeping lane.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,7 +138,7 @@ static void test_a_lost_link_is_told(void **state)
     close_movers(&s);
 }
 
-/* Lanes 0, 2 and 4, 6 have the same channel: who polls takes the others' completions, and must hand them over. */
+/* Lanes 0, 2 and 4, 6 share a channel: the one that polls must forward the others' completions. */
 static void test_lanes_share_channels(void **state)
 {
     struct setup s;

@@ -92,7 +92,7 @@ static struct quoit_port_vector lanes_vector(const struct quoit_layout *layout, 
     };
 }
 
-/* Doorbells of lanes wake the lanes, those of a barrier lane 0; the engine says what the others do. */
+/* Doorbells of lanes wake the lanes, those of a barrier lane 0; the engine defines the others. */
 static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
 {
     const struct quoit_proxy *proxy = arg;
@@ -166,7 +166,7 @@ static enum quoit_status open_service(struct quoit_proxy *proxy)
     return status == QUOIT_OK ? quoit_service_start(proxy->service, config->link_timeout_ns) : status;
 }
 
-/* A link that was lost before there were lanes may be in a later epoch, and the neighbour's lanes know. */
+/* A link that was lost before the lanes existed may be in a later epoch, as the neighbour's lanes know. */
 static void lead_lanes(struct quoit_proxy *proxy)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -225,10 +225,11 @@ enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, uint32_t lane_ind
 {
     struct quoit_lane *lane = &proxy->lanes[lane_index];
     quoit_lane_run(lane);
-    if (lane->status != QUOIT_OK && lane->status != QUOIT_LINK_DOWN) { /* which the manager tells, who knows the link */
+    if (lane->status != QUOIT_OK && lane->status != QUOIT_LINK_DOWN) { /* LINK_DOWN is reported by the manager, which
+                                                                        * knows the link */
         quoit_log(QUOIT_LOG_ERROR, "lane %u of host %u ended: %s", lane->index, lane->layout->host,
                   quoit_status_text(lane->status));
-        quoit_proxy_stop(lane->layout, lane->memory); /* the others cannot go on without it */
+        quoit_proxy_stop(lane->layout, lane->memory); /* the others cannot continue without it */
     }
     return lane->status;
 }
@@ -262,7 +263,7 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
 {
     if (!proxy)
         return;
-    quoit_service_close(proxy->service); /* before the lanes, whose buffers a DMA under way may read */
+    quoit_service_close(proxy->service); /* before the lanes, whose buffers an outstanding DMA may read */
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
     proxy->group.engine->group_close(&proxy->group);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* proxy.h - the service threads of one host: they drive both ports, forward, and serve the host's PEs.
  *
- * One thread a lane. Each polls its inbound queues and its PEs' channels, gives what it finds to its ring, executes the
- * verdicts (copy to slots, put, get and atomics at the memory of its PEs) and sleeps on its lane's park when there is
- * nothing. One thread more runs the ring service (link/service.h), whose client the proxy is: traffic goes the other
- * way round while a link is down, and nothing is lost (docs/design/failover.md). A process of its own on each host: a
- * PE that dies cannot damage it. With the job config's protocol SCRATCHPAD the lanes carry everything as the papers do
- * instead (papers/lane.h), and a link that goes down ends the job; its transfers overwrite what the neighbours told
- * each other at start, so no PE may hand over a request before the proxies of all hosts are ready.
+ * One thread per lane. Each polls its inbound queues and its PEs' channels, passes what it finds to its ring, executes
+ * the verdicts (copies to slots; puts, gets and atomics on its PEs' memory) and sleeps on its lane's park when there is
+ * nothing to do. One more thread runs the ring service (link/service.h), of which the proxy is a client: traffic goes
+ * the other way round while a link is down, and nothing is lost (docs/design/failover.md). The proxy is a process of
+ * its own on each host, so a PE that dies cannot damage it. With the protocol SCRATCHPAD the lanes work as in the
+ * papers (papers/lane.h), and a link that goes down ends the job; its transfers overwrite the scratchpads of the
+ * start-up, so no PE may submit a request before the proxies of all hosts are ready.
  *
- * Threads: quoit_proxy_run() blocks its caller; quoit_proxy_stop may come from a signal handler or another thread.
- * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the proxy with a line
- * that says so.
+ * Threads: quoit_proxy_run() blocks its caller; quoit_proxy_stop may be called from a signal handler or another thread.
+ * Errors: what no correct peer or PE does (a malformed frame, a request beyond the memory) ends the proxy, with a log
+ * line.
  */
 #ifndef QUOIT_PROXY_PROXY_H
 #define QUOIT_PROXY_PROXY_H
@@ -26,16 +26,16 @@ struct quoit_proxy_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
     struct quoit_wait_policy policy;                  /* how the lanes wait */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
-    uint64_t link_limit_ns;                           /* two links may be dead for so long */
-    uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
-    void (*on_ready)(void *arg); /* called once: both neighbours agreed on the job */
-    /* Called once, when two links have been dead for longer than link_limit_ns: some hosts cannot be reached. Or at
-     * once, with twice the same, when a link goes down that this job does not survive
+    uint64_t link_limit_ns;                           /* how long two links may be down */
+    uint64_t dma_bytes;          /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
+    void (*on_ready)(void *arg); /* called once: both neighbours agree on the job */
+    /* Called once, when two links have been down for longer than link_limit_ns, so that some hosts are unreachable; or
+     * at once, with the same link twice, when a link goes down that this job does not survive
      * (quoit_job_config_has_failover()). Link l joins host l and the next. The caller ends the job, unless it is
-     * stopping the proxies already: the link to a neighbour that stopped first is down too. */
+     * already stopping the proxies: the link to a neighbour that stopped first is down too. */
     void (*on_cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *on_ready_arg; /* of both */
-    /* A message of another host for `port` of this one has come; payload is valid during the call, which may not block.
+    /* A message of another host for `port` of this one arrived; payload is valid during the call, which must not block.
      * NULL: messages are dropped. */
     void (*on_message)(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes);
     void *on_message_arg;
@@ -44,21 +44,21 @@ struct quoit_proxy_config {
 /* Serves until header.is_stopping. OK after an orderly stop. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_run(const struct quoit_proxy_config *config);
 
-/* The same in parts, for a caller that gives each lane and the manager of the links a thread of its own making: open
- * (links, lanes; waits for the neighbours, does not call on_ready), serve each lane and manage once, then close. */
+/* The same in parts, for a caller that creates the threads of the lanes and of the manager: open (links, lanes; waits
+ * for the neighbours, does not call on_ready), serve each lane and manage once, then close. */
 struct quoit_proxy;
 struct quoit_lane;
 QUOIT_MUST_USE enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config,
                                                   struct quoit_proxy **proxy_out);
-/* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop;
- * LINK_DOWN, which stops nobody: a link that the job does not survive the loss of, as the manager tells. */
+/* Serves until header.is_stopping or a failure of this lane, which stops the others too. OK after an orderly stop.
+ * LINK_DOWN, which stops no other lane: a link was lost that the job does not survive, as the manager reports. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, uint32_t lane_index);
-/* Looks after the links until header.is_stopping. Without it a link that goes down stays down. */
+/* Manages the links until header.is_stopping. Without it a link that goes down stays down. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_manage(struct quoit_proxy *proxy);
 const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint32_t lane_index);
-/* Tells another host something: exactly once, in order for each destination, at most a chunk. Any thread, while the
- * lanes are served. FULL: too many are under way. OUT_OF_RANGE: no such host or port, or too long. UNSUPPORTED: the
- * job's protocol has no messages. */
+/* Sends a message to another host: exactly once, in order per destination, at most a chunk. Any thread, while the lanes
+ * are served. FULL: too many are outstanding. OUT_OF_RANGE: no such host or port, or too long. UNSUPPORTED: the job's
+ * protocol has no messages. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port,
                                                   const void *payload, uint32_t bytes);
 /* After all of them have ended. NULL is allowed. */

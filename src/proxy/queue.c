@@ -356,7 +356,7 @@ static uint32_t return_credits(struct quoit_lane *lane, bool is_idle)
             uint64_t at = quoit_layout_credit(lane->layout, lane->index, class);
             enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS, at,
                                                           quoit_ring_consumed_total(queue->ring, side, class));
-            quoit_ring_credit_told(queue->ring, side, class);
+            quoit_ring_credit_advertised(queue->ring, side, class);
             queue->must_ring[side] = true;
             done_count++;
             note_write(lane, status);

@@ -67,9 +67,9 @@ enum quoit_status quoit_ring_take_credit(struct quoit_ring_outbound *out, uint64
 
 bool quoit_ring_is_credit_due(const struct quoit_ring_inbound *in, uint32_t slot_count, bool is_idle)
 {
-    uint64_t untold = quoit_ring_free_total(in) - in->told_total;
+    uint64_t unadvertised = quoit_ring_free_total(in) - in->advertised_total;
     uint32_t quarter = slot_count / 4 > 0 ? slot_count / 4 : 1;
-    return untold >= (is_idle ? 1 : quarter);
+    return unadvertised >= (is_idle ? 1 : quarter);
 }
 
 void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t slot_count)
@@ -82,7 +82,7 @@ void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t s
 
 void quoit_ring_check_inbound(const struct quoit_ring_inbound *in, uint32_t slot_count)
 {
-    quoit_assert(in->told_total <= in->consumed_total);
-    quoit_assert(in->in_use <= in->consumed_total - in->told_total);
-    quoit_assert(in->consumed_total - in->told_total <= slot_count);
+    quoit_assert(in->advertised_total <= in->consumed_total);
+    quoit_assert(in->in_use <= in->consumed_total - in->advertised_total);
+    quoit_assert(in->consumed_total - in->advertised_total <= slot_count);
 }

@@ -26,8 +26,8 @@ struct quoit_ring_outbound {
 
 struct quoit_ring_inbound {
     uint64_t consumed_total;
-    uint64_t told_total; /* the part of it that was advertised to the neighbour */
-    uint32_t in_use;     /* the most recently consumed, which are still being read */
+    uint64_t advertised_total; /* the part of it that was advertised to the neighbour */
+    uint32_t in_use;           /* the most recently consumed, which are still being read */
 };
 
 /* Slots that the neighbour may write again. */

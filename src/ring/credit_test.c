@@ -118,7 +118,7 @@ static void credits_are_due_by_quarters_or_when_idle(void **state)
     assert_true(quoit_ring_is_credit_due(&in, 16, true));
     in.consumed_total = 4;
     assert_true(quoit_ring_is_credit_due(&in, 16, false));
-    in.told_total = 1;
+    in.advertised_total = 1;
     assert_false(quoit_ring_is_credit_due(&in, 16, false));
     quoit_ring_check_inbound(&in, 16);
 }

@@ -9,7 +9,7 @@ void quoit_ring_flow_out_init(struct quoit_ring_flow_out *flow)
 {
     *flow = (struct quoit_ring_flow_out){0};
     quoit_ring_list_init(&flow->plain);
-    quoit_ring_list_init(&flow->asking);
+    quoit_ring_list_init(&flow->fetching);
     flow->resend_plain = QUOIT_RING_NONE;
     flow->resend_fetching = QUOIT_RING_NONE;
 }
@@ -28,7 +28,7 @@ void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_o
     struct quoit_frame *frame = &pool->entries[entry_index].frame;
     frame->flow_sequence = ++flow->sent;
     flow->fetch_count += frame->kind == QUOIT_FRAME_AMO_FETCH;
-    quoit_ring_list_append(pool, quoit_frame_needs_response(frame->kind) ? &flow->asking : &flow->plain, entry_index);
+    quoit_ring_list_append(pool, quoit_frame_needs_response(frame->kind) ? &flow->fetching : &flow->plain, entry_index);
 }
 
 enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
@@ -42,49 +42,50 @@ enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool, stru
     return QUOIT_OK;
 }
 
-static bool is_answer_to(const struct quoit_frame *answer, const struct quoit_frame *question)
+static bool is_response_to(const struct quoit_frame *response, const struct quoit_frame *request)
 {
-    if (answer->dest_pe != question->source_pe || answer->source_pe != question->dest_pe)
+    if (response->dest_pe != request->source_pe || response->source_pe != request->dest_pe)
         return false;
-    if (answer->kind == QUOIT_FRAME_VALUE)
-        return question->kind == QUOIT_FRAME_AMO_FETCH;
-    return question->kind != QUOIT_FRAME_AMO_FETCH && answer->bytes == question->bytes &&
-           answer->offset == question->offset;
+    if (response->kind == QUOIT_FRAME_VALUE)
+        return request->kind == QUOIT_FRAME_AMO_FETCH;
+    return request->kind != QUOIT_FRAME_AMO_FETCH && response->bytes == request->bytes &&
+           response->offset == request->offset;
 }
 
-enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
-                                         const struct quoit_frame *answer, uint64_t *cookie_out)
+enum quoit_status quoit_ring_flow_complete(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
+                                           const struct quoit_frame *response, uint64_t *cookie_out)
 {
-    uint32_t index = quoit_ring_pool_find(pool, answer->token);
-    if (index == QUOIT_RING_NONE || flow->asking.count == 0 || index != flow->asking.head ||
+    uint32_t index = quoit_ring_pool_find(pool, response->token);
+    if (index == QUOIT_RING_NONE || flow->fetching.count == 0 || index != flow->fetching.head ||
         index == flow->resend_fetching)
         return QUOIT_INVALID;
     const struct quoit_ring_entry *entry = &pool->entries[index];
-    if (!is_answer_to(answer, &entry->frame) || quoit_ring_is_before(answer->flow_sequence, entry->frame.flow_sequence))
+    if (!is_response_to(response, &entry->frame) ||
+        quoit_ring_is_before(response->flow_sequence, entry->frame.flow_sequence))
         return QUOIT_INVALID;
-    if (quoit_ring_flow_acknowledge(pool, flow, answer->flow_sequence) != QUOIT_OK)
+    if (quoit_ring_flow_acknowledge(pool, flow, response->flow_sequence) != QUOIT_OK)
         return QUOIT_INVALID;
     *cookie_out = entry->cookie;
     flow->fetch_count -= entry->frame.kind == QUOIT_FRAME_AMO_FETCH;
-    complete_first(pool, &flow->asking, &flow->resend_fetching);
+    complete_first(pool, &flow->fetching, &flow->resend_fetching);
     return QUOIT_OK;
 }
 
 void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow)
 {
     flow->resend_plain = flow->plain.head;
-    flow->resend_fetching = flow->asking.head;
+    flow->resend_fetching = flow->fetching.head;
 }
 
 uint32_t quoit_ring_flow_peek_resend(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow)
 {
     uint32_t plain = flow->resend_plain;
-    uint32_t asking = flow->resend_fetching;
-    if (plain == QUOIT_RING_NONE || asking == QUOIT_RING_NONE)
-        return plain == QUOIT_RING_NONE ? asking : plain;
+    uint32_t fetching = flow->resend_fetching;
+    if (plain == QUOIT_RING_NONE || fetching == QUOIT_RING_NONE)
+        return plain == QUOIT_RING_NONE ? fetching : plain;
     bool is_plain_first =
-        quoit_ring_is_before(pool->entries[plain].frame.flow_sequence, pool->entries[asking].frame.flow_sequence);
-    return is_plain_first ? plain : asking;
+        quoit_ring_is_before(pool->entries[plain].frame.flow_sequence, pool->entries[fetching].frame.flow_sequence);
+    return is_plain_first ? plain : fetching;
 }
 
 void quoit_ring_flow_pass_resend(const struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow)
@@ -103,7 +104,7 @@ void quoit_ring_ack_queue_init(struct quoit_ring_ack_queue *acks)
 void quoit_ring_flow_queue_ack(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
-    quoit_assert(flow->executed != flow->told);
+    quoit_assert(flow->executed != flow->acknowledged);
     flow->is_ack_pending = true;
     flow->next_ack = QUOIT_RING_NONE;
     flow->previous_ack = acks->tail;
@@ -127,18 +128,19 @@ void quoit_ring_flow_repeat(struct quoit_ring_ack_queue *acks, struct quoit_ring
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
     quoit_assert(!quoit_ring_is_before(flow->executed, number));
-    if (quoit_ring_is_before(number - 1, flow->told))
-        flow->told = number - 1;
+    if (quoit_ring_is_before(number - 1, flow->acknowledged))
+        flow->acknowledged = number - 1;
     if (!flow->is_ack_pending)
         quoit_ring_flow_queue_ack(acks, flows, flow_index);
 }
 
-uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index)
+uint32_t quoit_ring_flow_take_ack(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows,
+                                  uint32_t flow_index)
 {
     struct quoit_ring_flow_in *flow = &flows[flow_index];
-    flow->told = flow->executed;
+    flow->acknowledged = flow->executed;
     if (!flow->is_ack_pending)
-        return flow->told;
+        return flow->acknowledged;
     flow->is_ack_pending = false;
     if (flow->previous_ack == QUOIT_RING_NONE)
         acks->head = flow->next_ack;
@@ -149,7 +151,7 @@ uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ri
     else
         flows[flow->next_ack].previous_ack = flow->previous_ack;
     acks->count--;
-    return flow->told;
+    return flow->acknowledged;
 }
 
 /* The entries of one list of a flow: all belong to the flow, are numbered in ascending order, none is completed, and
@@ -157,7 +159,7 @@ uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ri
 static uint32_t check_flow_list(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,
                                 const struct quoit_ring_list *list, uint32_t dest_host, enum quoit_side side)
 {
-    bool needs_response = list == &flow->asking;
+    bool needs_response = list == &flow->fetching;
     uint32_t resend = needs_response ? flow->resend_fetching : flow->resend_plain;
     bool has_resend = resend == QUOIT_RING_NONE;
     uint32_t count = quoit_ring_check_list(pool, list);
@@ -186,8 +188,8 @@ uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const str
     uint32_t fetch_count = 0;
     quoit_assert(!quoit_ring_is_before(flow->sent, flow->acknowledged));
     uint32_t entry_count = check_flow_list(pool, flow, &flow->plain, dest_host, side) +
-                           check_flow_list(pool, flow, &flow->asking, dest_host, side);
-    for (uint32_t at = flow->asking.head; at != QUOIT_RING_NONE; at = pool->entries[at].next)
+                           check_flow_list(pool, flow, &flow->fetching, dest_host, side);
+    for (uint32_t at = flow->fetching.head; at != QUOIT_RING_NONE; at = pool->entries[at].next)
         fetch_count += pool->entries[at].frame.kind == QUOIT_FRAME_AMO_FETCH;
     quoit_assert(flow->fetch_count == fetch_count);
     return entry_count;
@@ -213,8 +215,8 @@ uint32_t quoit_ring_check_ack_queue(const struct quoit_ring_ack_queue *acks, con
 void quoit_ring_check_flows_in(const struct quoit_ring_flow_in *flows, uint32_t flow_count, uint32_t ack_count)
 {
     for (uint32_t i = 0; i < flow_count; i++) {
-        quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].told));
-        quoit_assert(flows[i].is_ack_pending == (flows[i].executed != flows[i].told));
+        quoit_assert(!quoit_ring_is_before(flows[i].executed, flows[i].acknowledged));
+        quoit_assert(flows[i].is_ack_pending == (flows[i].executed != flows[i].acknowledged));
         ack_count -= flows[i].is_ack_pending;
     }
     quoit_assert(ack_count == 0);

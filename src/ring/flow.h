@@ -21,7 +21,7 @@ struct quoit_ring_flow_out {
     uint32_t sent;         /* the number of the last request */
     uint32_t acknowledged; /* all up to here are executed at the destination */
     struct quoit_ring_list plain;
-    struct quoit_ring_list asking;
+    struct quoit_ring_list fetching;
     uint32_t fetch_count;  /* AMO_FETCH among those that need a response */
     uint32_t resend_plain; /* in each list the first entry still to be retransmitted; QUOIT_RING_NONE */
     uint32_t resend_fetching;
@@ -30,7 +30,7 @@ struct quoit_ring_flow_out {
 
 struct quoit_ring_flow_in {
     uint32_t executed;
-    uint32_t told;
+    uint32_t acknowledged;
     uint32_t next_ack; /* indices of flows; QUOIT_RING_NONE at the ends */
     uint32_t previous_ack;
     bool is_ack_pending; /* in the list */
@@ -56,10 +56,11 @@ void quoit_ring_flow_send(struct quoit_ring_pool *pool, struct quoit_ring_flow_o
  * goes back, or is beyond what was sent. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_flow_acknowledge(struct quoit_ring_pool *pool,
                                                              struct quoit_ring_flow_out *flow, uint32_t number);
-/* Completes the request that `answer` (DATA, VALUE) responds to, after those that it acknowledges. INVALID if there is
- * no such request to that PE, an older one is still open, or this one is still to be retransmitted. */
-QUOIT_MUST_USE enum quoit_status quoit_ring_flow_answer(struct quoit_ring_pool *pool, struct quoit_ring_flow_out *flow,
-                                                        const struct quoit_frame *answer, uint64_t *cookie_out);
+/* Completes the request that `response` (DATA, VALUE) responds to, after those that it acknowledges. INVALID if there
+ * is no such request to that PE, an older one is still open, or this one is still to be retransmitted. */
+QUOIT_MUST_USE enum quoit_status quoit_ring_flow_complete(struct quoit_ring_pool *pool,
+                                                          struct quoit_ring_flow_out *flow,
+                                                          const struct quoit_frame *response, uint64_t *cookie_out);
 
 /* Marks everything in the lists for retransmission. */
 void quoit_ring_flow_start_resend(struct quoit_ring_flow_out *flow);
@@ -77,7 +78,8 @@ void quoit_ring_flow_execute(struct quoit_ring_ack_queue *acks, struct quoit_rin
 void quoit_ring_flow_repeat(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index,
                             uint32_t number);
 /* The number to acknowledge now; the flow's ACK is no longer pending. */
-uint32_t quoit_ring_flow_tell(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows, uint32_t flow_index);
+uint32_t quoit_ring_flow_take_ack(struct quoit_ring_ack_queue *acks, struct quoit_ring_flow_in *flows,
+                                  uint32_t flow_index);
 
 /* Asserts the invariants of one flow, named by `side`, to `dest_host`; returns the number of entries in its lists. */
 uint32_t quoit_ring_check_flow_out(const struct quoit_ring_pool *pool, const struct quoit_ring_flow_out *flow,

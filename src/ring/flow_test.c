@@ -48,7 +48,7 @@ static uint64_t next_completed(struct source *source)
     return quoit_ring_pool_next_completed(&source->pool, &cookie) ? cookie : 0;
 }
 
-static struct quoit_frame answer_of(uint32_t token, uint8_t kind, uint32_t number)
+static struct quoit_frame response_to(uint32_t token, uint8_t kind, uint32_t number)
 {
     return (struct quoit_frame){.kind = kind,
                                 .source_pe = 3,
@@ -81,8 +81,8 @@ static void acknowledgement_completes_plain_requests_in_order(void **state)
         assert_int_equal(next_completed(&s), 1);
         assert_int_equal(next_completed(&s), 3);
         assert_int_equal(next_completed(&s), 0);
-        struct quoit_frame answer = answer_of(get, QUOIT_FRAME_DATA, base + 4);
-        assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
+        struct quoit_frame response = response_to(get, QUOIT_FRAME_DATA, base + 4);
+        assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &response, &cookie), QUOIT_OK);
         assert_int_equal(cookie, 2);
         assert_int_equal(next_completed(&s), 4);
         assert_int_equal(next_completed(&s), 2);
@@ -92,7 +92,7 @@ static void acknowledgement_completes_plain_requests_in_order(void **state)
     }
 }
 
-static void an_answer_to_nothing_is_refused(void **state)
+static void a_response_to_nothing_is_refused(void **state)
 {
     (void)state;
     struct source s;
@@ -101,27 +101,27 @@ static void an_answer_to_nothing_is_refused(void **state)
     send(&s, QUOIT_FRAME_PUT, 1);
     uint32_t get = send(&s, QUOIT_FRAME_GET, 2);
     uint32_t fetch = send(&s, QUOIT_FRAME_AMO_FETCH, 3);
-    const struct quoit_frame good = answer_of(get, QUOIT_FRAME_DATA, 2);
+    const struct quoit_frame good = response_to(get, QUOIT_FRAME_DATA, 2);
     struct quoit_frame bad[10];
     for (int i = 0; i < 10; i++)
         bad[i] = good;
-    bad[0].token = get + (1u << 16);                 /* another use of the entry */
-    bad[1].token = (get & ~0xffffu) + 7;             /* a free entry */
-    bad[2].token = 0xffff;                           /* beyond the pool */
-    bad[3].token = s.entries[0].frame.token;         /* a put */
-    bad[4] = answer_of(fetch, QUOIT_FRAME_VALUE, 3); /* not the oldest request */
+    bad[0].token = get + (1u << 16);                   /* another use of the entry */
+    bad[1].token = (get & ~0xffffu) + 7;               /* a free entry */
+    bad[2].token = 0xffff;                             /* beyond the pool */
+    bad[3].token = s.entries[0].frame.token;           /* a put */
+    bad[4] = response_to(fetch, QUOIT_FRAME_VALUE, 3); /* not the oldest request */
     bad[5].kind = QUOIT_FRAME_VALUE;
     bad[6].bytes = 4;
     bad[7].source_pe = 0;
     bad[8].flow_sequence = 1; /* before its own request */
     bad[9].flow_sequence = 4; /* never sent */
     for (int i = 0; i < 10; i++)
-        assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &bad[i], &cookie), QUOIT_INVALID);
+        assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &bad[i], &cookie), QUOIT_INVALID);
     check(&s);
-    assert_int_equal(s.flow.asking.count, 2);
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &good, &cookie), QUOIT_OK);
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &good, &cookie), QUOIT_INVALID); /* again */
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &bad[4], &cookie), QUOIT_OK);
+    assert_int_equal(s.flow.fetching.count, 2);
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &good, &cookie), QUOIT_OK);
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &good, &cookie), QUOIT_INVALID); /* again */
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &bad[4], &cookie), QUOIT_OK);
     assert_int_equal(cookie, 3);
 }
 
@@ -171,10 +171,10 @@ static void check_owing(const struct quoit_ring_ack_queue *acks, const struct qu
     quoit_ring_check_flows_in(flows, 4, quoit_ring_check_ack_queue(acks, flows, 4));
 }
 
-static void flows_that_owe_are_found_in_order(void **state)
+static void flows_with_pending_acks_are_found_in_order(void **state)
 {
     (void)state;
-    struct quoit_ring_flow_in flows[4] = {{.executed = UINT32_MAX, .told = UINT32_MAX}};
+    struct quoit_ring_flow_in flows[4] = {{.executed = UINT32_MAX, .acknowledged = UINT32_MAX}};
     struct quoit_ring_ack_queue acks;
     quoit_ring_ack_queue_init(&acks);
     check_owing(&acks, flows);
@@ -185,31 +185,31 @@ static void flows_that_owe_are_found_in_order(void **state)
     }
     assert_int_equal(acks.count, 3);
     assert_int_equal(acks.head, 2);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* the middle one; its number wrapped */
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 0), 1); /* the middle one; its number wrapped */
     check_owing(&acks, flows);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 0), 1); /* nothing is pending: returns the same */
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 0), 1); /* nothing is pending: returns the same */
     quoit_ring_flow_execute(&acks, flows, 1);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, acks.head), 2);
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, acks.head), 2);
     check_owing(&acks, flows);
     assert_int_equal(acks.head, 3);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, acks.tail), 1); /* flow 1 */
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, acks.tail), 1); /* flow 1 */
     check_owing(&acks, flows);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 3), 1);
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 3), 1);
     check_owing(&acks, flows);
     assert_int_equal(acks.count, 0);
     /* a request arrived again: its source lacks its acknowledgement and all later ones */
     quoit_ring_flow_execute(&acks, flows, 2);
     quoit_ring_flow_execute(&acks, flows, 2);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 2), 4);
     quoit_ring_flow_repeat(&acks, flows, 2, 3);
     check_owing(&acks, flows);
     assert_int_equal(acks.count, 1);
-    assert_int_equal(flows[2].told, 2);
+    assert_int_equal(flows[2].acknowledged, 2);
     quoit_ring_flow_repeat(&acks, flows, 2, 4);
-    assert_int_equal(flows[2].told, 2);
-    assert_int_equal(quoit_ring_flow_tell(&acks, flows, 2), 4);
+    assert_int_equal(flows[2].acknowledged, 2);
+    assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 2), 4);
     quoit_ring_flow_repeat(&acks, flows, 0, 0); /* across the wrap */
-    assert_int_equal(flows[0].told, UINT32_MAX);
+    assert_int_equal(flows[0].acknowledged, UINT32_MAX);
     check_owing(&acks, flows);
 }
 
@@ -248,17 +248,17 @@ static void what_is_under_way_is_sent_again_in_order(void **state)
     assert_int_equal(resend_all(&s), 2345);
     /* a response to a request that is still to be retransmitted responds to nothing */
     quoit_ring_flow_start_resend(&s.flow);
-    struct quoit_frame answer = answer_of(fetch, QUOIT_FRAME_VALUE, UINT32_MAX);
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_INVALID);
+    struct quoit_frame response = response_to(fetch, QUOIT_FRAME_VALUE, UINT32_MAX);
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &response, &cookie), QUOIT_INVALID);
     assert_int_equal(s.flow.fetch_count, 1);
     quoit_ring_flow_pass_resend(&s.pool, &s.flow);
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &response, &cookie), QUOIT_OK);
     assert_int_equal(s.flow.fetch_count, 0);
     assert_int_equal(resend_all(&s), 345);
     send(&s, QUOIT_FRAME_PUT, 6); /* new: not to be retransmitted */
     assert_int_equal(resend_all(&s), 0);
-    answer = answer_of(get, QUOIT_FRAME_DATA, 2);
-    assert_int_equal(quoit_ring_flow_answer(&s.pool, &s.flow, &answer, &cookie), QUOIT_OK);
+    response = response_to(get, QUOIT_FRAME_DATA, 2);
+    assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &response, &cookie), QUOIT_OK);
     check(&s);
     quoit_ring_flow_start_resend(&s.flow);
     assert_int_equal(resend_all(&s), 6);
@@ -268,10 +268,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(acknowledgement_completes_plain_requests_in_order),
-        cmocka_unit_test(an_answer_to_nothing_is_refused),
+        cmocka_unit_test(a_response_to_nothing_is_refused),
         cmocka_unit_test(the_frame_is_kept_until_completion),
         cmocka_unit_test(random_traffic_over_the_wrap),
-        cmocka_unit_test(flows_that_owe_are_found_in_order),
+        cmocka_unit_test(flows_with_pending_acks_are_found_in_order),
         cmocka_unit_test(what_is_under_way_is_sent_again_in_order),
     };
     return cmocka_run_group_tests_name("ring.flow", tests, NULL, NULL);

@@ -295,10 +295,10 @@ static void make_response(const struct quoit_frame *request_due, uint64_t value,
 
 static void append_response(struct quoit_ring *ring, const struct quoit_frame *request_due, uint64_t value)
 {
-    struct quoit_frame answer;
-    make_response(request_due, value, &answer);
+    struct quoit_frame response;
+    make_response(request_due, value, &response);
     quoit_ring_replies_append(&ring->replies,
-                              reply_side(ring, quoit_ring_flow_side(request_due), request_due->source_host), &answer);
+                              reply_side(ring, quoit_ring_flow_side(request_due), request_due->source_host), &response);
 }
 
 /* A request that was executed before and whose response was lost: respond again. */
@@ -348,10 +348,10 @@ static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_ver
     const struct quoit_frame *frame = &verdict->frame;
     struct quoit_ring_flow_out *flow =
         &ring->flows_out[flow_index(ring, quoit_ring_flow_side(frame), frame->source_host)];
-    bool is_answer = frame->kind != QUOIT_FRAME_ACK;
-    verdict->kind = is_answer ? QUOIT_VERDICT_DELIVER : QUOIT_VERDICT_CONSUMED;
-    return is_answer ? quoit_ring_flow_answer(&ring->pool, flow, frame, &verdict->cookie)
-                     : quoit_ring_flow_acknowledge(&ring->pool, flow, frame->flow_sequence);
+    bool is_response = frame->kind != QUOIT_FRAME_ACK;
+    verdict->kind = is_response ? QUOIT_VERDICT_DELIVER : QUOIT_VERDICT_CONSUMED;
+    return is_response ? quoit_ring_flow_complete(&ring->pool, flow, frame, &verdict->cookie)
+                       : quoit_ring_flow_acknowledge(&ring->pool, flow, frame->flow_sequence);
 }
 
 static enum quoit_status receive_link_update(struct quoit_ring *ring, enum quoit_side side,
@@ -479,7 +479,7 @@ static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t n
         ring->response_count[side] = 0;
     }
     uint32_t index = flow_index(ring, quoit_ring_flow_side(&verdict->frame), verdict->frame.dest_host);
-    verdict->frame.flow_sequence = quoit_ring_flow_tell(acks, ring->flows_in, index);
+    verdict->frame.flow_sequence = quoit_ring_flow_take_ack(acks, ring->flows_in, index);
     if (acks->count == 0)
         ring->response_count[side] = 0;
     inject(ring, side, verdict);
@@ -514,7 +514,7 @@ uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_sid
 void quoit_ring_keep_slots(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint32_t count)
 {
     struct quoit_ring_inbound *in = &ring->inbound[side][class];
-    quoit_assert(count <= in->consumed_total - in->told_total);
+    quoit_assert(count <= in->consumed_total - in->advertised_total);
     in->in_use = count;
 }
 
@@ -523,9 +523,9 @@ bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, 
     return quoit_ring_is_credit_due(&ring->inbound[side][class], ring->config.slot_count, is_idle);
 }
 
-void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
+void quoit_ring_credit_advertised(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
-    ring->inbound[side][class].told_total = quoit_ring_free_total(&ring->inbound[side][class]);
+    ring->inbound[side][class].advertised_total = quoit_ring_free_total(&ring->inbound[side][class]);
 }
 
 enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class,
@@ -545,7 +545,7 @@ bool quoit_ring_is_quiescent(const struct quoit_ring *ring)
         for (int c = 0; c < QUOIT_CLASS_COUNT; c++) {
             const struct quoit_ring_outbound *out = &ring->outbound[side][c];
             const struct quoit_ring_inbound *in = &ring->inbound[side][c];
-            if (out->sent_total != out->credited_total || in->consumed_total != in->told_total)
+            if (out->sent_total != out->credited_total || in->consumed_total != in->advertised_total)
                 return false;
         }
     }

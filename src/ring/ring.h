@@ -136,7 +136,7 @@ bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out);
 void quoit_ring_keep_slots(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint32_t count);
 uint64_t quoit_ring_consumed_total(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 bool quoit_ring_credit_due(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, bool is_idle);
-void quoit_ring_credit_told(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
+void quoit_ring_credit_advertised(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class);
 QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum quoit_side side,
                                                    enum quoit_class class, uint64_t consumed_total);
 

@@ -61,7 +61,7 @@ static enum quoit_verdict_kind show(struct quoit_ring *ring, enum quoit_side sid
     return verdict.kind;
 }
 
-static struct quoit_frame news(enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
+static struct quoit_frame update(enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
 {
     return (struct quoit_frame){.kind = QUOIT_FRAME_TOPOLOGY,
                                 .source_host = from == QUOIT_LEFT ? 0 : 2,
@@ -71,9 +71,9 @@ static struct quoit_frame news(enum quoit_side from, uint32_t end, uint32_t stat
                                 .generation = generation};
 }
 
-static void hear(struct quoit_ring *ring, enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
+static void learn(struct quoit_ring *ring, enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
 {
-    assert_int_equal(show(ring, from, news(from, end, state, generation)), QUOIT_VERDICT_CONSUMED);
+    assert_int_equal(show(ring, from, update(from, end, state, generation)), QUOIT_VERDICT_CONSUMED);
 }
 
 /* A request of host 0 that arrives from the left, whichever side names its flow. */
@@ -116,7 +116,7 @@ static struct quoit_verdict next_resend(struct quoit_ring *ring)
 }
 
 /* Sends all pending updates; returns their number. */
-static uint32_t tell_all(struct quoit_ring *ring)
+static uint32_t advertise_all(struct quoit_ring *ring)
 {
     uint32_t count = 0;
     while (ring->links.links[QUOIT_LEFT].pending_count + ring->links.links[QUOIT_RIGHT].pending_count > 0) {
@@ -129,11 +129,11 @@ static uint32_t tell_all(struct quoit_ring *ring)
     return count;
 }
 
-static void news_is_told_to_both_sides_once(void **state)
+static void updates_are_advertised_to_both_sides_once(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(8);
-    hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
+    learn(ring, QUOIT_LEFT, REMOTE, 1, 1);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_verdict verdict = next_reply(ring);
         assert_int_equal(verdict.side, side);
@@ -143,8 +143,8 @@ static void news_is_told_to_both_sides_once(void **state)
         assert_int_equal(verdict.frame.generation, 1);
         assert_int_equal(verdict.frame.dest_host, side == QUOIT_LEFT ? 0 : 2);
     }
-    hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
-    hear(ring, QUOIT_RIGHT, REMOTE, 0, 1); /* late */
+    learn(ring, QUOIT_RIGHT, REMOTE, 1, 1);
+    learn(ring, QUOIT_RIGHT, REMOTE, 0, 1); /* late */
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     struct quoit_ring_topology topology;
     quoit_ring_topology(ring, &topology);
@@ -152,20 +152,20 @@ static void news_is_told_to_both_sides_once(void **state)
     assert_int_equal(topology.dead_count, 1);
     assert_int_equal(topology.dead_links[0], 3);
     struct quoit_verdict verdict;
-    assert_int_equal(receive(ring, QUOIT_LEFT, news(QUOIT_LEFT, OWN_RIGHT, 1, 2), &verdict), QUOIT_INVALID);
-    struct quoit_frame strange = news(QUOIT_LEFT, REMOTE, 2, 2);
+    assert_int_equal(receive(ring, QUOIT_LEFT, update(QUOIT_LEFT, OWN_RIGHT, 1, 2), &verdict), QUOIT_INVALID);
+    struct quoit_frame strange = update(QUOIT_LEFT, REMOTE, 2, 2);
     strange.source_host = 4; /* not the neighbour */
     assert_int_equal(receive(ring, QUOIT_LEFT, strange, &verdict), QUOIT_INVALID);
     free(ring);
 }
 
-static void news_may_take_the_last_slot_and_goes_first(void **state)
+static void updates_may_take_the_last_slot_and_go_first(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(2);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(next_reply(ring).frame.kind, QUOIT_FRAME_ACK);
-    hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
+    learn(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     struct quoit_frame passing = request_due(QUOIT_FRAME_ACK, 1, 1); /* from the right, to host 0 */
     passing.source_host = 3;
     passing.dest_host = 0;
@@ -184,8 +184,8 @@ static void only_frames_of_the_own_generation_count(void **state)
     struct quoit_ring *ring = make_ring(8);
     struct quoit_verdict verdict;
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
-    hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
-    hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
+    learn(ring, QUOIT_LEFT, REMOTE, 1, 1);
+    learn(ring, QUOIT_RIGHT, REMOTE, 1, 1);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 0)), QUOIT_VERDICT_CONSUMED);
     assert_int_equal(ring->flows_in[5 + 0].executed, 0);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
@@ -203,26 +203,26 @@ static void executions_wait_until_nothing_old_can_land(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(16);
-    hear(ring, QUOIT_LEFT, REMOTE, 1, 1);
+    learn(ring, QUOIT_LEFT, REMOTE, 1, 1);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
-    hear(ring, QUOIT_RIGHT, REMOTE, 1, 50); /* as if host 2 were far ahead */
+    learn(ring, QUOIT_RIGHT, REMOTE, 1, 50); /* as if host 2 were far ahead */
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_DELIVER);
     /* this end goes down: wait until the other one does */
     quoit_ring_link_down(ring, QUOIT_RIGHT);
-    hear(ring, QUOIT_LEFT, OWN_RIGHT, 1, 2);
+    learn(ring, QUOIT_LEFT, OWN_RIGHT, 1, 2);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 2)), QUOIT_VERDICT_NO_RESOURCE);
-    hear(ring, QUOIT_LEFT, FAR_RIGHT, 1, 3);
+    learn(ring, QUOIT_LEFT, FAR_RIGHT, 1, 3);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 2, 3)), QUOIT_VERDICT_DELIVER);
     /* it comes up: the other end cannot land before it knows that this end is up, and must advertise its topology anew
      */
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
-    hear(ring, QUOIT_LEFT, OWN_RIGHT, 2, 4);
+    learn(ring, QUOIT_LEFT, OWN_RIGHT, 2, 4);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 3, 4)), QUOIT_VERDICT_DELIVER);
-    hear(ring, QUOIT_LEFT, FAR_RIGHT, 2, 5);
+    learn(ring, QUOIT_LEFT, FAR_RIGHT, 2, 5);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
-    hear(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
+    learn(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_NO_RESOURCE);
-    hear(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 5);
+    learn(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 5);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 5)), QUOIT_VERDICT_DELIVER);
     free(ring);
 }
@@ -234,28 +234,28 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
     struct quoit_verdict verdict = submit(ring, QUOIT_FRAME_PUT, 2, 1);
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_true(verdict.may_land);
-    hear(ring, QUOIT_LEFT, FAR_RIGHT, 1, 1);
+    learn(ring, QUOIT_LEFT, FAR_RIGHT, 1, 1);
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     assert_false(quoit_ring_link_is_up(ring, QUOIT_RIGHT));
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
-    assert_int_equal(tell_all(ring), 4); /* of both ends, to both sides */
+    assert_int_equal(advertise_all(ring), 4); /* of both ends, to both sides */
     verdict = next_resend(ring);
     assert_int_equal(verdict.side, QUOIT_LEFT);
     assert_int_equal(verdict.cookie, 1);
-    hear(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
+    learn(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
     verdict = next_resend(ring);
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_int_equal(verdict.frame.generation, 4);
     assert_false(verdict.may_land);
     assert_false(submit(ring, QUOIT_FRAME_PUT, 2, 2).may_land); /* host 2 may not know that we are up */
-    hear(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 4);
+    learn(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 4);
     assert_true(submit(ring, QUOIT_FRAME_PUT, 2, 3).may_land);
     free(ring);
 
     ring = make_ring(8);
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1); /* the other end still seems to be up, but in the previous epoch */
-    tell_all(ring);
+    advertise_all(ring);
     assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 2, 1).side, QUOIT_LEFT);
     free(ring);
 }
@@ -287,7 +287,7 @@ static void requests_go_again_the_other_way_and_before_new_ones(void **state)
     free(ring);
 }
 
-static void repeated_requests_are_answered_but_not_executed(void **state)
+static void repeated_requests_get_a_response_but_are_not_executed(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(16);
@@ -295,20 +295,20 @@ static void repeated_requests_are_answered_but_not_executed(void **state)
         assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_AMO_FETCH, number, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 0)), QUOIT_VERDICT_DELIVER);
     assert_int_equal(next_reply(ring).frame.flow_sequence, 4);
-    hear(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two responses are discarded */
-    hear(ring, QUOIT_RIGHT, REMOTE, 1, 1);
-    assert_int_equal(tell_all(ring), 2);
+    learn(ring, QUOIT_LEFT, REMOTE, 1, 1); /* the other two responses are discarded */
+    learn(ring, QUOIT_RIGHT, REMOTE, 1, 1);
+    assert_int_equal(advertise_all(ring), 2);
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     for (uint32_t number = 2; number <= 4; number++) {
         uint8_t kind = number == 4 ? QUOIT_FRAME_PUT : QUOIT_FRAME_AMO_FETCH;
         assert_int_equal(show(ring, QUOIT_LEFT, request_due(kind, number, 1)), QUOIT_VERDICT_CONSUMED);
     }
     for (uint32_t number = 2; number <= 3; number++) {
-        struct quoit_frame answer = next_reply(ring).frame;
-        assert_int_equal(answer.kind, QUOIT_FRAME_VALUE);
-        assert_int_equal(answer.token, 1000 + number);
-        assert_int_equal(answer.operand, 4711);
-        assert_int_equal(answer.flow_sequence, 4);
+        struct quoit_frame response = next_reply(ring).frame;
+        assert_int_equal(response.kind, QUOIT_FRAME_VALUE);
+        assert_int_equal(response.token, 1000 + number);
+        assert_int_equal(response.operand, 4711);
+        assert_int_equal(response.flow_sequence, 4);
     }
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE); /* the responses acknowledged the put */
     assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 4, 1)), QUOIT_VERDICT_CONSUMED);
@@ -329,13 +329,13 @@ static void fetches_of_a_flow_are_bounded(void **state)
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 3).kind, QUOIT_VERDICT_NO_RESOURCE);
     assert_int_equal(submit(ring, QUOIT_FRAME_GET, 2, 3).kind, QUOIT_VERDICT_SEND);
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 3, 4).kind, QUOIT_VERDICT_SEND);
-    struct quoit_frame answer = {.kind = QUOIT_FRAME_VALUE,
-                                 .flags = QUOIT_FRAME_RIGHT,
-                                 .source_host = 2,
-                                 .dest_host = 1,
-                                 .token = ring->pool.entries[0].frame.token,
-                                 .flow_sequence = 1};
-    assert_int_equal(show(ring, QUOIT_RIGHT, answer), QUOIT_VERDICT_DELIVER);
+    struct quoit_frame response = {.kind = QUOIT_FRAME_VALUE,
+                                   .flags = QUOIT_FRAME_RIGHT,
+                                   .source_host = 2,
+                                   .dest_host = 1,
+                                   .token = ring->pool.entries[0].frame.token,
+                                   .flow_sequence = 1};
+    assert_int_equal(show(ring, QUOIT_RIGHT, response), QUOIT_VERDICT_DELIVER);
     assert_int_equal(submit(ring, QUOIT_FRAME_AMO_FETCH, 2, 5).kind, QUOIT_VERDICT_SEND);
     free(ring);
 }
@@ -345,27 +345,27 @@ static void a_link_starts_anew(void **state)
     (void)state;
     struct quoit_ring *ring = make_ring(16);
     submit(ring, QUOIT_FRAME_PUT, 2, 1);
-    hear(ring, QUOIT_RIGHT, REMOTE, 0, 0);
+    learn(ring, QUOIT_RIGHT, REMOTE, 0, 0);
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     assert_false(quoit_ring_credit_due(ring, QUOIT_RIGHT, REPLY, true));
     quoit_ring_link_up(ring, QUOIT_RIGHT, 7);
     assert_int_equal(quoit_ring_expected(ring, QUOIT_RIGHT, REPLY), 1);
     assert_int_equal(quoit_ring_consumed_total(ring, QUOIT_RIGHT, REPLY), 0);
-    hear(ring, QUOIT_RIGHT, FAR_RIGHT, 14, 28);
+    learn(ring, QUOIT_RIGHT, FAR_RIGHT, 14, 28);
     struct quoit_verdict verdict = next_resend(ring);
     assert_int_equal(verdict.side, QUOIT_RIGHT);
     assert_int_equal(verdict.frame.sequence, 1);
     assert_int_equal(verdict.slot_index, 0);
     /* host 3 sends its request against the direction of its flow; the response takes the open direction */
-    hear(ring, QUOIT_RIGHT, OWN_RIGHT, 14, 28);
-    hear(ring, QUOIT_LEFT, FAR_LEFT, 0, 28);
+    learn(ring, QUOIT_RIGHT, OWN_RIGHT, 14, 28);
+    learn(ring, QUOIT_LEFT, FAR_LEFT, 0, 28);
     struct quoit_frame frame = request_due(QUOIT_FRAME_GET, 1, 29);
     frame.source_host = 3;
     frame.flags = 0;
-    hear(ring, QUOIT_LEFT, 5, 1, 29); /* the link between hosts 2 and 3 */
-    hear(ring, QUOIT_RIGHT, 5, 1, 29);
+    learn(ring, QUOIT_LEFT, 5, 1, 29); /* the link between hosts 2 and 3 */
+    learn(ring, QUOIT_RIGHT, 5, 1, 29);
     assert_int_equal(show(ring, QUOIT_LEFT, frame), QUOIT_VERDICT_DELIVER);
-    tell_all(ring);
+    advertise_all(ring);
     verdict = next_reply(ring);
     assert_int_equal(verdict.frame.kind, QUOIT_FRAME_DATA);
     assert_int_equal(verdict.side, QUOIT_LEFT);
@@ -375,13 +375,13 @@ static void a_link_starts_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(news_is_told_to_both_sides_once),
-        cmocka_unit_test(news_may_take_the_last_slot_and_goes_first),
+        cmocka_unit_test(updates_are_advertised_to_both_sides_once),
+        cmocka_unit_test(updates_may_take_the_last_slot_and_go_first),
         cmocka_unit_test(only_frames_of_the_own_generation_count),
         cmocka_unit_test(executions_wait_until_nothing_old_can_land),
         cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_incarnation),
         cmocka_unit_test(requests_go_again_the_other_way_and_before_new_ones),
-        cmocka_unit_test(repeated_requests_are_answered_but_not_executed),
+        cmocka_unit_test(repeated_requests_get_a_response_but_are_not_executed),
         cmocka_unit_test(fetches_of_a_flow_are_bounded),
         cmocka_unit_test(a_link_starts_anew),
     };

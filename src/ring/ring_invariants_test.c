@@ -82,17 +82,17 @@ static struct quoit_ring *make_busy_ring(void)
     return ring;
 }
 
-#define OUT        (ring->outbound[QUOIT_RIGHT][REQUEST])
-#define IN         (ring->inbound[QUOIT_LEFT][REPLY])
-#define FLOW       (ring->flows_out[3 + 2]) /* to the right, to host 2 */
-#define PLAIN      (ring->pool.entries[FLOW.plain.head])
-#define ASKING     (ring->pool.entries[FLOW.asking.head])
-#define OWING      (ring->acks[QUOIT_RIGHT]) /* of requests that came from the right */
-#define OWING_FLOW (ring->flows_in[0 + 2])
-#define OTHER_FLOW (ring->flows_in[0 + 0])
-#define LINK       (ring->links.links[QUOIT_LEFT])
-#define END        (ring->links.ends[4]) /* the left one of host 2 */
-#define WAITING    (ring->replies.waiting[QUOIT_RIGHT])
+#define OUT          (ring->outbound[QUOIT_RIGHT][REQUEST])
+#define IN           (ring->inbound[QUOIT_LEFT][REPLY])
+#define FLOW         (ring->flows_out[3 + 2]) /* to the right, to host 2 */
+#define PLAIN        (ring->pool.entries[FLOW.plain.head])
+#define FETCHING     (ring->pool.entries[FLOW.fetching.head])
+#define PENDING_ACKS (ring->acks[QUOIT_RIGHT]) /* of requests that came from the right */
+#define PENDING_FLOW (ring->flows_in[0 + 2])
+#define OTHER_FLOW   (ring->flows_in[0 + 0])
+#define LINK         (ring->links.links[QUOIT_LEFT])
+#define END          (ring->links.ends[4]) /* the left one of host 2 */
+#define WAITING      (ring->replies.waiting[QUOIT_RIGHT])
 
 /* X(what is corrupted, the condition that must be named) */
 #define SPOIL_TABLE(X)                                                                                                 \
@@ -100,33 +100,33 @@ static struct quoit_ring *make_busy_ring(void)
     X(OUT.sent_total += 9, "out->sent_total - out->credited_total <= slot_count")                                      \
     X(OUT.transit = QUOIT_RING_TRANSIT_COUNT, "out->transit < QUOIT_RING_TRANSIT_COUNT")                               \
     X(OUT.is_refused_in_pause = true, "out->transit == QUOIT_RING_PAUSED || !out->is_refused_in_pause")                \
-    X(IN.told_total = 1, "in->told_total <= in->consumed_total")                                                       \
-    X(IN.in_use = 9, "in->in_use <= in->consumed_total - in->told_total")                                              \
-    X(IN.consumed_total = 9, "in->consumed_total - in->told_total <= slot_count")                                      \
+    X(IN.advertised_total = 1, "in->advertised_total <= in->consumed_total")                                           \
+    X(IN.in_use = 9, "in->in_use <= in->consumed_total - in->advertised_total")                                        \
+    X(IN.consumed_total = 9, "in->consumed_total - in->advertised_total <= slot_count")                                \
     X(FLOW.acknowledged = FLOW.sent + 1, "!quoit_ring_is_before(flow->sent, flow->acknowledged)")                      \
     X(FLOW.acknowledged = 3, "quoit_ring_is_before(before, frame->flow_sequence)")                                     \
-    X(ring->pool.entries[FLOW.asking.tail].frame.flow_sequence = 4,                                                    \
+    X(ring->pool.entries[FLOW.fetching.tail].frame.flow_sequence = 4,                                                  \
       "quoit_ring_is_before(before, frame->flow_sequence)")                                                            \
-    X(ASKING.frame.flow_sequence = 6, "!quoit_ring_is_before(flow->sent, frame->flow_sequence)")                       \
-    X(ASKING.frame.token ^= 1, "quoit_ring_pool_find(pool, frame->token) == at")                                       \
-    X(ASKING.frame.dest_host = 0, "frame->dest_host == dest_host")                                                     \
-    X(ASKING.frame.flags = 0, "quoit_ring_flow_side(frame) == side")                                                   \
-    X(ASKING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_needs_response(frame->kind) == needs_response")              \
+    X(FETCHING.frame.flow_sequence = 6, "!quoit_ring_is_before(flow->sent, frame->flow_sequence)")                     \
+    X(FETCHING.frame.token ^= 1, "quoit_ring_pool_find(pool, frame->token) == at")                                     \
+    X(FETCHING.frame.dest_host = 0, "frame->dest_host == dest_host")                                                   \
+    X(FETCHING.frame.flags = 0, "quoit_ring_flow_side(frame) == side")                                                 \
+    X(FETCHING.frame.kind = QUOIT_FRAME_PUT, "!!quoit_frame_needs_response(frame->kind) == needs_response")            \
     X(PLAIN.is_free = true, "!pool->entries[at].is_free")                                                              \
-    X(FLOW.plain.tail = FLOW.asking.head, "last == list->tail")                                                        \
-    X(FLOW.asking.count = 1, "at == QUOIT_RING_NONE")                                                                  \
-    X(FLOW.asking.count = 3, "at < pool->entry_count")                                                                 \
+    X(FLOW.plain.tail = FLOW.fetching.head, "last == list->tail")                                                      \
+    X(FLOW.fetching.count = 1, "at == QUOIT_RING_NONE")                                                                \
+    X(FLOW.fetching.count = 3, "at < pool->entry_count")                                                               \
     X(quoit_ring_list_pop(&ring->pool, &ring->pool.free),                                                              \
       "free_count + completed_count + flow_count == pool->entry_count")                                                \
     X(ring->pool.entries[ring->pool.free.head].is_free = false, "pool->entries[at].is_free")                           \
     X(ring->pool.entries[ring->pool.completed.head].is_free = true, "!pool->entries[at].is_free")                      \
-    X(OWING_FLOW.told = 4, "!quoit_ring_is_before(flows[i].executed, flows[i].told)")                                  \
-    X(OWING_FLOW.told = 3, "flows[i].is_ack_pending == (flows[i].executed != flows[i].told)")                          \
-    X(OTHER_FLOW.executed = 1, "flows[i].is_ack_pending == (flows[i].executed != flows[i].told)")                      \
-    X(OWING.count = 2, "at < flow_count")                                                                              \
-    X(quoit_ring_ack_queue_init(&OWING), "ack_count == 0")                                                             \
+    X(PENDING_FLOW.acknowledged = 4, "!quoit_ring_is_before(flows[i].executed, flows[i].acknowledged)")                \
+    X(PENDING_FLOW.acknowledged = 3, "flows[i].is_ack_pending == (flows[i].executed != flows[i].acknowledged)")        \
+    X(OTHER_FLOW.executed = 1, "flows[i].is_ack_pending == (flows[i].executed != flows[i].acknowledged)")              \
+    X(PENDING_ACKS.count = 2, "at < flow_count")                                                                       \
+    X(quoit_ring_ack_queue_init(&PENDING_ACKS), "ack_count == 0")                                                      \
     X(FLOW.fetch_count = 1, "flow->fetch_count == fetch_count")                                                        \
-    X(FLOW.resend_plain = FLOW.asking.head, "has_resend")                                                              \
+    X(FLOW.resend_plain = FLOW.fetching.head, "has_resend")                                                            \
     X(FLOW.resend_plain = FLOW.plain.head, "listed_count == due_count")                                                \
     X((ring->resending[0] = 5, FLOW.next_resending = 5), "i < QUOIT_SIDE_COUNT * host_count")                          \
     X(ring->links.generation = 1, "links->generation == sum")                                                          \
@@ -136,12 +136,12 @@ static struct quoit_ring *make_busy_ring(void)
       "is_own_up || !links->links[side].is_confirmed")                                                                 \
     X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.pending_count = 1, END.is_pending[QUOIT_LEFT] = true),    \
       "is_own_up || pending_counts[side] == 0")                                                                        \
-    X(OWING.head = 6, "at < flow_count")                                                                               \
-    X(OWING.head = 0, "flows[at].is_ack_pending")                                                                      \
-    X(OWING_FLOW.previous_ack = 0, "flows[at].previous_ack == before")                                                 \
-    X(OWING_FLOW.next_ack = 0, "at == QUOIT_RING_NONE")                                                                \
-    X(OWING.tail = 0, "before == acks->tail")                                                                          \
-    X((quoit_ring_flow_tell(&ring->acks[QUOIT_LEFT], ring->flows_in, 3 + 0), ring->response_count[0] = 1),             \
+    X(PENDING_ACKS.head = 6, "at < flow_count")                                                                        \
+    X(PENDING_ACKS.head = 0, "flows[at].is_ack_pending")                                                               \
+    X(PENDING_FLOW.previous_ack = 0, "flows[at].previous_ack == before")                                               \
+    X(PENDING_FLOW.next_ack = 0, "at == QUOIT_RING_NONE")                                                              \
+    X(PENDING_ACKS.tail = 0, "before == acks->tail")                                                                   \
+    X((quoit_ring_flow_take_ack(&ring->acks[QUOIT_LEFT], ring->flows_in, 3 + 0), ring->response_count[0] = 1),         \
       "ring->response_count[side] == 0 || ring->acks[side].count > 0")                                                 \
     X(WAITING.head = 4, "at < replies->entry_count")                                                                   \
     X(WAITING.count = 1, "at == QUOIT_RING_NONE")                                                                      \

@@ -217,10 +217,10 @@ static void take_answer(struct mesh *mesh, const struct quoit_verdict *verdict, 
     const struct quoit_frame *frame = &verdict->frame;
     struct op *op = op_of(mesh, frame);
     require(verdict->cookie == frame->trace, "cookie %llu", (unsigned long long)verdict->cookie);
-    require(!op->is_answered, "operation %llu answered again", (unsigned long long)frame->trace);
-    require(op->execute_count == 1, "answer before execution of %llu", (unsigned long long)frame->trace);
-    require(frame->dest_pe == op->frame.source_pe, "answer for PE %u", frame->dest_pe);
-    op->is_answered = true;
+    require(!op->has_response, "operation %llu responded again", (unsigned long long)frame->trace);
+    require(op->execute_count == 1, "response before execution of %llu", (unsigned long long)frame->trace);
+    require(frame->dest_pe == op->frame.source_pe, "response for PE %u", frame->dest_pe);
+    op->has_response = true;
     if (frame->kind == QUOIT_FRAME_VALUE) {
         op->returned = frame->operand;
         require(frame->operand == op->value, "value of %llu", (unsigned long long)frame->trace);
@@ -259,7 +259,7 @@ static bool deliver(struct mesh *mesh, uint32_t h, enum quoit_side side, enum qu
     return true;
 }
 
-static bool tell_credit(struct mesh *mesh, uint32_t h, enum quoit_side side, enum quoit_class class, bool is_idle)
+static bool advertise_credit(struct mesh *mesh, uint32_t h, enum quoit_side side, enum quoit_class class, bool is_idle)
 {
     struct quoit_ring *ring = mesh->hosts[h].ring;
     if (!quoit_ring_credit_due(ring, side, class, is_idle))
@@ -269,7 +269,7 @@ static bool tell_credit(struct mesh *mesh, uint32_t h, enum quoit_side side, enu
     if (!link_of(mesh, h, side)->is_cut)
         mesh->hosts[neighbour].credit_word[quoit_ring_opposite(side)][class] =
             quoit_ring_consumed_total(ring, side, class);
-    quoit_ring_credit_told(ring, side, class);
+    quoit_ring_credit_advertised(ring, side, class);
     return true;
 }
 
@@ -348,7 +348,7 @@ static bool complete(struct mesh *mesh, uint32_t h)
                 (unsigned long long)cookie);
         require(!op->is_complete, "operation %llu complete again", (unsigned long long)cookie);
         require(op->execute_count == 1, "operation %llu complete before execution", (unsigned long long)cookie);
-        require(op->is_answered == needs_response, "operation %llu complete without its answer",
+        require(op->has_response == needs_response, "operation %llu complete without its response",
                 (unsigned long long)cookie);
         uint32_t *last = &mesh->completed_last[needs_response][op->source_pe][op->dest_pe];
         require(*last < cookie, "completion: %llu after %u", (unsigned long long)cookie, *last);
@@ -371,7 +371,7 @@ static bool act(struct mesh *mesh, uint32_t h, enum action action)
     case DELIVER:
         return deliver(mesh, h, side, class);
     case TELL_CREDIT:
-        return tell_credit(mesh, h, side, class, choose(mesh, mesh->lazy) == 0);
+        return advertise_credit(mesh, h, side, class, choose(mesh, mesh->lazy) == 0);
     case READ_CREDIT:
         return read_credit(mesh, h, side, class);
     case SUBMIT:
@@ -428,7 +428,7 @@ static bool sweep(struct mesh *mesh)
             enum quoit_side side = (enum quoit_side)(queue & 1);
             enum quoit_class class = (enum quoit_class)(queue >> 1);
             has_moved |= deliver(mesh, h, side, class);
-            has_moved |= tell_credit(mesh, h, side, class, true);
+            has_moved |= advertise_credit(mesh, h, side, class, true);
             has_moved |= read_credit(mesh, h, side, class);
         }
         has_moved |= attend(mesh, h, QUOIT_LEFT);
@@ -569,7 +569,7 @@ static void start_rings(struct mesh *mesh, uint32_t flow_start)
         mesh->hosts[h].ring = ring;
         for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * mesh->host_count; i++) {
             ring->flows_out[i].sent = ring->flows_out[i].acknowledged = flow_start;
-            ring->flows_in[i].executed = ring->flows_in[i].told = flow_start;
+            ring->flows_in[i].executed = ring->flows_in[i].acknowledged = flow_start;
         }
         quoit_ring_check_invariants(ring);
         assert_true(quoit_ring_is_quiescent(ring));

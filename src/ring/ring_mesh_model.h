@@ -50,7 +50,7 @@ struct op {
     uint64_t returned;             /* of a fetch: the value in the response */
     bool is_value_known;
     uint32_t execute_count;
-    bool is_answered;
+    bool has_response;
     bool is_complete;
 };
 

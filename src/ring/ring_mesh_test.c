@@ -91,7 +91,7 @@ static void transit_does_not_starve_injection(void **state)
     for (mesh->now_ns = 0; mesh->now_ns < 1000; mesh->now_ns++) {
         for (uint32_t h = 2; h >= 1; h--) {
             relayed_count += relay_one(mesh, h);
-            tell_credit(mesh, h, QUOIT_LEFT, QUOIT_CLASS_REQUEST, true);
+            advertise_credit(mesh, h, QUOIT_LEFT, QUOIT_CLASS_REQUEST, true);
             read_credit(mesh, h - 1, QUOIT_RIGHT, QUOIT_CLASS_REQUEST);
         }
         if (relayed_count > 10)

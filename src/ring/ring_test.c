@@ -181,9 +181,9 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     bad.dest_host = 2; /* only the last sender may land */
     bad.flags |= QUOIT_FRAME_LANDED;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
-    struct quoit_frame answer = {
+    struct quoit_frame response = {
         .sequence = 1, .kind = QUOIT_FRAME_VALUE, .flags = QUOIT_FRAME_RIGHT, .source_host = 2, .dest_host = 1};
-    must_refuse(ring, QUOIT_RIGHT, REPLY, answer); /* no such request */
+    must_refuse(ring, QUOIT_RIGHT, REPLY, response); /* no such request */
     struct quoit_verdict verdict;
     bad = good;
     bad.flags |= QUOIT_FRAME_LANDED;
@@ -222,7 +222,7 @@ static void transit_passes_on_what_it_got(void **state)
     assert_false(quoit_ring_is_quiescent(ring));
     quoit_ring_keep_slots(ring, QUOIT_LEFT, REQUEST, 0);
     assert_true(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, false));
-    quoit_ring_credit_told(ring, QUOIT_LEFT, REQUEST);
+    quoit_ring_credit_advertised(ring, QUOIT_LEFT, REQUEST);
     assert_false(quoit_ring_credit_due(ring, QUOIT_LEFT, REQUEST, true));
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 3), QUOIT_INVALID);
     assert_int_equal(quoit_ring_credit(ring, QUOIT_RIGHT, REQUEST, 2), QUOIT_OK);
@@ -254,7 +254,7 @@ static struct quoit_frame next_reply(struct quoit_ring *ring)
     return verdict.frame;
 }
 
-static void answers_carry_what_the_asker_needs(void **state)
+static void responses_carry_what_the_source_needs(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(8, 8, 4);
@@ -385,20 +385,20 @@ static void quiescence_waits_for_everything(void **state)
                               .dest_host = 1,
                               .flow_sequence = 1};
     assert_int_equal(receive(ring, QUOIT_RIGHT, REPLY, ack, &verdict), QUOIT_OK);
-    quoit_ring_credit_told(ring, QUOIT_RIGHT, REPLY);
+    quoit_ring_credit_advertised(ring, QUOIT_RIGHT, REPLY);
     assert_false(quoit_ring_is_quiescent(ring)); /* the completion is not taken */
     assert_true(quoit_ring_next_completion(ring, &cookie));
     assert_true(quoit_ring_is_quiescent(ring));
     serve(ring, QUOIT_FRAME_PUT, 1);
     assert_false(quoit_ring_is_quiescent(ring)); /* a credit to advertise, an acknowledgement to send */
-    quoit_ring_credit_told(ring, QUOIT_LEFT, REQUEST);
+    quoit_ring_credit_advertised(ring, QUOIT_LEFT, REQUEST);
     assert_false(quoit_ring_is_quiescent(ring));
     assert_int_equal(next_reply(ring).kind, QUOIT_FRAME_ACK);
     assert_false(quoit_ring_is_quiescent(ring)); /* its slot's credit has not returned */
     assert_int_equal(quoit_ring_credit(ring, QUOIT_LEFT, REPLY, 1), QUOIT_OK);
     assert_true(quoit_ring_is_quiescent(ring));
     serve(ring, QUOIT_FRAME_GET, 2);
-    quoit_ring_credit_told(ring, QUOIT_LEFT, REQUEST);
+    quoit_ring_credit_advertised(ring, QUOIT_LEFT, REQUEST);
     assert_false(quoit_ring_is_quiescent(ring));
     free(ring);
 }
@@ -410,7 +410,7 @@ int main(void)
         cmocka_unit_test(submission_holds_at_the_bubble_and_at_the_bound),
         cmocka_unit_test(frames_of_no_correct_peer_are_refused),
         cmocka_unit_test(transit_passes_on_what_it_got),
-        cmocka_unit_test(answers_carry_what_the_asker_needs),
+        cmocka_unit_test(responses_carry_what_the_source_needs),
         cmocka_unit_test(requests_that_ask_wait_for_room),
         cmocka_unit_test(acknowledgements_gather_but_do_not_starve),
         cmocka_unit_test(both_sides_reply_in_turn),

@@ -58,7 +58,7 @@ static bool is_side_quiesced(const struct quoit_ring_links *links, enum quoit_si
     uint32_t far = far_state(links, side);
     if (far / 2 != own / 2 || !is_up(far))
         return true;
-    return is_up(own) && links->links[side].heard >= links->generation;
+    return is_up(own) && links->links[side].adopted >= links->generation;
 }
 
 static void update_quiesced(struct quoit_ring_links *links)
@@ -129,8 +129,8 @@ enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum qu
         return QUOIT_INVALID;
     if (end == end_index(links->host_self, side) && state == links->ends[end].state)
         links->links[side].is_confirmed = true;
-    if (update->generation > links->links[side].heard)
-        links->links[side].heard = update->generation;
+    if (update->generation > links->links[side].adopted)
+        links->links[side].adopted = update->generation;
     if (*is_new_out)
         change(links, end, state);
     else

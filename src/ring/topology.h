@@ -23,7 +23,7 @@ struct quoit_ring_end {
 /* This host's end of one side's link. */
 struct quoit_ring_link {
     bool is_confirmed;      /* the neighbour has advertised our own state: it knows that we are up */
-    uint32_t heard;         /* since link_up: the topology number that the neighbour advertised to have adopted */
+    uint32_t adopted;       /* since link_up: the topology number that the neighbour advertised to have adopted */
     uint32_t pending_count; /* updates for the neighbour */
     uint32_t pending_next;  /* where the search for the next one begins */
     uint32_t reach;         /* hops out of this side before the first link that is not up */

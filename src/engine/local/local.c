@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct local_peer {
-    uint64_t segment_there; /* where its segment is mapped in its own process */
+    uint64_t segment_there; /* address of its segment in its own process */
     uint32_t process;       /* its pid */
 };
 

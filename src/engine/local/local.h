@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* local.h - the engine for PEs of the same host: their segments are mapped here, so a put is a copy and an atomic is
- * one of the processor; above the sizes that a table names, on the paths of local/paths.h.
+/* local.h - the engine for PEs of the same host: their segments are mapped, so a put is a copy and an atomic is one
+ * instruction; above the plain size, copies use the methods of local/paths.h.
  *
- * Everything is complete when it returns. What quiet and fence owe to it are processor fences, which fabric makes.
+ * Every operation is complete when it returns. fabric issues the processor fences that quiet and fence need.
  */
 #ifndef QUOIT_ENGINE_LOCAL_LOCAL_H
 #define QUOIT_ENGINE_LOCAL_LOCAL_H

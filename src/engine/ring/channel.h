@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.h - the PE's end of its channels to the proxy: hand over requests, reap completions. Private to engine/ring.
+/* channel.h - the PE's end of its channels to the proxy: submit requests, reap completions. Private to engine/ring.
  *
- * A request slot is free, taken (the thread that took it fills it, then submits), or under way until reaped. Reaping
- * copies answers to where they belong, counts down the context and whoever waits, and frees the slot.
+ * A request slot is free, taken (the thread that took it fills it, then submits), or outstanding until reaped. Reaping
+ * copies responses to their destination, counts down the context and any waiting thread, and frees the slot.
  *
- * Threads: every function may be called by several threads. The user's memory is read and written with no lock held: a
- * handler of its faults may call everything here.
+ * Threads: several threads may call every function. User memory is read and written with no lock held: a handler of its
+ * faults may call everything here.
  */
 #ifndef QUOIT_ENGINE_RING_CHANNEL_H
 #define QUOIT_ENGINE_RING_CHANNEL_H
@@ -26,23 +26,23 @@ struct quoit_slot {
 QUOIT_MUST_USE enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring);
 void quoit_channel_close_all(struct quoit_ring_engine *ring);
 
-/* Waits, asleep if it lasts, until a slot of the channel that leads to `peer` is free, and takes it. */
+/* Waits, sleeping if it takes long, until a slot of the channel towards `peer` is free, and takes it. */
 void quoit_channel_take(struct quoit_context *context, const struct quoit_peer *peer, struct quoit_slot *slot_out);
-/* Whether a transfer of so many bytes may be split over the lanes, and is worth it. Not while a fence stands before
- * what is under way: on another lane it could be overtaken. */
+/* Whether a transfer of this size should be split over the lanes. Not while a fence precedes outstanding requests: a
+ * part on another lane could overtake them. */
 bool quoit_channel_splits(struct quoit_context *context, const struct quoit_peer *peer, size_t bytes);
-/* The same for part `part` of a split transfer: parts go round the lanes, 0 takes the lane that keeps order. */
+/* The same for part `part` of a split transfer: parts rotate over the lanes; 0 takes the lane that keeps order. */
 void quoit_channel_take_part(struct quoit_context *context, const struct quoit_peer *peer, uint32_t part,
                              struct quoit_slot *slot_out);
-/* Hands the filled request to the proxy. */
+/* Submits the filled request to the proxy. */
 void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot);
-/* Reaps what is complete, on all lanes. */
+/* Reaps all completions, on all lanes. */
 void quoit_channel_reap(struct quoit_ring_engine *ring);
 /* Waits until *count is zero, reaping. */
 void quoit_channel_wait32(struct quoit_ring_engine *ring, _Atomic uint32_t *count);
 void quoit_channel_wait64(struct quoit_ring_engine *ring, _Atomic uint64_t *count);
-/* Opens the direct way through a side whose link is up, once all that went to it through the proxy has arrived. False:
- * not yet. Does not wait. */
+/* Re-enables direct puts through a side whose link is up, once everything sent to it through the proxy has arrived.
+ * False: not yet. Does not wait. */
 bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side side);
 
 #endif

@@ -4,7 +4,7 @@
 #include "engine/ring/channel.h"
 #include "env/clock.h"
 
-/* Copies and doorbells of this PE are counted without atomics: one writer, and a count is no promise under threads. */
+/* Counts this PE's copies and doorbells without atomics: one writer, and under threads the counts are approximate. */
 static void count(const struct quoit_self *self, enum quoit_side side, size_t bytes)
 {
     struct quoit_link_count *direct = &self->shared->direct[side];
@@ -14,7 +14,7 @@ static void count(const struct quoit_self *self, enum quoit_side side, size_t by
                           atomic_load_explicit(&direct->message_count, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Whether a put of so many bytes is faster through the proxy, which has DMA for it. */
+/* Whether a put of this size is faster through the proxy, which uses DMA for it. */
 static bool wants_dma(const struct quoit_self *self, enum quoit_side side, size_t bytes)
 {
     const struct quoit_host_header *header = (const struct quoit_host_header *)self->memory;
@@ -37,8 +37,8 @@ bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct qu
            quoit_direct_reaches(peer, quoit_strided_offset(strided, strided->count - 1), strided->element_bytes);
 }
 
-/* The data has arrived, but the doorbell that wakes who waits for it was lost with the link: a request that changes
- * nothing, executed at the PE, wakes it. */
+/* The data has arrived, but the doorbell that wakes its waiter was lost with the link: a request that changes nothing,
+ * executed at the PE, wakes it. */
 static void wake_by_request(struct quoit_context *context, const struct quoit_peer *peer)
 {
     struct quoit_slot slot;
@@ -70,7 +70,7 @@ static void lose(struct quoit_context *context, const struct quoit_peer *peer)
     wake_by_request(context, peer);
 }
 
-/* A put that is not kept in the journal: it has arrived when this returns true. */
+/* A put without a journal entry: it has arrived when this returns true. */
 static bool put_whole(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                       size_t bytes)
 {

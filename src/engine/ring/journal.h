@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* journal.h - copies of the small puts through one window that are not known to have arrived. Private to engine/ring.
  *
- * What it is: a ring of entries in the order in which they were reserved. An entry is reserved, filled by its owner
- * with no lock held, and sent: then it has a sequence. It is held until all up to its sequence have arrived. What is
- * reserved and not sent yet holds up what was reserved after it.
+ * What it is: a ring of entries in order of reservation. An entry is reserved, filled by its owner with no lock held,
+ * and sent, which gives it a sequence. It is held until everything up to its sequence has arrived. An entry that is
+ * reserved and not sent yet blocks the release of later ones.
  *
- * Pure: no clock, lock or allocation. Threads: one at a time, save the filling of an entry.
+ * Pure: no clock, lock or allocation. Threads: one at a time, but entries are filled concurrently.
  */
 #ifndef QUOIT_ENGINE_RING_JOURNAL_H
 #define QUOIT_ENGINE_RING_JOURNAL_H
@@ -18,8 +18,8 @@
 struct quoit_journal_entry {
     uint64_t sequence; /* 0: not sent yet */
     uint64_t offset;   /* in the segment */
-    uint16_t bytes;    /* 0: what is left at the end of the ring */
-    uint16_t local;    /* the PE, on the host at the other end */
+    uint16_t bytes;    /* 0: the unused remainder at the end of the ring */
+    uint16_t local;    /* the PE's index on the neighbour */
     uint32_t total_bytes;
     char data[];
 };
@@ -31,8 +31,8 @@ struct quoit_journal {
     _Alignas(64) char bytes[QUOIT_JOURNAL_BYTES];
 };
 
-/* Room for a put of 1..QUOIT_JOURNAL_PUT_MAX bytes, after letting go what has a sequence of up to `known`. NULL: there
- * is none. */
+/* Reserves room for a put of 1..QUOIT_JOURNAL_PUT_MAX bytes, after releasing entries with sequences up to `known`.
+ * NULL: there is none. */
 struct quoit_journal_entry *quoit_journal_reserve(struct quoit_journal *journal, uint32_t bytes, uint64_t known);
 
 /* The first entry that was sent with a sequence above `arrived`, after `after` (NULL: the oldest); NULL: no more. */

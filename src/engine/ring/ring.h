@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring.h - the engine for other hosts of a ring of links.
  *
- * What it is: a neighbour whose segment its window covers is DIRECT: puts are copied through the port straight into its
- * segment (direct.c). Everything else is cut into requests (relayed.c) in the PE's channels to the proxy (channel.c).
- * With the papers' protocol nobody is DIRECT.
+ * What it is: a neighbour whose segment its window covers is DIRECT: puts are copied through the port into its segment
+ * (direct.c). Everything else is cut into requests (relayed.c) in the PE's channels to the proxy (channel.c). With the
+ * papers' protocol no peer is DIRECT.
  *
- * Lost links: while the link to a neighbour is down, what would go directly goes through the proxy, and so the other
- * way round. Nothing is lost or done twice and all order is kept; see docs/design/failover.md.
+ * Lost links: while the link to a neighbour is down, direct puts go through the proxy instead, and so the other way
+ * round. Nothing is lost or done twice, and order is preserved; see docs/design/failover.md.
  */
 #ifndef QUOIT_ENGINE_RING_RING_H
 #define QUOIT_ENGINE_RING_RING_H
@@ -14,11 +14,11 @@
 #include "engine/engine.h"
 #include "port/port.h"
 
-/* Opens both ports. The neighbours' windows must be there (boot's barrier comes between). */
+/* Opens both ports. The neighbours' windows must be usable (after boot's barrier). */
 QUOIT_MUST_USE enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
                                                         const struct quoit_port_config ports[QUOIT_SIDE_COUNT],
                                                         struct quoit_engine **engine_out);
-/* The port of a side, for those who measure it bare. The engine's own. */
+/* The port of a side, for programs that measure it. Owned by the engine. */
 struct quoit_port *quoit_engine_ring_port(struct quoit_engine *engine, enum quoit_side side);
 
 #endif

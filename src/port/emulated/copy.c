@@ -7,18 +7,18 @@
 #define VECTOR_BYTES 16
 #define LINE_BYTES   64
 
-/* Not memcpy: its byte moves (`rep movsb`, from a few KB) tear aligned words when the source is not aligned as the
- * destination is: 17000 torn of 4e8 read on an AMD EPYC with glibc 2.36. `rep movsq` stores words and is as fast; its
- * start costs 12 ns, so shorter copies go by vectors. The sanitizers cannot see it, so they get the vectors too. */
+/* Not memcpy: its byte moves (`rep movsb`, from a few KB on) tear aligned words if source and destination are aligned
+ * differently. `rep movsq` stores words and is as fast; its start-up is slow, so shorter copies use vectors. The
+ * sanitizers cannot see it, so they get the vectors too. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HAS_STRING_MOVE 1
 #endif
 #define STRING_MOVE_FROM_BYTES 2048
 
 #if defined(__SANITIZE_THREAD__)
-/* The sanitizer knows memory by its address, and a window is a second mapping: what one lane wrote or read, and another
- * may touch because an acknowledgement went around the ring, looks unordered to it. Every byte of payload is compared
- * by the tests; rings, credits and channels stay in its sight. */
+/* The sanitizer identifies memory by its address, and a window is a second mapping: an access ordered by an
+ * acknowledgement round the ring looks unordered to it. The tests compare every byte of payload; rings, credits and
+ * channels stay visible to the sanitizer. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {

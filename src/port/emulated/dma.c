@@ -19,12 +19,13 @@ struct descriptor {
     uint64_t offset;
     uint64_t cookie;
     uint64_t state;    /* of the link at submit: a copy does not outlive it */
-    uint64_t start_ns; /* not before */
+    uint64_t start_ns; /* not before this time */
     enum quoit_window window;
     enum quoit_status status;
 };
 
-/* A queue of this process, in its own memory: its locks die with it. Counts run on for ever; taken modulo the depth. */
+/* A queue of this process, in its own memory: its locks die with it. Counts grow for ever and are taken modulo the
+ * depth. */
 struct quoit_emulated_channel {
     struct quoit_emulated_port *port;
     pthread_mutex_t lock;
@@ -32,7 +33,7 @@ struct quoit_emulated_channel {
     pthread_t thread;
     bool is_started;
     bool is_closing;
-    struct quoit_port_vector vector; /* whom a completion wakes */
+    struct quoit_port_vector vector; /* woken by a completion */
     struct quoit_prng chance;        /* of dma_failures; the thread's */
     uint64_t submit_count;
     _Atomic uint64_t done_count; /* writer: the channel's thread */
@@ -72,7 +73,7 @@ static enum quoit_status copy(struct quoit_emulated_channel *channel, const stru
     return fails && status == QUOIT_OK ? QUOIT_SYSTEM : status;
 }
 
-/* The interrupt. quoit_park_wake() costs a load a park when nobody sleeps. */
+/* The interrupt. quoit_park_wake() costs one load per park when nobody sleeps. */
 static void wake(const struct quoit_emulated_channel *channel, const struct quoit_port_vector *vector)
 {
     char *base = (char *)channel->port->port.memory.base + vector->park_offset;

@@ -28,7 +28,7 @@ static uint64_t vector_extent(uint64_t second)
     return count == 0 ? 0 : (count - 1) * stride + sizeof(struct quoit_park);
 }
 
-/* True if somebody was asleep. */
+/* True if some thread was asleep. */
 static inline bool wake_parks(char *base, uint64_t second)
 {
     uint64_t stride = second >> STRIDE_SHIFT, count = (uint32_t)second;
@@ -109,7 +109,7 @@ void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint64_t bits)
         if (interrupt_peer(self, bit))
             delivered |= (uint64_t)1 << bit;
     }
-    if (delivered != 0) /* nobody slept: nothing to spare the next ringer, and no second exchange to pay */
+    if (delivered != 0) /* no sleeper: the next ringer has nothing to save, so no second exchange is paid */
         mark_delivered(peer, seen, delivered);
 }
 

@@ -12,7 +12,7 @@
 #include "env/map.h"
 #include "port/emulated/opening.h"
 
-/* What an endpoint says. */
+/* The contents of an endpoint. */
 enum { FD_LINK, FD_PEER_MEMORY, FD_COUNT };
 struct emulated_end {
     uint32_t side;
@@ -48,7 +48,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     return QUOIT_OK;
 }
 
-/* Maps all of a file; NULL, said once, if that cannot be done or the file is shorter than min_bytes. */
+/* Maps a whole file; NULL, with one message, if that fails or the file is shorter than min_bytes. */
 static void *map_whole(int fd, const char *what, uint64_t min_bytes, int protection, uint64_t *bytes_out)
 {
     struct stat file;

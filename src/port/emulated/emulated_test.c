@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the knobs of the emulated link and what only it can do: torn writes, a cut cable, bad files. Method: times are
- * checked from below only, so that a loaded machine cannot fail a test. */
+ * checked from below only, so a loaded machine cannot fail a test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #define DYING_NS_MAX 100000u /* from a cut to when both ends see it */
 
-/* One exchange is the whole change: who sees the new state sees everything wiped with it. */
+/* One exchange is the whole change: a process that sees the new state sees everything wiped with it. */
 static void change_link(struct quoit_emulated_port *port, uint64_t set_flags, uint64_t clear_flags)
 {
     uint64_t old = atomic_load(&port->link->state), new;
@@ -24,7 +24,7 @@ void quoit_emulated_link_enable(struct quoit_port *port, bool is_enabled)
     change_link(self, is_enabled ? flag : 0, is_enabled ? 0 : flag);
 }
 
-/* The cable is gone before anybody knows: what is sent from now on is posted, and lost. */
+/* The cable is gone before either end notices: what is sent from now on is posted, and lost. */
 static void begin_dying(struct quoit_emulated_port *port)
 {
     uint64_t old = atomic_load(&port->link->state);
@@ -78,7 +78,7 @@ void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t inde
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     uint64_t state = quoit_emulated_sending_state(self);
     if (!quoit_emulated_is_up(state) || (state & QUOIT_EMULATED_DYING))
-        return; /* it is lost on the way */
+        return; /* it is lost in flight */
     if (self->queue != NULL)
         quoit_emulated_post_scratchpad(self, state, index, value);
     else

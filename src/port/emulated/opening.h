@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opening.h - one process's opening of one end of an emulated link. Private to this folder.
  *
- * What it is: the mapped registers, the mapping of the peer host's memory, and copies of what the registers say that
- * are quick to use. Nothing here matters to another process: whatever does is in registers.h.
+ * What it is: the mapped registers, the mapping of the peer host's memory, and fast local copies of register contents.
+ * No other process depends on anything here; what others need is in registers.h.
  *
  * The peer's memory is mapped once, whole, without access; a range becomes accessible when this process first uses a
- * translation or vector that names it, and stays so until close. So a byte of the peer has one address for the life of
- * the opening: a thread that still copies by a translation that was taken away writes into memory that is mapped, and
- * there is nothing to unmap or to bound. The limit of each copy comes from the translation, never from the mapping.
+ * translation or vector that names it, and stays so until close. So a byte of the peer has one address for the lifetime
+ * of the opening: a thread that is still copying by a revoked translation writes into memory that is mapped, and
+ * nothing needs to be unmapped or bounded. The limit of each copy comes from the translation, never from the mapping.
  *
  * Threads: all functions may be called from any thread of the process.
  */
@@ -21,7 +21,7 @@
 
 #define QUOIT_EMULATED_VIEW_NONE UINT64_MAX /* the key of a view that is being written */
 
-/* A copy of one of the peer's pairs, good while `key` equals its `current`. Written under refresh_lock. */
+/* A copy of one of the peer's pairs, valid while `key` equals its `current`. Written under refresh_lock. */
 struct quoit_emulated_view {
     _Atomic uint64_t key;
     _Atomic uint64_t address; /* in this process; 0 with 0 bytes */
@@ -118,7 +118,7 @@ enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoi
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
                                           uint64_t offset, const char *source, size_t bytes);
 
-/* What was posted arrives, if the link is still in `state`. */
+/* Lands what was posted, if the link is still in `state`. */
 void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state,
                                 const struct quoit_emulated_post *post, const char *data);
 
@@ -168,10 +168,10 @@ uint32_t quoit_emulated_dma_poll(struct quoit_port *port, uint32_t channel, stru
 void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t channel,
                                    const struct quoit_port_vector *vector);
 
-/* pace.c. Waiting for the emulated hardware: sleeps for what is long, yields for the rest. Return at once for 0. */
+/* pace.c. Waits for the emulated hardware: sleeps for long waits, yields for the rest. Returns at once for 0. */
 void quoit_emulated_delay(uint64_t duration_ns);
-/* Takes the next free time of this side's wire for `bytes`; returns when they will have passed: now, if no rate is
- * kept.
+/* Reserves the next free time of this side's wire for `bytes`; returns when they will have passed: now, if no rate is
+ * set.
  */
 uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes);
 /* The same, and waits until then. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posted writes that take their time. What an opening sends waits in its queue, in order, until it is due; a thread of
- * the opening, or nobody before, lets it arrive. Whatever arrives does so under the lock, and whoever reports that the
- * link is down empties the queue under the same lock first: so nothing arrives after that report. */
+/* Posted writes with a delay. What an opening sends waits in its queue, in order, until it is due; a thread of the
+ * opening then lands it. Landing happens under the lock, and a thread that reports the link down first empties the
+ * queue under the same lock, so nothing arrives after that report. */
 #include "port/emulated/opening.h"
 
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source)
 {
-    char data[DATA_MAX]; /* the caller's memory is never read under a lock: a page of it may fault */
+    char data[DATA_MAX]; /* user memory is never read under a lock: one of its pages may fault */
     struct quoit_emulated_post part = post;
     while (post.bytes != 0) {
         part.bytes = post.bytes < DATA_MAX ? post.bytes : DATA_MAX - (uint32_t)(post.offset % ENTRY_ALIGN);

@@ -3,11 +3,11 @@
  *
  * What it is: the layout, and how a word of it is read. All bytes zero is a link that neither side has enabled.
  *
- * Promise: there is no lock here. Each change is one atomic operation, or is prepared aside and published by one, so
- * that a process killed at any instant leaves registers that the others can use.
+ * Promise: there is no lock here. Each change is one atomic operation, or is prepared aside and published by one, so a
+ * process killed at any instant leaves registers that the others can use.
  *
- * Loss: nothing is erased when the link goes down. A translation or scratchpad carries the era, the number of times the
- * link had gone down when it was written, and counts for nothing in another era: one change of `state` wipes them all.
+ * Loss: nothing is erased when the link goes down. A translation or scratchpad carries the number of times the link had
+ * gone down when it was written, and is void once that number has changed: one change of `state` wipes them all.
  */
 #ifndef QUOIT_PORT_EMULATED_REGISTERS_H
 #define QUOIT_PORT_EMULATED_REGISTERS_H
@@ -23,12 +23,13 @@
 #define QUOIT_EMULATED_VECTOR_LINK  QUOIT_EMULATED_DOORBELLS /* the link event stands behind the doorbells' */
 #define QUOIT_EMULATED_VECTOR_COUNT (QUOIT_EMULATED_DOORBELLS + 1)
 
-/* The bits of `state`: what each side wishes, and the cable; above them the link epoch. */
+/* The bits of `state`: each side's wish, and the cable; above them the link epoch. */
 #define QUOIT_EMULATED_ENABLED(side) ((uint64_t)1 << (side))
 #define QUOIT_EMULATED_BOTH_ENABLED  ((uint64_t)3)
 #define QUOIT_EMULATED_CUT           ((uint64_t)4)
 #define QUOIT_EMULATED_STATE_FLAGS   ((uint64_t)7)
-/* The cable is cut and neither end has seen it: up to both, and whatever is sent vanishes. Only with posted writes. */
+/* The cable is cut and neither end has seen it: the link is up for both, and what is sent vanishes. Only with posted
+ * writes. */
 #define QUOIT_EMULATED_DYING       ((uint64_t)8)
 #define QUOIT_EMULATED_EPOCH_SHIFT 32
 
@@ -59,7 +60,7 @@ struct quoit_emulated_side {
     _Atomic uint64_t scratchpad[QUOIT_SCRATCHPAD_COUNT]; /* writer: the peer. era << 32 | value */
     _Atomic uint64_t unmasked_bits;                      /* writer: the own side */
     uint64_t unused_mask[7];
-    _Atomic uint64_t wire_free_ns; /* writers: the own side's processes, only when a rate is kept */
+    _Atomic uint64_t wire_free_ns; /* writers: this side's processes, only if a rate is set */
     uint64_t unused_wire[7];
     struct quoit_emulated_pair window[QUOIT_WINDOW_COUNT]; /* writer: own proxy. Offset in host memory, bytes */
     struct quoit_emulated_pair

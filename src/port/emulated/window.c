@@ -7,12 +7,12 @@
 #include "base/prng.h"
 #include "env/clock.h"
 
-#define CHUNK_BYTES       65536u /* a long copy looks at the link this often */
-#define PACED_CHUNK_BYTES 16384u /* the same where a rate is kept, so that the rate is smooth */
+#define CHUNK_BYTES       65536u /* a long copy checks the link this often */
+#define PACED_CHUNK_BYTES 16384u /* the same if a rate is set, so that the rate is smooth */
 #define TORN_CHUNK_BYTES  512u   /* the longest piece where writes are torn */
 #define WORD_BYTES        8u
-#define MARKED_BYTES      4096u       /* up to here a write and its mark share one look at the link */
-#define DYING_LIMIT_NS    1000000000u /* whoever cuts a link is through with it sooner */
+#define MARKED_BYTES      4096u       /* up to here a write and its mark share one check of the link */
+#define DYING_LIMIT_NS    1000000000u /* a process that cuts a link is done sooner */
 
 static uint64_t window_extent(uint64_t second)
 {
@@ -28,7 +28,7 @@ enum quoit_status quoit_emulated_set_translation(struct quoit_port *port, enum q
     return QUOIT_OK;
 }
 
-/* Where a window leads while the link is in `state`; false if nowhere. */
+/* The destination of a window while the link is in `state`; false if it has none. */
 static inline bool resolve(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
                            struct quoit_emulated_range *range_out)
 {
@@ -43,7 +43,7 @@ static inline bool resolve(struct quoit_emulated_port *port, uint64_t state, enu
     }
 }
 
-/* What comes of a write sent in `state`, once the link has left it: posted to a cable that is cut, or refused. */
+/* The result of a write sent in `state`, once the link has left it: posted to a cut cable, or refused. */
 static enum quoit_status fate(const struct quoit_emulated_port *port, uint64_t state)
 {
     return (quoit_emulated_state(port->link) & ~QUOIT_EMULATED_DYING) == state ? QUOIT_OK : QUOIT_LINK_DOWN;
@@ -71,7 +71,7 @@ static uint64_t draw(struct quoit_emulated_port *port, uint64_t n)
     return quoit_prng_choose(&prng, n);
 }
 
-/* The first write of this opening that meets a link gone down counts as under way: the link has taken some of its
+/* The first write of this opening that meets a link gone down counts as in flight: the link has taken some of its
  * words. They land only if the peer has set up nothing else since. */
 static void tear(struct quoit_emulated_port *port, enum quoit_window window, uint64_t offset, const char *source,
                  size_t bytes)
@@ -257,13 +257,13 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
     return status;
 }
 
-/* The link is down, or will be seen down in a moment: what was posted before is lost, and the caller may say so. */
+/* The link is down, or will be seen down in a moment: what was posted before is lost, and the caller may report it. */
 static enum quoit_status refuse_read(struct quoit_emulated_port *port)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + DYING_LIMIT_NS;
     while (quoit_emulated_state(port->link) & QUOIT_EMULATED_DYING) {
         if (quoit_clock_now_ns() > deadline_ns)
-            quoit_emulated_link_cut(&port->port, true); /* whoever began it died */
+            quoit_emulated_link_cut(&port->port, true); /* the process that began it died */
         quoit_emulated_delay(1000);
     }
     quoit_emulated_queue_lose(port);
