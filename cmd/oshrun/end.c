@@ -18,6 +18,7 @@
 #define DRAIN_NS           200000000u  /* for pipes that something else holds open */
 #define SWEEP_EVERY_NS     10000000u   /* while that lasts */
 #define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and nobody reads the output */
+#define GRACE_NS_MAX       700000000u  /* as far as end_prolong goes: all is over within a second */
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
 
 /* A group's number is not given away while its leader is not reaped. */
@@ -121,9 +122,18 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
                             .reason = reason,
                             .status = status,
                             .culprit = culprit,
+                            .begin_ns = now_ns,
                             .deadline_ns = now_ns + grace_ns};
     if (grace_ns == 0)
         kill_all(job, now_ns);
+}
+
+void end_prolong(struct job *job, uint64_t grace_ns)
+{
+    struct end *end = &job->end;
+    uint64_t wanted_ns = quoit_clock_now_ns() + grace_ns, last_ns = end->begin_ns + GRACE_NS_MAX;
+    if (end->phase == ENDING_GRACE && wanted_ns > end->deadline_ns && !job->is_hurried)
+        end->deadline_ns = wanted_ns < last_ns ? wanted_ns : last_ns;
 }
 
 /* For a job that has ended well, but not as oshrun was to end it. */

@@ -6,6 +6,8 @@
 #include "job.h"
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
+/* Another PE has the same to tell: the grace begins anew, as long as all is over within a second. */
+void end_prolong(struct job *job, uint64_t grace_ns);
 /* To the process group of each PE. */
 void end_signal_all(struct job *job, int signal_number);
 /* To the program of each PE, not to what stands between. */

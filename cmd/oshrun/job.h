@@ -98,6 +98,7 @@ struct end {
     enum end_reason reason;
     int status;
     uint32_t culprit;     /* PE; host for END_PROXY_DIED, errno for END_OUTPUT_GONE */
+    uint64_t begin_ns;    /* the decision */
     uint64_t deadline_ns; /* of the phase */
     bool is_drained;      /* nothing more comes from the pipes that are open still */
     uint64_t told_by_ns;  /* the report: later, places are told by address */

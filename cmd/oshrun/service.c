@@ -58,7 +58,9 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
         pe->abort_from = message->body.abort.from;
     }
     int status = message->body.abort.status & 0xff;
-    if (text[0])
+    if (text[0] && pe->job->end.phase == ENDING_GRACE && pe->job->end.reason == END_ABORTED)
+        end_prolong(pe->job, ABORT_GRACE_NS); /* a busy machine: more may come */
+    else if (text[0])
         end_begin(pe->job, END_ABORTED, status, pe->index, ABORT_GRACE_NS);
     else
         end_begin(pe->job, END_GLOBAL_EXIT, status, pe->index, 0);
@@ -174,7 +176,6 @@ static void socket_ready(struct watch *watch, uint32_t events)
 
 void service_watch(struct pe *pe, int socket_fd)
 {
-    setsockopt(socket_fd, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
     pe->socket = (struct watch){.fd = socket_fd, .events = EPOLLIN, .ready = socket_ready, .owner = pe};
     loop_add(&pe->job->loop, &pe->socket);
 }
@@ -237,6 +238,9 @@ static void say_layout(struct pe *pe)
         memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
         fd_count += end->fd_count;
     }
+    struct quoit_pe_shared *shared = hosts_pe_shared(job, pe->index);
+    if (shared)
+        atomic_store_explicit(&shared->outer_pid, (uint32_t)pe->program_pid, memory_order_relaxed);
     say(pe, &message, fds, fd_count);
     pe->phase = PE_LAID_OUT;
 }

@@ -212,6 +212,8 @@ static bool spawn_process(struct job *job, struct pe *pe, const struct plan_prog
                       strerror(errno), job->plan->pe_count, 3 * job->plan->pe_count + 32);
         return false;
     }
+    /* Before the PE can send: the kernel names the sender only of messages that are sent after this. */
+    setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
     ends.socket = sockets[1];
     pid_t parent = getpid();
     pid_t pid = fork();

@@ -15,6 +15,7 @@
 #define STEP_NS        5000000u /* between two looks; a ring of 4 MiB is full after 32768 events */
 #define FILE_BYTES     (1u << 20)
 #define OPEN_DEPTH_MAX 32 /* names in names; deeper ones are not closed by hand */
+#define THREADS_MAX    64 /* of a PE that have a track; the others have one together */
 
 /* Tracks are named by what they are: kind, host or PE, and which of it. */
 enum track {
@@ -28,6 +29,8 @@ enum track {
     TRACK_SLOTS,
 };
 
+#define OTHER_THREADS UINT32_MAX
+
 static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
 {
     return (uint64_t)kind << 56 | (uint64_t)owner << 32 | which;
@@ -35,7 +38,7 @@ static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
 
 /* A thread of a PE. The names it is in: their begin, 0 if that event was lost. */
 struct traced_thread {
-    uint32_t tid;
+    uint32_t tid; /* OTHER_THREADS: those beyond THREADS_MAX */
     uint32_t depth;
     uint64_t begin_ns[OPEN_DEPTH_MAX];
 };
@@ -178,8 +181,10 @@ static struct traced_thread *thread_of(const struct job *job, struct traced_writ
 {
     char name[64];
     for (uint32_t i = 0; i < writer->thread_count; i++)
-        if (writer->threads[i].tid == tid)
+        if (writer->threads[i].tid == tid || writer->threads[i].tid == OTHER_THREADS)
             return &writer->threads[i];
+    if (writer->thread_count == THREADS_MAX)
+        tid = OTHER_THREADS;
     struct traced_thread *more = realloc(writer->threads, (writer->thread_count + 1) * sizeof *more);
     if (!more)
         return NULL;
@@ -195,6 +200,8 @@ static struct traced_thread *thread_of(const struct job *job, struct traced_writ
     }
     if (tid == (uint32_t)writer->pid)
         snprintf(name, sizeof name, "PE %u host%u", pe->index, pe->host);
+    else if (tid == OTHER_THREADS)
+        snprintf(name, sizeof name, "PE %u host%u other threads", pe->index, pe->host);
     else
         snprintf(name, sizeof name, "PE %u host%u thread %u", pe->index, pe->host, tid);
     perfetto_put_thread(job->trace->out, track_of(TRACK_PE_THREAD, pe->index, tid), track_of(TRACK_PE, pe->index, 0),
@@ -272,7 +279,7 @@ static void put_pe_event(const struct job *job, struct traced_writer *writer, co
     char name[64];
     const struct trace *trace = job->trace;
     struct traced_thread *thread = thread_of(job, writer, from->tid);
-    uint64_t track = track_of(TRACK_PE_THREAD, writer->pe, from->tid);
+    uint64_t track = track_of(TRACK_PE_THREAD, writer->pe, thread ? thread->tid : 0);
     struct perfetto_event event = {
         .track = track, .time_ns = from->begin_ns, .name = name, .category = "put", .flow = from->flow};
     note_pe(&event, 0, from);

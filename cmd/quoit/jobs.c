@@ -78,7 +78,7 @@ static void take_descriptors(struct job_view *view, const char *folder)
         closedir(descriptors);
 }
 
-/* Whether a process of this user has that name. */
+/* Whether a process of this user, for root of any, has that name. */
 static bool is_ours(pid_t pid, const char *wanted)
 {
     char path[40], name[16] = "";
@@ -89,7 +89,8 @@ static bool is_ours(pid_t pid, const char *wanted)
         return false;
     bool is_it = fgets(name, sizeof name, file) != NULL;
     name[strcspn(name, "\n")] = '\0';
-    is_it = is_it && strcmp(name, wanted) == 0 && fstat(fileno(file), &facts) == 0 && facts.st_uid == geteuid();
+    is_it = is_it && strcmp(name, wanted) == 0 && fstat(fileno(file), &facts) == 0 &&
+            (facts.st_uid == geteuid() || geteuid() == 0);
     fclose(file);
     return is_it;
 }

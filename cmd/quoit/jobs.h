@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jobs.h - the running jobs of this user, as seen from outside.
+/* jobs.h - the running jobs of this user, or for root of all users, as seen from outside.
  *
  * A job is found by what its launcher holds open: every oshrun has the memories of its hosts as descriptors, which
  * /proc shows to the same user, and each memory begins with a descriptor that says what it is. So nothing is left

@@ -62,7 +62,10 @@ void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint3
                      struct quoit_pe_survey *pe_out)
 {
     const struct quoit_pe_shared *shared = quoit_memory_pe(layout, (void *)(uintptr_t)front, local);
+    uint32_t outer_pid = atomic_load_explicit(&shared->outer_pid, memory_order_relaxed);
     *pe_out = (struct quoit_pe_survey){.pid = atomic_load_explicit(&shared->pid, memory_order_relaxed)};
+    if (pe_out->pid && outer_pid) /* its own number may be that of another pid namespace */
+        pe_out->pid = outer_pid;
     for (size_t i = 0; i < sizeof pe_out->call - 1; i++) {
         char c = __atomic_load_n(&shared->waiting_in[i], __ATOMIC_RELAXED);
         if (c < ' ' || c > '~') /* the end, or a character that no routine name contains */

@@ -58,6 +58,7 @@ struct quoit_pe_shared {
     _Atomic uint32_t unsent_kind; /* enum quoit_boot_kind; 0: none */
     uint32_t unsent_status;       /* of ABORT */
     uint64_t unsent_meetings;     /* of LEAVING */
+    _Atomic uint32_t outer_pid;   /* writer: the launcher, once. The PE's process in the launcher's pid namespace */
     /* Writer: the launcher, before it sends SIGURG to a computing PE to learn where it is. See boot/crash.h. */
     _Atomic uint32_t is_asked;
 };

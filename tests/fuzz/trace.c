@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: whatever a PE writes into its ring of events, the launcher's reader stays inside it and ends. Method: the rings
  * of a job of two hosts, with sound events that the input changes, are drained into nothing. Input: changes, of all
- * rings in turn. */
+ * rings in turn; where it is a 'T' before them each event is of another thread, and few threads may have a track. */
 #include "oshrun/job.h"
 #include "oshrun/trace.h"
 #include "fuzz.h"
 
-#define EVENT_COUNT QUOIT_TRACE_EVENTS_MIN
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EVENT_COUNT (4 * QUOIT_TRACE_EVENTS_MIN)
+
+#define TRACKS_MAX 64 /* of the threads of a PE */
 
 static struct plan plan;
 static struct job job;
@@ -39,7 +44,7 @@ static void make_job(void)
 }
 
 /* As if a program had written all that fits. */
-static void fill(struct quoit_trace_ring *ring, const uint8_t *data, size_t bytes)
+static void fill(struct quoit_trace_ring *ring, bool is_crowded, const uint8_t *data, size_t bytes)
 {
     const size_t slots_bytes = 16 * sizeof(struct quoit_trace_slot);
     memset(ring, 0, quoit_trace_ring_bytes(EVENT_COUNT));
@@ -52,24 +57,46 @@ static void fill(struct quoit_trace_ring *ring, const uint8_t *data, size_t byte
                                                  .end_ns = 1000 * i + 500,
                                                  .bytes = 64,
                                                  .pe = i % 2,
-                                                 .tid = 1,
+                                                 .tid = is_crowded ? 1 + i : 1,
                                                  .name = "shmem_putmem"};
         atomic_init(&slot->sequence, i + 1);
     }
     fuzz_change(ring->slots, slots_bytes, data, bytes);
 }
 
+/* How often a word stands in a file. */
+static uint32_t count_in(int fd, const char *word)
+{
+    off_t bytes = lseek(fd, 0, SEEK_END);
+    char *text = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, 0);
+    uint32_t count = 0;
+    FUZZ_HOLDS(text != MAP_FAILED);
+    for (const char *at = text; (at = memmem(at, (size_t)(text + bytes - at), word, strlen(word))) != NULL; at++)
+        count++;
+    munmap(text, (size_t)bytes);
+    return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+    static char path[32];
+    bool is_crowded = bytes > 0 && data[0] == 'T';
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (!job.plan)
         make_job();
-    FUZZ_HOLDS(trace_open(&job));
+    plan.options.values[QUOIT_OPT_TRACE].text = path;
+    FUZZ_HOLDS(fd >= 0 && trace_open(&job));
     for (uint32_t host = 0; host < 2; host++)
         for (uint32_t i = 0; i < 2; i++) { /* its PE, its lane */
             struct quoit_trace_ring *ring = quoit_memory_trace(&hosts[host].layout, hosts[host].front, i);
-            size_t part = bytes / 4 / 3 * 3;
-            fill(ring, data + (2 * host + i) * part, part);
+            size_t part = (bytes - is_crowded) / 4 / 3 * 3;
+            fill(ring, is_crowded, data + is_crowded + (2 * host + i) * part, part);
         }
     FUZZ_HOLDS(trace_finish(&job));
+    /* a track tells its name and its thread's */
+    FUZZ_HOLDS(count_in(fd, "host0 thread ") <= 2 * TRACKS_MAX && count_in(fd, "host0 other threads") <= 2);
+    FUZZ_HOLDS(!is_crowded || bytes > 1 || count_in(fd, "host0 other threads") == 2);
+    close(fd);
     return 0;
 }

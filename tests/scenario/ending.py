@@ -311,6 +311,13 @@ class Pes(scenario.Case):
         for result in self.misbehave(1, "exit-late", 0):
             self.assertEqual((result.status, result.err), (0, ""), result)
 
+    def test_messages_that_come_late(self):
+        """On a busy machine the same message comes from PE after PE: all are told as one, and the job ends soon."""
+        for result in self.misbehave(-1, "bad-pe", 130):
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, "PEs 0-[23]: shmem_long_p: pe is 1000")
+            self.assertLess(result.seconds, scenario.SOON_S)
+
     def test_closed_descriptors(self):
         """A program that closes every descriptor has closed the boot socket; its end is judged as any other one."""
         for who in (1, -1):

@@ -118,9 +118,10 @@ static void misbehave(const char *deed, int argument)
         raise(argument);
     else if (strcmp(deed, "global-exit") == 0)
         shmem_global_exit(argument);
-    else if (strcmp(deed, "bad-pe") == 0)
+    else if (strcmp(deed, "bad-pe") == 0) {
+        usleep((unsigned)(1000 * argument * shmem_my_pe())); /* one after the other */
         shmem_long_p(&flag, 1, 1000);
-    else if (strcmp(deed, "flag") == 0)
+    } else if (strcmp(deed, "flag") == 0)
         wait_for_flag();
     else if (strcmp(deed, "finalize") == 0) {
         shmem_finalize();

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import termios
 import time
+import unittest
 
 import scenario
 
@@ -84,6 +85,28 @@ class Top(scenario.Case):
         self.assertEqual({pe["pid"] for pe in first}, pids)
         for a, b in zip(first, second):
             self.assertGreater(b["waiting_s"], a["waiting_s"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a pid namespace here")
+    def test_a_pe_in_a_pid_namespace(self):
+        """Its pid is the one that whoever looks can use."""
+        job = self.start("-n", 1, "unshare", "--pid", "--fork", "--kill-child", MISBEHAVE, 0, "flag")
+        looks = ["--once", "--json", "--interval", "50ms", job.pid]
+        self.wait_for(lambda: '"waiting"' in self.top(*looks).stdout, "the PE to wait")
+        pid = self.look(job)["PEs"][0]["pid"]
+        name = scenario.name_of(pid)
+        self.end(job)
+        self.assertEqual(name, "scenario_misbeh")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can start a job of somebody else")
+    def test_root_sees_the_jobs_of_others(self):
+        nobody = 65534
+        job = self.start("-n", 2, BUSY, user=nobody, group=nobody, extra_groups=[])
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        pes = self.look(job)["PEs"]
+        refused = self.top("--once", job.pid, user=nobody + 1)
+        self.end(job)
+        self.assertEqual(len(pes), 2)
+        self.assertEqual(refused.returncode, 1)
 
     def test_link_that_is_down(self):
         job = self.begin("--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 0s", BUSY)
