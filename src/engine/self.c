@@ -2,7 +2,6 @@
 #include "engine/self.h"
 #include "base/assert.h"
 #include "engine/engine.h"
-#include "engine/settle.h"
 #include "env/clock.h"
 
 #include <string.h>
@@ -50,9 +49,10 @@ static void arm(void *arg)
             self->engines[i]->ops->arm(self->engines[i]);
 }
 
-static void settle(void *arg)
+static void place(void *arg)
 {
-    quoit_settle(((const struct armed *)arg)->self);
+    struct quoit_self *self = ((const struct armed *)arg)->self;
+    quoit_placement_balance_pe(&self->placement, &self->layout, self->memory, self->local);
 }
 
 void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout, void *memory, uint32_t pe,
@@ -72,8 +72,8 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
     self->waiter = (struct quoit_waiter){.park = &self->shared->park,
                                          .policy = policy,
                                          .arm = arm,
-                                         .settle = settle,
-                                         .settle_yields = QUOIT_SETTLE_PE_YIELDS};
+                                         .place = place,
+                                         .place_yields = QUOIT_PLACEMENT_PE_YIELDS};
 }
 
 bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out)

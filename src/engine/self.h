@@ -16,6 +16,7 @@
 
 #include "env/wait.h"
 #include "host/layout.h"
+#include "host/placement.h"
 
 struct quoit_engine;
 
@@ -40,11 +41,10 @@ struct quoit_self {
     struct quoit_pe_shared *shared;
     struct quoit_engine *engines[QUOIT_ENGINES_MAX]; /* open ones, in the order of preference */
     uint32_t engine_count;
-    struct quoit_waiter waiter;       /* a copy of it serves each wait */
-    bool sees_plain_stores;           /* waits for objects of the program do; false where a lost wake shall hang */
-    bool has_threads;                 /* that may wait, each for something else. Writer: the API */
-    _Atomic uint64_t settle_after_ns; /* no move to another processor before this */
-    _Atomic uint64_t settle_pause_ns; /* and for how long after the next */
+    struct quoit_waiter waiter; /* a copy of it serves each wait */
+    bool sees_plain_stores;     /* waits for objects of the program do; false where a lost wake shall hang */
+    bool has_threads;           /* that may wait, each for something else. Writer: the API */
+    struct quoit_placement placement;
     /* So that buffers in them are reached without a copy. NULL: none. Writer: the API. */
     const struct quoit_region *regions[QUOIT_REGION_COUNT];
     struct quoit_trace_ring *trace; /* NULL: nothing is traced */

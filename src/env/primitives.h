@@ -15,8 +15,8 @@
 /* What a thread remembers between its waits; starts zeroed. Private to wait.c. */
 struct quoit_wait_habit {
     uint32_t yield_count;
-    uint32_t hasty_count; /* remaining waits that skip spinning and sleep at once */
-    uint32_t hasty_run;   /* how many there were after the last long yield */
+    uint32_t no_yield_count; /* coming waits that sleep as soon as they have spun, without a yield */
+    uint32_t no_yield_run;   /* the number of them after the last long yield */
 };
 
 struct quoit_primitives {

@@ -16,8 +16,8 @@
 /* A longer yield gave the core to a thread outside the job, and each further yield might cost as much. A woken sleeper
  * is scheduled ahead of such a thread, so the next waits sleep at once: one wait at first, twice as many each time that
  * the next yield is long again. */
-#define YIELD_LONG_NS  500000u
-#define HASTY_WAIT_MAX 128
+#define YIELD_LONG_NS      500000u
+#define NO_YIELD_WAITS_MAX 128
 
 static _Thread_local struct quoit_wait_habit own;
 
@@ -60,30 +60,30 @@ static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint
     yield(is_in_vain);
     uint64_t after_ns = quoit_clock_now_ns();
     if (after_ns - now_ns > YIELD_LONG_NS + busy_ns) {
-        uint32_t run = habit->hasty_run;
-        habit->hasty_run = run == 0 ? 1 : run < HASTY_WAIT_MAX ? 2 * run : HASTY_WAIT_MAX;
-        habit->hasty_count = habit->hasty_run;
+        uint32_t run = habit->no_yield_run;
+        habit->no_yield_run = run == 0 ? 1 : run < NO_YIELD_WAITS_MAX ? 2 * run : NO_YIELD_WAITS_MAX;
+        habit->no_yield_count = habit->no_yield_run;
     } else {
-        habit->hasty_run /= 2;
+        habit->no_yield_run /= 2;
     }
     return after_ns;
 }
 
-static void settle_at_times(const struct quoit_waiter *waiter, struct quoit_wait_habit *habit)
+static void place_at_times(const struct quoit_waiter *waiter, struct quoit_wait_habit *habit)
 {
-    if (waiter->settle && ++habit->yield_count % waiter->settle_yields == 0 && !quoit_primitives)
-        waiter->settle(waiter->arm_arg);
+    if (waiter->place && ++habit->yield_count % waiter->place_yields == 0 && !quoit_primitives)
+        waiter->place(waiter->arm_arg);
 }
 
 void quoit_wait_poll(const struct quoit_waiter *waiter)
 {
     struct quoit_wait_habit *habit = habit_of_thread();
-    if (habit->hasty_count > 0) {
-        habit->hasty_count--;
+    if (habit->no_yield_count > 0) {
+        habit->no_yield_count--;
         return;
     }
     yield_from(habit, quoit_clock_now_ns(), 0, false);
-    settle_at_times(waiter, habit);
+    place_at_times(waiter, habit);
 }
 
 /* Spins and yields, without sleeping; true once is_done. */
@@ -102,8 +102,8 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         }
         if (!habit)
             habit = habit_of_thread();
-        if (habit->hasty_count > 0) {
-            habit->hasty_count--;
+        if (habit->no_yield_count > 0) {
+            habit->no_yield_count--;
             return false;
         }
         if (now_ns == 0) {
@@ -114,7 +114,7 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
             return false;
         now_ns = yield_from(habit, now_ns, waiter->busy_ns, is_in_vain);
         is_in_vain = true;
-        settle_at_times(waiter, habit);
+        place_at_times(waiter, habit);
     }
 }
 

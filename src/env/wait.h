@@ -41,9 +41,9 @@ struct quoit_waiter {
      * so that the next ring wakes. */
     void (*arm)(void *arm_arg);
     void (*disarm)(void *arm_arg); /* called after each arm, whether the waiter slept or not; may be NULL */
-    /* Called after every settle_yields yields, when the thread may move to another processor; NULL: it stays. */
-    void (*settle)(void *arm_arg);
-    uint32_t settle_yields;
+    /* Called after every place_yields yields, when the thread may move to another processor; NULL: it stays. */
+    void (*place)(void *arm_arg);
+    uint32_t place_yields;
     void *arm_arg;
     /* How long other threads of the job are known to compute, on this processor too: a wait stays awake that much
      * longer, and a yield of up to this length is not attributed to threads outside the job. */

@@ -60,10 +60,10 @@ static void disarm(void *arg)
     atomic_store_explicit(&lane->shared->sleep_count, lane->waiter.sleep_count, memory_order_relaxed);
 }
 
-static void settle(void *arg)
+static void place(void *arg)
 {
     struct quoit_lane *lane = arg;
-    quoit_settling_look(&lane->settling);
+    quoit_placement_look_lane(&lane->placement);
 }
 
 static enum quoit_status make_tables(struct quoit_lane *lane)
@@ -107,10 +107,10 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
                                          .policy = group->policy,
                                          .arm = arm,
                                          .disarm = disarm,
-                                         .settle = settle,
-                                         .settle_yields = QUOIT_SETTLE_YIELDS,
+                                         .place = place,
+                                         .place_yields = QUOIT_PLACEMENT_LANE_YIELDS,
                                          .arm_arg = lane};
-    quoit_settling_start(&lane->settling, layout, index, group->policy);
+    quoit_placement_start_lane(&lane->placement, layout, index, group->policy);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         join_side(lane, side);
     enum quoit_status status = make_tables(lane);

@@ -17,7 +17,7 @@
 #include "env/wait.h"
 #include "host/layout.h"
 #include "lane/engine.h"
-#include "lane/settle.h"
+#include "host/placement.h"
 #include "port/port.h"
 
 /* What the lane keeps of a request under way: taken from the PE's memory once, checked, and not read there again. */
@@ -71,7 +71,7 @@ struct quoit_lane {
     _Atomic uint64_t dead_links; /* writer: the lane. Two links known to be dead, as number + 1 each; 0: not two */
     uint64_t retry_at_ns;        /* the earliest time at which what had no resource may go on; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
-    struct quoit_settling settling;
+    struct quoit_lane_placement placement;
     uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that say no more than "look": cleared before a sleep */
     uint64_t polled_bits[QUOIT_SIDE_COUNT]; /* of them, what wakes this lane alone: masked except around a sleep */
     struct quoit_waiter waiter;

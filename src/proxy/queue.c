@@ -96,7 +96,7 @@ static void depart(struct quoit_lane *lane, const struct quoit_verdict *verdict,
     quoit_lane_count_up(&count->byte_count, bytes);
     quoit_lane_count_up(&count->message_count, 1);
     quoit_lane_count_up(&count->relay_count, from != NULL);
-    lane->settling.moved_bytes += bytes;
+    lane->placement.moved_bytes += bytes;
 
     struct quoit_departure departure = from ? *from : (struct quoit_departure){0};
     departure.frame = verdict->frame;
@@ -131,7 +131,7 @@ static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict
 {
     uint64_t begin_ns = quoit_lane_trace_now(lane);
     quoit_lane_deliver(lane, verdict, payload);
-    lane->settling.moved_bytes += verdict->frame.bytes;
+    lane->placement.moved_bytes += verdict->frame.bytes;
     quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
 }
 

@@ -11,7 +11,6 @@
 #include "boot/crash.h"
 #include "boot/info.h"
 #include "env/map.h"
-#include "engine/settle.h"
 #include "local/data_segment.h"
 
 #include <shmem.h>
@@ -286,7 +285,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
-    quoit_settle_start(&quoit_job.fabric->self);
+    quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }
 
 static void log_start(void)

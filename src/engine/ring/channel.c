@@ -143,7 +143,7 @@ static void keep_fence(struct quoit_ring_engine *ring, struct quoit_context *con
 {
     uint64_t sequence = atomic_load_explicit(&context->ring.fenced[side], memory_order_relaxed);
     if (__builtin_expect(atomic_load_explicit(&ring->direct[side].known, memory_order_acquire) < sequence, 0))
-        quoit_posted_settle(ring, side, sequence);
+        quoit_posted_complete(ring, side, sequence);
 }
 
 struct count_wait {

@@ -155,7 +155,7 @@ void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)
         quoit_park_wake(&ring->engine.self->shared->park);
 }
 
-void quoit_posted_settle(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence)
+void quoit_posted_complete(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence)
 {
     struct quoit_direct *direct = &ring->direct[side];
     while (atomic_load_explicit(&direct->known, memory_order_acquire) < sequence)
@@ -241,7 +241,7 @@ enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const s
     if (bytes > QUOIT_JOURNAL_PUT_MAX)
         return QUOIT_POSTED_NOT;
     if (__builtin_expect(!send(direct, context, peer, offset, source, bytes, &status), 0)) {
-        quoit_posted_settle(ring, own->side, last_posted(ring, direct));
+        quoit_posted_complete(ring, own->side, last_posted(ring, direct));
         if (!send(direct, context, peer, offset, source, bytes, &status))
             return QUOIT_POSTED_NOT;
     }
@@ -249,7 +249,7 @@ enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const s
         return QUOIT_POSTED;
     quoit_assert(status == QUOIT_LINK_DOWN);
     atomic_store_explicit(&direct->is_open, false, memory_order_relaxed);
-    quoit_posted_settle(ring, own->side, atomic_load_explicit(&direct->posted, memory_order_relaxed));
+    quoit_posted_complete(ring, own->side, atomic_load_explicit(&direct->posted, memory_order_relaxed));
     return QUOIT_POSTED_AGAIN;
 }
 
@@ -287,11 +287,11 @@ void quoit_posted_attend(struct quoit_ring_engine *ring)
     }
 }
 
-void quoit_posted_settle_all(struct quoit_ring_engine *ring)
+void quoit_posted_complete_all(struct quoit_ring_engine *ring)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         if (ring->direct[side].journal != NULL)
-            quoit_posted_settle(ring, side, last_posted(ring, &ring->direct[side]));
+            quoit_posted_complete(ring, side, last_posted(ring, &ring->direct[side]));
 }
 
 enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side)

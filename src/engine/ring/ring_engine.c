@@ -124,7 +124,7 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (context == NULL) {
-        quoit_posted_settle_all(ring);
+        quoit_posted_complete_all(ring);
         return;
     }
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
@@ -132,7 +132,7 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint64_t sequence = atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed);
         if (atomic_load_explicit(&ring->direct[side].known, memory_order_acquire) < sequence)
-            quoit_posted_settle(ring, side, sequence);
+            quoit_posted_complete(ring, side, sequence);
     }
 }
 

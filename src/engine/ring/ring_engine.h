@@ -93,7 +93,7 @@ enum quoit_posted_status {
 enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                                           const void *source, size_t bytes);
 /* Returns when all up to `sequence` have arrived. */
-void quoit_posted_settle(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence);
+void quoit_posted_complete(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence);
 /* One read-back. False: the link is down, and some of what was sent may be lost. */
 bool quoit_posted_confirm(struct quoit_ring_engine *ring, enum quoit_side side);
 /* After a call on the port found the link down: returns when what was lost is made good. */
@@ -104,7 +104,7 @@ void quoit_posted_attend(struct quoit_ring_engine *ring);
 bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t epoch);
 QUOIT_MUST_USE enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side);
 /* Returns when all that the PE has sent has arrived. */
-void quoit_posted_settle_all(struct quoit_ring_engine *ring);
+void quoit_posted_complete_all(struct quoit_ring_engine *ring);
 /* After that. */
 void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side);
 

@@ -8,15 +8,15 @@
 #include <cmocka.h>
 
 #include "env/processor.h"
-#include "lane/settle.h"
+#include "host/placement.h"
 
 static const struct quoit_wait_policy shared = {.spin_count = 0}, alone = {.spin_count = 80};
 
-static void start(struct quoit_settling *settling, uint32_t host_count, uint32_t lane_count, uint32_t host,
+static void start(struct quoit_lane_placement *placement, uint32_t host_count, uint32_t lane_count, uint32_t host,
                   uint32_t lane, struct quoit_wait_policy policy)
 {
     struct quoit_layout layout = {.job = {.host_count = host_count, .lane_count = lane_count}, .host = host};
-    quoit_settling_start(settling, &layout, lane, policy);
+    quoit_placement_start_lane(placement, &layout, lane, policy);
 }
 
 /* Of those that lanes may move between: none where somebody has chosen. */
@@ -29,12 +29,12 @@ static int processor_count(void)
 static void test_kernel_decides_where_each_thread_has_a_processor(void **state)
 {
     (void)state;
-    struct quoit_settling settling;
-    start(&settling, 5, 2, 0, 0, alone);
-    assert_int_equal(settling.apart, -1);
-    settling.moved_bytes = 1u << 30;
-    quoit_settling_look(&settling);
-    assert_int_equal(settling.settled_ns, 0);
+    struct quoit_lane_placement lane;
+    start(&lane, 5, 2, 0, 0, alone);
+    assert_int_equal(lane.apart, -1);
+    lane.moved_bytes = 1u << 30;
+    quoit_placement_look_lane(&lane);
+    assert_int_equal(lane.placement.moved_ns, 0);
 }
 
 /* As taskset does to a job that runs: what somebody chose is not undone. */
@@ -42,7 +42,7 @@ static void test_a_choice_of_processors_is_kept(void **state)
 {
     (void)state;
     cpu_set_t all, chosen, now;
-    struct quoit_settling before, after;
+    struct quoit_lane_placement before, after;
     if (!quoit_processor_is_free(&all) || CPU_COUNT(&all) < 2)
         skip();
     start(&before, 5, 2, 0, 0, shared);
@@ -50,7 +50,7 @@ static void test_a_choice_of_processors_is_kept(void **state)
     CPU_SET(before.apart == quoit_processor_nth(&all, 0) ? quoit_processor_nth(&all, 1) : quoit_processor_nth(&all, 0),
             &chosen);
     assert_int_equal(sched_setaffinity(0, sizeof chosen, &chosen), 0);
-    quoit_settling_look(&before);
+    quoit_placement_look_lane(&before);
     start(&after, 5, 2, 0, 0, shared);
     assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
@@ -66,7 +66,7 @@ static void test_small_messages_find_the_next_host_on_another_processor(void **s
         skip();
     for (uint32_t lane = 0; lane < 4; lane++) {
         for (uint32_t host = 0; host + 1 < 7; host++) {
-            struct quoit_settling here, next;
+            struct quoit_lane_placement here, next;
             start(&here, 7, 4, host, lane, shared);
             start(&next, 7, 4, host + 1, lane, shared);
             assert_true(CPU_ISSET(here.apart, &here.allowed));
@@ -80,7 +80,7 @@ static void test_large_transfers_stay_on_a_processor_and_lanes_take_several(void
     (void)state;
     if (processor_count() < 2)
         skip();
-    struct quoit_settling first, second, other;
+    struct quoit_lane_placement first, second, other;
     uint32_t lane_count = 2, group_count = (uint32_t)processor_count() / lane_count;
     for (uint32_t host = 0; host < 4 * group_count; host++) {
         start(&first, 4 * group_count, lane_count, host, 0, shared);
@@ -92,11 +92,11 @@ static void test_large_transfers_stay_on_a_processor_and_lanes_take_several(void
     }
 }
 
-static void look_until_on(struct quoit_settling *settling, int processor, uint64_t bytes_a_look)
+static void look_until_on(struct quoit_lane_placement *lane, int processor, uint64_t bytes_a_look)
 {
     do {
-        settling->moved_bytes += bytes_a_look;
-        quoit_settling_look(settling);
+        lane->moved_bytes += bytes_a_look;
+        quoit_placement_look_lane(lane);
     } while (sched_getcpu() != processor);
 }
 
@@ -105,17 +105,17 @@ static void test_a_lane_goes_where_its_traffic_wants_it(void **state)
     (void)state;
     if (processor_count() < 2)
         skip();
-    struct quoit_settling settling;
+    struct quoit_lane_placement lane;
     cpu_set_t before, after;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    start(&settling, QUOIT_RING_HOSTS_MAX, 1, 1, 0, shared);
-    assert_int_not_equal(settling.apart, settling.together);
+    start(&lane, QUOIT_RING_HOSTS_MAX, 1, 1, 0, shared);
+    assert_int_not_equal(lane.apart, lane.together);
     for (int round = 0; round < 3; round++) {
-        look_until_on(&settling, settling.together, 1u << 24);
-        assert_true(settling.together_until_ns > 0);
-        look_until_on(&settling, settling.apart, 100);
+        look_until_on(&lane, lane.together, 1u << 24);
+        assert_true(lane.together_until_ns > 0);
+        look_until_on(&lane, lane.apart, 100);
     }
-    assert_true(settling.settled_ns > 0);
+    assert_true(lane.placement.moved_ns > 0);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
 }
