@@ -6,6 +6,7 @@
 #include "ring/state.h"
 
 #define ALIGN_BYTES 64u
+_Static_assert(2 * QUOIT_RING_HOSTS_MAX <= QUOIT_LINK_ENDS_MAX, "an update names any end");
 
 static size_t aligned(size_t bytes)
 {
@@ -443,8 +444,8 @@ static void make_acknowledgement(const struct quoit_ring *ring, uint32_t index, 
     };
 }
 
-/* Advertises a pending update to the neighbour of `side`. It may take the last slot: the neighbour consumes it at once,
- * in any state. */
+/* Advertises pending updates to the neighbour of `side`. They may take the last slot: the neighbour consumes it at
+ * once, in any state. */
 static bool send_link_update(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
 {
     const struct quoit_ring_outbound *out = &ring->outbound[side][QUOIT_CLASS_REPLY];

@@ -63,12 +63,12 @@ static enum quoit_verdict_kind show(struct quoit_ring *ring, enum quoit_side sid
 
 static struct quoit_frame update(enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
 {
-    return (struct quoit_frame){.kind = QUOIT_FRAME_TOPOLOGY,
+    struct quoit_frame frame = {.kind = QUOIT_FRAME_TOPOLOGY,
                                 .source_host = from == QUOIT_LEFT ? 0 : 2,
                                 .dest_host = 1,
-                                .token = end,
-                                .operand = state,
                                 .generation = generation};
+    quoit_frame_add_update(&frame, end, state);
+    return frame;
 }
 
 static void learn(struct quoit_ring *ring, enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
@@ -138,8 +138,9 @@ static void updates_are_advertised_to_both_sides_once(void **state)
         struct quoit_verdict verdict = next_reply(ring);
         assert_int_equal(verdict.side, side);
         assert_int_equal(verdict.frame.kind, QUOIT_FRAME_TOPOLOGY);
-        assert_int_equal(verdict.frame.token, REMOTE);
-        assert_int_equal(verdict.frame.operand, 1);
+        assert_int_equal(verdict.frame.size, 1);
+        assert_int_equal(quoit_frame_update(&verdict.frame, 0).end, REMOTE);
+        assert_int_equal(quoit_frame_update(&verdict.frame, 0).state, 1);
         assert_int_equal(verdict.frame.generation, 1);
         assert_int_equal(verdict.frame.dest_host, side == QUOIT_LEFT ? 0 : 2);
     }
@@ -238,7 +239,7 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
     quoit_ring_link_down(ring, QUOIT_RIGHT);
     assert_false(quoit_ring_link_is_up(ring, QUOIT_RIGHT));
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
-    assert_int_equal(advertise_all(ring), 4); /* of both ends, to both sides */
+    assert_int_equal(advertise_all(ring), 2); /* both ends in one frame for each side */
     verdict = next_resend(ring);
     assert_int_equal(verdict.side, QUOIT_LEFT);
     assert_int_equal(verdict.cookie, 1);
@@ -257,6 +258,38 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
     quoit_ring_link_up(ring, QUOIT_RIGHT, 1); /* the other end still seems to be up, but in the previous epoch */
     advertise_all(ring);
     assert_int_equal(submit(ring, QUOIT_FRAME_PUT, 2, 1).side, QUOIT_LEFT);
+    free(ring);
+}
+
+/* Seven ends have changed when a link comes up: its neighbour learns of them from two frames, the other one of those
+ * that it may not have heard yet. A host that learns from one frame what six did adopts once. */
+static void one_frame_carries_six_updates(void **state)
+{
+    (void)state;
+    static const uint32_t ends[] = {0, 1, 5, 6, 7, 8, 9};
+    struct quoit_ring *ring = make_ring(4);
+    struct quoit_frame frame = update(QUOIT_LEFT, ends[0], 1, 6);
+    for (uint32_t i = 1; i < QUOIT_LINK_UPDATES_MAX; i++)
+        quoit_frame_add_update(&frame, ends[i], i + 1);
+    assert_int_equal(show(ring, QUOIT_LEFT, frame), QUOIT_VERDICT_CONSUMED);
+    assert_int_equal(ring->links.generation, 1 + 2 + 3 + 4 + 5 + 6);
+    learn(ring, QUOIT_LEFT, ends[6], QUOIT_LINK_STATE_MAX, 7);
+    assert_int_equal(ring->links.links[QUOIT_LEFT].pending_count, 7);
+    struct quoit_verdict verdict = next_reply(ring);
+    assert_int_equal(verdict.frame.size, QUOIT_LINK_UPDATES_MAX);
+    for (uint32_t i = 0; i < QUOIT_LINK_UPDATES_MAX; i++) {
+        assert_int_equal(quoit_frame_update(&verdict.frame, i).end, ends[i]);
+        assert_int_equal(quoit_frame_update(&verdict.frame, i).state, i + 1);
+    }
+    verdict = next_reply(ring);
+    assert_int_equal(verdict.side, QUOIT_LEFT);
+    assert_int_equal(verdict.frame.size, 1);
+    assert_int_equal(quoit_frame_update(&verdict.frame, 0).state, QUOIT_LINK_STATE_MAX);
+    assert_int_equal(advertise_all(ring), 2);
+
+    frame = update(QUOIT_LEFT, ends[0], 2, 8); /* one of six says of an own end what was never said */
+    quoit_frame_add_update(&frame, OWN_RIGHT, 1);
+    assert_int_equal(receive(ring, QUOIT_LEFT, frame, &verdict), QUOIT_INVALID);
     free(ring);
 }
 
@@ -380,6 +413,7 @@ int main(void)
         cmocka_unit_test(only_frames_of_the_own_generation_count),
         cmocka_unit_test(executions_wait_until_nothing_old_can_land),
         cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_incarnation),
+        cmocka_unit_test(one_frame_carries_six_updates),
         cmocka_unit_test(requests_go_again_the_other_way_and_before_new_ones),
         cmocka_unit_test(repeated_requests_get_a_response_but_are_not_executed),
         cmocka_unit_test(fetches_of_a_flow_are_bounded),

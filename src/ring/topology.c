@@ -119,35 +119,37 @@ void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, u
 }
 
 enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
-                                         const struct quoit_frame *update, bool *is_new_out)
+                                         const struct quoit_frame *frame, bool *is_new_out)
 {
-    uint32_t end = update->token;
-    uint32_t state = (uint32_t)update->operand;
-    bool is_own = end / 2 == links->host_self;
-    *is_new_out = state > links->ends[end].state;
-    if (is_own && *is_new_out)
-        return QUOIT_INVALID;
-    if (end == end_index(links->host_self, side) && state == links->ends[end].state)
-        links->links[side].is_confirmed = true;
-    if (update->generation > links->links[side].adopted)
-        links->links[side].adopted = update->generation;
-    if (*is_new_out)
-        change(links, end, state);
-    else
-        update_quiesced(links);
+    struct quoit_ring_link *link = &links->links[side];
+    *is_new_out = false;
+    if (frame->generation > link->adopted)
+        link->adopted = frame->generation;
+    for (uint32_t i = 0; i < frame->size; i++) {
+        struct quoit_link_update update = quoit_frame_update(frame, i);
+        uint32_t known = links->ends[update.end].state;
+        if (update.state > known && update.end / 2 == links->host_self)
+            return QUOIT_INVALID;
+        if (update.end == end_index(links->host_self, side) && update.state == known)
+            link->is_confirmed = true;
+        if (update.state > known)
+            change(links, update.end, update.state);
+        *is_new_out |= update.state > known;
+    }
+    update_quiesced(links);
     return QUOIT_OK;
 }
 
-void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *update_out)
+void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *frame_out)
 {
     struct quoit_ring_link *link = &links->links[side];
     quoit_assert(link->pending_count > 0);
-    while (!links->ends[link->pending_next].is_pending[side])
-        link->pending_next = (link->pending_next + 1) % (2 * links->host_count);
-    links->ends[link->pending_next].is_pending[side] = false;
-    link->pending_count--;
-    update_out->token = link->pending_next;
-    update_out->operand = links->ends[link->pending_next].state;
+    for (; link->pending_count > 0 && frame_out->size < QUOIT_LINK_UPDATES_MAX; link->pending_count--) {
+        while (!links->ends[link->pending_next].is_pending[side])
+            link->pending_next = (link->pending_next + 1) % (2 * links->host_count);
+        links->ends[link->pending_next].is_pending[side] = false;
+        quoit_frame_add_update(frame_out, link->pending_next, links->ends[link->pending_next].state);
+    }
 }
 
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out)

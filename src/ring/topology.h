@@ -45,9 +45,9 @@ void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, u
 /* Merges a TOPOLOGY frame from the neighbour of `side`. is_new_out: the topology number has grown. INVALID if it claims
  * of one of our ends what we never advertised. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
-                                                        const struct quoit_frame *update, bool *is_new_out);
-/* Takes the next pending update for the neighbour of a side, which must have one: fills in token and operand. */
-void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *update_out);
+                                                        const struct quoit_frame *frame, bool *is_new_out);
+/* Moves pending updates for the neighbour of a side, which must have some, to a frame that has none: as many as fit. */
+void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side side, struct quoit_frame *frame_out);
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out);
 
 bool quoit_ring_links_is_up(const struct quoit_ring_links *links, enum quoit_side side);

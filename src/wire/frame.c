@@ -56,6 +56,16 @@ static bool is_amo_sound(const struct quoit_frame *frame, const struct quoit_fra
     return (frame->size == 4 || frame->size == 8) && is_word_inside(frame->offset, frame->size, limits->segment_bytes);
 }
 
+static bool are_updates_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
+{
+    if (frame->size < 1 || frame->size > QUOIT_LINK_UPDATES_MAX)
+        return false;
+    for (uint32_t i = 0; i < frame->size; i++)
+        if (quoit_frame_update(frame, i).end >= 2 * limits->host_count)
+            return false;
+    return true;
+}
+
 /* What the kind requires of op, size, bytes, offset and operands. */
 static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
@@ -79,7 +89,7 @@ static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_fr
     case QUOIT_FRAME_ACK:
         return true;
     case QUOIT_FRAME_TOPOLOGY:
-        return frame->token < 2 * limits->host_count && frame->operand <= QUOIT_LINK_STATE_MAX;
+        return are_updates_sound(frame, limits);
     default:
         return false;
     }

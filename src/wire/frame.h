@@ -15,12 +15,15 @@
 
 #include "base/status.h"
 
-#define QUOIT_FRAME_BYTES     64
-#define QUOIT_WIRE_VERSION    4
-#define QUOIT_STRIDE_SIZE_MAX 16 /* bytes of a strided element */
-#define QUOIT_CHUNK_BYTES_MAX (1u << 20)
-#define QUOIT_MESSAGE_PORTS   16               /* destinations of a MESSAGE on a host */
-#define QUOIT_LINK_STATE_MAX  ((1u << 21) - 1) /* of a link end; the sum over 1024 links fits 32 bits */
+#define QUOIT_FRAME_BYTES      64
+#define QUOIT_WIRE_VERSION     5
+#define QUOIT_STRIDE_SIZE_MAX  16 /* bytes of a strided element */
+#define QUOIT_CHUNK_BYTES_MAX  (1u << 20)
+#define QUOIT_MESSAGE_PORTS    16 /* destinations of a MESSAGE on a host */
+#define QUOIT_LINK_STATE_BITS  21 /* of a link end; the sum over 1024 links fits 32 bits */
+#define QUOIT_LINK_STATE_MAX   ((1u << QUOIT_LINK_STATE_BITS) - 1)
+#define QUOIT_LINK_ENDS_MAX    (1u << (32 - QUOIT_LINK_STATE_BITS))
+#define QUOIT_LINK_UPDATES_MAX 6 /* in one TOPOLOGY */
 
 /* Requests may cause replies; replies cause nothing and are always accepted. Each class has its own queues, so a reply
  * never waits behind a request. */
@@ -43,9 +46,7 @@ enum quoit_frame_kind {
     QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
     QUOIT_FRAME_ACK,      /* every request of the flow up to flow_sequence is executed */
-    QUOIT_FRAME_TOPOLOGY, /* to a neighbour: the state of link end `token` (2 host + side; 0 left, 1 right) is
-                             `operand`: 2 epoch while it is up, one more when it went down. No PE sends or gets it
-                           */
+    QUOIT_FRAME_TOPOLOGY, /* to a neighbour: `size` link-state updates, quoit_frame_update(). No PE sends or gets it */
     QUOIT_FRAME_KIND_COUNT
 };
 
@@ -76,7 +77,8 @@ struct quoit_frame {
     uint64_t sequence; /* of the queue; written last */
     uint8_t kind;
     uint8_t op;
-    uint8_t size; /* bytes of an amo operand (4, 8) or of a strided element (1..16); of a DATA: 0 if not strided */
+    uint8_t size; /* bytes of an amo operand (4, 8) or of a strided element (1..16); of a DATA: 0 if not
+                     strided; of a TOPOLOGY the number of updates */
     uint8_t flags;
     uint16_t source_host;
     uint16_t dest_host;
@@ -123,6 +125,26 @@ static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame
                   frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_MESSAGE ||
                   frame->kind == QUOIT_FRAME_DATA;
     return carries && !(frame->flags & QUOIT_FRAME_LANDED) ? frame->bytes : 0;
+}
+
+/* A link-state update: link end 2 host + side (0 left, 1 right) is up in epoch state / 2, or went down after it if the
+ * state is odd. Six fit offset, operand and operand2 of a TOPOLOGY, each as end << QUOIT_LINK_STATE_BITS | state. */
+struct quoit_link_update {
+    uint32_t end;
+    uint32_t state;
+};
+static inline struct quoit_link_update quoit_frame_update(const struct quoit_frame *frame, uint32_t index)
+{
+    const uint64_t pairs[] = {frame->offset, frame->operand, frame->operand2};
+    uint32_t word = (uint32_t)(pairs[index / 2] >> (index % 2 * 32));
+    return (struct quoit_link_update){.end = word >> QUOIT_LINK_STATE_BITS, .state = word & QUOIT_LINK_STATE_MAX};
+}
+/* Appends to a frame that has fewer than QUOIT_LINK_UPDATES_MAX. */
+static inline void quoit_frame_add_update(struct quoit_frame *frame, uint32_t end, uint32_t state)
+{
+    uint64_t *const pairs[] = {&frame->offset, &frame->operand, &frame->operand2};
+    uint32_t index = frame->size++;
+    *pairs[index / 2] |= (uint64_t)(end << QUOIT_LINK_STATE_BITS | state) << (index % 2 * 32);
 }
 
 /* What a receiver knows about the job, to check frames against. */

@@ -136,14 +136,26 @@ static void boundaries_are_exact(void **state)
     message.op = 0;
     message.flags = QUOIT_FRAME_LANDED;
     assert_false(is_ok(message));
+}
 
-    struct quoit_frame news = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3, .token = 7, .operand = (1u << 21) - 1};
-    assert_true(is_ok(news)); /* host 3 has no PE */
-    news.operand++;
-    assert_false(is_ok(news));
-    news.operand = 1;
-    news.token = 8;
-    assert_false(is_ok(news));
+static void updates_name_ends_that_are_there(void **state)
+{
+    (void)state;
+    struct quoit_frame topology = {.kind = QUOIT_FRAME_TOPOLOGY, .dest_host = 3};
+    assert_false(is_ok(topology));
+    for (uint32_t i = 0; i < QUOIT_LINK_UPDATES_MAX; i++) {
+        quoit_frame_add_update(&topology, 7 - i, QUOIT_LINK_STATE_MAX);
+        assert_true(is_ok(topology)); /* host 3 has no PE */
+    }
+    assert_int_equal(quoit_frame_update(&topology, 4).end, 3);
+    assert_int_equal(quoit_frame_update(&topology, 4).state, QUOIT_LINK_STATE_MAX);
+    topology.size = 7;
+    assert_false(is_ok(topology));
+    topology.size = 0;
+    topology.offset = topology.operand = topology.operand2 = 0;
+    quoit_frame_add_update(&topology, 2, 1);
+    quoit_frame_add_update(&topology, 8, 1);
+    assert_false(is_ok(topology));
 }
 
 /* The model: what docs/wire-format.md says, one byte at a time. */
@@ -183,6 +195,17 @@ static bool model_word(uint64_t offset, uint32_t bytes, const struct quoit_frame
     return (offset & (bytes - 1)) == 0 && model_touches_inside(limits, offset, bytes);
 }
 
+static bool model_updates(const struct quoit_frame *f, const struct quoit_frame_limits *limits)
+{
+    uint8_t bytes[24];
+    memcpy(bytes, &f->offset, 8);
+    memcpy(bytes + 8, &f->operand, 16);
+    for (uint32_t at = 0; at < 4u * f->size; at += 4)
+        if (at >= 24 || (bytes[at + 3] << 3 | bytes[at + 2] >> 5) >= (int)(2 * limits->host_count))
+            return false;
+    return f->size > 0;
+}
+
 static bool model(const struct quoit_frame *f, enum quoit_class class, const struct quoit_frame_limits *limits)
 {
     bool moves = f->kind <= 5 || f->kind == 9;
@@ -195,7 +218,7 @@ static bool model(const struct quoit_frame *f, enum quoit_class class, const str
     if (f->kind != 8 && f->kind < 11 &&
         (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host]))
         return false;
-    if (f->kind == 12 && (f->token >= 2 * limits->host_count || f->operand >> 21 != 0))
+    if (f->kind == 12 && !model_updates(f, limits))
         return false;
     if (f->flags > 7 || (!is_put && (f->flags & 1)))
         return false;
@@ -256,8 +279,12 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     f->operand = quoit_prng_choose(prng, 60) - 30;
     f->operand2 = quoit_prng_choose(prng, limits->segment_bytes) & ~(uint64_t)7;
     if (f->kind == QUOIT_FRAME_TOPOLOGY) {
-        f->token = (uint32_t)quoit_prng_choose(prng, 2 * limits->host_count);
-        f->operand = quoit_prng_choose(prng, 1u << 21);
+        uint64_t count = 1 + quoit_prng_choose(prng, QUOIT_LINK_UPDATES_MAX);
+        f->size = 0;
+        f->offset = f->operand = f->operand2 = 0;
+        while (f->size < count)
+            quoit_frame_add_update(f, (uint32_t)quoit_prng_choose(prng, 2 * limits->host_count),
+                                   (uint32_t)quoit_prng_choose(prng, QUOIT_LINK_STATE_MAX + 1));
     }
 }
 
@@ -296,7 +323,7 @@ static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, cons
         f->offset = odd_number(prng, segment);
         break;
     case 10:
-        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? segment / 8 : 1u << 21);
+        f->operand = odd_number(prng, quoit_prng_choose(prng, 2) ? segment / 8 : 1u << 24);
         break;
     case 11:
         f->token = (uint32_t)odd_number(prng, 2 * limits->host_count);
@@ -343,9 +370,8 @@ static void check_agrees_with_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_is_the_documented_one),
-        cmocka_unit_test(values_of_the_wire_are_the_documented_ones),
-        cmocka_unit_test(boundaries_are_exact),
+        cmocka_unit_test(layout_is_the_documented_one), cmocka_unit_test(values_of_the_wire_are_the_documented_ones),
+        cmocka_unit_test(boundaries_are_exact),         cmocka_unit_test(updates_name_ends_that_are_there),
         cmocka_unit_test(check_agrees_with_the_model),
     };
     return cmocka_run_group_tests_name("wire.frame", tests, NULL, NULL);
