@@ -11,6 +11,7 @@
 #include "dsm/coherence.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/races.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
 
@@ -18,11 +19,11 @@ static void check_copies(struct quoit_dsm *dsm)
 {
     char buffer[4096];
     for (uint64_t page = 0; page < dsm->page_count; page++) {
-        if (dsm->states[page] == QUOIT_DSM_INVALID || dsm->home_of[page] == dsm->me)
+        if (dsm->states[page] == QUOIT_DSM_INVALID || (dsm->home_of[page] == dsm->me && !dsm->races))
             continue;
         for (size_t at = 0; at < dsm->page_bytes; at += sizeof buffer) {
             const char *frame = quoit_dsm_frame(dsm, page) + at;
-            quoit_dsm_get(dsm, buffer, frame, sizeof buffer, dsm->home_of[page]);
+            quoit_dsm_get(dsm, buffer, quoit_dsm_master(dsm, page) + at, sizeof buffer, dsm->home_of[page]);
             for (size_t i = 0; i < sizeof buffer; i++) {
                 if (buffer[i] != frame[i])
                     quoit_dsm_wrong("paranoid: after a barrier byte %zu of %p is %d, but %d at its home, PE %d", at + i,
@@ -54,6 +55,8 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
     shmem_barrier_all();
     quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, since);
     quoit_dsm_lock(dsm);
+    if (dsm->races)
+        quoit_dsm_races_compare(dsm);
     quoit_dsm_acquire_all(dsm, heads);
     quoit_dsm_homes_move(dsm);
     if (dsm->options.values[QUOIT_DSM_PARANOID]) {

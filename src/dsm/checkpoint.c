@@ -128,7 +128,7 @@ static bool write_chunk(struct quoit_dsm *dsm, int fd, uint64_t slot, struct ind
         index->chunk_of_slot[dsm->slot_count + first + i] = (uint32_t)homes[i];
         if (homes[i] == 0)
             continue;
-        quoit_dsm_get(dsm, page, quoit_dsm_frame(dsm, first + i), dsm->page_bytes, (int)homes[i] - 1);
+        quoit_dsm_get(dsm, page, quoit_dsm_master(dsm, first + i), dsm->page_bytes, (int)homes[i] - 1);
         uint64_t hash = hash_of(page, dsm->page_bytes);
         if (hash == hashes[first + i])
             continue;

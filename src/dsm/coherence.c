@@ -9,6 +9,7 @@
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/notice.h"
+#include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
@@ -74,7 +75,7 @@ static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 
 static bool is_home(const struct quoit_dsm *dsm, uint64_t page)
 {
-    return dsm->home_of[page] == dsm->me;
+    return dsm->home_of[page] == dsm->me && !dsm->races;
 }
 
 /* Versions */
@@ -167,10 +168,10 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     } else {
         for (uint64_t i = 0; i < count; i++)
             await_version(dsm, page + i, home);
-        if (dsm->peers[home].frames)
-            memcpy(frame, dsm->peers[home].frames + (page << dsm->page_shift), bytes);
+        if (dsm->peers[home].masters)
+            memcpy(frame, dsm->peers[home].masters + (page << dsm->page_shift), bytes);
         else
-            quoit_dsm_get(dsm, frame, frame, bytes, home);
+            quoit_dsm_get(dsm, frame, quoit_dsm_master(dsm, page), bytes, home);
     }
     dsm->stats.fetched_pages += count;
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
@@ -274,7 +275,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
     dsm->states[page] = move.next;
 }
 
-void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write)
+void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction)
 {
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, address);
@@ -283,6 +284,8 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write)
             dsm->stats.write_faults++;
         else
             dsm->stats.read_faults++;
+        if (is_write && dsm->races)
+            quoit_dsm_races_place(dsm, page, instruction);
         open_page(dsm, page, is_write, dsm->states[page] == QUOIT_DSM_INVALID ? window_of(dsm, page) : 1);
     }
     quoit_dsm_unlock(dsm);
@@ -302,7 +305,7 @@ void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, b
 
 /* Diffs */
 
-static void put_runs(struct quoit_dsm *dsm, char *frame, const char *from, const uint64_t *masks, size_t bytes,
+static void put_runs(struct quoit_dsm *dsm, char *master, const char *from, const uint64_t *masks, size_t bytes,
                      int home)
 {
     struct quoit_dsm_run runs[RUNS_MAX];
@@ -312,7 +315,7 @@ static void put_runs(struct quoit_dsm *dsm, char *frame, const char *from, const
             runs[i].bytes--;
         dsm->stats.diff_bytes += runs[i].bytes;
         if (runs[i].bytes > 0)
-            quoit_dsm_put(dsm, frame + runs[i].offset, from + runs[i].offset, runs[i].bytes, home);
+            quoit_dsm_put(dsm, master + runs[i].offset, from + runs[i].offset, runs[i].bytes, home);
     }
     dsm->stats.diff_runs += count;
 }
@@ -324,8 +327,8 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
     uint64_t masks[DIFF_BYTES / 64];
     char *frame = quoit_dsm_frame(dsm, page) + offset, *twin = quoit_dsm_twin(dsm, page) + offset;
     int home = dsm->home_of[page];
-    char *there = dsm->peers[home].frames;
-    if (there && !dsm->diffs_by_service && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
+    char *there = dsm->peers[home].masters;
+    if (there && !dsm->diffs_by_service && !dsm->races && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
         size_t blocks,
             moved = quoit_dsm_diff_move(there + (page << dsm->page_shift) + offset, twin, frame, bytes, &blocks);
         dsm->stats.diff_bytes += moved;
@@ -335,11 +338,13 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
     if (!quoit_dsm_diff_masks(frame, twin, bytes, masks))
         return false;
     quoit_dsm_diff_store(twin, frame, bytes, masks);
+    if (dsm->races)
+        quoit_dsm_races_add(dsm, page, offset, masks, bytes);
     if (dsm->diffs_by_service) {
         quoit_dsm_service_diff(dsm, page, offset, twin, masks, bytes);
         return true;
     }
-    put_runs(dsm, frame, twin, masks, bytes, home);
+    put_runs(dsm, quoit_dsm_master(dsm, page) + offset, twin, masks, bytes, home);
     return true;
 }
 
@@ -358,9 +363,9 @@ static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
 /* The version of a page follows its runs. `pages` were changed in this interval; their notices are added here. */
 static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t count, struct interval *interval)
 {
-    bool is_remote = false;
+    bool is_remote = dsm->races != NULL; /* whose runs are puts in any case */
     for (uint64_t i = 0; i < count; i++)
-        is_remote = is_remote || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].frames);
+        is_remote = is_remote || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].masters);
     if (is_remote && !dsm->diffs_by_service)
         quoit_dsm_fence(dsm);
     for (uint64_t i = 0; i < count; i++) {
@@ -397,6 +402,8 @@ static void end_interval(struct quoit_dsm *dsm, struct interval interval)
 {
     if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_NOTICE && interval.position > interval.start)
         interval.position--;
+    if (dsm->races)
+        quoit_dsm_races_end(dsm, interval.position);
     __atomic_store_n(&dsm->known[dsm->me], interval.position, __ATOMIC_RELEASE);
 }
 

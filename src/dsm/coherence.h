@@ -14,8 +14,8 @@
 void quoit_dsm_lock(struct quoit_dsm *dsm);
 void quoit_dsm_unlock(struct quoit_dsm *dsm);
 
-/* The program touched an address in space without access: makes it accessible. Takes the lock. */
-void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write);
+/* An instruction of the program touched an address in space without access: makes it accessible. Takes the lock. */
+void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction);
 
 /* Makes pages readable as if they had been touched; several with one transfer where their home is one. */
 void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, bool is_write);

@@ -80,8 +80,10 @@ void quoit_dsm_detect_start(struct quoit_dsm *dsm)
     static const struct quoit_dsm_detector *const all[] = {&quoit_dsm_detect_async, &quoit_dsm_detect_wp,
                                                            &quoit_dsm_detect_segv};
     uint64_t forced = dsm->options.values[QUOIT_DSM_DETECT];
+    if (dsm->races && forced == QUOIT_DSM_DETECT_ASYNC)
+        quoit_dsm_wrong("DSM_RACES needs the place of a store, which DSM_DETECT=async does not see; wp and segv do");
     for (uint64_t i = 0; i < 3; i++) {
-        if (forced != QUOIT_DSM_DETECT_AUTO && forced != i + 1)
+        if ((forced != QUOIT_DSM_DETECT_AUTO && forced != i + 1) || (dsm->races && !all[i]->sees_writes))
             continue;
         if (all[i]->start(dsm)) {
             dsm->detector = all[i];

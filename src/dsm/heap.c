@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
+#include "dsm/heap.h"
 #include "dsm/net.h"
 #include "dsm/space.h"
 #include "dsm/sync.h"
@@ -28,6 +29,7 @@ struct header {
     uint64_t placement, pe;
     uint64_t next;  /* address of the next free block's header */
     uint64_t start; /* of what was taken from the reserve, for messages */
+    uint64_t bytes; /* that were asked for */
 };
 
 struct records {
@@ -126,7 +128,7 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enu
         *is_new_out = true;
     }
     if (block != 0)
-        *header_of(block) = (struct header){LIVE, class, placement, (uint64_t)pe, 0, block};
+        *header_of(block) = (struct header){LIVE, class, placement, (uint64_t)pe, 0, block, bytes};
     unlock_records(dsm, records);
     if (block == 0)
         errno = ENOMEM;
@@ -238,4 +240,45 @@ void dsm_all_free(void *ptr)
     quoit_dsm_barrier(dsm);
     if (dsm->me == 0)
         dsm_free(ptr);
+}
+
+/* Finding the block of an address */
+
+#define SEARCH_PAGES 16384
+
+/* Headers in `bytes` before `end`, the last first, as their home has them; nothing is mapped or appointed for it. */
+static bool search_part(struct quoit_dsm *dsm, uint64_t end, uint64_t bytes, uint64_t offset,
+                        struct quoit_dsm_block *block_out)
+{
+    uint64_t start = end - bytes, chunk = start >> dsm->chunk_shift, count = (uint64_t)dsm->pe_count;
+    uint64_t word = quoit_dsm_fetch(dsm, &dsm->chunks[chunk / count], (int)(chunk % count));
+    if (word == 0 || word > dsm->slot_count)
+        return false;
+    uint64_t page = quoit_dsm_page_of_slot(dsm, (int32_t)word - 1) + (start % dsm->chunk_bytes >> dsm->page_shift);
+    uint64_t home = dsm->is_direct ? 1 : quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page));
+    for (uint64_t at = end - HEADER_BYTES; home != 0 && at >= start && at < end; at -= HEADER_BYTES) {
+        struct header header;
+        const char *from = quoit_dsm_master(dsm, page) + (at & (dsm->page_bytes - 1));
+        quoit_dsm_get(dsm, &header, from, sizeof header, (int)home - 1);
+        uint64_t block = at + HEADER_BYTES;
+        if (header.mark == LIVE && header.start == (uintptr_t)dsm->space + block && offset - block < header.bytes) {
+            *block_out = (struct quoit_dsm_block){dsm->space + block, header.bytes};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A small block begins in the page of the address or in the one before; a large one with a page, its header before. */
+bool quoit_dsm_heap_block(struct quoit_dsm *dsm, const char *address, struct quoit_dsm_block *block_out)
+{
+    uint64_t offset = quoit_dsm_offset_of(dsm, address), page_start = offset & ~(dsm->page_bytes - 1);
+    uint64_t own_bytes = offset / HEADER_BYTES * HEADER_BYTES - page_start;
+    if (own_bytes > 0 && search_part(dsm, page_start + own_bytes, own_bytes, offset, block_out))
+        return true;
+    for (int i = 0; i < SEARCH_PAGES && page_start > 0; i++, page_start -= dsm->page_bytes) {
+        if (search_part(dsm, page_start, i == 0 ? dsm->page_bytes : HEADER_BYTES, offset, block_out))
+            return true;
+    }
+    return false;
 }

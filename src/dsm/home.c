@@ -30,8 +30,8 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
     if (to == dsm->me) {
         if (dsm->states[page] != QUOIT_DSM_INVALID)
             quoit_dsm_drop(dsm, page);
-        char *frame = quoit_dsm_frame(dsm, page);
-        quoit_dsm_get(dsm, frame, frame, dsm->page_bytes, from);
+        char *master = quoit_dsm_master(dsm, page);
+        quoit_dsm_get(dsm, master, master, dsm->page_bytes, from);
         quoit_dsm_set(dsm, &dsm->homes[page], (uint64_t)to + 1, quoit_dsm_directory_of(dsm, page));
         dsm->stats.migrations++;
     } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {

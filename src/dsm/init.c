@@ -18,6 +18,7 @@
 #include "dsm/globals.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
@@ -58,6 +59,16 @@ static bool is_store(const void *context)
 #endif
 }
 
+static const void *instruction_of(const void *context)
+{
+#ifdef __x86_64__
+    return (const void *)((const ucontext_t *)context)->uc_mcontext.gregs[16 /* REG_RIP */];
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
 /* Without the processor's word a second fault on a readable page is a store. */
 static bool means_store(struct quoit_dsm *dsm, const void *address, const void *context)
 {
@@ -88,7 +99,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     int saved_errno = errno;
     struct quoit_dsm *dsm = quoit_dsm;
     if (dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr))
-        quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context));
+        quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context), instruction_of(context));
     else
         pass_on(signal_number, info, context);
     errno = saved_errno;
@@ -140,6 +151,9 @@ static void take_symmetric(struct quoit_dsm *dsm)
             "DSM_MEMORY helps",
             (unsigned long long)(dsm->slot_count << dsm->chunk_shift >> 20));
     clear(dsm->frames, dsm->slot_count << dsm->chunk_shift);
+    dsm->masters = dsm->frames;
+    if (dsm->options.values[QUOIT_DSM_RACES])
+        dsm->masters = symmetric(dsm->slot_count, dsm->chunk_bytes, "the pages of homes, apart with DSM_RACES");
     dsm->version = symmetric(dsm->page_count * pes, sizeof(uint64_t), "the versions of pages");
     dsm->homes = symmetric(dsm->page_count, sizeof(uint64_t), "the homes of pages");
     dsm->chunks = symmetric(dsm->chunk_count / pes + 1, sizeof(uint64_t), "the chunks of DSM_SPACE");
@@ -183,11 +197,11 @@ static void find_peers(struct quoit_dsm *dsm)
         bool is_own = pe == dsm->me;
         if (dsm->options.values[QUOIT_DSM_LOCAL] != 0 && !is_own)
             continue;
-        char *frames = is_own ? dsm->frames : shmem_ptr(dsm->frames, pe);
+        char *masters = is_own ? dsm->masters : shmem_ptr(dsm->masters, pe);
         uint64_t *version = shmem_ptr(dsm->version, pe), *log = shmem_ptr(dsm->log, pe);
         uint64_t *known = shmem_ptr(dsm->known, pe);
-        if (frames && version && log && known)
-            dsm->peers[pe] = (struct quoit_dsm_peer){frames, version, log, known};
+        if (masters && version && log && known)
+            dsm->peers[pe] = (struct quoit_dsm_peer){masters, version, log, known};
     }
 }
 
@@ -224,8 +238,14 @@ static void choose_protocol(struct quoit_dsm *dsm)
     enum quoit_dsm_protocol protocol = (enum quoit_dsm_protocol)dsm->options.values[QUOIT_DSM_PROTOCOL];
     bool reaches_all = true;
     for (int pe = 0; pe < dsm->pe_count; pe++)
-        reaches_all = reaches_all && dsm->peers[pe].frames;
+        reaches_all = reaches_all && dsm->peers[pe].masters;
     reaches_all = quoit_dsm_space_all(dsm, reaches_all);
+    if (dsm->options.values[QUOIT_DSM_RACES]) {
+        if (protocol != QUOIT_DSM_AUTO && protocol != QUOIT_DSM_NEWGENDSM)
+            quoit_dsm_wrong("DSM_RACES needs DSM_PROTOCOL=newgendsm");
+        protocol = QUOIT_DSM_NEWGENDSM;
+        quoit_dsm_races_start(dsm);
+    }
     if (protocol == QUOIT_DSM_AUTO)
         protocol = reaches_all ? QUOIT_DSM_DIRECT : QUOIT_DSM_NEWGENDSM;
     if (protocol == QUOIT_DSM_DIRECT && !reaches_all)
@@ -324,6 +344,8 @@ static void give_back(struct quoit_dsm *dsm)
     shmem_free(dsm->chunks);
     shmem_free(dsm->homes);
     shmem_free(dsm->version);
+    if (dsm->masters != dsm->frames)
+        shmem_free(dsm->masters);
     shmem_free(dsm->frames);
 }
 
@@ -335,6 +357,8 @@ void dsm_finalize(void)
     quoit_dsm_barrier(dsm);
     quoit_dsm_globals_save(dsm);
     quoit_dsm_stats_print(dsm);
+    if (dsm->races)
+        quoit_dsm_races_stop(dsm);
     quoit_dsm_service_stop(dsm);
     quoit_dsm_syncs_stop(dsm);
     if (dsm->detector)

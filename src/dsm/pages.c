@@ -45,7 +45,7 @@ void dsm_acquire(const void *address, size_t bytes)
     quoit_dsm_release(dsm);
     for (; at < end; at += dsm->page_bytes) {
         uint64_t page = quoit_dsm_space_page(dsm, at);
-        if (quoit_dsm_home_of(dsm, page) != dsm->me)
+        if (quoit_dsm_home_of(dsm, page) != dsm->me || dsm->races)
             quoit_dsm_drop(dsm, page);
     }
     quoit_dsm_unlock(dsm);
@@ -73,8 +73,9 @@ uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
     uint64_t page = quoit_dsm_space_page(dsm, word), offset = (uintptr_t)word & (dsm->page_bytes - 1);
     int home = dsm->is_direct ? 0 : quoit_dsm_home_of(dsm, page);
     uint64_t *own = (uint64_t *)(quoit_dsm_frame(dsm, page) + offset);
-    uint64_t before = quoit_dsm_add(dsm, own, value, home), after = before + value;
-    if (home != dsm->me && !dsm->is_direct && dsm->states[page] != QUOIT_DSM_INVALID) {
+    uint64_t *master = (uint64_t *)(quoit_dsm_master(dsm, page) + offset);
+    uint64_t before = quoit_dsm_add(dsm, master, value, home), after = before + value;
+    if ((home != dsm->me || dsm->races) && !dsm->is_direct && dsm->states[page] != QUOIT_DSM_INVALID) {
         memcpy(own, &after, sizeof after);
         if (dsm->has_twin[page])
             memcpy(quoit_dsm_twin(dsm, page) + offset, &after, sizeof after);

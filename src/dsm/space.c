@@ -106,7 +106,7 @@ static void map_chunk(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
     char *at = quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift);
     uint64_t bytes = quoit_dsm_chunk_used(dsm, chunk);
-    char *frames = dsm->is_direct ? dsm->peers[0].frames : dsm->frames;
+    char *frames = dsm->is_direct ? dsm->peers[0].masters : dsm->frames;
     char *from = frames + ((uint64_t)slot << dsm->chunk_shift);
     char *second = mremap(from, 0, bytes, MREMAP_MAYMOVE);
     if (second == MAP_FAILED || mprotect(second, bytes, PROT_NONE) != 0 ||

@@ -58,7 +58,8 @@ enum quoit_dsm_span {
     X(migrations)                                                                                                      \
     X(log_overruns)                                                                                                    \
     X(served)                                                                                                          \
-    X(checkpoint_pages)
+    X(checkpoint_pages)                                                                                                \
+    X(races)
 
 struct quoit_dsm_stats {
     uint64_t span_ns[QUOIT_DSM_SPAN_COUNT];
@@ -70,7 +71,7 @@ struct quoit_dsm_stats {
 
 /* What this PE reaches of another by loads and stores; all NULL if nothing. */
 struct quoit_dsm_peer {
-    char *frames;
+    char *masters;
     uint64_t *version;
     uint64_t *log;
     uint64_t *known;
@@ -80,6 +81,7 @@ struct quoit_dsm_detector;
 struct quoit_dsm_service;
 struct quoit_dsm_syncs;
 struct quoit_dsm_checkpoint;
+struct quoit_dsm_races;
 
 struct quoit_dsm {
     struct quoit_dsm_options options;
@@ -98,6 +100,7 @@ struct quoit_dsm {
 
     /* Symmetric. Others read log and known; they write frames and version, and compare-and-swap homes and chunks. */
     char *frames;
+    char *masters;     /* where homes keep their pages: frames; with DSM_RACES a block of its own */
     uint64_t *version; /* [page][writer] */
     uint64_t *homes;   /* [page]: PE + 1, at the page's directory PE; 0: nobody yet */
     uint64_t *chunks;  /* [chunk / PEs]: slot + 1, at PE chunk % PEs; 0: not touched yet */
@@ -136,6 +139,7 @@ struct quoit_dsm {
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;
+    struct quoit_dsm_races *races;           /* NULL: not asked for */
     struct quoit_dsm_checkpoint *checkpoint; /* NULL before the first */
     struct quoit_dsm_stats stats;
     struct quoit_prng prng;
@@ -191,6 +195,12 @@ static inline char *quoit_dsm_page_address(const struct quoit_dsm *dsm, uint64_t
 static inline char *quoit_dsm_frame(const struct quoit_dsm *dsm, uint64_t page)
 {
     return dsm->frames + (page << dsm->page_shift);
+}
+
+/* The page at its home: a symmetric address. */
+static inline char *quoit_dsm_master(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->masters + (page << dsm->page_shift);
 }
 
 static inline char *quoit_dsm_twin(const struct quoit_dsm *dsm, uint64_t page)

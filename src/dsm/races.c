@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dsm/races.h"
+
+#include <dlfcn.h>
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dsm/heap.h"
+#include "dsm/net.h"
+
+#define RECORD_COUNT 8192 /* diffs of one PE between two barriers; what is more is not compared */
+#define PIECE_BYTES  4096
+#define PLACE_BYTES  96
+#define REPORTS_MAX  20
+
+/* What others compare first, and the rest. */
+struct head {
+    uint64_t page;
+    uint32_t offset, interval;
+    uint64_t position;
+};
+
+struct body {
+    char place[PLACE_BYTES];
+    uint64_t masks[PIECE_BYTES / 64];
+};
+
+struct quoit_dsm_races {
+    struct head *heads;     /* symmetric */
+    struct body *bodies;    /* symmetric */
+    uint64_t *vectors;      /* symmetric, [interval][PE] */
+    uint64_t *record_count; /* symmetric */
+    uint64_t interval_count, open_from, left_out;
+    const void **places; /* [page] */
+    uint32_t *newest;    /* [page] record + 1 of the latest */
+    uint32_t *before;    /* [record] record + 1 of the one before of its page */
+    uint64_t report_count;
+};
+
+static void *take(size_t count, size_t bytes, bool is_symmetric)
+{
+    void *block = is_symmetric ? shmem_calloc(count, bytes) : calloc(count, bytes);
+    if (!block)
+        quoit_dsm_wrong("no memory for DSM_RACES (%zu KiB); a larger SHMEM_SYMMETRIC_SIZE helps", count * bytes >> 10);
+    return block;
+}
+
+void quoit_dsm_races_start(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_races *races = take(1, sizeof *races, false);
+    races->heads = take(RECORD_COUNT, sizeof *races->heads, true);
+    races->bodies = take(RECORD_COUNT, sizeof *races->bodies, true);
+    races->vectors = take(RECORD_COUNT * (size_t)dsm->pe_count, sizeof *races->vectors, true);
+    races->record_count = take(1, sizeof *races->record_count, true);
+    races->places = take(dsm->page_count, sizeof *races->places, false);
+    races->newest = take(dsm->page_count, sizeof *races->newest, false);
+    races->before = take(RECORD_COUNT, sizeof *races->before, false);
+    dsm->races = races;
+}
+
+void quoit_dsm_races_stop(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    if (races->left_out > 0)
+        quoit_say("dsm: PE %d: DSM_RACES did not compare %llu diffs, more than %d between two barriers", dsm->me,
+                  (unsigned long long)races->left_out, RECORD_COUNT);
+    shmem_free(races->heads);
+    shmem_free(races->bodies);
+    shmem_free(races->vectors);
+    shmem_free(races->record_count);
+    free(races->places);
+    free(races->newest);
+    free(races->before);
+    free(races);
+    dsm->races = NULL;
+}
+
+void quoit_dsm_races_place(struct quoit_dsm *dsm, uint64_t page, const void *instruction)
+{
+    dsm->races->places[page] = instruction;
+}
+
+/* File and offset, as addr2line(1) takes them; the name of the function too where the file exports it. */
+static void name_place(char *text, const void *instruction)
+{
+    Dl_info info;
+    if (!instruction || !dladdr(instruction, &info) || !info.dli_fname) {
+        snprintf(text, PLACE_BYTES, "an unknown place");
+        return;
+    }
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(text, PLACE_BYTES, "%.40s+0x%zx%s%.32s", slash ? slash + 1 : info.dli_fname,
+             (size_t)((const char *)instruction - (const char *)info.dli_fbase), info.dli_sname ? " in " : "",
+             info.dli_sname ? info.dli_sname : "");
+}
+
+void quoit_dsm_races_add(struct quoit_dsm *dsm, uint64_t page, size_t offset, const uint64_t *masks, size_t bytes)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    uint64_t at = *races->record_count;
+    if (at == RECORD_COUNT) {
+        races->left_out++;
+        return;
+    }
+    races->heads[at] = (struct head){page, (uint32_t)offset, (uint32_t)races->interval_count, 0};
+    memset(races->bodies[at].masks, 0, sizeof races->bodies[at].masks);
+    memcpy(races->bodies[at].masks, masks, bytes / 64 * sizeof *masks);
+    name_place(races->bodies[at].place, races->places[page]);
+    races->before[at] = races->newest[page];
+    races->newest[page] = (uint32_t)at + 1;
+    ++*races->record_count;
+}
+
+void quoit_dsm_races_end(struct quoit_dsm *dsm, uint64_t position)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    if (races->open_from == *races->record_count)
+        return;
+    for (; races->open_from < *races->record_count; races->open_from++)
+        races->heads[races->open_from].position = position;
+    memcpy(races->vectors + races->interval_count * (uint64_t)dsm->pe_count, dsm->known,
+           (size_t)dsm->pe_count * sizeof(uint64_t));
+    races->interval_count++;
+}
+
+/* Comparing */
+
+/* Where a byte is: in a variable, or in a block of dsm_malloc. */
+static void name_address(struct quoit_dsm *dsm, uint64_t page, size_t at, char *text, size_t bytes)
+{
+    const char *address = quoit_dsm_page_address(dsm, page) + at;
+    struct quoit_dsm_block block;
+    if (quoit_dsm_offset_of(dsm, address) >= dsm->heap_bytes)
+        snprintf(text, bytes, "%p, in the variables marked DSM_SHARED, byte %zu", (const void *)address,
+                 (size_t)(address - dsm->globals));
+    else if (quoit_dsm_heap_block(dsm, address, &block))
+        snprintf(text, bytes, "%p, byte %zu of the block of %zu bytes at %p", (const void *)address,
+                 (size_t)(address - (char *)block.start), (size_t)block.bytes, block.start);
+    else
+        snprintf(text, bytes, "%p", (const void *)address);
+}
+
+static void report(struct quoit_dsm *dsm, uint64_t own, int pe, const struct body *theirs)
+{
+    const struct quoit_dsm_races *races = dsm->races;
+    const struct head *head = &races->heads[own];
+    const struct body *body = &races->bodies[own];
+    size_t first = 0, count = 0;
+    for (size_t block = 0; block < PIECE_BYTES / 64; block++) {
+        uint64_t both = body->masks[block] & theirs->masks[block];
+        if (both != 0 && count == 0)
+            first = head->offset + block * 64 + (size_t)__builtin_ctzll(both);
+        count += (size_t)__builtin_popcountll(both);
+    }
+    if (count == 0)
+        return;
+    dsm->stats.races++;
+    if (dsm->races->report_count++ >= REPORTS_MAX)
+        return;
+    char where[256];
+    name_address(dsm, head->page, first, where, sizeof where);
+    quoit_say("dsm: race: PE %d (first store to the page at %s) and PE %d (%s) both changed %s%s, and no lock, flag or "
+              "barrier orders them",
+              dsm->me, body->place, pe, theirs->place, where, count > 1 ? ", and others" : "");
+    if (races->report_count == REPORTS_MAX)
+        quoit_say("dsm: race: PE %d reports no more of them; DSM_STATS counts", dsm->me);
+}
+
+/* Whether neither interval knew the other. */
+static bool is_concurrent(struct quoit_dsm *dsm, const struct head *own, int pe, const struct head *theirs)
+{
+    const uint64_t *vectors = dsm->races->vectors;
+    uint64_t count = (uint64_t)dsm->pe_count, known;
+    if (vectors[own->interval * count + (uint64_t)pe] >= theirs->position)
+        return false;
+    quoit_dsm_get(dsm, &known, &vectors[theirs->interval * count + (uint64_t)dsm->me], sizeof known, pe);
+    return known < own->position;
+}
+
+static void compare_with(struct quoit_dsm *dsm, int pe)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    uint64_t count = quoit_dsm_fetch(dsm, races->record_count, pe);
+    struct head heads[64];
+    for (uint64_t i = 0; i < count; i++) {
+        if (i % 64 == 0)
+            quoit_dsm_get(dsm, heads, &races->heads[i], (count - i < 64 ? count - i : 64) * sizeof heads[0], pe);
+        const struct head *theirs = &heads[i % 64];
+        for (uint32_t own = races->newest[theirs->page]; own != 0; own = races->before[own - 1]) {
+            if (races->heads[own - 1].offset != theirs->offset ||
+                !is_concurrent(dsm, &races->heads[own - 1], pe, theirs))
+                continue;
+            struct body body;
+            quoit_dsm_get(dsm, &body, &races->bodies[i], sizeof body, pe);
+            report(dsm, own - 1, pe, &body);
+        }
+    }
+}
+
+void quoit_dsm_races_compare(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    for (int pe = dsm->me + 1; pe < dsm->pe_count; pe++)
+        compare_with(dsm, pe);
+    shmem_barrier_all(); /* all have read what all forget now */
+    for (uint64_t i = 0; i < *races->record_count; i++)
+        races->newest[races->heads[i].page] = 0;
+    *races->record_count = races->interval_count = races->open_from = 0;
+    shmem_barrier_all();
+}

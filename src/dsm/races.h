@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* races.h - finds stores of two PEs to one byte that no synchronisation orders (DSM_RACES).
+ *
+ * Each diff is kept with its interval: how far its PE had applied each log, and where its notices end. Of two intervals
+ * one comes before the other exactly if the second had applied the notices of the first. At each barrier of all PEs the
+ * diffs since the last one are compared, pair by pair. A PE works on a copy of its own pages too, so that what it
+ * stores and what arrives are told apart. Threads of one PE count as one. Needs the library's lock. */
+#ifndef QUOIT_DSM_RACES_H
+#define QUOIT_DSM_RACES_H
+
+#include "dsm/state.h"
+
+void quoit_dsm_races_start(struct quoit_dsm *dsm); /* collective */
+void quoit_dsm_races_stop(struct quoit_dsm *dsm);
+
+/* A store faulted at an instruction: the first to its page in this interval. */
+void quoit_dsm_races_place(struct quoit_dsm *dsm, uint64_t page, const void *instruction);
+/* One piece of a page that was changed in this interval; masks as of quoit_dsm_diff_masks. */
+void quoit_dsm_races_add(struct quoit_dsm *dsm, uint64_t page, size_t offset, const uint64_t *masks, size_t bytes);
+/* The interval ends, its notices before `position`. */
+void quoit_dsm_races_end(struct quoit_dsm *dsm, uint64_t position);
+/* Within a barrier, all PEs having ended their intervals: compares, reports, forgets. Has barriers of its own. */
+void quoit_dsm_races_compare(struct quoit_dsm *dsm);
+
+#endif

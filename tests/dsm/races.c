@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* races - programs with a data race, and programs that only look like it: races NAME. The tests look at the reports. */
+#include <dsm.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS 2048
+
+struct shared {
+    dsm_lock_t lock, other;
+    dsm_flag_t flag;
+    dsm_sem_t sem;
+    long words[WORDS];
+};
+
+static struct shared *shared;
+DSM_SHARED long counter;
+
+__attribute__((noinline)) static void store_first(long value)
+{
+    shared->words[700] = value;
+}
+
+__attribute__((noinline)) static void store_second(long value)
+{
+    shared->words[700] = value;
+}
+
+/* The bytes of one word differ, so one is changed by both. */
+static void same_word(int me)
+{
+    if (me == 0)
+        store_first(0x11);
+    else if (me == 1)
+        store_second(0x22);
+}
+
+static void adjacent_bytes(int me)
+{
+    ((volatile char *)&shared->words[700])[me] = 1;
+}
+
+/* Each has a lock, but not the same. */
+static void wrong_lock(int me)
+{
+    dsm_lock_t *lock = me == 0 ? &shared->lock : &shared->other;
+    for (int i = 0; i < 3; i++) {
+        dsm_lock(lock);
+        shared->words[100] += me + 1;
+        dsm_unlock(lock);
+    }
+}
+
+static void right_lock(int me)
+{
+    for (int i = 0; i < 20; i++) {
+        dsm_lock(&shared->lock);
+        shared->words[100] += me + 1;
+        dsm_unlock(&shared->lock);
+    }
+}
+
+/* PE 0 to 1 by a flag, 1 to 2 by a semaphore. */
+static void handed_on(int me)
+{
+    if (me == 0) {
+        shared->words[5] = 1;
+        dsm_flag_set(&shared->flag, 1);
+    } else if (me == 1) {
+        dsm_flag_wait(&shared->flag, 1);
+        dsm_sem_post(&shared->sem);
+    } else if (me == 2) {
+        dsm_sem_wait(&shared->sem);
+        shared->words[5] = 2;
+    }
+}
+
+/* As before, but PE 2 does not wait. */
+static void not_handed_on(int me)
+{
+    if (me == 0) {
+        shared->words[5] = 1;
+        dsm_flag_set(&shared->flag, 2);
+    } else if (me == 1) {
+        dsm_flag_wait(&shared->flag, 2);
+    } else if (me == 2) {
+        shared->words[5] = 2;
+    }
+}
+
+static void variable(int me)
+{
+    counter = me + 1;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(int me);
+} programs[] = {{"same-word", same_word},   {"adjacent-bytes", adjacent_bytes}, {"wrong-lock", wrong_lock},
+                {"right-lock", right_lock}, {"handed-on", handed_on},           {"not-handed-on", not_handed_on},
+                {"variable", variable}};
+
+int main(int count, char **words)
+{
+    shared = dsm_all_malloc(sizeof *shared);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        if (count < 2 || strcmp(words[1], programs[i].name) == 0)
+            programs[i].run(dsm_my_pe());
+        dsm_barrier_all();
+    }
+    if (dsm_my_pe() == 0)
+        printf("ended\n");
+    dsm_finalize();
+    return 0;
+}
