@@ -7,7 +7,6 @@
  * requests, in order, and nothing else goes to that host before. */
 #include "base/assert.h"
 #include "engine/ring/channel.h"
-#include "engine/ring/context.h"
 #include "engine/ring/journal.h"
 
 #include <stdlib.h>
@@ -59,8 +58,8 @@ struct loss {
     enum quoit_side side;
 };
 
-/* The proxy has seen the loss, and its lanes have: see poll_pe() of proxy/queue.c. So what is asked from now on is
- * executed by a host that has seen it, too, where nothing of before can arrive any more. */
+/* The proxy has seen the loss, and its lanes have: see poll_pe() of proxy/queue.c. So what is asked from now on is not
+ * sent into the dead link. */
 static bool proxy_has_seen(void *arg)
 {
     const struct loss *loss = arg;
@@ -118,9 +117,8 @@ static void send_lost(struct quoit_ring_engine *ring, enum quoit_side side, uint
     const struct quoit_journal_entry *entry = next_lost(ring, direct, NULL, arrived, last);
     for (; entry != NULL; entry = next_lost(ring, direct, entry, arrived, last)) {
         const struct quoit_peer peer = peer_there(ring, side, entry->local);
-        quoit_ring_context_fence(&direct->context.ring); /* no payload lands before what went before it is executed */
         quoit_relayed_put(&direct->context, &peer, entry->offset, entry->data, entry->bytes,
-                          (struct quoit_put_manner){.keeps_lane = true});
+                          (struct quoit_put_manner){.keeps_lane = true, .is_ordered = true});
         atomic_fetch_add_explicit(&direct->resend_count, 1, memory_order_relaxed);
     }
     if (atomic_load_explicit(&direct->context.ring.outstanding_count, memory_order_acquire) != 0)

@@ -29,6 +29,8 @@ void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *p
         slot.request->frame.kind = QUOIT_FRAME_PUT;
         slot.request->frame.bytes = part;
         slot.request->frame.offset = offset + at;
+        if (manner.is_ordered)
+            slot.request->frame.flags |= QUOIT_FRAME_ORDERED;
         if (is_in_place)
             slot.request->data_offset = source_offset + at;
         else

@@ -114,6 +114,7 @@ void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side);
 struct quoit_put_manner {
     bool is_nbi;     /* the source stays unchanged until quiet */
     bool keeps_lane; /* something follows that must not overtake it */
+    bool is_ordered; /* its payload lands when it is executed, not before, and once */
 };
 void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, struct quoit_put_manner manner);
