@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models of the ring's flow control and of its failover, searched by spin.
+"""The models of the ring's flow control, of its failover and of direct puts, searched by spin.
 
-Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request twice or never when
-links fail; and a protocol with one rule broken is seen to do so. Method: each run below is ring.pml or failover.pml with
-sizes of its own. spin makes a searcher of it that visits every state
-(exhaustively: no hashing of states to bits). Runs that must pass must also have visited everything; the run without
-savings must have reached every statement of the model. Variants must fail, each in its own way.
+Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
+or never when links fail; and a protocol with one rule broken is seen to do so. Method: each run below is one of the
+models with sizes of its own. spin makes a searcher of it that visits every state (exhaustively: no hashing of states to
+bits). Runs that must pass must also have visited everything; the run without savings must have reached every statement
+of the model. Variants must fail, each in its own way.
 
-Use: check.py [--long] [--only WORD]    the runs; --long: also those of many minutes; --only: those whose name has WORD
-     check.py --show NAME               the steps of the counterexample of a variant
+Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
+                                                      failover or direct; --only: those whose name has WORD
+     check.py --show NAME                             the steps of the counterexample of a variant
 Exit status: 0 all as it must be, 1 not, 77 spin is not installed.
 """
 import argparse
@@ -35,9 +36,12 @@ SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 1
 # One request, and a link that is down at first and comes up, or goes down and stays so.
 FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "ASKS": 0b00, "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0,
             "BEGINS": 3, "STAYS": 3}
+# Three operations of a PE, and a link that is cut once, at any time, and mended.
+DIRECT = {"OPERATIONS": 3, "JOURNAL": 2, "CUTS": 1, "STAYS": 0}
 GOES, COMES = {"CUTS_0": 1, "STAYS": 0, "ASKS": 0b10}, {"BEGINS": 0}
 SAVINGS = ("SETTLE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
+TWICE = r"assertion violated ..landed&.1<<"
 TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b100}
 
 
@@ -67,6 +71,20 @@ class Failover(Run):
 
     def has_savings(self):
         return True  # a link that does not fail leaves statements unreached
+
+
+class Direct(Run):
+    model = "direct.pml"
+
+    def __init__(self, name, sizes=None, options=(), expected=PASS, is_long=False):
+        super().__init__(name, {**DIRECT, **(sizes or {})}, options, expected, is_long)
+
+    def defines(self):
+        return [f"-D{name}={self.sizes[name]}" for name in ("OPERATIONS", "JOURNAL", "CUTS", "STAYS")] + \
+               [f"-D{name}" for name in self.options]
+
+    def has_savings(self):
+        return True  # one thread never binds while it has something to make good
 
 
 RUNS = [
@@ -102,6 +120,28 @@ RUNS = [
     Failover("links: LAND_AGAIN", COMES, ("LAND_AGAIN",), r"assertion violated .executed<number"),
     Failover("links: NO_GENERATION", COMES, ("NO_GENERATION",), r"assertion violated .executed<number"),
     Failover("links: NEWS_LATER", COMES, ("NEWS_LATER",), r"assertion violated 0"),
+    Direct("direct: the link is lost and comes back"),
+    Direct("direct: the link is lost for good", {"STAYS": 1}),
+    Direct("direct: the link stays up", {"CUTS": 0}, expected=ACYCLIC),
+    Direct("direct: every run ends", {"STAYS": 1}, expected=ACYCLIC),
+    Direct("direct: a journal of one entry", {"JOURNAL": 1, "STAYS": 1}),
+    Direct("direct: marks that can be cut off", {"STAYS": 1}, ("SPLIT", "TWICE")),
+    Direct("direct: EARLY_QUESTION", options=("EARLY_QUESTION",), expected=TWICE),
+    Direct("direct: LATE", options=("LATE",), expected=TWICE),
+    Direct("direct: SEND_ALL", options=("SEND_ALL",), expected=TWICE),
+    Direct("direct: FORGET_KNOWN", options=("FORGET_KNOWN",), expected=TWICE),
+    Direct("direct: NO_MARK", options=("NO_MARK",), expected=TWICE),
+    Direct("direct: SPLIT", options=("SPLIT",), expected=TWICE),
+    Direct("direct: MAY_LAND", options=("MAY_LAND",), expected=TWICE),
+    Direct("direct: REUSE", options=("REUSE",), expected=r"assertion violated .*direct&"),
+    Direct("direct: NO_READ_BACK", options=("NO_READ_BACK",), expected=r"assertion violated .landed=="),
+    Direct("direct: UNBOUND", options=("UNBOUND",), expected=r"assertion violated .*known!=posted"),
+    Direct("direct: NO_FENCE", options=("NO_FENCE",), expected=r"assertion violated .*before"),
+    Direct("long: direct, lost twice", {"CUTS": 2}, is_long=True),
+    Direct("long: direct, lost twice, then for good", {"CUTS": 2, "STAYS": 1}, is_long=True),
+    Direct("long: direct, lost twice, marks can be cut off", {"CUTS": 2}, ("SPLIT", "TWICE"), is_long=True),
+    Direct("long: direct, lost twice, NO_WAIT", {"CUTS": 2}, ("NO_WAIT",), is_long=True),
+    Direct("long: direct, lost once, every run ends", expected=ACYCLIC, is_long=True),
     Run("long: 3 hosts, every step, any turn", options=("ANY_TURN",), is_long=True),
     Run("long: two directions", {"DIRECTIONS": 2}, is_long=True),
     Run("long: two directions, two hops only",
@@ -133,8 +173,8 @@ def search(run, where):
         raise Trouble("spin refuses the model:\n" + text)
     memory = MEMORY_LONG_MB if run.is_long else MEMORY_MB
     kind = "-DNP" if run.expected == ACYCLIC else "-DSAFETY"
-    # unoptimised would do for a variant, whose search is short
-    level = "-O2" if run.expected in (PASS, ACYCLIC) else "-O1"
+    # less would do where the search is short
+    level = "-O2" if run.expected in (PASS, ACYCLIC) and (run.is_long or run.model != Direct.model) else "-O1"
     status, text = command(["cc", level, "-w", kind, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
     if status:
         raise Trouble("cc refuses the searcher:\n" + text)
@@ -180,15 +220,16 @@ def check(run):
     return run, problem, seen, states, number(text, r"(\S+)\s+total actual memory"), time.monotonic() - start
 
 
-def requests_of(sizes):
-    return sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
+def shape_of(sizes):
+    if "OPERATIONS" in sizes:
+        return f"{sizes['OPERATIONS']} operations, {sizes['CUTS']} cuts"
+    requests = sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
+    return f"{sizes['HOSTS']} hosts {sizes['SLOTS']} slots {requests} requests"
 
 
 def print_row(run, problem, seen, states, megabytes, seconds):
-    sizes = run.sizes
-    shape = f"{sizes['HOSTS']} hosts {sizes['SLOTS']} slots {requests_of(sizes)} requests"
-    print(f"{'FAIL' if problem else 'ok':4}  {run.name:38} {shape:29} {states:12,.0f} states {megabytes:6.0f} MB "
-          f"{seconds:5.1f} s  {seen}", flush=True)
+    print(f"{'FAIL' if problem else 'ok':4}  {run.name:46} {shape_of(run.sizes):29} {states:12,.0f} states "
+          f"{megabytes:6.0f} MB {seconds:5.1f} s  {seen}", flush=True)
     if problem:
         print(f"      {problem}\n      {' '.join(run.defines())}", flush=True)
 
@@ -203,7 +244,7 @@ def show(name):
                     print(f"check.py: {name} has no counterexample")
                     return 1
                 text = command(["./pan", "-r", run.model + ".trail", "-n"], where, 60)[1]
-                for line in re.findall(r"host \d+\S* [a-z].*|^pan:.*", text, re.M):
+                for line in re.findall(r"(?:host \d+|PE|the link)\S* [a-z\d].*|^pan:.*", text, re.M):
                     print(line)
                 return 0
     print(f"check.py: no run is named {name}; there are: {', '.join(run.name for run in RUNS)}", file=sys.stderr)
@@ -211,8 +252,9 @@ def show(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="search the model of the ring's flow control")
+    parser = argparse.ArgumentParser(description="search the models of the ring and of direct puts")
     parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
+    parser.add_argument("--model", default="", choices=["ring", "failover", "direct"], help="runs of this model")
     parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
     parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")
     arguments = parser.parse_args()
@@ -222,7 +264,8 @@ def main():
             return SKIPPED
     if arguments.show:
         return show(arguments.show)
-    runs = [run for run in RUNS if arguments.only in run.name and (arguments.long or not run.is_long)]
+    runs = [run for run in RUNS if arguments.only in run.name and
+            run.model.startswith(arguments.model) and (arguments.long or not run.is_long)]
     if not runs:
         print(f"check.py: no run has {arguments.only!r} in its name", file=sys.stderr)
         return 1
