@@ -18,6 +18,7 @@ struct opening {
     struct quoit_port port;
     struct sim_end *end;
     uint32_t bound_epoch; /* 0: it follows the link */
+    struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];
 };
 
 static struct opening *opening_of(struct quoit_port *port)
@@ -61,15 +62,21 @@ static void wake_parks(struct sim_event *event)
     struct sim_interrupt *interrupt = (struct sim_interrupt *)event;
     const struct quoit_port_vector *vector = &interrupt->vector;
     struct sim_host *host = interrupt->end->host;
-    sim_trace(host->world, "interrupt", interrupt->end->index, (uint64_t)(interrupt - interrupt->end->interrupts), 0);
+    sim_trace(host->world, "interrupt", interrupt->end->index, interrupt->bit, 0);
     for (uint32_t i = 0; i < vector->park_count; i++)
         quoit_park_wake((struct quoit_park *)(host->memory + vector->park_offset + (uint64_t)i * vector->park_stride));
 }
 
-static void interrupt(struct sim_end *end, uint32_t bit)
+static void init_interrupt(struct sim_interrupt *one, struct sim_end *end, uint32_t bit)
 {
-    struct sim_world *world = end->world;
-    struct sim_interrupt *one = &end->interrupts[bit];
+    one->end = end;
+    one->bit = bit;
+    one->event = (struct sim_event){.fire = wake_parks, .kind = "wake", .who = end->index};
+}
+
+static void interrupt(struct sim_interrupt *one)
+{
+    struct sim_world *world = one->end->world;
     if (one->vector.park_count == 0 || sim_event_is_scheduled(&one->event))
         return;
     uint64_t delay_ns = world->doorbell_delay_ns ? sim_choose(world, world->doorbell_delay_ns) : 0;
@@ -79,7 +86,7 @@ static void interrupt(struct sim_end *end, uint32_t bit)
 static void interrupt_each(struct sim_end *end, uint64_t bits)
 {
     for (; bits != 0; bits &= bits - 1)
-        interrupt(end, (uint32_t)__builtin_ctzll(bits));
+        interrupt(&end->interrupts[__builtin_ctzll(bits)]);
 }
 
 static void set_bits(struct sim_end *end, uint64_t bits)
@@ -106,12 +113,13 @@ static uint64_t hash_of(const char *bytes, uint32_t count)
     return hash;
 }
 
-static void finish_dma(struct sim_end *sender, uint32_t channel, uint64_t cookie, enum quoit_status status)
+static void finish_dma(struct sim_dma *dma, uint64_t cookie, enum quoit_status status)
 {
-    struct sim_dma *dma = &sender->dmas[channel];
+    if (!dma)
+        return;
     dma->done[dma->done_count++ % QUOIT_DMA_DEPTH] = (struct quoit_dma_done){.cookie = cookie, .status = status};
-    interrupt(sender, QUOIT_VECTOR_DMA(channel));
-    sim_host_changed(sender->host);
+    interrupt(&dma->interrupt);
+    sim_host_changed(dma->end->host);
 }
 
 /* The memory of a host serves what its ports read and write one after the other, and turns between the two. Returns
@@ -153,7 +161,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         break;
     case SIM_PACKET_DMA_END:
         sim_trace(to->world, "dma end", way->end->index, packet->offset, 0);
-        finish_dma(way->end, (uint32_t)(way - way->end->ways) - 1, packet->offset, packet->status);
+        finish_dma(packet->dma, packet->offset, packet->status);
         break;
     }
     sim_host_changed(to->host);
@@ -232,7 +240,7 @@ static void lose_packets(struct sim_end *end)
             struct sim_packet *packet = way->first;
             way->first = packet->next;
             if (packet->kind == SIM_PACKET_DMA_END)
-                finish_dma(end, i - 1, packet->offset, QUOIT_LINK_DOWN);
+                finish_dma(packet->dma, packet->offset, QUOIT_LINK_DOWN);
             free(packet);
         }
         way->last = NULL;
@@ -244,6 +252,16 @@ static void lose_packets(struct sim_end *end)
 }
 
 /* Opening and the link */
+
+static void engine_step(struct sim_event *event);
+
+static void init_dma(struct sim_dma *dma, struct sim_end *end, uint32_t channel)
+{
+    dma->end = end;
+    dma->channel = channel;
+    dma->event = (struct sim_event){.fire = engine_step, .kind = "dma", .who = end->index};
+    init_interrupt(&dma->interrupt, end, QUOIT_VECTOR_DMA(channel));
+}
 
 static enum quoit_status port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
@@ -263,13 +281,28 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
                         (config_of(end)->has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0) |
                         (config_of(end)->has_posted_puts ? QUOIT_PORT_DIRECT : 0),
     };
+    for (uint32_t i = 0; i < QUOIT_DMA_CHANNEL_COUNT; i++)
+        init_dma(&opening->dmas[i], end, i);
     *port_out = &opening->port;
     return QUOIT_OK;
 }
 
+/* DMA under way is dropped: what was sent may still arrive, and nobody hears of it. */
 static void port_close(struct quoit_port *port)
 {
-    free(port);
+    struct opening *opening = opening_of(port);
+    struct sim_end *end = opening->end;
+    for (uint32_t i = 0; i < QUOIT_DMA_CHANNEL_COUNT; i++) {
+        struct sim_dma *dma = &opening->dmas[i];
+        if (sim_event_is_scheduled(&dma->event))
+            sim_queue_remove(&end->world->queue, &dma->event);
+        if (sim_event_is_scheduled(&dma->interrupt.event))
+            sim_queue_remove(&end->world->queue, &dma->interrupt.event);
+        for (struct sim_packet *packet = end->ways[1 + i].first; packet; packet = packet->next)
+            if (packet->dma == dma)
+                packet->dma = NULL;
+    }
+    free(opening);
 }
 
 /* After the state of a link was changed. */
@@ -287,7 +320,7 @@ static void follow_change(struct sim_end *end, bool was_up)
         } else {
             ends[i]->link_epoch++;
         }
-        interrupt(ends[i], QUOIT_VECTOR_LINK);
+        interrupt(&ends[i]->interrupts[QUOIT_VECTOR_LINK]);
         sim_host_changed(ends[i]->host);
     }
 }
@@ -526,7 +559,11 @@ static void doorbell_set_mask(struct quoit_port *port, uint64_t bits, bool is_ma
 
 static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)
 {
-    enter(port)->interrupts[bit].vector = *vector;
+    struct sim_end *end = enter(port);
+    if (bit < QUOIT_VECTOR_DMA(0))
+        end->interrupts[bit].vector = *vector;
+    else
+        opening_of(port)->dmas[bit - QUOIT_VECTOR_DMA(0)].interrupt.vector = *vector;
 }
 
 /* DMA */
@@ -556,15 +593,15 @@ static void end_descriptor(struct sim_dma *dma, uint64_t at_ns, bool is_lost, en
 {
     struct sim_end *end = dma->end;
     struct sim_world *world = end->world;
-    uint32_t channel = (uint32_t)(dma - end->dmas);
     uint64_t cookie = dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH].cookie;
     uint64_t late_ns = world->dma_delay_ns ? sim_choose(world, world->dma_delay_ns) : 0;
     if (is_lost) {
-        finish_dma(end, channel, cookie, QUOIT_LINK_DOWN);
+        finish_dma(dma, cookie, QUOIT_LINK_DOWN);
     } else {
         struct sim_packet *packet = new_packet(SIM_PACKET_DMA_END, 0, cookie, NULL, 0);
         packet->status = status;
-        send_packet(end, 1 + channel, packet, at_ns + late_ns);
+        packet->dma = dma;
+        send_packet(end, 1 + dma->channel, packet, at_ns + late_ns);
     }
     dma->piece_at = 0;
     dma->engine_count++;
@@ -577,7 +614,6 @@ static void engine_step(struct sim_event *event)
     struct sim_dma *dma = (struct sim_dma *)event;
     struct sim_end *end = dma->end;
     struct sim_world *world = end->world;
-    uint32_t channel = (uint32_t)(dma - end->dmas);
     const struct sim_descriptor *descriptor = &dma->descriptors[dma->engine_count % QUOIT_DMA_DEPTH];
     uint64_t next_ns = world->now_ns;
     bool is_lost = !is_up(end) || end->link_epoch != descriptor->epoch;
@@ -588,7 +624,7 @@ static void engine_step(struct sim_event *event)
         uint64_t read_ns = take_memory(end->host, part, false) + sim_model_time(world->model.dma_ps_per_byte, part);
         struct sim_packet *packet =
             new_packet(SIM_PACKET_WRITE, descriptor->window, offset, descriptor->source + dma->piece_at, part);
-        uint64_t sent_ns = send_packet(end, 1 + channel, packet, read_ns);
+        uint64_t sent_ns = send_packet(end, 1 + dma->channel, packet, read_ns);
         uint64_t posted_ns = sim_model_time(world->model.link_ps_per_byte, world->model.posted_bytes);
         next_ns = sent_ns > read_ns + posted_ns ? sent_ns - posted_ns : read_ns;
         uint64_t page = dma->piece_at / PAGE_BYTES;
@@ -606,10 +642,8 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
                                     uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
 {
     struct sim_end *end = enter(port);
-    struct sim_dma *dma = &end->dmas[channel];
+    struct sim_dma *dma = &opening_of(port)->dmas[channel];
     sim_spend(end->world, model_of(end)->dma_submit_ns);
-    if (!reaches(port))
-        return QUOIT_LINK_DOWN;
     if (dma->submit_count - dma->polled_count == QUOIT_DMA_DEPTH)
         return QUOIT_FULL;
     dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] = (struct sim_descriptor){.window = window,
@@ -617,7 +651,7 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
                                                                                     .source = source,
                                                                                     .bytes = bytes,
                                                                                     .cookie = cookie,
-                                                                                    .epoch = end->link_epoch};
+                                                                                    .epoch = reaches(port) ? end->link_epoch : 0};
     bool was_idle = dma->engine_count == dma->submit_count;
     dma->submit_count++;
     if (was_idle)
@@ -630,7 +664,7 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
 static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out, uint32_t max_count)
 {
     struct sim_end *end = enter(port);
-    struct sim_dma *dma = &end->dmas[channel];
+    struct sim_dma *dma = &opening_of(port)->dmas[channel];
     uint32_t count = 0;
     if (dma->polled_count == dma->done_count)
         return 0; /* a load, which is part of every look */
@@ -690,14 +724,8 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
         end->ways[i].end = end;
         end->ways[i].event = (struct sim_event){.fire = arrive, .kind = "arrive", .who = index};
     }
-    for (uint32_t i = 0; i < QUOIT_DMA_CHANNEL_COUNT; i++) {
-        end->dmas[i].end = end;
-        end->dmas[i].event = (struct sim_event){.fire = engine_step, .kind = "dma", .who = index};
-    }
-    for (uint32_t i = 0; i < QUOIT_VECTOR_COUNT; i++) {
-        end->interrupts[i].end = end;
-        end->interrupts[i].event = (struct sim_event){.fire = wake_parks, .kind = "wake", .who = index};
-    }
+    for (uint32_t i = 0; i < QUOIT_VECTOR_DMA(0); i++)
+        init_interrupt(&end->interrupts[i], end, i);
 }
 
 void sim_end_free(struct sim_end *end)

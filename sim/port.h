@@ -28,6 +28,7 @@ struct sim_packet {
     uint64_t arrives_ns;
     uint32_t bytes;
     enum quoit_status status; /* of DMA_END */
+    struct sim_dma *dma;      /* likewise; NULL: its opening was closed */
     uint64_t mark_offset;     /* of a write: the word behind it, in the same window */
     uint64_t mark;
     bool has_mark;
@@ -49,12 +50,22 @@ struct sim_descriptor {
     const char *source;
     size_t bytes;
     uint64_t cookie;
-    uint32_t epoch; /* of the link when it was handed over */
+    uint32_t epoch; /* of the link when it was handed over; 0: it cannot leave */
 };
 
+struct sim_interrupt {
+    struct sim_event event;
+    struct sim_end *end;
+    uint32_t bit; /* or vector, as of port.h */
+    struct quoit_port_vector vector;
+};
+
+/* A channel of one opening. */
 struct sim_dma {
     struct sim_event event; /* the engine takes the next piece */
     struct sim_end *end;
+    uint32_t channel;
+    struct sim_interrupt interrupt;
     struct sim_descriptor descriptors[QUOIT_DMA_DEPTH];
     uint32_t submit_count; /* ever */
     uint32_t engine_count; /* descriptors that were read whole */
@@ -62,12 +73,6 @@ struct sim_dma {
     uint32_t polled_count;
     size_t piece_at; /* in the descriptor being read */
     struct quoit_dma_done done[QUOIT_DMA_DEPTH];
-};
-
-struct sim_interrupt {
-    struct sim_event event;
-    struct sim_end *end;
-    struct quoit_port_vector vector;
 };
 
 /* The end of an outage. */
@@ -92,9 +97,8 @@ struct sim_end {
     uint32_t scratchpads[QUOIT_SCRATCHPAD_COUNT];
     uint64_t doorbell;
     uint64_t doorbell_mask;
-    struct sim_interrupt interrupts[QUOIT_VECTOR_COUNT];
+    struct sim_interrupt interrupts[QUOIT_VECTOR_DMA(0)];
     struct sim_way ways[SIM_WAYS_OUT];
-    struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];
     uint64_t wire_free_ns;
     uint64_t slowness;         /* a fault: the wire takes so many times longer; 1: as modelled */
     uint64_t extra_latency_ns; /* a fault */
