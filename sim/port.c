@@ -50,10 +50,12 @@ static bool is_up(const struct sim_end *end)
     return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut;
 }
 
-static bool covers(const struct sim_end *end, enum quoit_window window, uint64_t offset, uint64_t bytes)
+/* How many bytes from `offset` on lie within the translation. */
+static uint64_t covered(const struct sim_end *end, enum quoit_window window, uint64_t offset, uint64_t bytes)
 {
     uint64_t limit = end->translation_bytes[window];
-    return offset <= limit && bytes <= limit - offset;
+    uint64_t left = offset < limit ? limit - offset : 0;
+    return bytes < left ? bytes : left;
 }
 
 /* Interrupts: a bit that was clear and is not masked wakes, a little later, whoever its vector names. */
@@ -144,12 +146,11 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
     case SIM_PACKET_WRITE:
         sim_trace(to->world, "write", to->index, packet->offset, hash_of(packet->data, packet->bytes));
         take_memory(to->host, packet->bytes, true);
-        if (covers(to, packet->window, packet->offset, packet->bytes))
-            memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
-                   packet->bytes);
-        if (packet->has_mark && covers(to, packet->window, packet->mark_offset, sizeof packet->mark))
+        memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
+               covered(to, packet->window, packet->offset, packet->bytes));
+        if (packet->has_mark)
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->mark_offset, &packet->mark,
-                   sizeof packet->mark);
+                   covered(to, packet->window, packet->mark_offset, sizeof packet->mark));
         break;
     case SIM_PACKET_DOORBELL:
         sim_trace(to->world, "doorbell", to->index, packet->offset, to->doorbell);
@@ -491,8 +492,9 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
     if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
     sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
-    if (reaches(port) && end->link_epoch == epoch && covers(end->peer, window, offset, bytes))
-        memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset, bytes);
+    if (reaches(port) && end->link_epoch == epoch)
+        memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset,
+               covered(end->peer, window, offset, bytes));
     sim_spend(world, latency_ns + world->model.read_call_ns + sim_model_time(world->model.read_ps_per_byte, bytes));
     return reaches(port) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
@@ -646,12 +648,13 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
     sim_spend(end->world, model_of(end)->dma_submit_ns);
     if (dma->submit_count - dma->polled_count == QUOIT_DMA_DEPTH)
         return QUOIT_FULL;
-    dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] = (struct sim_descriptor){.window = window,
-                                                                                    .offset = offset,
-                                                                                    .source = source,
-                                                                                    .bytes = bytes,
-                                                                                    .cookie = cookie,
-                                                                                    .epoch = reaches(port) ? end->link_epoch : 0};
+    dma->descriptors[dma->submit_count % QUOIT_DMA_DEPTH] =
+        (struct sim_descriptor){.window = window,
+                                .offset = offset,
+                                .source = source,
+                                .bytes = bytes,
+                                .cookie = cookie,
+                                .epoch = reaches(port) ? end->link_epoch : 0};
     bool was_idle = dma->engine_count == dma->submit_count;
     dma->submit_count++;
     if (was_idle)

@@ -2,7 +2,9 @@
 /* port_rig.h - two hosts and a link between them, for the tests of ports. Included by tests only.
  *
  * What it is: a driver's tests need the memory of two hosts and a way to open either end of the link, any number of
- * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers.
+ * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers. A driver whose
+ * hosts live in a world of their own, with a time of its own, brings a struct rig_world and rows that name it: the
+ * suite is compiled once more with QUOIT_PORT_ROWS, the header that has them (sim/port_rows.h).
  *
  * must() is for code outside the test's own thread: it prints and aborts, which the joining thread sees.
  */
@@ -21,6 +23,8 @@
 #include <unistd.h>
 
 #include "base/prng.h"
+#include "env/clock.h"
+#include "env/wait.h"
 #include "port/driver.h"
 
 #define must(condition)                                                                                                \
@@ -34,6 +38,8 @@
 #define RIG_MEMORY_BYTES ((uint64_t)1 << 20)
 #define RIG_LAST         0x80000 /* the first half of a host's memory is for windows, parks stand behind it */
 
+struct rig_driver;
+
 struct rig {
     const struct rig_driver *driver;
     uint8_t *memory[2]; /* of both hosts */
@@ -42,27 +48,46 @@ struct rig {
     struct quoit_port_knobs knobs; /* those of the row, unless the test sets more */
 };
 
+/* A thread of the own host. */
+struct rig_thread {
+    void (*run)(void *arg);
+    void *arg;
+    pthread_t thread;
+    _Atomic bool has_ended;
+};
+
+/* Where hosts, threads and time are, if not those of this machine. */
+struct rig_world {
+    const struct quoit_port_driver *driver;
+    void (*run)(const struct rig_driver *driver, void (*body)(void *arg), void *arg); /* body, in a new world */
+    uint8_t *(*memory)(uint32_t side);                                                /* of a host, all zero */
+    struct quoit_port_endpoint (*describe)(uint32_t side);
+    void (*arrive)(struct quoit_port *port);
+    void (*start)(struct rig_thread *thread);
+};
+
 /* A driver as the suites see it: the name of its row in the table, and how it is asked to behave. */
 struct rig_driver {
     const char *name;
     const char *driver;
     struct quoit_port_knobs knobs;
+    const struct rig_world *world; /* NULL: this machine */
 };
 
-static const struct rig_driver rig_drivers[] = {
-    {"emulated, posted", "emulated", {.arrives_on_return = 0}},
-    {"emulated, arrived", "emulated", {.arrives_on_return = 1}},
-    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}},
-};
-#define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])
+static inline const struct quoit_port_driver *rig_table_of(const struct rig_driver *driver)
+{
+    return driver->world ? driver->world->driver : quoit_port_driver_find(driver->driver);
+}
 
 static inline const struct quoit_port_driver *rig_table(const struct rig *rig)
 {
-    return quoit_port_driver_find(rig->driver->driver);
+    return rig_table_of(rig->driver);
 }
 
 static inline struct quoit_port_endpoint rig_describe(const struct rig *rig, uint32_t side)
 {
+    if (rig->driver->world)
+        return rig->driver->world->describe(side);
     const struct quoit_port_site site = {
         .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .knobs = rig->knobs};
     struct quoit_port_endpoint endpoint;
@@ -84,6 +109,11 @@ static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
 {
     *rig = (struct rig){.driver = driver, .knobs = driver->knobs};
     must(rig_table(rig) != NULL);
+    if (driver->world) {
+        for (uint32_t side = 0; side < 2; side++)
+            rig->memory[side] = driver->world->memory(side);
+        return;
+    }
     for (uint32_t side = 0; side < 2; side++) {
         must(quoit_port_driver_memory(rig_table(rig), "port-test", RIG_MEMORY_BYTES, &rig->memory_fd[side]) ==
              QUOIT_OK);
@@ -96,6 +126,8 @@ static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
 
 static inline void rig_destroy(struct rig *rig)
 {
+    if (rig->driver->world)
+        return;
     close(rig->link_fd);
     for (uint32_t side = 0; side < 2; side++) {
         munmap(rig->memory[side], RIG_MEMORY_BYTES);
@@ -104,10 +136,35 @@ static inline void rig_destroy(struct rig *rig)
 }
 
 /* Returns when what the port has posted has arrived, or is lost. */
-static inline void rig_arrive(struct quoit_port *port)
+static inline void rig_arrive(const struct rig *rig, struct quoit_port *port)
 {
     uint64_t word;
     (void)!quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &word, sizeof word);
+    if (rig->driver->world)
+        rig->driver->world->arrive(port);
+}
+
+static inline void *rig_thread_main(void *arg)
+{
+    struct rig_thread *thread = arg;
+    thread->run(thread->arg);
+    return NULL;
+}
+
+static inline void rig_thread_start(const struct rig *rig, struct rig_thread *thread)
+{
+    if (rig->driver->world)
+        rig->driver->world->start(thread);
+    else
+        must(pthread_create(&thread->thread, NULL, rig_thread_main, thread) == 0);
+}
+
+static inline void rig_thread_join(const struct rig *rig, struct rig_thread *thread)
+{
+    while (rig->driver->world && !thread->has_ended)
+        quoit_clock_sleep_ns(1000);
+    if (!rig->driver->world)
+        must(pthread_join(thread->thread, NULL) == 0);
 }
 
 /* Opens both ends and enables both. */
@@ -124,6 +181,17 @@ static inline void rig_disconnect(struct quoit_port *ports[2])
 {
     quoit_port_close(ports[0]);
     quoit_port_close(ports[1]);
+}
+
+/* The index-th doorbell bit of a port, of eight or more. */
+static inline uint64_t rig_bell(const struct quoit_port *port, uint32_t index)
+{
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    must(__builtin_popcountll(limits.doorbell_bits) >= 8);
+    while (index-- > 0)
+        limits.doorbell_bits &= limits.doorbell_bits - 1;
+    return limits.doorbell_bits & -limits.doorbell_bits;
 }
 
 static inline struct quoit_park *rig_park(struct rig *rig, uint32_t side, uint32_t index)
@@ -202,5 +270,17 @@ static inline void rig_other_join(struct rig_other *other)
     must(WEXITSTATUS(status) == 0);
 }
 #endif
+
+#if defined(QUOIT_PORT_ROWS)
+#include QUOIT_PORT_ROWS
+#else
+static const struct rig_driver rig_drivers[] = {
+    {"emulated, posted", "emulated", {.arrives_on_return = 0}, NULL},
+    {"emulated, arrived", "emulated", {.arrives_on_return = 1}, NULL},
+    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}, NULL},
+    {"emulated, odd doorbells", "mask-holes", {.arrives_on_return = 0}, NULL}, /* with QUOIT_TEST_DRIVERS */
+};
+#endif
+#define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])
 
 #endif

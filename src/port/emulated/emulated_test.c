@@ -59,7 +59,7 @@ static void test_config_is_checked(void **state)
     struct quoit_port *port;
     struct quoit_port_endpoint endpoint;
     const struct quoit_port_site site = {.link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1], .side = 2};
-    assert_int_equal(rig_table(rig)->describe(&site, &endpoint), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_describe(rig_table(rig), &site, &endpoint), QUOIT_OK);
     struct quoit_port_config config = {
         .driver = rig_table(rig), .memory = {rig->memory[0], RIG_MEMORY_BYTES}, .endpoint = NULL};
     assert_int_equal(quoit_port_open(&config, &port), QUOIT_INVALID);
@@ -77,7 +77,7 @@ static void test_config_is_checked(void **state)
     int link_fd = rig->link_fd;
     rig->link_fd = -1;
     assert_int_equal(open_status(rig, &port), QUOIT_SYSTEM);
-    assert_int_equal(rig_table(rig)->memory_create("short", 100, &rig->link_fd), QUOIT_OK);
+    assert_int_equal(quoit_port_driver_memory(rig_table(rig), "short", 100, &rig->link_fd), QUOIT_OK);
     assert_int_equal(open_status(rig, &port), QUOIT_SYSTEM);
     close(rig->link_fd);
     rig->link_fd = link_fd;
