@@ -110,7 +110,7 @@ static void mend(struct sim_event *event)
     sim_link_cut(end, false);
 }
 
-/* Too short for anybody to notice, while the ends are busy with the outage before, or long enough for all news. */
+/* Too short to be noticed, while the ends are busy with the previous outage, or long enough for all updates. */
 static uint64_t choose_outage(struct sim_world *world)
 {
     static const uint64_t most_ns[] = {2000, 50000, 500000, 3000000};

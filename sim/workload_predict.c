@@ -220,7 +220,7 @@ static void run_predict(struct sim_pe *pe)
         sim_link_kill(world, 0);
     sim_block(world, world->now_ns + SETTLE_NS);
     measure_put(pe, "put 8 B, round a dead link", 1, 8, false);
-    measure_barrier(pe, "barrier, one link dead", 1); /* one is long: each round waits for the long way */
+    measure_barrier(pe, "barrier, one link dead", 1); /* one is long: each round goes the long direction round */
     measure_rate(pe, &(struct rate){"all-to-all, one link dead", "one link dead, least share", put_all, all_bytes});
     quoit_team_delete(pe->team);
     pe->team = NULL;

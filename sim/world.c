@@ -17,7 +17,7 @@
 #define LINK_TIMEOUT_NS   1000000000u
 #define START_SPREAD_NS   3000000u
 #define LINK_LIMIT_NS     20000000u   /* two links may be dead for so long */
-#define LINK_SLACK_NS     25000000u   /* after that, for news and the managers' round */
+#define LINK_SLACK_NS     25000000u   /* after that, for updates and the managers */
 #define REST_LIMIT_NS     1000000000u /* from the end of the last PE to rest */
 #define NO_PROGRESS_NS    500000000u  /* of virtual time, with the PEs at work */
 #define NO_PROGRESS_STEPS 50000000u   /* or so many events */

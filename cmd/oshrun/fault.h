@@ -44,10 +44,10 @@ struct fault_run {
 };
 
 /* What standard error has of the changes so far. */
-struct fault_news {
-    uint64_t told_count;
-    uint64_t untold_count; /* since the last that was told */
-    uint64_t told_ns;
+struct fault_log {
+    uint64_t printed_count;
+    uint64_t suppressed_count; /* since the last that was told */
+    uint64_t printed_ns;
 };
 
 #endif

@@ -19,10 +19,10 @@ static void say(struct job *job, const char *format, ...) __attribute__((format(
 static void say(struct job *job, const char *format, ...)
 {
     char text[256];
-    struct fault_news *news = &job->fault_news;
+    struct fault_log *log = &job->fault_log;
     uint64_t now_ns = quoit_clock_now_ns();
-    if (news->told_count >= TOLD_FIRST && now_ns - news->told_ns < TOLD_EVERY_NS) {
-        news->untold_count++;
+    if (log->printed_count >= TOLD_FIRST && now_ns - log->printed_ns < TOLD_EVERY_NS) {
+        log->suppressed_count++;
         return;
     }
     int used = snprintf(text, sizeof text, "oshrun: ");
@@ -30,14 +30,14 @@ static void say(struct job *job, const char *format, ...)
     va_start(args, format);
     used += vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
-    if (news->untold_count)
+    if (log->suppressed_count)
         used += snprintf(text + used, sizeof text - (size_t)used, ", after %llu changes that are not told",
-                         (unsigned long long)news->untold_count);
+                         (unsigned long long)log->suppressed_count);
     used += snprintf(text + used, sizeof text - (size_t)used, "\n");
     output_say(&job->output, text, (size_t)used);
-    news->untold_count = 0;
-    news->told_count++;
-    news->told_ns = now_ns;
+    log->suppressed_count = 0;
+    log->printed_count++;
+    log->printed_ns = now_ns;
 }
 
 /* The link of a host to the next, opened when it is first needed. */

@@ -142,7 +142,7 @@ struct job {
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
-    struct fault_news fault_news;
+    struct fault_log fault_log;
     struct stillness stillness;
     uint32_t dead_links[2];  /* for END_CUT_OFF */
     struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */

@@ -116,7 +116,7 @@ static bool is_option(const struct plan *plan, enum quoit_option_id id, const ch
     return strcmp(plan_text(plan, id), text) == 0;
 }
 
-static void make_shape(struct job *job)
+static void make_config(struct job *job)
 {
     const struct plan *plan = job->plan;
     job->config = (struct quoit_job_config){
@@ -151,7 +151,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     job->environment = environment;
     job->pes = calloc(plan->pe_count, sizeof *job->pes);
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);
-    make_shape(job);
+    make_config(job);
     raise_file_limit(job);
     terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
     job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,

@@ -152,8 +152,8 @@ enum quoit_option_type {
       "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
     X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN,                                                \
       "write what calls, service threads and links do to FILE, for ui.perfetto.dev",                                   \
-      "Arrows lead from each request through each hop to where it is executed, and back with an answer. Every call "   \
-      "takes the long way then. See docs/trace.md.")                                                                   \
+      "Arrows lead from each request through each hop to where it is executed, and back with the response. Every "     \
+      "call takes the slow path then. See docs/trace.md.")                                                             \
     X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN,            \
       "memory for events of each PE and service thread that are not written yet",                                      \
       "What does not fit is lost, and counted. A power of two; others are rounded down.")                              \

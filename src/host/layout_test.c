@@ -121,7 +121,7 @@ static void test_pes_lie_in_blocks(void **state)
     }
 }
 
-static void test_bad_shapes_are_refused(void **state)
+static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
     const struct quoit_job_config good = {
@@ -170,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_overlaps),
         cmocka_unit_test(test_pes_lie_in_blocks),
-        cmocka_unit_test(test_bad_shapes_are_refused),
+        cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_bounds_of_the_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where lanes want to run, for rings of several shapes on as many processors as there are, and that a lane goes there
- * and is bound to nothing afterwards. Where the kernel moves it in between is the kernel's affair: the test waits. */
+/* The placement of lanes, for rings of several sizes on as many processors as there are; and that a lane moves there
+ * and is bound to nothing afterwards. If the kernel moves it in between, the test waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "lane/lane.h"
 
 /* The PE that issued the request, whose number names the flow: a response travels back to it. */
-static uint32_t asker_of(const struct quoit_lane *lane, const struct quoit_frame *frame)
+static uint32_t source_of(const struct quoit_lane *lane, const struct quoit_frame *frame)
 {
     const struct quoit_job_config *job = &lane->layout->job;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY)
@@ -28,7 +28,7 @@ void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
         .pe = QUOIT_TRACE_NO_PE,
     };
     if (is_for_pe) {
-        event.flow = quoit_trace_flow(asker_of(lane, frame), frame->trace);
+        event.flow = quoit_trace_flow(source_of(lane, frame), frame->trace);
         event.pe = quoit_job_config_first_pe(&lane->layout->job, frame->dest_host) + frame->dest_pe;
     }
     quoit_trace_write(lane->trace, &event);

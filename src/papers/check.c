@@ -54,7 +54,7 @@ void quoit_papers_check(const struct quoit_lane *lane)
 static bool is_side_quiescent(const struct quoit_lane *lane, enum quoit_side side)
 {
     const struct quoit_papers_lane *papers = lane->state;
-    bool is_quiescent = papers->transfers[side].state == QUOIT_TRANSFER_FREE && !papers->arrivals[side].owes_bit;
+    bool is_quiescent = papers->transfers[side].state == QUOIT_TRANSFER_FREE && !papers->arrivals[side].is_bit_pending;
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
         is_quiescent =
             is_quiescent && papers->arrivals[side].filled_count[i] == papers->arrivals[side].emptied_count[i] &&

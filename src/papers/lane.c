@@ -73,7 +73,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
         return refuse(lane, side, &frame);
     arrivals->places[buffer][filled_count % QUOIT_BYPASS_DEPTH].frame = frame;
     arrivals->filled_count[buffer]++;
-    arrivals->owes_bit = true;
+    arrivals->is_bit_pending = true;
     arrivals->count++;
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
     return QUOIT_OK;
@@ -291,9 +291,9 @@ static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
     struct quoit_arrivals *arrivals = &papers->arrivals[side];
-    if (!arrivals->owes_bit)
+    if (!arrivals->is_bit_pending)
         return 0;
-    arrivals->owes_bit = false;
+    arrivals->is_bit_pending = false;
     quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_FREED, arrivals->count);
     return 1;
 }

@@ -55,9 +55,9 @@ struct quoit_arrivals {
     struct quoit_bypass places[QUOIT_BYPASS_COUNT][QUOIT_BYPASS_DEPTH]; /* each buffer is a queue */
     uint64_t filled_count[QUOIT_BYPASS_COUNT];                          /* of each buffer, since the start */
     uint64_t emptied_count[QUOIT_BYPASS_COUNT];
-    uint64_t count; /* transfers taken from this side */
-    bool owes_bit;  /* the last transfer's bit is not freed yet */
-    bool owes_ring; /* the doorbell for the latest responses was not rung yet */
+    uint64_t count;       /* transfers taken from this side */
+    bool is_bit_pending;  /* the last transfer's bit is not freed yet */
+    bool is_ring_pending; /* the doorbell for the latest responses was not rung yet */
 };
 
 struct quoit_reply_queue {

@@ -25,15 +25,15 @@ void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint
                                                   quoit_answer_offset(lane->layout, lane->index, word), count);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
-    papers->arrivals[side].owes_ring = true;
+    papers->arrivals[side].is_ring_pending = true;
 }
 
 void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
-    if (!papers->arrivals[side].owes_ring)
+    if (!papers->arrivals[side].is_ring_pending)
         return;
-    papers->arrivals[side].owes_ring = false;
+    papers->arrivals[side].is_ring_pending = false;
     quoit_port_ring(lane->ports[side], quoit_doorbell_of_answers(&lane->peer_doorbells[side]));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }

@@ -58,7 +58,7 @@ static uint32_t make_message(uint64_t seed, uint32_t from, uint32_t to, uint32_t
     return bytes;
 }
 
-static void hear(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
+static void receive(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
 {
     struct host *host = arg;
     unsigned char expected[CHUNK_BYTES];
@@ -91,7 +91,7 @@ static void *open_proxy(void *arg)
         .dma_bytes = QUOIT_DMA_NEVER,
         .on_ready = note_ready,
         .on_cut_off = note_cut_off,
-        .on_message = hear,
+        .on_message = receive,
         .on_message_arg = host,
     };
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)

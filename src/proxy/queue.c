@@ -197,7 +197,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         struct quoit_verdict verdict;
         memcpy(&frame, slot, sizeof frame);
         if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(queue->mover))
-            break; /* what was sent under the old topology arrives before anybody hears of the new one */
+            break; /* what was sent under the old topology arrives before any host learns of the new one */
         quoit_observe(frame_received, lane, &frame);
         enum quoit_status status = quoit_ring_receive(queue->ring, side, class, &frame, now_ns, &verdict);
         quoit_observe(frame_taken, lane, side, class, &frame, status, &verdict);

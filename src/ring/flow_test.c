@@ -166,7 +166,7 @@ static void random_traffic_over_the_wrap(void **state)
     }
 }
 
-static void check_owing(const struct quoit_ring_ack_queue *acks, const struct quoit_ring_flow_in *flows)
+static void check_pending(const struct quoit_ring_ack_queue *acks, const struct quoit_ring_flow_in *flows)
 {
     quoit_ring_check_flows_in(flows, 4, quoit_ring_check_ack_queue(acks, flows, 4));
 }
@@ -177,32 +177,32 @@ static void flows_with_pending_acks_are_found_in_order(void **state)
     struct quoit_ring_flow_in flows[4] = {{.executed = UINT32_MAX, .acknowledged = UINT32_MAX}};
     struct quoit_ring_ack_queue acks;
     quoit_ring_ack_queue_init(&acks);
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     static const uint32_t executes[] = {2, 0, 3, 0, 2};
     for (size_t i = 0; i < 5; i++) {
         quoit_ring_flow_execute(&acks, flows, executes[i]);
-        check_owing(&acks, flows);
+        check_pending(&acks, flows);
     }
     assert_int_equal(acks.count, 3);
     assert_int_equal(acks.head, 2);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 0), 1); /* the middle one; its number wrapped */
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 0), 1); /* nothing is pending: returns the same */
     quoit_ring_flow_execute(&acks, flows, 1);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, acks.head), 2);
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     assert_int_equal(acks.head, 3);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, acks.tail), 1); /* flow 1 */
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 3), 1);
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     assert_int_equal(acks.count, 0);
     /* a request arrived again: its source lacks its acknowledgement and all later ones */
     quoit_ring_flow_execute(&acks, flows, 2);
     quoit_ring_flow_execute(&acks, flows, 2);
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 2), 4);
     quoit_ring_flow_repeat(&acks, flows, 2, 3);
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
     assert_int_equal(acks.count, 1);
     assert_int_equal(flows[2].acknowledged, 2);
     quoit_ring_flow_repeat(&acks, flows, 2, 4);
@@ -210,7 +210,7 @@ static void flows_with_pending_acks_are_found_in_order(void **state)
     assert_int_equal(quoit_ring_flow_take_ack(&acks, flows, 2), 4);
     quoit_ring_flow_repeat(&acks, flows, 0, 0); /* across the wrap */
     assert_int_equal(flows[0].acknowledged, UINT32_MAX);
-    check_owing(&acks, flows);
+    check_pending(&acks, flows);
 }
 
 /* Retransmits everything that is due; returns the cookies in order, as decimal digits. */

@@ -50,8 +50,9 @@ static void measure_reach(struct quoit_ring_links *links)
 }
 
 /* Whether no outdated frame can land here any more. The neighbour lands only while we know it to be up in the
- * epoch that we are or were up in, for it waits to hear so from us. While both are up, it has to advertise that it has
- * adopted our generation: then it drops what is older. When our end went down, its end has to go down too. */
+ * epoch that we are or were up in, because it waits until we advertise that. While both are up, it has to advertise
+ * that it has adopted our generation: then it drops what is older. When our end went down, its end has to go down too.
+ */
 static bool is_side_quiesced(const struct quoit_ring_links *links, enum quoit_side side)
 {
     uint32_t own = own_state(links, side);

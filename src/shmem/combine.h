@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* combine.h - into[i] = into[i] OP from[i], one function per operation and type: quoit_OP_NAME. */
+/* combine.h - into[i] = into[i] OP from[i], one function per operation and type: quoit_<op>_<name>. */
 #ifndef QUOIT_SHMEM_COMBINE_H
 #define QUOIT_SHMEM_COMBINE_H
 

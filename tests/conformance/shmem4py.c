@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: shmem4py 1.0 builds on this header. Method: what its src/libshmem.c does with an implementation whose name it
- * does not know: for each of its macros that is missing it defines the routines itself, which the compiler refuses when
- * the header has them; where the macro is there, the routine is used. */
+/* Aim: shmem4py 1.0 builds on this header. Method: what its source file libshmem.c does with an implementation whose
+ * name it does not know: for each of its macros that is missing it defines the routines itself, which the compiler
+ * refuses when the header has them; where the macro is there, the routine is used. */
 #include <shmem.h>
 
 #ifndef PySHMEM_HAVE_shmem_malloc_with_hints

@@ -297,8 +297,172 @@ def check_format(root):
             yield f"{path}:{line}: clang-format would change it (clang-format -i {path})"
 
 
+# Words, names and messages
+
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+CODE_FOLDERS = ["include", "src", "sim", "cmd", "bench", "examples", "tests", "kernel"]
+DOCUMENT_LINE_MAX = 130
+
+# Word, what to say instead, and in which files it is looked for (a prefix each). Words are sought in comments, strings,
+# names (parts between underscores) and documents.
+PROTOCOL = ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "src/coll/", "src/engine/", "docs/wire-format.md",
+            "docs/design/failover.md", "docs/design/link-state.md", "docs/design/dma.md", "docs/design/relays.md")
+EVERYWHERE = ("include/", "src/", "sim/", "cmd/", "docs/", "README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+WORDS = [
+    (r"news", "link-state update", EVERYWHERE),
+    (r"owe|owes|owed|owing", "pending", EVERYWHERE),
+    (r"hear|hears|heard", "receive, learn", PROTOCOL),
+    (r"asking|asker|askers", "requesting, request", PROTOCOL),
+    (r"shape|shapes", "job config; the range of a team", ("include/", "src/", "docs/", "cmd/oshrun/")),
+    (r"node|nodes", "host, or proxy (a node is a host to readers of Slurm, UCX or OpenSHMEM)",
+     ("include/", "src/", "sim/", "cmd/", "docs/design/", "README.md", "ARCHITECTURE.md")),
+    (r"HOLD", "no resource", PROTOCOL),
+    (r"era|eras", "epoch", ("src/ring/", "src/link/", "src/wire/", "src/engine/", "docs/design/failover.md")),
+    (r"stray|strays|detour|detours", "off-lane, relayed", EVERYWHERE),
+    (r"card|cards", "job descriptor", ("src/", "cmd/", "docs/")),
+    (r"area|areas", "symmetric segment", ("include/", "src/", "cmd/", "docs/")),
+    (r"(?:fast|slow|long|inlined) ways?", "path", EVERYWHERE),
+]
+# Uses that mean something else: a file and the line's text that is allowed there.
+WORDS_ALLOWED = [
+    (r"src/dsm/|include/dsm.h", r"node"),  # a program's data structures
+    (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
+    (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
+    (r"", r"/sys/devices/system/node"),
+    (r"cmd/quoit/figures/", r"shape"),  # of an array, of a JSON value
+]
+
+
+def prose(path, text):
+    """(line, text) of what people read in a file: comments and strings of C, all of another file."""
+    if not path.endswith((".c", ".h")):
+        yield from enumerate(text.split("\n"), 1)
+        return
+    for found in COMMENT.finditer(text):
+        first = text.count("\n", 0, found.start()) + 1
+        yield from enumerate(found.group(0).split("\n"), first)
+
+
+def read_texts(root, folders):
+    endings = (".c", ".h", ".hpp", ".py", ".md", ".1", ".7", ".in")
+    for path in list(files_of(root, folders, endings)) + [
+            name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md") if os.path.exists(os.path.join(root, name))]:
+        yield path, read(root, path)
+
+
+def check_words(root):
+    """The field's words; docs/design/words.md says why."""
+    table = [(re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])"), word, instead, where) for word, instead, where in WORDS]
+    for path, text in read_texts(root, ["include", "src", "sim", "cmd", "docs"]):
+        if path == "docs/design/words.md":
+            continue
+        wanted = [row for row in table if path.startswith(row[3])]
+        if not any(row[0].search(text) for row in wanted):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            for pattern, _, instead, _ in wanted:
+                found = pattern.search(line)
+                if found and not any(re.match(where, path) and re.search(allowed, line) for where, allowed in WORDS_ALLOWED):
+                    yield f"{path}:{number}: \"{found.group(0)}\": say {instead} (docs/design/words.md)"
+
+
+def check_named_files(root):
+    """Files that documents and comments name are there."""
+    tops = "|".join(CODE_FOLDERS + ["docs", "scripts", "share", "cmake"])
+    whole = re.compile(rf"(?<![\w/.$-])((?:{tops})/[\w./-]*\w)(?![\w/]*[*{{<])")
+    layer = re.compile(rf"(?<![\w/.-])((?:{'|'.join(LAYERS)})/[\w/]+\.[ch])\b")
+    for path, text in read_texts(root, CODE_FOLDERS + ["docs"]):
+        if path.endswith(".py"):
+            continue
+        for number, line in prose(path, text):
+            names = [name for name in whole.findall(line) if not re.search(r"\b[A-Z]{3,}\b", name)]
+            for name in names:
+                if not any(os.path.exists(os.path.join(root, top, name)) for top in ("", "build", os.path.dirname(path))):
+                    yield f"{path}:{number}: {name} is not there"
+            if not path.endswith((".c", ".h")) or '#include' in line:
+                continue
+            for name in layer.findall(line):
+                if not any(os.path.exists(os.path.join(root, top, name)) for top in ("src", "include", os.path.dirname(path))):
+                    yield f"{path}:{number}: {name} is not there"
+
+
+def check_named_identifiers(root):
+    """quoit_NAME in documents and comments is a name of the code."""
+    name = re.compile(r"\b(?:quoit|QUOIT)_\w+\b")
+    known = set()
+    for path in files_of(root, CODE_FOLDERS + ["scripts", "cmake", "share"], ""):
+        if not path.endswith((".md", ".1", ".7")):
+            text = read(root, path)
+            known.update(name.findall(COMMENT.sub(lambda found: found.group(0) if found.group(0)[0] == '"' else " ", text)
+                                      if path.endswith((".c", ".h")) else text))
+    pasted = {each.rstrip("_") for each in known if each.endswith("_")}
+    for path, text in read_texts(root, CODE_FOLDERS + ["docs"]):
+        if path.endswith(".py"):
+            continue
+        for number, line in prose(path, text):
+            for found in name.finditer(line):
+                word = found.group(0)
+                if word in known or word.endswith("_") or line[found.end():found.end() + 1] in ("*", "<"):
+                    continue
+                if any(word.startswith(each) for each in pasted if len(each) > 8):
+                    continue  # made by ## of the preprocessor
+                yield f"{path}:{number}: {word} is no name of the code"
+
+
+# Options of other programs that documents name.
+FOREIGN_OPTIONS = {"--args", "--wrap", "--mpi", "--version", "--help", "--leak-check", "--error-exitcode"}
+
+
+def check_named_options(root):
+    """--NAME in documents and comments is an option of ours."""
+    option = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]\b")
+    known = {f"--{row[0]}" for row in option_rows(root) if row[0]} | FOREIGN_OPTIONS
+    if len(known) == len(FOREIGN_OPTIONS):
+        return
+    for path in files_of(root, ["cmd", "scripts", "bench", "tests", "cmake", "sim", "kernel", ".ci"], ""):
+        if path.endswith((".md", ".1", ".in")):
+            continue
+        text = read(root, path)
+        if path.endswith((".c", ".h")):
+            text = "\n".join(found for found in COMMENT.findall(text) if found.startswith('"'))
+        known.update(option.findall(text))
+    for path, text in read_texts(root, ["include", "src", "sim", "docs"]):
+        for number, line in prose(path, text):
+            for name in option.findall(line):
+                if name not in known:
+                    yield f"{path}:{number}: {name} is no option"
+
+
+def check_messages(root):
+    """docs/messages.md explains each code that the code prints, and no other."""
+    pages = os.path.join(root, "docs/messages.md")
+    if not os.path.exists(pages):
+        return
+    explained = set(re.findall(r"(?m)^\| (Q0\d{3}) \|", read(root, "docs/messages.md")))
+    printed = {}
+    for path in files_of(root, ["src", "cmd"], (".c", ".h", ".py")):
+        text = read(root, path)
+        for code in re.findall(r"\bQ0\d{3}\b", text) + [f"Q0{number}" for number in re.findall(r"QUOIT_WRONG_\w+ = (\d{3})", text)]:
+            printed.setdefault(code, path)
+    for code in sorted(set(printed) - explained):
+        yield f"{printed[code]}:1: {code} is not in docs/messages.md"
+    for code in sorted(explained - set(printed)):
+        yield f"docs/messages.md:1: {code} is printed nowhere"
+
+
+def check_document_widths(root):
+    """Lines of documents fit a screen, but for rows of tables and for addresses."""
+    for path in list(files_of(root, ["docs"], (".md",))) + ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]:
+        if not os.path.exists(os.path.join(root, path)):
+            continue
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            if len(line) > DOCUMENT_LINE_MAX and not line.startswith("|") and "://" not in line:
+                yield f"{path}:{number}: has {len(line)} characters, more than {DOCUMENT_LINE_MAX}"
+
+
 CHECKS = [check_includes, check_drivers, check_launcher, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
-          check_code_map, check_format]
+          check_code_map, check_words, check_named_files, check_named_identifiers, check_named_options, check_messages,
+          check_document_widths, check_format]
 
 # Samples: check -> files that break its rule (each alone must be seen), and files that keep it.
 
@@ -351,6 +515,25 @@ SAMPLES = {
     check_code_map: (
         [{"src/base/a.c": "", "ARCHITECTURE.md": "nothing\n"}, {"ARCHITECTURE.md": "see `src/gone/a.c`\n"}],
         {"src/base/a.c": "", "ARCHITECTURE.md": "  base/   words\nsee `src/base/a.c`\n"}),
+    check_words: (
+        [{"src/ring/a.c": "/* sends the news */\n"}, {"src/ring/a.h": "int quoit_tell_news(void);\n"}, {"docs/a.md": "the fast way\n"},
+         {"sim/a.c": "/* of a node */\n"}],
+        {"src/ring/a.c": "/* newsletter, nodelay */\n", "docs/design/words.md": "news\n", "src/env/a.c": "/* the inode of a file */\n"}),
+    check_named_files: (
+        [{"docs/a.md": "see `src/gone/a.c`\n"}, {"src/base/a.c": "/* see docs/gone.md */\n"},
+         {"src/base/a.c": "/* see ring/gone.h */\n"}],
+        {"docs/a.md": "see `src/base/a.c` and src/LAYER/x.c\n", "src/base/a.c": "/* see docs/a.md, base/a.c */\n"}),
+    check_named_identifiers: (
+        [{"docs/a.md": "`quoit_gone()`\n"}, {"src/base/a.c": "/* quoit_gone() */\nint quoit_b;\n"}],
+        {"docs/a.md": "`quoit_b`, quoit_ring_*\n", "src/base/a.c": "/* quoit_b */\nint quoit_b;\n"}),
+    check_named_options: (
+        [{"src/base/options.h": OPTION.format('"x"'), "docs/a.md": "use `--lames`\n"}],
+        {"src/base/options.h": OPTION.format('"x"'), "docs/a.md": "use `--lanes 2` and `--seed`\n", "cmd/a.c": 'x("--seed");\n'}),
+    check_messages: (
+        [{"docs/messages.md": "| Q0101 | a |\n"}, {"docs/messages.md": "\n", "src/base/a.c": 'x("[Q0101]");\n'}],
+        {"docs/messages.md": "| Q0101 | a |\n| Q0102 | b |\n", "src/base/a.c": 'x("[Q0101]");\n',
+         "src/base/a.h": "enum { QUOIT_WRONG_A = 102 };\n"}),
+    check_document_widths: ([{"README.md": "x" * 131}], {"README.md": "x" * 130 + "\n| " + "x" * 140 + "\n"}),
     check_format: (
         [{"src/base/a.c": "int  a( void );\n", ".clang-format": STYLE}],
         {"src/base/a.c": "int a(void);\n", ".clang-format": STYLE}),
