@@ -262,7 +262,7 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
 }
 
 /* Seven ends have changed when a link comes up: its neighbour learns of them from two frames, the other one of those
- * that it may not have heard yet. A host that learns from one frame what six did adopts once. */
+ * that it may not have learned yet. A host that learns from one frame what six did adopts once. */
 static void one_frame_carries_six_updates(void **state)
 {
     (void)state;
