@@ -31,7 +31,7 @@ static void run_pe(void *arg)
                                          .memory = host->memory,
                                          .pe_self = pe->index,
                                          .ports = {host->proxy_config.ports[0], host->proxy_config.ports[1]},
-                                         .policy = host->proxy_config.policy};
+                                         .policy = host->proxy_config.machine.policy};
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         sim_fail(world, "PE %u cannot open its fabric", pe->index);
     pe->context = &pe->fabric->default_context;

@@ -154,12 +154,10 @@ static void init_host(struct sim_world *world, uint32_t index)
     quoit_assert(quoit_layout_make(job, index, &host->layout) == QUOIT_OK);
     quoit_assert(host->layout.total_bytes <= world->memory_bytes);
     host->memory = world->memory + index * world->memory_bytes;
-    uint32_t thread_count =
-        shared_count ? job->pe_count + job->host_count * job->lane_count : host->layout.local_count + job->lane_count;
     host->proxy_config = (struct quoit_proxy_config){
         .layout = &host->layout,
         .memory = host->memory,
-        .policy = quoit_wait_policy_for(thread_count, host->cores->free_count),
+        .machine = quoit_machine_of(job, index, shared_count != 0, (uint32_t)host->cores->free_count),
         .link_timeout_ns = LINK_TIMEOUT_NS,
         .link_limit_ns = LINK_LIMIT_NS,
         .on_cut_off = hear_cut_off,

@@ -42,10 +42,11 @@ static uint64_t allowed_segments_bytes(const struct job *job)
     return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* the memory of a host is more than its segments */
 }
 
-/* Three quarters of the machine's memory for all PEs together, and no more than a neighbour can reach. */
+/* Three quarters of the machine's memory for all its PEs together, and no more than a neighbour can reach. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 {
-    uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 / job->plan->pe_count;
+    uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 /
+                    quoit_machine_of(&job->config, 0, quoit_port_driver_is_one_machine(job->driver), 1).pe_count;
     uint64_t stride =
         allowed_segments_bytes(job) / quoit_job_config_pes_of_host(&job->config, 0) / SEGMENT_ALIGN * SEGMENT_ALIGN;
     uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
@@ -145,6 +146,9 @@ static bool open_host(struct job *job, struct host *host)
     host->front = front;
     for (uint32_t i = 0; i < host->layout.local_count + job->config.lane_count && job->config.trace_count; i++)
         quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
+    if (job->plan->host_count == 1)
+        ((struct quoit_host_header *)host->front)->machine =
+            quoit_machine_of(&job->config, host->index, true, quoit_limits_core_count());
     publish_descriptor(job, host);
     return true;
 }
@@ -241,7 +245,8 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = memory,
-        .policy = job->policy,
+        .machine = quoit_machine_of(&job->config, host->index, quoit_port_driver_is_one_machine(job->driver),
+                                    quoit_limits_core_count()),
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
         .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
         .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),

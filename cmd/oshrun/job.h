@@ -136,7 +136,6 @@ struct job {
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed */
     struct rlimit old_files; /* given back to the PEs */
     struct quoit_job_config config;
-    struct quoit_wait_policy policy;
     const struct quoit_port_driver *driver; /* of all ports */
     struct quoit_port_knobs knobs;
     struct pe *pes;

@@ -141,8 +141,6 @@ static void make_config(struct job *job)
         .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
         .arrives_on_return = is_option(plan, QUOIT_OPT_WRITES, "arrived"),
     };
-    uint32_t proxy_threads = plan->host_count > 1 ? job->config.lane_count * plan->host_count : 0;
-    job->policy = quoit_wait_policy_for(plan->pe_count + proxy_threads, quoit_limits_core_count());
 }
 
 static bool open_job(struct job *job, const struct plan *plan, char **environment, pid_t shell_group)

@@ -227,7 +227,6 @@ static void say_layout(struct pe *pe)
     message.body.layout.job = job->config;
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;
-    message.body.layout.policy = job->policy;
     snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
     size_t fd_count = 1;

@@ -76,14 +76,16 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     enum quoit_status status = quoit_boot_refuse_strangers();
     if (status != QUOIT_OK)
         return status;
-    boot->policy = quoit_wait_policy_for(1, quoit_limits_core_count());
     uint64_t heap_bytes = boot->heap_bytes_alone ? boot->heap_bytes_alone : default_heap(data_bytes);
     for (;;) {
         status = make_memory(boot, data_bytes, heap_bytes);
         if (status != QUOIT_OK)
             return status;
-        if (quoit_boot_map(boot) == QUOIT_OK)
+        if (quoit_boot_map(boot) == QUOIT_OK) {
+            ((struct quoit_host_header *)boot->memory)->machine =
+                quoit_machine_of(&boot->layout.job, 0, true, quoit_limits_core_count());
             return QUOIT_OK;
+        }
         if (boot->heap_bytes_alone || heap_bytes <= HEAP_BYTES_MIN)
             return quoit_boot_say_unmapped(boot, errno);
         heap_bytes = heap_bytes / 4 / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;

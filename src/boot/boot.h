@@ -25,7 +25,6 @@ struct quoit_boot {
     struct quoit_layout layout; /* of this PE's host */
     void *memory;               /* this host's memory, mapped whole, shared */
     int memory_fd;
-    struct quoit_wait_policy policy;
     const struct quoit_port_driver *driver;            /* NULL: one host */
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
 };

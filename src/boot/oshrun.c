@@ -108,7 +108,6 @@ static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit
         return QUOIT_INVALID;
     boot->pe = message->body.layout.pe;
     boot->host = message->body.layout.host;
-    boot->policy = message->body.layout.policy;
     if (fd_count == 0)
         return QUOIT_INVALID;
     boot->memory_fd = fds[0];

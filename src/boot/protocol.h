@@ -58,7 +58,6 @@ struct quoit_boot_message {
             struct quoit_job_config job;
             uint32_t pe;
             uint32_t host;
-            struct quoit_wait_policy policy;
             char driver[QUOIT_BOOT_NAME_BYTES]; /* of the ports */
             struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
         } layout;

@@ -97,7 +97,7 @@ static void *run_proxy(void *arg)
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = host->memory,
-        .policy = quoit_wait_policy_for(100, 2),
+        .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .on_ready = proxy_is_ready,
         .on_ready_arg = host->world,

@@ -99,7 +99,7 @@ static void *run_proxy(void *arg)
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = host->memory,
-        .policy = quoit_wait_policy_for(100, 2),
+        .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .link_limit_ns = 100000000000u,
         .dma_bytes = host->world->knobs.dma_failures ? 1 : QUOIT_DMA_NEVER,

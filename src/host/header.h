@@ -8,6 +8,7 @@
 
 #include "env/park.h"
 #include "host/job_descriptor.h"
+#include "host/machine.h"
 #include "link/state.h"
 #include "ring/ring.h"
 
@@ -16,7 +17,8 @@ struct quoit_host_header {
     uint32_t unused2;
     _Atomic uint64_t barrier_arrived_count;  /* writer: the host's first PE. Papers' barriers that the host entered */
     _Atomic uint64_t barrier_released_count; /* writer: lane 0. Barriers that it may leave */
-    uint32_t unused[10];
+    struct quoit_machine machine; /* writer: the proxy, or the maker of the memory of the only host, at start */
+    uint32_t unused[7];
     /* Writer: the proxy, at start. Payload sizes from which on frames go by DMA, and puts to a neighbour go through the
      * proxy to use its DMA. May be QUOIT_DMA_NEVER. */
     _Atomic uint64_t dma_bytes[QUOIT_SIDE_COUNT];

@@ -59,6 +59,8 @@ struct quoit_port_driver {
 
 /* drivers.c. NULL: no driver of that name. */
 const struct quoit_port_driver *quoit_port_driver_find(const char *name);
+/* Whether the hosts of a job are emulated: processes of one machine. */
+bool quoit_port_driver_is_one_machine(const struct quoit_port_driver *driver);
 /* The index-th driver of the table, the default first; NULL: there are no more. */
 const struct quoit_port_driver *quoit_port_driver_at(uint32_t index);
 

@@ -40,6 +40,13 @@ enum quoit_status quoit_port_driver_memory(const struct quoit_port_driver *drive
     return driver->memory_create(label, bytes, fd_out);
 }
 
+bool quoit_port_driver_is_one_machine(const struct quoit_port_driver *driver)
+{
+    while (driver->link_create == NULL && driver->base != NULL)
+        driver = driver->base;
+    return driver->link_create != NULL;
+}
+
 enum quoit_status quoit_port_driver_link(const struct quoit_port_driver *driver, int *fd_out)
 {
     while (driver->link_create == NULL && driver->base != NULL)

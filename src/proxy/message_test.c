@@ -85,7 +85,7 @@ static void *open_proxy(void *arg)
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = host->memory,
-        .policy = quoit_wait_policy_for(100, 2),
+        .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = LIMIT_NS,
         .link_limit_ns = LIMIT_NS,
         .dma_bytes = QUOIT_DMA_NEVER,

@@ -199,7 +199,7 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
         .layout = config->layout,
         .memory = config->memory,
         .links = ((struct quoit_host_header *)config->memory)->links,
-        .policy = config->policy,
+        .policy = config->machine.policy,
         .dma_bytes = config->dma_bytes,
         .engine = quoit_engine_of(&config->layout->job),
         .barrier = quoit_barrier_of(&config->layout->job),
@@ -207,6 +207,7 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
         .on_message = config->on_message,
         .on_message_arg = config->on_message_arg,
     };
+    ((struct quoit_host_header *)config->memory)->machine = config->machine;
     quoit_outbox_open(&proxy->outbox, config->layout, config->memory);
     quoit_park_setup();
     enum quoit_status status = open_service(proxy);

@@ -24,7 +24,7 @@ struct quoit_proxy_config {
     const struct quoit_layout *layout;
     void *memory;                                     /* the host's memory, mapped whole */
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
-    struct quoit_wait_policy policy;                  /* how the lanes wait */
+    struct quoit_machine machine;                     /* published to the PEs of the host */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* how long two links may be down */
     uint64_t dma_bytes;          /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */

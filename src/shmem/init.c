@@ -86,7 +86,7 @@ static void open_fabric(struct quoit_boot *boot)
     struct quoit_fabric_config config = {.layout = &boot->layout,
                                          .memory = boot->memory,
                                          .pe_self = boot->pe,
-                                         .policy = boot->policy,
+                                         .policy = ((const struct quoit_host_header *)boot->memory)->machine.policy,
                                          .paths = quoit_job.paths};
     for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.job.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){

@@ -64,11 +64,12 @@ static void barrier(struct same same)
     any_failed(same, false);
 }
 
-/* All PEs grow at once, and emulated hosts share one machine. */
+/* All PEs grow at once. */
 static bool is_room(uint64_t more_bytes)
 {
     uint64_t all;
-    return !__builtin_mul_overflow(more_bytes, (uint64_t)quoit_job.pe_count, &all) &&
+    const struct quoit_host_header *header = (const struct quoit_host_header *)quoit_job.boot.memory;
+    return !__builtin_mul_overflow(more_bytes, (uint64_t)header->machine.pe_count, &all) &&
            !__builtin_add_overflow(all, SPARE_BYTES, &all) && all <= quoit_limits_free_bytes();
 }
 

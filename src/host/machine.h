@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* machine.h - what of the job runs on the machine of one host, and how its threads therefore wait.
+ *
+ * Emulated hosts are processes of one machine and share its processors and memory; a host behind a bridge has a machine
+ * of its own. The host's own proxy finds out and publishes it in the header of the host's memory, where PEs read it
+ * after start; for a job of one host, which has no proxy, that is whoever made the memory.
+ */
+#ifndef QUOIT_HOST_MACHINE_H
+#define QUOIT_HOST_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "env/wait.h"
+#include "host/job_config.h"
+
+struct quoit_machine {
+    struct quoit_wait_policy policy; /* of all threads of the job on this machine */
+    uint32_t pe_count;               /* of the job, on this machine */
+};
+
+/* is_one_machine: all hosts of the job are processes of this machine. core_count: processors that it gives the job. */
+struct quoit_machine quoit_machine_of(const struct quoit_job_config *job, uint32_t host, bool is_one_machine,
+                                      uint32_t core_count);
+
+#endif
