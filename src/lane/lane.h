@@ -68,9 +68,10 @@ struct quoit_lane {
     /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
      * acquire in quoit_lane_has_followed() */
     _Atomic uint32_t followed[QUOIT_SIDE_COUNT];
-    _Atomic uint64_t dead_links; /* writer: the lane. Two links known to be dead, as number + 1 each; 0: not two */
-    uint64_t retry_at_ns;        /* the earliest time at which what had no resource may go on; 0: none */
-    enum quoit_status status;    /* what ended the lane; OK while it runs */
+    _Atomic uint64_t
+        dead_links;       /* writer: lane 0, of its own. Two links known to be dead, as number + 1 each; 0: not two */
+    uint64_t retry_at_ns; /* the earliest time at which what had no resource may go on; 0: none */
+    enum quoit_status status; /* what ended the lane; OK while it runs */
     struct quoit_lane_placement placement;
     uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that say no more than "look": cleared before a sleep */
     uint64_t polled_bits[QUOIT_SIDE_COUNT]; /* of them, what wakes this lane alone: masked except around a sleep */

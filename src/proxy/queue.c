@@ -377,17 +377,27 @@ static void ring_doorbells(struct quoit_lane *lane)
     }
 }
 
-/* Tells the manager which links the ring holds for dead. */
+static void wake_manager(const struct quoit_lane *lane)
+{
+    quoit_park_wake(&((struct quoit_host_header *)lane->memory)->manager_park);
+}
+
+/* Lane 0 tells the manager which two links its ring knows to be dead. All lanes learn the same, so one speaks, and only
+ * when that has changed: each outage changes four states, and the manager is a thread to be switched to. */
 static void report_topology(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
     struct quoit_ring_topology topology;
     queue->has_link_update = false;
+    if (lane->index != 0)
+        return;
     quoit_ring_topology(queue->ring, &topology);
     uint64_t dead =
         topology.dead_count < 2 ? 0 : ((uint64_t)topology.dead_links[0] + 1) << 32 | (topology.dead_links[1] + 1);
+    if (dead == atomic_load_explicit(&lane->dead_links, memory_order_relaxed))
+        return;
     atomic_store_explicit(&lane->dead_links, dead, memory_order_release);
-    quoit_park_wake(&((struct quoit_host_header *)lane->memory)->manager_park);
+    wake_manager(lane);
 }
 
 /* Does what the target of each link says, and says so. */
@@ -410,6 +420,7 @@ static void follow_links(struct quoit_lane *lane)
         quoit_observe(link_followed, lane, side);
         quoit_lane_trace_link(lane, side, is_up);
         atomic_store_explicit(&lane->followed[side], target, memory_order_release);
+        wake_manager(lane);
     }
 }
 
