@@ -24,7 +24,8 @@ def parse(arguments):
         "Makes the figures of the two ring papers from the simulator, and prints every relation that the papers state\n"
         "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
         "sources alone, with the order of sends that was chosen and with the plain one."),
-        epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)")
+        epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
+               "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure; none: all")
     parser.add_argument("--out", metavar="DIR", default="figures", help="where figures.html and figures.json go (figures)")
     parser.add_argument("--json", action="store_true", help="print the relations as JSON")
@@ -179,7 +180,7 @@ UNCOUNTED = [
     "access remote symmetric data objects.\u201d The figures that have sends to the left (22/5 to 22/7) rest on that; the row "
     "\u201call to the right\u201d is without it.",
     "Not modelled: what copies of several threads cost each other in a host's memory, and the papers' kernel driver beyond "
-    "one cost a call. LINK and DSM measured other things (docs/performance.md)."]
+    "one cost a call. LINK measured other things (docs/performance.md)."]
 
 
 def report(work, quotes):
@@ -210,6 +211,9 @@ def report(work, quotes):
 
 
 def main(quoit, arguments):
+    if arguments[:1] == ["dsm"]:
+        import dsm
+        return dsm.main(quoit, arguments[1:])
     if arguments[:1] == ["hybrid"]:
         import hybrid
         return hybrid.main(quoit, arguments[1:])

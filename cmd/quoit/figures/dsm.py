@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit figures dsm: table 2 and figures 8 and 9 of "Can high performance software DSM systems designed with InfiniBand
+features benefit from PCI-Express?" (DSM), measured on this machine: shared pages of libqdsm on emulated links whose latency and
+rate are those that the paper states for PCI-X and PCI-Express, and on one host. What the paper reports stands beside."""
+import dataclasses
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import page
+from arguments import Parser
+
+# The paper's 2.3: latency of a message of four bytes, and what the bus carries.
+BUSES = {"PCI-X": ("4900ns", "1G"), "PCI-Express": ("3800ns", "4G")}
+PROTOCOLS = {"ASYNC": "async", "NEWGENDSM": "newgendsm"}
+TABLE_2 = {("PCI-X", "ASYNC", 2): 36, ("PCI-X", "ASYNC", 4): 51, ("PCI-X", "NEWGENDSM", 2): 33, ("PCI-X", "NEWGENDSM", 4): 50,
+           ("PCI-Express", "ASYNC", 2): 33, ("PCI-Express", "ASYNC", 4): 40, ("PCI-Express", "NEWGENDSM", 2): 27,
+           ("PCI-Express", "NEWGENDSM", 4): 41}
+# The program, its arguments as the paper has them where that is sure (Barnes), and quick ones.
+APPLICATIONS = {"Barnes": ("dsm_barnes", ["4096", "2"], ["256", "1"]), "3Dfft": ("dsm_fft", ["S"], ["S"]),
+                "LU": ("dsm_lu", ["512", "16"], ["96", "16"]), "IS": ("dsm_is", ["S"], ["S"])}
+HOSTS = 4
+ROUNDS = 3
+TIMEOUT_S = 120
+SPANS = {"compute": ("compute_ns",), "wait": ("lock_ns", "barrier_ns"), "page": ("page_ns", "diff_ns")}
+
+
+class Wrong(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Relation:
+    """A sentence of the paper, and what was measured for it; reached if it is in the range."""
+    figure: str
+    quote: str
+    what: str
+    low: float
+    high: float
+    value: float
+    unit: str
+
+    @property
+    def is_reached(self):
+        return self.low <= self.value <= self.high
+
+    def stated(self):
+        if math.isinf(self.high):
+            return f"at least {self.low:.4g}"
+        return f"at most {self.high:.4g}" if math.isinf(self.low) else f"{self.low:.4g} to {self.high:.4g}"
+
+
+@dataclasses.dataclass
+class Run:
+    seconds: float
+    parts: dict  # compute, wait, page: seconds, the mean of the PEs
+
+
+class Machine:
+    """Runs one program on one bus, or on one host; a run that fails ends everything."""
+
+    def __init__(self, oshrun, programs):
+        self.oshrun = oshrun
+        self.programs = programs
+
+    def run(self, program, arguments, bus, protocol, hosts, variables=()):
+        command = [self.oshrun, "-n", str(hosts), "--timeout", f"{TIMEOUT_S}s"]
+        if bus:
+            latency, rate = BUSES[bus]
+            command += ["--hosts", str(hosts), "--write-latency", latency, "--link-rate", rate]
+        command += [os.path.join(self.programs, program), *arguments]
+        environment = {**os.environ, "DSM_PROTOCOL": PROTOCOLS[protocol], "DSM_STATS": "json", "DSM_MEMORY": "64M",
+                       **dict(variables)}
+        print(f"quoit figures dsm: {protocol}, {bus or 'one host'}, {hosts} PEs: {program} {' '.join(arguments)}",
+              file=sys.stderr)
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=TIMEOUT_S + 30, check=False)
+        if done.returncode != 0 or "FAILED" in done.stdout:
+            raise Wrong(f"{' '.join(command)} ended with status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def page_us(self, pages, bus, protocol, hosts):
+        done = self.run("dsm_page", [str(pages)], bus, protocol, hosts, {"DSM_PREFETCH": "1"}.items())
+        return float(re.search(r"([0-9.]+) us a page", done.stdout).group(1))
+
+    def application(self, name, is_quick, bus, protocol):
+        program, arguments, quick = APPLICATIONS[name]
+        done = self.run(program, quick if is_quick else arguments, bus, protocol, HOSTS)
+        stats = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+        if len(stats) != HOSTS:
+            raise Wrong(f"{program}: {len(stats)} PEs told their times, not {HOSTS}")
+        parts = {part: sum(one[key] for one in stats for key in keys) / HOSTS / 1e9 for part, keys in SPANS.items()}
+        return Run(float(re.search(r"PEs[:,] ([0-9.]+) s", done.stdout).group(1)), parts)
+
+
+def measure(machine, options):
+    """The least of some rounds; within a round the buses alternate, so that a slow spell of the machine hits both."""
+    rounds = 1 if options.quick else ROUNDS
+    pages, runs = {}, {}
+    for _ in range(rounds):
+        for protocol in PROTOCOLS:
+            for hosts in (2, 4):
+                for bus in (*BUSES, None):
+                    us = machine.page_us(64 if options.quick else 1024, bus, protocol, hosts)
+                    pages[bus, protocol, hosts] = min(us, pages.get((bus, protocol, hosts), us))
+            for name in APPLICATIONS:
+                for bus in (*BUSES, None):
+                    run = machine.application(name, options.quick, bus, protocol)
+                    key = name, bus, protocol
+                    runs[key] = min(run, runs.get(key, run), key=lambda one: one.seconds)
+    return pages, runs
+
+
+# Relations
+
+def gain(slow, fast):
+    """By how many percent the second is less than the first."""
+    return 100 * (1 - fast / slow) if slow > 0 else 0.0
+
+
+def relate_pages(pages):
+    out = []
+    for bus in BUSES:
+        for hosts in (2, 4):
+            out.append(Relation("table 2", "dsm ahead", f"a page by ASYNC over one by NEWGENDSM, {bus}, {hosts} hosts", 1,
+                                math.inf, pages[bus, "ASYNC", hosts] / pages[bus, "NEWGENDSM", hosts], ""))
+    for hosts, quote, low, high in ((2, "dsm two", 6, 15), (4, "dsm four", 18, 21)):
+        for protocol in PROTOCOLS:
+            out.append(Relation("table 2", quote, f"what PCI-Express gains, {protocol}, {hosts} hosts", low, high,
+                                gain(pages["PCI-X", protocol, hosts], pages["PCI-Express", protocol, hosts]), "%"))
+    return out
+
+
+def relate_times(runs):
+    out = []
+    for name, quote, low, high in (("Barnes", "dsm barnes", 0, 6), ("3Dfft", "dsm fft", 0, 13), ("LU", "dsm lu", 0, 3),
+                                   ("IS", "dsm is", 5, 15)):
+        best = max(gain(runs[name, "PCI-X", protocol].seconds, runs[name, "PCI-Express", protocol].seconds)
+                   for protocol in PROTOCOLS)
+        out.append(Relation("8", quote, f"what PCI-Express gains at most, {name}", low, high, best, "%"))
+    return out
+
+
+def relate_parts(runs):
+    def part_gain(name, part):
+        return gain(runs[name, "PCI-X", "NEWGENDSM"].parts[part], runs[name, "PCI-Express", "NEWGENDSM"].parts[part])
+    out = []
+    for name in APPLICATIONS:
+        out.append(Relation("9", "dsm wait", f"what PCI-Express gains in wait time, {name}", 0, math.inf,
+                            part_gain(name, "wait"), "%"))
+        out.append(Relation("9", "dsm page", f"page time's gain less wait time's, {name}", 0, math.inf,
+                            part_gain(name, "page") - part_gain(name, "wait"), "%"))
+    for name in ("Barnes", "3Dfft", "IS"):
+        out.append(Relation("9", "dsm where", f"page time's gain, {name} less LU", 0, math.inf,
+                            part_gain(name, "page") - part_gain("LU", "page"), "%"))
+    return out
+
+
+# The page
+
+def table_2(pages):
+    rows = [[bus or "one host", protocol, hosts, TABLE_2.get((bus, protocol, hosts)), us]
+            for (bus, protocol, hosts), us in sorted(pages.items(), key=lambda item: (str(item[0][0]), *item[0][1:]))]
+    return {"kind": "table", "title": "Time of a page, us (DSM, table 2)",
+            "columns": ["bus", "protocol", "PEs", "the paper", "here"], "rows": rows}
+
+
+def figure_8(runs):
+    rows = []
+    for name in APPLICATIONS:
+        times = {key: runs[name, *key].seconds for key in ((bus, protocol) for protocol in PROTOCOLS for bus in (*BUSES, None))}
+        rows.append([name, *times.values()])
+    columns = ["", *[f"{protocol}-{'one host' if not bus else bus[4]}" for protocol in PROTOCOLS for bus in (*BUSES, None)]]
+    return {"kind": "table", "title": f"Execution time, s, {HOSTS} PEs (DSM, figure 8; X is PCI-X, E is PCI-Express)",
+            "columns": columns, "rows": rows}
+
+
+def figure_9(runs):
+    rows = []
+    for name in APPLICATIONS:
+        for bus in (*BUSES, None):
+            parts = runs[name, bus, "NEWGENDSM"].parts
+            whole = sum(parts.values())
+            rows.append([name, bus or "one host", *[value for part in parts.values()
+                                                    for value in (part, 100 * part / whole if whole else 0)]])
+    return {"kind": "table", "title": "Where the time goes, NEWGENDSM, s and % (DSM, figure 9)",
+            "columns": ["", "bus", *[column for part in SPANS for column in (part, "%")]], "rows": rows}
+
+
+def summary(relations, quotes):
+    return {"kind": "table", "columns": ["", "the paper's sentence", "what is tested", "stated", "unit", "here", ""],
+            "rows": [[one.figure, f"{quotes[one.quote][0]}: \u201c{quotes[one.quote][1]}\u201d", one.what, one.stated(),
+                      one.unit, {"value": one.value, "mark": "good" if one.is_reached else "bad"},
+                      {"value": "reached" if one.is_reached else "NOT REACHED",
+                       "mark": "good" if one.is_reached else "bad"}] for one in relations]}
+
+
+def report(pages, runs, relations, options, quotes):
+    sizes = ", ".join(f"{name} {' '.join(words[1 if not options.quick else 2])}" for name, words in APPLICATIONS.items())
+    latencies = ", ".join(f"{bus} {latency} and {rate}B/s" for bus, (latency, rate) in BUSES.items())
+    return {"title": "DSM: shared pages by ASYNC and NEWGENDSM",
+            "text": [f"Measured on this machine: {os.cpu_count()} processors run all the hosts, each a PE with the service "
+                     "threads of its host, so computing is shared out as it is not in the paper.",
+                     f"A bus is a time added to each write through a window, and a rate of the links: {latencies}. A page "
+                     "travels as one of them over as many links as the ring has between two hosts.",
+                     f"Sizes: {sizes}. The paper's table 3 lost its exponents; 4096 bodies are sure. Its figures 8 and 9 "
+                     "have no numbers in the text but the percentages that are tested here."],
+            "sections": [
+                {"title": "What the paper states, and what was measured", "items": [
+                    {"kind": "text", "text": [f"Reached: {sum(one.is_reached for one in relations)} of {len(relations)}."]},
+                    summary(relations, quotes)]},
+                {"title": "Page micro-benchmark", "items": [table_2(pages)]},
+                {"title": "Applications", "items": [figure_8(runs), figure_9(runs)]}]}
+
+
+def print_relations(relations):
+    for one in relations:
+        print(f"{one.figure:<8} {one.what:<60} {one.stated():>14} {one.value:>9.3g} {one.unit:<2}"
+              f"{'' if one.is_reached else ' NOT REACHED'}")
+    print(f"reached: {sum(one.is_reached for one in relations)} of {len(relations)}")
+
+
+def parse(quoit, arguments):
+    parser = Parser("quoit figures dsm", description=(
+        "Measures table 2 and figures 8 and 9 of DSM on this machine: a page, and Barnes, 3Dfft, LU and IS, by ASYNC and\n"
+        "NEWGENDSM, on emulated links with the latency and rate of PCI-X and of PCI-Express, and on one host; and prints\n"
+        "every relation that the paper states beside what was measured, or NOT REACHED."))
+    parser.add_argument("--out", metavar="DIR", default="figures", help="where dsm.html and dsm.json go (figures)")
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round")
+    parser.add_argument("--programs", metavar="DIR", default=os.path.join(os.path.dirname(quoit), "examples"),
+                        help="where examples/dsm_*.c were built (examples beside quoit)")
+    options = parser.parse_args(arguments)
+    for program in ("dsm_page", *(words[0] for words in APPLICATIONS.values())):
+        if not os.access(os.path.join(options.programs, program), os.X_OK):
+            parser.error(f"there is no program {os.path.join(options.programs, program)}: --programs")
+    return options
+
+
+def main(quoit, arguments):
+    options = parse(quoit, arguments)
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "papers.json"), encoding="utf-8") as file:
+        quotes = json.load(file)["quotes"]
+    try:
+        os.makedirs(options.out, exist_ok=True)
+        pages, runs = measure(Machine(os.path.join(os.path.dirname(quoit), "oshrun"), options.programs), options)
+        relations = relate_pages(pages) + relate_times(runs) + relate_parts(runs)
+        data = report(pages, runs, relations, options, quotes)
+        data_path, page_path = (os.path.join(options.out, f"dsm.{kind}") for kind in ("json", "html"))
+        with open(data_path, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
+        page.write(data, page_path)
+    except (OSError, subprocess.TimeoutExpired, Wrong, page.Wrong) as problem:
+        sys.exit(f"quoit figures dsm: {problem}")
+    print_relations(relations)
+    print(f"the page: {page_path}, its data: {data_path}")
+    return 0

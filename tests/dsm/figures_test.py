@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""quoit figures dsm with small sizes: every number of the paper's table 2 stands in the page beside ours, each relation is judged by
+its own range, and what is missing is said. The values are the machine's and are not judged here.
+Use: figures_test.py QUOIT PROGRAMS"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def expect(is_right, what):
+    if not is_right:
+        sys.exit(f"figures dsm: {what}")
+
+
+def run(quoit, *arguments):
+    return subprocess.run([quoit, "figures", "dsm", *arguments], text=True, capture_output=True, timeout=280, check=False)
+
+
+def main():
+    quoit, programs = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(quoit, "--quick", "--out", folder, "--programs", programs)
+        expect(done.returncode == 0, done.stderr)
+        with open(os.path.join(folder, "dsm.json"), encoding="utf-8") as file:
+            data = json.load(file)
+        expect(os.path.getsize(os.path.join(folder, "dsm.html")) > 1000, "no page")
+    summary, pages, (times, parts) = [[item for item in section["items"] if item["kind"] == "table"]
+                                      for section in data["sections"]]
+    rows = pages[0]["rows"]
+    expect(sorted(row[3] for row in rows if row[3]) == [27, 33, 33, 36, 40, 41, 50, 51], f"table 2: {rows}")
+    expect(len(rows) == 12 and all(row[4] > 0 for row in rows), f"table 2: {rows}")
+    expect([row[0] for row in times["rows"]] == ["Barnes", "3Dfft", "LU", "IS"], f"figure 8: {times}")
+    for row in parts["rows"]:
+        expect(abs(row[3] + row[5] + row[7] - 100) < 0.01 and min(row[2::2]) > 0, f"figure 9: {row}")
+    judged = summary[0]["rows"]
+    expect(len(judged) == 23, f"{len(judged)} relations")
+    for row in judged:
+        low, high = re.match(r"(?:at least )?(\S+)(?: to (\S+))?$", row[3]).groups()
+        is_reached = row[5]["value"] >= float(low) and (high is None or row[5]["value"] <= float(high))
+        expect((row[6]["value"] == "reached") == is_reached, f"judged wrongly: {row}")
+    expect(f"reached: {sum(row[6]['value'] == 'reached' for row in judged)} of 23" in done.stdout, done.stdout)
+    wrong = run(quoit, "--programs", "/nonexistent")
+    expect(wrong.returncode == 2 and "/nonexistent/dsm_page" in wrong.stderr, wrong.stderr)
+    print("PASSED")
+
+
+main()
