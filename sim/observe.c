@@ -5,6 +5,7 @@ const struct quoit_observer sim_observer = {
     .log_line = sim_log_line,
     .assertion = sim_assertion,
     .request_submitted = sim_request_submitted,
+    .put_remade = sim_put_remade,
     .request_taken = sim_request_taken,
     .frame_received = sim_frame_received,
     .frame_taken = sim_frame_taken,

@@ -16,6 +16,7 @@ void sim_request_completing(struct quoit_lane *lane, uint64_t cookie);
 void sim_copied(size_t bytes);
 
 /* watch.c */
+void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence);
 void sim_log_line(int level, const char *text);
 void sim_assertion(const char *condition, const char *file, int line);
 void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame);

@@ -148,9 +148,11 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         take_memory(to->host, packet->bytes, true);
         memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                covered(to, packet->window, packet->offset, packet->bytes));
-        if (packet->has_mark)
+        if (packet->has_mark) {
+            sim_mark_land(way->end, packet->mark_offset, packet->number);
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->mark_offset, &packet->mark,
                    covered(to, packet->window, packet->mark_offset, sizeof packet->mark));
+        }
         break;
     case SIM_PACKET_DOORBELL:
         sim_trace(to->world, "doorbell", to->index, packet->offset, to->doorbell);
@@ -466,6 +468,7 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
         enum quoit_status status = port_write(port, window, offset, source, bytes);
         return status == QUOIT_OK ? port_write64(port, window, mark_offset, mark) : status;
     }
+    uint64_t number = sim_mark_post(end, mark_offset);
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t cost_ns = model->write_call_ns + sim_model_time(model->write_ps_per_byte, bytes) + model->word_ns;
@@ -473,6 +476,7 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
     packet->has_mark = true;
     packet->mark_offset = mark_offset;
     packet->mark = mark;
+    packet->number = number;
     send_packet(end, 0, packet, end->world->now_ns + cost_ns);
     sim_spend(end->world, cost_ns);
     return QUOIT_OK;
@@ -731,8 +735,14 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
         init_interrupt(&end->interrupts[i], end, i);
 }
 
+void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number)
+{
+    sim_mark_remake(opening_of(port)->end, mark_offset, number);
+}
+
 void sim_end_free(struct sim_end *end)
 {
+    sim_marks_free(&end->marks);
     for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
         while (end->ways[i].first) {
             struct sim_packet *packet = end->ways[i].first;

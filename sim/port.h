@@ -12,6 +12,7 @@
 
 #include "port/driver.h"
 #include "sim/event.h"
+#include "sim/mark.h"
 
 struct sim_world;
 struct sim_host;
@@ -31,6 +32,7 @@ struct sim_packet {
     struct sim_dma *dma;      /* likewise; NULL: its opening was closed */
     uint64_t mark_offset;     /* of a write: the word behind it, in the same window */
     uint64_t mark;
+    uint64_t number; /* of the put: see mark.h */
     bool has_mark;
     uint32_t *arrived_count; /* counted up when it arrives; NULL: nobody waits for it */
     char data[];
@@ -99,6 +101,7 @@ struct sim_end {
     uint64_t doorbell_mask;
     struct sim_interrupt interrupts[QUOIT_VECTOR_DMA(0)];
     struct sim_way ways[SIM_WAYS_OUT];
+    struct sim_marks marks;
     uint64_t wire_free_ns;
     uint64_t slowness;         /* a fault: the wire takes so many times longer; 1: as modelled */
     uint64_t extra_latency_ns; /* a fault */
@@ -108,6 +111,9 @@ extern const struct quoit_port_driver sim_port_driver;
 
 /* The endpoint of a simulated end holds its address. */
 void sim_port_describe(struct sim_end *end, struct quoit_port_endpoint *endpoint_out);
+
+/* A put through the port, whose mark stands at mark_offset, goes by a request instead. */
+void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number);
 
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);

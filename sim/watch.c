@@ -2,6 +2,7 @@
 /* What rings take in, watched by one who knows all hosts: the rules of docs/design/failover.md that show in the result
  * only by bad luck. Canaries change here what a ring is shown. */
 #include "base/log.h"
+#include "engine/ring/ring_engine.h"
 #include "ring/state.h"
 #include "sim/canary.h"
 #include "sim/observe.h"
@@ -106,6 +107,11 @@ void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct 
         check_is_executed(world, frame);
     if (class == QUOIT_CLASS_REQUEST && verdict->kind == QUOIT_VERDICT_DELIVER)
         check_is_settled(world, lane);
+}
+
+void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence)
+{
+    sim_port_remake(ring->ports[side], ring->direct[side].mark_offset, sequence);
 }
 
 void sim_link_followed(struct quoit_lane *lane, int side)

@@ -23,6 +23,8 @@ struct quoit_observer {
     void (*assertion)(const char *condition, const char *file, int line);
     /* PE: a request is about to be handed to the proxy. */
     void (*request_submitted)(struct quoit_ring_engine *ring, struct quoit_slot *slot);
+    /* PE: a direct put of this sequence, which the link of `side` took, goes by a request. */
+    void (*put_remade)(struct quoit_ring_engine *ring, int side, uint64_t sequence);
     /* Lane: a request was read from a PE's channel; a frame is about to enter the ring; the ring took it with this
      * status; a frame is about to be executed for a local PE; it was executed; a request is about to complete; the ring
      * was informed that a link went up or down. */

@@ -6,6 +6,7 @@
  * a loss the word is asked for the other way round: it tells the last put that arrived. What came after it goes by
  * requests, in order, and nothing else goes to that host before. */
 #include "base/assert.h"
+#include "base/observer.h"
 #include "engine/ring/channel.h"
 #include "engine/ring/journal.h"
 
@@ -117,6 +118,7 @@ static void send_lost(struct quoit_ring_engine *ring, enum quoit_side side, uint
     const struct quoit_journal_entry *entry = next_lost(ring, direct, NULL, arrived, last);
     for (; entry != NULL; entry = next_lost(ring, direct, entry, arrived, last)) {
         const struct quoit_peer peer = peer_there(ring, side, entry->local);
+        quoit_observe(put_remade, ring, side, entry->sequence);
         quoit_relayed_put(&direct->context, &peer, entry->offset, entry->data, entry->bytes,
                           (struct quoit_put_manner){.keeps_lane = true, .is_ordered = true});
         atomic_fetch_add_explicit(&direct->resend_count, 1, memory_order_relaxed);
