@@ -201,9 +201,9 @@ static int count_pes(struct plan *plan)
     if (plan->pe_count < plan->host_count)
         return bad_usage("--hosts %u wants a PE on each host, but the job has %u PE%s", plan->host_count,
                          plan->pe_count, plan->pe_count == 1 ? "" : "s");
-    if ((plan->pe_count + plan->host_count - 1) / plan->host_count > PLAN_HOST_PES_MAX)
+    if ((plan->pe_count + plan->host_count - 1) / plan->host_count > QUOIT_LOCAL_PES_MAX)
         return bad_usage("%u PEs on %u host%s: a host takes %u at most", plan->pe_count, plan->host_count,
-                         plan->host_count == 1 ? "" : "s", PLAN_HOST_PES_MAX);
+                         plan->host_count == 1 ? "" : "s", QUOIT_LOCAL_PES_MAX);
     return PLAN_GO_ON;
 }
 

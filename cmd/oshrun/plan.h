@@ -19,7 +19,6 @@
 #define STATUS_TIMEOUT      124
 #define PLAN_GO_ON          (-1)
 #define PLAN_PE_COUNT_MAX   65536u
-#define PLAN_HOST_PES_MAX   1024u
 
 struct plan_program {
     uint32_t pe_count; /* 0: not given */

@@ -5,8 +5,11 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -68,11 +71,42 @@ static void test_levels(void **state)
     expect(&text, "[\n  [],\n  {\n    \"deep\": [\n      [1, false]\n    ]\n  }\n]\n");
 }
 
+/* As deep as it goes, and what one more is: a mistake of ours. */
+static void open_arrays(uint32_t depth, FILE *file)
+{
+    struct quoit_json json;
+    quoit_json_start(&json, file);
+    for (uint32_t i = 0; i < depth; i++)
+        quoit_json_open_array(&json, NULL);
+    for (uint32_t i = 0; i < depth; i++)
+        quoit_json_close(&json);
+}
+
+static void test_depth(void **state)
+{
+    (void)state;
+    int status;
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_non_null(nowhere);
+    open_arrays(QUOIT_JSON_DEPTH_MAX - 1, nowhere);
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGABRT, SIG_DFL);
+        close(STDERR_FILENO);
+        open_arrays(QUOIT_JSON_DEPTH_MAX, nowhere);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    fclose(nowhere);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_items),
         cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,6 +225,8 @@ static void put_paths(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
+_Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table of options stands below the frames");
+
 static void put_limits(struct writer *writer)
 {
     begin_section(writer, "limits");

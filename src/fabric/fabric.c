@@ -14,6 +14,8 @@ void quoit_context_init(struct quoit_context *context, uint32_t salt)
     context->salt = salt;
 }
 
+_Static_assert(QUOIT_ENGINES_MAX >= 2, "local and ring");
+
 /* In order of preference. */
 static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct quoit_fabric_config *config)
 {

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define QUOIT_LANES_MAX     8
-#define QUOIT_LOCAL_PES_MAX 1024
+#define QUOIT_LANES_MAX 8
+/* Outstanding requests of a host have tokens of 16 bits, and its messages need some of them (proxy/queue.c). */
+#define QUOIT_LOCAL_PES_MAX 1023
 
 /* How transfers between hosts are carried: by our queues, or as in the papers (docs/design/scratchpad-protocol.md). */
 enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_COUNT };

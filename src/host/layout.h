@@ -133,8 +133,9 @@ static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout,
  * this host writes behind its direct puts. PEs with adjacent numbers do not share a cache line. */
 static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
 {
-    const uint32_t line_count = QUOIT_LOCAL_PES_MAX / 2, line_bytes = 64;
-    _Static_assert(QUOIT_SIDE_COUNT * QUOIT_LOCAL_PES_MAX / 2 * 64 == QUOIT_RUNTIME_MARK_BYTES, "a word for each PE");
+    const uint32_t line_count = (QUOIT_LOCAL_PES_MAX + 1) / 2, line_bytes = 64;
+    _Static_assert(QUOIT_SIDE_COUNT * ((QUOIT_LOCAL_PES_MAX + 1) / 2) * 64 == QUOIT_RUNTIME_MARK_BYTES,
+                   "a word for each PE");
     return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES +
            ((uint64_t)side * line_count + local % line_count) * line_bytes + local / line_count * (line_bytes / 2);
 }

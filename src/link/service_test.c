@@ -323,6 +323,28 @@ static void skip_without_test_drivers(void)
 }
 
 /* Odd masks, also a different lease at each end: what is rung wakes what the other end means by it. */
+/* The next one is told that there is no room, and none of the others notices. */
+static void test_as_many_clients_as_there_may_be(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t leases[QUOIT_CLIENTS_MAX], lease = 0;
+    open_world(&world, "emulated");
+    struct quoit_service *service = world.hosts[0].service;
+    struct quoit_client client = world.hosts[0].client;
+    memset(client.windows, 0, sizeof client.windows);
+    client.doorbell_least = client.doorbell_most = 1;
+    for (; lease < QUOIT_CLIENTS_MAX; lease++)
+        assert_int_equal(quoit_service_attach(service, &client, &leases[lease]), QUOIT_OK);
+    assert_int_equal(quoit_service_attach(service, &client, &lease), QUOIT_FULL);
+    quoit_service_detach(service, leases[3]);
+    assert_int_equal(quoit_service_attach(service, &client, &lease), QUOIT_OK);
+    assert_int_equal(lease, leases[3]);
+    for (lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
+        quoit_service_detach(service, leases[lease]);
+    close_world(&world);
+}
+
 static void test_doorbells_of_odd_masks(void **state)
 {
     (void)state;
@@ -441,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_after_a_job),
         cmocka_unit_test(test_leases_do_not_overlap),
+        cmocka_unit_test(test_as_many_clients_as_there_may_be),
         cmocka_unit_test(test_doorbells_of_odd_masks),
         cmocka_unit_test(test_too_few_doorbells),
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),

@@ -19,6 +19,7 @@
 #include "base/prng.h"
 #include "env/clock.h"
 #include "port/driver.h"
+#include "lane/outbox.h"
 #include "proxy/proxy.h"
 
 #define HOSTS_MAX     5
@@ -223,6 +224,35 @@ static void tell_everything(struct world *world, bool with_cuts)
         }
 }
 
+static void test_as_many_outstanding_as_there_may_be(void **state)
+{
+    (void)state;
+    struct quoit_layout layout;
+    struct quoit_outbox outbox;
+    uint32_t entry;
+    const struct quoit_job_config job = {.host_count = 2,
+                                         .pe_count = 2,
+                                         .lane_count = 1,
+                                         .slot_count = 4,
+                                         .chunk_bytes = CHUNK_BYTES,
+                                         .data_bytes = 4096,
+                                         .heap_bytes = 2u << 20};
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_OK);
+    char *memory = calloc(1, layout.total_bytes);
+    assert_non_null(memory);
+    quoit_outbox_open(&outbox, &layout, memory);
+    for (uint32_t i = 0; i < QUOIT_MESSAGES_MAX; i++)
+        assert_int_equal(quoit_outbox_send(&outbox, 1, 0, "word", 4), QUOIT_OK);
+    assert_int_equal(quoit_outbox_send(&outbox, 1, 0, "word", 4), QUOIT_FULL);
+    assert_non_null(quoit_outbox_next(&outbox, &entry));
+    quoit_outbox_taken(&outbox);
+    assert_int_equal(quoit_outbox_send(&outbox, 1, 0, "word", 4), QUOIT_FULL); /* it is on its way still */
+    quoit_outbox_complete(&outbox, entry);
+    assert_int_equal(quoit_outbox_send(&outbox, 1, 0, "word", 4), QUOIT_OK);
+    quoit_outbox_close(&outbox);
+    free(memory);
+}
+
 static void test_each_comes_once_and_in_order(void **state)
 {
     (void)state;
@@ -270,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_each_comes_once_and_in_order),
         cmocka_unit_test(test_through_links_that_are_cut),
         cmocka_unit_test(test_what_cannot_be_sent_is_refused),
+        cmocka_unit_test(test_as_many_outstanding_as_there_may_be),
     };
     return cmocka_run_group_tests_name("proxy.message", tests, NULL, NULL);
 }

@@ -465,6 +465,9 @@ static void group_close(struct quoit_lane_group *group)
     free(group->shared);
 }
 
+_Static_assert(QUOIT_LOCAL_PES_MAX *QUOIT_REQUESTS_A_CHANNEL + QUOIT_MESSAGES_MAX <= QUOIT_RING_OUTSTANDING_MAX,
+               "each outstanding request of a host has a token");
+
 static enum quoit_status open_ring(struct quoit_lane *lane, struct quoit_queue_lane *queue)
 {
     const struct quoit_layout *layout = lane->layout;

@@ -4,10 +4,13 @@
 #include "ring/ring.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "ring/state.h"
@@ -403,6 +406,22 @@ static void quiescence_waits_for_everything(void **state)
     free(ring);
 }
 
+static void as_many_outstanding_as_tokens_tell_apart(void **state)
+{
+    (void)state;
+    int status;
+    free(make_ring(4, QUOIT_RING_OUTSTANDING_MAX, 4));
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGABRT, SIG_DFL);
+        close(STDERR_FILENO);
+        free(make_ring(4, QUOIT_RING_OUTSTANDING_MAX + 1, 4));
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +434,7 @@ int main(void)
         cmocka_unit_test(acknowledgements_gather_but_do_not_starve),
         cmocka_unit_test(both_sides_reply_in_turn),
         cmocka_unit_test(quiescence_waits_for_everything),
+        cmocka_unit_test(as_many_outstanding_as_tokens_tell_apart),
     };
     return cmocka_run_group_tests_name("ring.ring", tests, NULL, NULL);
 }

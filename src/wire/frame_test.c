@@ -110,7 +110,6 @@ static void boundaries_are_exact(void **state)
     assert_true(is_ok(strided));
     strided.bytes = 6;
     assert_false(is_ok(strided));
-
     struct quoit_frame amo = {.kind = QUOIT_FRAME_AMO, .dest_host = 1, .op = QUOIT_AMO_ADD, .size = 8, .offset = 248};
     assert_true(is_ok(amo));
     amo.offset = 252;
@@ -156,6 +155,16 @@ static void updates_name_ends_that_are_there(void **state)
     quoit_frame_add_update(&topology, 2, 1);
     quoit_frame_add_update(&topology, 8, 1);
     assert_false(is_ok(topology));
+}
+
+static void elements_of_a_stride_are_bounded(void **state)
+{
+    (void)state;
+    struct quoit_frame strided = (struct quoit_frame){
+        .kind = QUOIT_FRAME_PUT_STRIDED, .dest_host = 1, .size = QUOIT_STRIDE_SIZE_MAX, .bytes = QUOIT_STRIDE_SIZE_MAX};
+    assert_true(is_ok(strided));
+    strided.bytes = ++strided.size;
+    assert_false(is_ok(strided));
 }
 
 /* The model: what docs/wire-format.md says, one byte at a time. */
@@ -370,8 +379,11 @@ static void check_agrees_with_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_is_the_documented_one), cmocka_unit_test(values_of_the_wire_are_the_documented_ones),
-        cmocka_unit_test(boundaries_are_exact),         cmocka_unit_test(updates_name_ends_that_are_there),
+        cmocka_unit_test(layout_is_the_documented_one),
+        cmocka_unit_test(values_of_the_wire_are_the_documented_ones),
+        cmocka_unit_test(boundaries_are_exact),
+        cmocka_unit_test(updates_name_ends_that_are_there),
+        cmocka_unit_test(elements_of_a_stride_are_bounded),
         cmocka_unit_test(check_agrees_with_the_model),
     };
     return cmocka_run_group_tests_name("wire.frame", tests, NULL, NULL);

@@ -57,6 +57,7 @@ static void fill(struct quoit_trace_ring *ring, bool is_crowded, const uint8_t *
                                                  .end_ns = 1000 * i + 500,
                                                  .bytes = 64,
                                                  .pe = i % 2,
+                                                 .value = i % 3 ? i : QUOIT_TRACE_DMAS_MAX - 1 + i % 2,
                                                  .tid = is_crowded ? 1 + i : 1,
                                                  .name = "shmem_putmem"};
         atomic_init(&slot->sequence, i + 1);
@@ -97,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     /* a track tells its name and its thread's */
     FUZZ_HOLDS(count_in(fd, "host0 thread ") <= 2 * TRACKS_MAX && count_in(fd, "host0 other threads") <= 2);
     FUZZ_HOLDS(!is_crowded || bytes > 1 || count_in(fd, "host0 other threads") == 2);
+    FUZZ_HOLDS(count_in(fd, "lane 0 DMA") <= 2 * QUOIT_TRACE_DMAS_MAX); /* of two lanes */
     close(fd);
     return 0;
 }

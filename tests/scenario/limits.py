@@ -11,7 +11,7 @@ import scenario
 SOURCE = os.environ["SCENARIO_SOURCE"]
 LIMITS = scenario.program("scenario_limits")
 # What else an option needs at its upper end.
-BESIDE = {"hosts": ["-n", 1024], "n": ["--hosts", 64]}
+BESIDE = {"hosts": ["-n", 1024], "n": ["--hosts", 65]}
 
 
 def read(path):
@@ -50,6 +50,11 @@ class Limits(scenario.Case):
     def test_bounds_of_options(self):
         options = list(numeric_options())
         self.assertGreater(len(options), 12)
+        # Bounds that the layers below have too.
+        bounds = {name: largest for name, _, _, largest in options}
+        self.assertEqual(bounds["n"], number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"))
+        self.assertEqual(bounds["hosts"], number("src/ring/ring.h", "QUOIT_RING_HOSTS_MAX"))
+        self.assertEqual(bounds["lanes"], number("src/host/job_config.h", "QUOIT_LANES_MAX"))
         for name, kind, smallest, largest in options:
             with self.subTest(option=name):
                 ends = [smallest] + ([largest] if largest else [])
@@ -64,14 +69,13 @@ class Limits(scenario.Case):
                     self.assertIn("must be", self.with_option(name, kind, 1 << 70).err)
 
     def test_pes(self):
-        most, of_host = number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"), number("cmd/oshrun/plan.h", "PLAN_HOST_PES_MAX")
-        self.assertEqual(of_host, number("src/host/job_config.h", "QUOIT_LOCAL_PES_MAX"))
+        most, of_host = number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"), number("src/host/job_config.h", "QUOIT_LOCAL_PES_MAX")
         for arguments, words in (
             (("-n", of_host), None),
             (("-n", of_host + 1), f"a host takes {of_host} at most"),
-            (("--hosts", 64, "-n", most), None),
-            (("--hosts", 64, "-n", most, "true", ":", "-n", 1), f"more than a job can have ({most})"),
-            (("--hosts", 63, "-n", most), f"a host takes {of_host} at most"),
+            (("--hosts", 65, "-n", most), None),
+            (("--hosts", 65, "-n", most, "true", ":", "-n", 1), f"more than a job can have ({most})"),
+            (("--hosts", 64, "-n", most), f"a host takes {of_host} at most"),
         ):
             result = self.plan(*arguments)
             self.assertEqual(result.status, 2 if words else 0, result)
@@ -87,6 +91,8 @@ class Limits(scenario.Case):
                 self.assertEqual(result.status, 0, result)
                 counts = {int(line) for line in result.out.split()}
                 # WORLD and SHARED, or the default context, may take places of the same table.
+                # A slot of a team is never what runs out: its workspace is.
+                self.assertGreater(number("src/shmem/handle.h", "QUOIT_TEAMS_MAX"), number("src/coll/coll.h", "QUOIT_TEAM_PIECES"))
                 self.assertTrue(all(most - 2 <= count <= most for count in counts), (what, most, counts))
 
     @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")

@@ -283,6 +283,27 @@ def check_code_map(root):
             yield f"ARCHITECTURE.md:1: {name} is not there"
 
 
+def check_limits(root):
+    """Each named limit is named in a test, which reaches and exceeds it or proves that it cannot be; or tests/tidy/limits.txt
+    says why none does."""
+    files = list(files_of(root, ["src", "cmd", "sim"], (".c", ".h")))
+    tests = [path for path in files if path.endswith("_test.c")] + list(files_of(root, ["tests"], (".c", ".h", ".py")))
+    named = set(re.findall(r"QUOIT_\w+_MAX\b", "".join(read(root, path) for path in tests if path != "tests/tidy/tidy.py")))
+    listing = os.path.join(root, "tests/tidy/limits.txt")
+    lines = read(root, "tests/tidy/limits.txt").split("\n") if os.path.exists(listing) else []
+    excused = {line.split()[0] for line in lines if len(line.split()) > 1 and not line.startswith("#")}
+    defined = set()
+    for path in files:
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            found = re.match(r"#define (QUOIT_\w+_MAX)\b", line)
+            if found:
+                defined.add(found.group(1))
+                if found.group(1) not in named | excused:
+                    yield f"{path}:{number}: no test names {found.group(1)} (tests/tidy/limits.txt)"
+    for name in sorted(excused - (defined - named)):
+        yield f"tests/tidy/limits.txt:1: {name} is named in a test, or is not there"
+
+
 def check_format(root):
     """As clang-format has it, where that is installed."""
     tool = shutil.which("clang-format")
@@ -461,7 +482,7 @@ def check_document_widths(root):
 
 
 CHECKS = [check_includes, check_drivers, check_launcher, check_licence_lines, check_file_lengths, check_function_lengths, check_globals, check_options,
-          check_code_map, check_words, check_named_files, check_named_identifiers, check_named_options, check_messages,
+          check_code_map, check_limits, check_words, check_named_files, check_named_identifiers, check_named_options, check_messages,
           check_document_widths, check_format]
 
 # Samples: check -> files that break its rule (each alone must be seen), and files that keep it.
@@ -488,6 +509,13 @@ SAMPLES = {
     check_licence_lines: (
         [{"src/base/a.c": "int a;\n"}, {"scripts/go": "#!/bin/sh\necho\n"}, {"tests/x/CMakeLists.txt": "\n"}],
         {"src/base/a.c": SPDX, "scripts/go": "#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n", "tests/x/data.txt": "1\n"}),
+    check_limits: (
+        [{"src/base/a.h": "#define QUOIT_WORDS_MAX 3\n"},
+         {"src/base/a.h": "#define QUOIT_WORDS_MAX 3\n", "src/base/a_test.c": "QUOIT_WORDS_MAX;\n",
+          "tests/tidy/limits.txt": "QUOIT_WORDS_MAX it was hard\n"},
+         {"src/base/a.h": "#define QUOIT_WORDS_MAX 3\n", "tests/tidy/limits.txt": "QUOIT_WORDS_MAX\n"}],
+        {"src/base/a.h": "#define QUOIT_WORDS_MAX 3\n#define QUOIT_LINES_MAX 3\n", "src/base/a_test.c": "x = QUOIT_WORDS_MAX;\n",
+         "tests/tidy/limits.txt": "# comment\nQUOIT_LINES_MAX one needs a thousand\n"}),
     check_file_lengths: ([{"src/base/a.c": "\n" * 901}], {"src/base/a.c": "\n" * 900}),
     check_function_lengths: (
         [{"src/base/a.c": "int f(void)\n{\n" + "    x();\n" * 69 + "}\n"}],
