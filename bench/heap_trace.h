@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heap_trace.h - a recording of calls of an allocator: the file is a row of struct heap_event, in the order of the
- * calls. Made by heap_record.c, read by heap_replay.c, on one machine. */
+/* heap_trace.h - a recording of allocator calls: an array of struct heap_event in the order of the calls. Written by
+ * heap_record.c, read by heap_replay.c, on one machine. */
 #ifndef QUOIT_BENCH_HEAP_TRACE_H
 #define QUOIT_BENCH_HEAP_TRACE_H
 

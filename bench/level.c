@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* level.c - what a thread level and a context of the program's own cost: an 8-byte put, and a message to and fro.
+/* level.c - the cost of a thread level and of a context created by the program: an 8-byte put, and a ping-pong.
  *
- * Use: level single|multiple WHERE [TARGET]      WHERE is a word for the output; TARGET is a PE, 1 if it is not there
- * put: 8-byte puts that follow each other, then one quiet. pingpong: PE 0 puts a word, TARGET waits for it and puts one
- * back. Each with the default context and with one of the program's own, in turn. bench/run --levels runs both levels
- * one after the other, several times over.
+ * Use: level single|multiple WHERE [TARGET]      WHERE is a word for the output; TARGET is a PE, 1 by default
+ * put: consecutive 8-byte puts, then one quiet. pingpong: PE 0 puts a word, TARGET waits for it and puts one back. Each
+ * with the default context and with one created by the program, alternating. bench/run --levels runs both levels
+ * alternately, several times.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put_get.c - how long puts and gets from PE 0 to another PE take, 8 B to 4 MiB, beside a memcpy of this process.
+/* put_get.c - the time of puts and gets from PE 0 to another PE, 8 B to 4 MiB, beside a memcpy in this process.
  *
  * Use: put_get TARGET WHERE [SMALLEST]      TARGET is a PE; WHERE is a word for the output; SMALLEST size, in bytes
- * Where the target's memory is mapped here, memcpy copies between the very bytes that put does: a copy of 1 MiB between
- * other pages of the same process takes up to a third longer or less, since source and destination then just fill a
- * second-level cache of 2 MiB, and which of their lines collide there follows from where the kernel took the pages.
- * put: puts that follow each other, then one quiet. put_nbi: the same with the non-blocking put, which is what
- * bandwidth means elsewhere too. put_quiet: each put with its quiet. get: each get waited for. get_nbi: gets that
- * follow each other, then one quiet. Buffers are warm. What was put and got is compared with what it should be after
- * each size; the program uses the standard API alone.
+ * If the target's memory is mapped here, memcpy copies between the very bytes that put does: a copy of 1 MiB between
+ * other pages of the same process takes up to a third longer or less, because source and destination just fill a
+ * second-level cache of 2 MiB, and which of their lines collide depends on the physical pages. put: consecutive puts,
+ * then one quiet. put_nbi: the same with the non-blocking put, which is what bandwidth usually means. put_quiet: each
+ * put with its quiet. get: blocking gets. get_nbi: consecutive gets, then one quiet. Buffers are warm. After each size
+ * the data is verified; the program uses the standard API alone.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* raw_relay.c - the copies that relayed puts need, with nothing beside them: the limit of relayed traffic.
+/* raw_relay.c - the copies that relayed puts need and nothing else: the upper bound of relayed traffic.
  *
  * Use: raw_relay WHERE HOPS [SMALLEST]      WHERE is a word for the output; SMALLEST size, in bytes
- * A byte that goes over n hops is copied n times, each time through a window: into a slot of the next host, and at last
- * to where it belongs. Here each processor makes all the copies of its share of the chunks, as many at a time as there
- * are slots, so that it finds each chunk in its own cache again, and all processors work at once; nobody waits, asks or
- * tells. Chunks and slots are as large and as many as oshrun's by default. One process plays all hosts, over one link.
+ * A byte that travels n hops is copied n times, each time through a window: into a slot of the next host, and finally
+ * to its destination. Here each processor makes all the copies of its share of the chunks, as many at a time as there
+ * are slots, so it finds each chunk in its own cache again, and all processors work at once, without waiting or
+ * communicating. Chunks and slots have oshrun's default sizes. One process plays all hosts, over one link.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* raw_window.c - the copy through an emulated window with nothing above it: the limit of puts between neighbours.
+/* raw_window.c - the copy through an emulated window with nothing above it: the upper bound of puts between neighbours.
  *
  * Use: raw_window WHERE [SMALLEST]      WHERE is a word for the output; SMALLEST size, in bytes
- * One process opens both ends of a link and writes from one host's memory into the other's. Both ends of a real job are
- * different processes, but the copy is the same: one side makes it alone. This and raw_relay.c are the benchmarks that
- * are not written to the public interface.
+ * One process opens both ends of a link and writes from one host's memory into the other's. In a real job the ends
+ * belong to different processes, but the copy is the same: one side makes it alone. This and raw_relay.c are the
+ * benchmarks that do not use the public interface.
  */
 #include <stdlib.h>
 #include <string.h>

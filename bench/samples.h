@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* samples.h - how the benchmarks time one thing: batches of calls, as many as fill some time, a number of batches.
+/* samples.h - how the benchmarks time an operation: a number of batches of calls, each long enough to fill a given
+ * time.
  *
- * Things that are to be compared are measured batch by batch in turn, so that a disturbance of the machine meets both.
+ * Operations to be compared are measured in alternating batches, so that a disturbance of the machine affects both.
  * Each result is printed as one line of JSON; bench/run reads them.
  */
 #ifndef BENCH_SAMPLES_H
@@ -38,7 +39,7 @@ static inline double bench_batch_ns(const struct subject *subject, void *arg, si
     return bench_now_ns() - start;
 }
 
-/* Measures the subjects at one size, in turn, and prints a line for each. */
+/* Measures the subjects at one size, alternating, and prints a line for each. */
 static inline void bench_measure(const struct subject *subjects, size_t subject_count, void *arg, size_t bytes,
                                  const char *where)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define HEADER_BYTES (QUOIT_FRAME_BYTES - sizeof(uint64_t))
-/* Longer than any fault keeps the receiver from looking. */
+/* Longer than any fault delays the receiver. */
 #define LATE_NS          20000000
 #define OCCASIONS_MAX    20
 #define SLOW_REGISTER_NS 20000 /* so that doorbells ring between the last look of a lane and its sleep */
@@ -18,12 +18,12 @@
 struct state {
     struct sim_event event; /* reorder: the header arrives at last */
     struct sim_packet *late;
-    uint64_t occasions_left; /* before it sings */
-    bool has_sung;
+    uint64_t occasions_left; /* opportunities before the mistake is made */
+    bool is_made;
     bool is_offered;
-    struct sim_way *way; /* of the mistake; credit: whose word is wrong from then on */
+    struct sim_way *way; /* of the mistake; credit: the direction whose word is wrong from then on */
     uint64_t offset;
-    const void *flow;        /* resend: the one that forgets */
+    const void *flow;        /* resend: the flow that forgets */
     struct quoit_frame sent; /* before a mistake was made in it */
 };
 
@@ -47,18 +47,18 @@ static enum target target_of(const struct sim_way *way, const struct sim_packet 
 static bool is_time(struct sim_world *world)
 {
     struct state *state = world->canary_state;
-    if (state->has_sung || state->occasions_left-- > 0)
+    if (state->is_made || state->occasions_left-- > 0)
         return false;
-    state->has_sung = true;
+    state->is_made = true;
     sim_trace(world, "canary", 0, 0, 0);
     return true;
 }
 
-/* As is_time(), for a mistake of which the ring may want to know nothing: it is offered until it is taken. */
+/* As is_time(), for a mistake that the ring may ignore: it is offered until it is accepted. */
 static bool is_near(struct sim_world *world)
 {
     struct state *state = world->canary_state;
-    state->is_offered = !state->has_sung && state->occasions_left == 0;
+    state->is_offered = !state->is_made && state->occasions_left == 0;
     state->occasions_left -= state->occasions_left > 0;
     return state->is_offered;
 }
@@ -69,7 +69,7 @@ static void change_credit(struct sim_world *world, struct sim_way *way, uint64_t
     struct sim_packet *packet = way->first;
     if (target_of(way, packet) != TARGET_CREDIT)
         return;
-    if (!state->has_sung && is_time(world)) {
+    if (!state->is_made && is_time(world)) {
         state->way = way;
         state->offset = packet->offset;
     }
@@ -145,7 +145,7 @@ static void acknowledge_early(struct sim_world *world, struct quoit_frame *frame
 static bool forget_resend(struct sim_world *world, const void *flow)
 {
     struct state *state = world->canary_state;
-    if (!state->has_sung && is_time(world))
+    if (!state->is_made && is_time(world))
         state->flow = flow;
     return state->flow == flow;
 }
@@ -162,7 +162,7 @@ static void take_outdated(struct sim_world *world, struct quoit_frame *frame, ui
 static bool sleep_blindly(struct sim_world *world)
 {
     const struct state *state = world->canary_state;
-    return state->has_sung || is_time(world);
+    return state->is_made || is_time(world);
 }
 
 const struct sim_canary sim_canaries[] = {
@@ -217,10 +217,10 @@ void sim_canary_end(struct sim_world *world)
     world->canary_state = NULL;
 }
 
-bool sim_canary_has_sung(const struct sim_world *world)
+bool sim_canary_was_made(const struct sim_world *world)
 {
     const struct state *state = world->canary_state;
-    return state && state->has_sung;
+    return state && state->is_made;
 }
 
 void sim_canary_look(struct sim_way *way)
@@ -267,8 +267,8 @@ const struct quoit_frame *sim_canary_received(struct sim_world *world, const str
     if (!state || !state->is_offered)
         return shown;
     state->is_offered = false;
-    state->has_sung = !verdict || verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
-                      (verdict->kind == QUOIT_VERDICT_CONSUMED && verdict->frame.kind == QUOIT_FRAME_ACK);
+    state->is_made = !verdict || verdict->kind == QUOIT_VERDICT_DELIVER || verdict->kind == QUOIT_VERDICT_SEND ||
+                     (verdict->kind == QUOIT_VERDICT_CONSUMED && verdict->frame.kind == QUOIT_FRAME_ACK);
     return &state->sent;
 }
 

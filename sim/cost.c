@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work of the production code that passes neither env nor port, given its time here; and the places at which the ledger
- * sees each request. */
+/* Charges time for production code that passes neither env nor port; and the points at which the ledger sees each
+ * request. */
 #include "engine/ring/channel.h"
 #include "lane/lane.h"
 #include "sim/canary.h"

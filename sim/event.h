@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* event.h - what will happen, in order of time.
+/* event.h - the queue of future events, in order of time.
  *
- * An event is part of the thing it happens to and is scheduled at most once at a time. Order: time, then tie, then the
- * number of scheduling; tie is 0 unless ties are to be permuted. So the order never depends on addresses.
- * Errors: none; memory that runs out ends the process.
+ * An event is a member of the object that it happens to, and is scheduled at most once at a time. Order: time, then
+ * tie, then the number of scheduling; tie is 0 unless ties are permuted. So the order never depends on addresses.
+ * Errors: none; running out of memory ends the process.
  */
 #ifndef SIM_EVENT_H
 #define SIM_EVENT_H
@@ -30,7 +30,7 @@ struct sim_queue {
 
 void sim_queue_add(struct sim_queue *queue, struct sim_event *event, uint64_t at_ns, uint64_t tie);
 void sim_queue_remove(struct sim_queue *queue, struct sim_event *event);
-/* The next event, taken out; NULL if there is none. */
+/* Removes and returns the next event; NULL if there is none. */
 struct sim_event *sim_queue_next(struct sim_queue *queue);
 void sim_queue_free(struct sim_queue *queue);
 

@@ -142,7 +142,7 @@ static void cut_one_link(struct sim_world *world)
         cut_any_link(world);
 }
 
-/* Spread over the start; later managers call seldom, and what they do between two calls is what matters. */
+/* Spread over the start-up; later the managers call rarely, and what they do between two calls is what matters. */
 static uint64_t calls_a_blink(const struct sim_world *world)
 {
     if (!world->pes)
@@ -160,7 +160,7 @@ void sim_fault_blink(struct sim_end *end)
     world->blinks_left--;
     if (!end->is_cut)
         cut_for_a_while(world, link);
-    if (end->is_cut && sim_choose(world, 2) == 0) { /* before anybody else sees it, or before its time */
+    if (end->is_cut && sim_choose(world, 2) == 0) { /* before anyone else sees it, or before its time */
         sim_queue_remove(&world->queue, &link->mend.event);
         mend(&link->mend.event);
     }

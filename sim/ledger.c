@@ -79,7 +79,7 @@ static struct entry *find(struct sim_ledger *ledger, uint64_t number)
     return &ledger->entries[number - 1];
 }
 
-/* Scratchpads have no room for the number; there the token names the place of the request in its host's memory. */
+/* The scratchpads have no room for the number; there the token names the request's place in its host's memory. */
 static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32_t lane,
                           const struct quoit_frame *frame)
 {
@@ -93,7 +93,7 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
     return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
 }
 
-/* The papers' gets go the other way round the ring than all else, and nothing orders the two but quiet. */
+/* The papers' gets travel the other way round the ring than everything else, and only quiet orders the two. */
 static uint32_t order_of(const struct quoit_job_config *job, const struct quoit_frame *frame)
 {
     bool is_get = frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED;

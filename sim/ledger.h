@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ledger.h - every request that a PE handed to its proxy, and what became of it.
+/* ledger.h - every request that a PE submitted to its proxy, and what became of it.
  *
- * Each request gets a number, which travels in its frame where there is room. Whoever executes, answers or completes
- * one tells the ledger, and the run fails at once when something is executed twice, out of order (of one source PE,
- * destination PE and lane), changed on the way, answered before it was executed, or completed before that; and at the
- * end when anything is left.
+ * Each request gets a number, which travels in its frame if there is room. Execution, responses and completion are
+ * recorded here. The run fails at once when a request is executed twice or out of order (within one source PE,
+ * destination PE and lane), is changed in transit, or gets a response or completes before it was executed; and at the
+ * end if any is left.
  */
 #ifndef SIM_LEDGER_H
 #define SIM_LEDGER_H

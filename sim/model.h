@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model.h - what things cost: the constants of the simulated hosts, links and adapters.
+/* model.h - the cost model: the constants of the simulated hosts, links and adapters.
  *
- * One table, two columns of values. `public` has data sheets and measurements of others alone, none of them a sentence
- * of RING-19 or RING-22; keys in brackets are in docs/sources.md, and what no public source tells is assumed and says
- * so. `fitted`, the default, was chosen so that relations of those papers come out; the last column names them. Any
- * constant can be set by name. All are whole numbers of ns, of ps a byte, of bytes, or counts, so that runs are exact.
+ * One table with two columns of values. `public` is from data sheets and measurements of others alone, none of them a
+ * sentence of RING-19 or RING-22; keys in brackets are in docs/sources.md, and assumed values say so. `fitted`, the
+ * default, was chosen so that relations of those papers hold; the last column names them. Every constant can be set by
+ * name. All are whole numbers of ns, of ps per byte, of bytes, or counts, so that runs are exact.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -100,8 +100,8 @@ struct sim_model {
 };
 
 void sim_model_default(struct sim_model *model);
-/* "name=value", or "public" or "fitted" for all of a column. False if there is no such constant or the value is no
- * number in range; *problem_out says what. */
+/* Sets "name=value", or "public" or "fitted" for a whole column. False if there is no such constant or the value is out
+ * of range; *problem_out says which. */
 bool sim_model_set(struct sim_model *model, const char *text, const char **problem_out);
 /* The table with values, meanings and sources: for people, and as a JSON object. */
 void sim_model_print(const struct sim_model *model, FILE *out);

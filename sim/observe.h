@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* observe.h - what the simulator does at the points of base/observer.h. Points of the same name. */
+/* observe.h - the simulator's observers, for the points of base/observer.h with the same names. */
 #ifndef SIM_OBSERVE_H
 #define SIM_OBSERVE_H
 

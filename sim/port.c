@@ -26,7 +26,7 @@ static struct opening *opening_of(struct quoit_port *port)
     return (struct opening *)port;
 }
 
-/* Each operation of the driver begins here, so that a fault can strike between any two of them. */
+/* Every operation of the driver begins here, so a fault can strike between any two of them. */
 static struct sim_end *enter(const struct quoit_port *port)
 {
     struct sim_end *end = ((const struct opening *)port)->end;
@@ -58,7 +58,7 @@ static uint64_t covered(const struct sim_end *end, enum quoit_window window, uin
     return bytes < left ? bytes : left;
 }
 
-/* Interrupts: a bit that was clear and is not masked wakes, a little later, whoever its vector names. */
+/* Interrupts: a bit that was clear and is not masked wakes the parks of its vector, a little later. */
 static void wake_parks(struct sim_event *event)
 {
     struct sim_interrupt *interrupt = (struct sim_interrupt *)event;
@@ -124,8 +124,8 @@ static void finish_dma(struct sim_dma *dma, uint64_t cookie, enum quoit_status s
     sim_host_changed(dma->end->host);
 }
 
-/* The memory of a host serves what its ports read and write one after the other, and turns between the two. Returns
- * when it begins. */
+/* A host's memory serves the accesses of its ports one after another, and turns around between the two. Returns when
+ * the access begins. */
 static uint64_t take_memory(struct sim_host *host, uint32_t bytes, bool is_write)
 {
     const struct sim_world *world = host->world;
@@ -222,7 +222,7 @@ static struct sim_packet *new_packet(enum sim_packet_kind kind, enum quoit_windo
     return packet;
 }
 
-/* Some words of the write that is arriving are there already. */
+/* Part of the words of the arriving write have landed already. */
 static void tear_first(struct sim_way *way)
 {
     struct sim_packet *packet = way->first;
@@ -381,7 +381,7 @@ static enum quoit_status set_translation(struct quoit_port *port, enum quoit_win
 
 /* Windows */
 
-/* How much of a write travels together. Never cuts an aligned word of 8 bytes. */
+/* How much of a write travels together. Never splits an aligned word of 8 bytes. */
 static uint32_t piece_bytes(struct sim_world *world, uint64_t offset, size_t left)
 {
     uint64_t most = world->model.piece_bytes;
@@ -404,7 +404,7 @@ static uint32_t *count_of(const struct quoit_port *port, uint32_t *arrived_count
     return arrives_on_return(port) ? arrived_count : NULL;
 }
 
-/* Where writes return after they have arrived, waits until this one has, or is lost. */
+/* If writes arrive on return, waits until this one has arrived or is lost. */
 static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_count, const uint32_t *arrived_count)
 {
     struct sim_end *end = ((const struct opening *)port)->end;
@@ -512,7 +512,7 @@ static uint32_t scratchpad_read(struct quoit_port *port, uint32_t index)
     return end->scratchpads[index];
 }
 
-/* The papers reach these registers through their kernel driver; ours are mapped. */
+/* The papers access these registers through their kernel driver; ours are mapped. */
 static uint64_t driver_ns(const struct sim_end *end)
 {
     return end->world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? model_of(end)->driver_call_ns : 0;
@@ -574,7 +574,7 @@ static void set_vector(struct quoit_port *port, uint32_t bit, const struct quoit
 
 /* DMA */
 
-/* A fault: how long the engine lets wait what it is about to read. */
+/* A fault: how long the engine delays reading its source. */
 static uint64_t stall(struct sim_world *world)
 {
     return world->dma_stall_ns ? sim_choose(world, world->dma_stall_ns) : 0;

@@ -38,7 +38,7 @@ static inline void sim_rows_run(const struct rig_driver *driver, void (*run)(voi
     sim_config_choose(&plan, 1, &config);
     struct sim_world *world = sim_world_new(&config);
     sim_task_start(&world->hosts[0], "test", sim_rows_enter, &body);
-    if (!sim_world_settle(world))
+    if (!sim_world_quiesce(world))
         fprintf(stderr, "%s\n", world->failure);
     must(body.has_ended);
     sim_world_free(world);

@@ -48,7 +48,7 @@ static void run_rig(void (*test)(void *arg), bool has_direct_puts)
     sim_config_choose(&plan, 1, &config);
     rig.world = sim_world_new(&config);
     sim_task_start(&rig.world->hosts[1], "test", test, &rig); /* where it sleeps */
-    assert_true(sim_world_settle(rig.world));
+    assert_true(sim_world_quiesce(rig.world));
     assert_true(rig.has_ended);
     quoit_port_close(rig.left);
     quoit_port_close(rig.right);

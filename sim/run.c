@@ -36,8 +36,8 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
     return workload;
 }
 
-/* Whether a fault that the seed chose is left in: with a canary nothing must end the run or hide the mistake, and with
- * a fault that ends it no other outage must confuse who is dead. */
+/* Whether a fault chosen by the seed is kept: with a canary no fault may end the run or hide the mistake, and with a
+ * fault that ends it no other outage may obscure which links are dead. */
 static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
 {
     const struct sim_canary *canary = config->canary;
@@ -84,7 +84,7 @@ static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, s
     job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
-/* Every choice is drawn whether it is needed or not, so that what was asked for does not change the others. */
+/* Every choice is drawn whether it is needed or not, so that options do not change the other choices. */
 static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
     struct quoit_job_config *job = &config->job;
@@ -168,7 +168,7 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     result_out->is_ok = sim_world_run(world);
     if (config->workload->measures && config->job.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
         sim_measure_put_steps(world);
-    result_out->has_canary_sung = sim_canary_has_sung(world);
+    result_out->has_canary_sung = sim_canary_was_made(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);
     result_out->trace_hash = world->trace_hash;
     result_out->event_count = world->event_count;

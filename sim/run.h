@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.h - a run from its seed to its verdict; what `quoit sim` and `quoit figures` call.
+/* run.h - one run from seed to verdict; called by `quoit sim` and `quoit figures`.
  *
- * A plan holds what was asked for; what it leaves open is chosen by the seed: hosts, PEs, slots, chunk, lanes, window,
- * DMA, workload and faults. So a failing run is replayed by its seed and the same plan.
+ * A plan holds what was requested; the seed chooses the rest: hosts, PEs, slots, chunk, lanes, window, DMA, workload
+ * and faults. So a failing run is replayed with its seed and the same plan.
  */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
 #include "sim/workload.h"
 
-/* 0, NULL: chosen by the seed, of the sizes that find mistakes: small. Workloads that measure are never chosen, and
+/* 0, NULL: chosen by the seed, among small sizes, which find mistakes. Workloads that measure are never chosen, and
  * with one of them nothing is: 5 hosts, 1 PE each, 1 lane, 16 slots, chunks of 32 KiB, no fault. */
 #define SIM_HOSTS_MEASURED 5
 struct sim_plan {
@@ -31,7 +31,7 @@ struct sim_plan {
     struct sim_model model;
     bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
     bool has_direct_puts;
-    bool has_posted_puts; /* direct puts too, but by writes that return before they have arrived */
+    bool has_posted_puts; /* direct puts too, with writes that return before they have arrived */
     bool has_own_window;  /* window_memory_mib was set, so it is not chosen */
     uint64_t dma_bytes;   /* as the proxy's configuration */
     bool has_own_dma;     /* it was set, so it is not chosen */
@@ -43,7 +43,7 @@ struct sim_plan {
 struct sim_result {
     bool is_ok;
     bool has_canary_sung;
-    bool is_cut_off; /* ended by two dead links, as it must */
+    bool is_cut_off; /* ended by two dead links, as it must be */
     char failure[SIM_FAILURE_BYTES];
     uint64_t trace_hash;
     uint64_t event_count;
@@ -55,7 +55,7 @@ struct sim_result {
 
 void sim_plan_default(struct sim_plan *plan);
 void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out);
-/* Several at a time are not possible: the world is one a process. */
+/* One at a time: the world is global to the process. */
 void sim_run(const struct sim_config *config, struct sim_result *result_out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a seed is a run: the same trace each time, another one for another seed; and the checks find what is wrong.
- * Method: seeds are run twice, their traces compared as hashes and, for some, as text; canaries make one mistake in
+/* Aim: a seed determines a run: the same trace each time, a different one for another seed; and the checks find
+ * mistakes.
+ * Method: seeds are run twice and their traces compared as hashes and, for some, as text; canaries make one mistake in
  * each of many runs: each run in which the mistake was made must fail, and fail again in the same way. */
 #include "sim/run.h"
 #include "sim/canary.h"

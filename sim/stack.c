@@ -91,7 +91,7 @@ void sim_stack_init(struct sim_stack *stack, char *memory, size_t bytes, void (*
 #if defined(__x86_64__)
     uint64_t *pointer = top - 2 - SAVED_WORDS; /* at entry() the stack is 8 bytes off an alignment of 16 */
     memset(pointer, 0, (2 + SAVED_WORDS) * sizeof *pointer);
-    pointer[SAVED_WORDS] = (uint64_t)(uintptr_t)entry; /* returned to; above it entry() finds no caller */
+    pointer[SAVED_WORDS] = (uint64_t)(uintptr_t)entry; /* returned to; above it a debugger finds no caller of entry() */
 #else
     uint64_t *pointer = top - SAVED_WORDS;
     memset(pointer, 0, SAVED_WORDS * sizeof *pointer);

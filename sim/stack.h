@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stack.h - one thread of the process changes from one stack to another. Private to task.c.
+/* stack.h - switches one thread of the process between stacks. Private to task.c.
  *
- * Not longjmp(), which _FORTIFY_SOURCE stops between stacks, and not swapcontext() where it can be avoided: that asks
- * the kernel for the signal mask each time, which was half of all time. The address sanitizer knows only the latter.
+ * Not longjmp(), which _FORTIFY_SOURCE stops between stacks, and not swapcontext() where avoidable: it sets the
+ * kernel's signal mask at each switch, which took half of the run time. The address sanitizer supports only the latter.
  */
 #ifndef SIM_STACK_H
 #define SIM_STACK_H
@@ -24,7 +24,7 @@ struct sim_stack {
     ucontext_t context;
 };
 #else
-/* Where a stack that does not run goes on: its callee-saved registers and the address lie there. */
+/* A suspended stack: its callee-saved registers and the resume address are on it. */
 struct sim_stack {
     void *pointer;
 };
@@ -32,7 +32,7 @@ struct sim_stack {
 
 /* A stack in [memory, memory + bytes), 16-byte aligned, that begins with entry(), which never returns. */
 void sim_stack_init(struct sim_stack *stack, char *memory, size_t bytes, void (*entry)(void));
-/* Goes on at `to`, and returns when somebody switches back to `from`. */
+/* Resumes `to`; returns when another switch resumes `from`. */
 void sim_stack_switch(struct sim_stack *from, struct sim_stack *to);
 
 #endif

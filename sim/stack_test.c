@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: stacks are changed in any order, also from a higher one to a lower, in a program that is built with
- * _FORTIFY_SOURCE, which stops longjmp() there. Method: built with it, with the file under test inside; three stacks
- * and the program's own hand a number round in an order chosen by chance; what each keeps in variables must stay. */
+/* Aim: stacks are switched in any order, also from a higher to a lower one, in a program built with _FORTIFY_SOURCE,
+ * which stops longjmp() there. Method: built with it, including the file under test; three stacks and the program's own
+ * pass a number round in random order; local variables of each must survive. */
 #include "sim/stack.c"
 #include "base/prng.h"
 

@@ -41,7 +41,7 @@ static struct sim_task *take_ready(struct sim_cores *cores)
     return task;
 }
 
-/* A core became free: whoever waits for one gets it. */
+/* A core became free: the first waiting task gets it. */
 static void release_core(struct sim_host *host)
 {
     struct sim_task *next = take_ready(host->cores);
@@ -65,7 +65,7 @@ static void wait_for_core(struct sim_task *task)
     cores->ready_last = task;
     for (uint32_t i = 0; i < world->config.job.host_count; i++)
         if (world->hosts[i].cores == cores)
-            sim_host_changed(&world->hosts[i]); /* who idles may have to give way */
+            sim_host_changed(&world->hosts[i]); /* an idling task may have to give up its core */
 }
 
 static void resume(struct sim_task *task)
@@ -153,7 +153,7 @@ static void leave(struct sim_task *task)
     sim_task_leave(task->world);
 }
 
-/* A thread that others wait for gives way when its time is up. */
+/* A thread that others wait for gives way when its time slice ends. */
 static void give_way(struct sim_world *world)
 {
     struct sim_task *task = world->current;
@@ -226,7 +226,7 @@ void sim_task_wake(struct sim_task *task, uint64_t delay_ns)
     sim_schedule(task->world, &task->event, at_ns);
 }
 
-/* Those that idle look at the next of their looks that is not over yet. */
+/* Idling tasks look at the next of their looks that is not past yet. */
 void sim_host_changed(struct sim_host *host)
 {
     struct sim_world *world = host->world;

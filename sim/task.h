@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task.h - a thread of the simulated world: a lane of a proxy, or a PE. A coroutine with a stack of its own.
  *
- * A task runs without a break until it spends time, idles or blocks; so what it does in between happens at one instant.
- * It occupies a core of its host while it runs, spends and idles, and gives it up while it blocks. When there are more
+ * A task runs without interruption until it spends time, idles or blocks, so everything in between happens at one
+ * instant. It occupies a core of its host while it runs, spends and idles, and releases it while it blocks. With more
  * tasks than cores they take turns, first come first served.
  *
- * Idling: a task that polls in vain need not be resumed for each look, since what it looks at only changes when
- * something arrives at its host or another task of the host does something. So it is resumed at the first look after
- * such a change; it counts how many looks it has missed. The first looks after a change are never left out.
+ * Idling: a task that polls in vain is not resumed for each look, because what it polls changes only when something
+ * arrives at its host or another task of the host acts. It is resumed at the first look after such a change, and counts
+ * the looks in between. The first looks after a change are never skipped.
  */
 #ifndef SIM_TASK_H
 #define SIM_TASK_H
@@ -53,10 +53,10 @@ struct sim_task {
     bool is_service;               /* a thread of a proxy */
     const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
     uint64_t idle_leave_count;     /* leave_count when it last came back from idling */
-    uint32_t looks_since_change;   /* looks in vain since something changed */
+    uint32_t looks_since_change;   /* looks in vain since the last change */
     uint32_t generation_before;    /* of the ring that is shown a frame */
     uint32_t announced_epoch;      /* of the park of its lane, when the lane last announced that it will sleep */
-    bool is_fruitless;             /* what it just did was a look in vain, so nobody else need look */
+    bool is_fruitless;             /* it has only looked in vain, so no other task need look */
 };
 
 /* Starts at once; it first runs when a core is free. */
@@ -72,12 +72,12 @@ void sim_block(struct sim_world *world, uint64_t until_ns);
 /* Up to `count` looks of step_ns each; returns how many have passed when something changed, at least one. is_fruitless:
  * since it last ran the task did nothing but look, in vain. */
 uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless);
-/* Goes back to the events, until resumed. */
+/* Returns to the event loop until resumed. */
 void sim_task_leave(struct sim_world *world);
-/* Lets others have the core, if any wait for it. is_fruitless: as above. */
+/* Gives up the core if others wait for one. is_fruitless: as above. */
 void sim_yield(struct sim_world *world, bool is_fruitless);
 
-/* Of any blocked task: it asks for a core after delay_ns. */
+/* For any blocked task: it requests a core after delay_ns. */
 void sim_task_wake(struct sim_task *task, uint64_t delay_ns);
 /* Something in this host's memory or registers changed. */
 void sim_host_changed(struct sim_host *host);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rings take in, watched by one who knows all hosts: the rules of docs/design/failover.md that show in the result
- * only by bad luck. Canaries change here what a ring is shown. */
+/* Checks what rings accept, with knowledge of all hosts: the rules of docs/design/failover.md whose violation shows in
+ * the result only by bad luck. Canaries modify here what a ring receives. */
 #include "base/log.h"
 #include "engine/ring/ring_engine.h"
 #include "ring/state.h"
@@ -8,7 +8,7 @@
 #include "sim/observe.h"
 #include "sim/world.h"
 
-/* What a proxy complains of is wrong: nobody damages its memory here, and links that go down are no reason. */
+/* An error logged by a proxy is a failure: nobody damages its memory here, and links that go down are no reason. */
 void sim_log_line(int level, const char *text)
 {
     if (level == QUOIT_LOG_ERROR)
@@ -20,7 +20,7 @@ void sim_assertion(const char *condition, const char *file, int line)
     sim_fail(sim_world_current(), "assertion failed: %s (%s:%d)", condition, file, line);
 }
 
-/* Nothing that the lane landed through `side` under an older topology is still under way by DMA. */
+/* Nothing that the lane landed through `side` under an older topology is still in flight by DMA. */
 static void check_is_landed(struct sim_world *world, const struct quoit_lane *lane, enum quoit_side side,
                             uint32_t generation)
 {
@@ -33,9 +33,9 @@ static void check_is_landed(struct sim_world *world, const struct quoit_lane *la
     }
 }
 
-/* When a request is executed, no neighbour that may land payload here knows less than we do: what it lands then is
+/* When a request is executed, no neighbour that may land payload here has an older topology: what it lands would be
  * outdated. */
-static void check_is_settled(struct sim_world *world, const struct quoit_lane *lane)
+static void check_is_quiesced(struct sim_world *world, const struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint32_t neighbour = quoit_layout_neighbour(lane->layout, side);
@@ -75,7 +75,7 @@ void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame)
     sim_canary_receive(world, frame, quoit_queue_of(lane)->ring->links.generation);
 }
 
-/* What a ring has taken, and why it must not have. */
+/* Checks what a ring accepted. */
 static void check_taken(struct sim_world *world, const struct quoit_lane *lane, const struct quoit_frame *frame,
                         const struct quoit_verdict *verdict)
 {
@@ -106,7 +106,7 @@ void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct 
         sent->dest_host == lane->layout->host)
         check_is_executed(world, frame);
     if (class == QUOIT_CLASS_REQUEST && verdict->kind == QUOIT_VERDICT_DELIVER)
-        check_is_settled(world, lane);
+        check_is_quiesced(world, lane);
 }
 
 void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence)

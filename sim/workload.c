@@ -39,7 +39,7 @@ static void run_pe(void *arg)
                                      .bytes = host->layout.job.heap_bytes,
                                      .segment_offset = host->layout.segment_heap};
     pe->fabric->self.regions[0] = &pe->heap;
-    pe->fabric->self.sees_plain_stores = false; /* a change without its wake is a hang */
+    pe->fabric->self.sees_plain_stores = false; /* a change without its wake must hang the run */
     world->config.workload->run(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);
     quoit_fabric_close(pe->fabric);

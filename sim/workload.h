@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload.h - what the PEs of a simulated job do, and how it is known that they did it right.
+/* workload.h - what the PEs of a simulated job do, and how the result is verified.
  *
- * To add one: a file workload_NAME.c with one const struct sim_workload, a declaration below, a row in the table of
+ * To add one: a file workload_NAME.c with one const struct sim_workload, a declaration below, and a row in the table of
  * workload.c. Its run() is the program of one PE: blocking code over fabric and coll, as the API layer would call them.
- * It keeps a reference of what memory must hold; check() compares, when everything is quiet. Both call sim_fail().
+ * It maintains a reference of what memory must hold; check() compares at the end, when everything is quiescent. Both
+ * report through sim_fail().
  */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
@@ -18,17 +19,17 @@ struct sim_pe {
     uint32_t index;
     struct quoit_fabric *fabric;   /* NULL: closed */
     struct quoit_context *context; /* the default one */
-    struct quoit_region heap;      /* as the API layer tells the fabric */
+    struct quoit_region heap;      /* as the API layer registers it with the fabric */
     struct quoit_team_state *team; /* of workloads with collectives: the one in use; NULL: none */
     struct quoit_team_range range; /* of that team */
     uint32_t rank;                 /* in it */
-    struct quoit_prng prng;        /* its own chance, so that PEs do the same however they interleave */
+    struct quoit_prng prng;        /* a generator of its own, so PEs behave the same however they interleave */
 };
 
 struct sim_workload {
     const char *name;
     const char *sentence;
-    bool measures;                             /* yields figures; not among those chosen by chance */
+    bool measures;                             /* produces figures; never chosen by a seed */
     uint64_t (*heap_bytes)(uint32_t pe_count); /* what it needs; NULL: no more than its pieces */
     void (*setup)(struct sim_world *world);    /* before the PEs start; NULL: nothing */
     void (*run)(struct sim_pe *pe);            /* in the task of each PE */

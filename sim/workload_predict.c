@@ -18,7 +18,7 @@
 #define ROUNDS_WARM_PART 4
 #define GATE_NS          5000
 #define GATHER_NS        100000   /* for the others to come to the next barrier, where they wait awake */
-#define SETTLE_NS        20000000 /* for all hosts to hear of the dead link */
+#define QUIESCE_NS       20000000 /* for all hosts to hear of the dead link */
 
 /* What all PEs do at once. */
 struct span {
@@ -218,7 +218,7 @@ static void run_predict(struct sim_pe *pe)
     quoit_coll_sync(pe->team, "predict");
     if (pe->index == 0)
         sim_link_kill(world, 0);
-    sim_block(world, world->now_ns + SETTLE_NS);
+    sim_block(world, world->now_ns + QUIESCE_NS);
     measure_put(pe, "put 8 B, round a dead link", 1, 8, false);
     measure_barrier(pe, "barrier, one link dead", 1); /* one is long: each round goes the long direction round */
     measure_rate(pe, &(struct rate){"all-to-all, one link dead", "one link dead, least share", put_all, all_bytes});

@@ -406,7 +406,7 @@ static void check_quiet(struct sim_world *world)
         world->config.workload->check(world);
 }
 
-bool sim_world_settle(struct sim_world *world)
+bool sim_world_quiesce(struct sim_world *world)
 {
     if (_setjmp(world->escape) != 0)
         return false;

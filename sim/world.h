@@ -169,7 +169,7 @@ void sim_world_free(struct sim_world *world);
  * failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
 /* Only handles events until none is left; for tests that start tasks of their own. False: as above. */
-bool sim_world_settle(struct sim_world *world);
+bool sim_world_quiesce(struct sim_world *world);
 
 /* Ends the run: the text says what is wrong. Does not return. */
 __attribute__((noreturn, format(printf, 2, 3))) void sim_fail(struct sim_world *world, const char *format, ...);

@@ -22,7 +22,7 @@ void children_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* As the kernel lists them; what does not fit comes in the next round. */
+/* As the kernel lists them; the next round gets those that did not fit. */
 static int list(pid_t pids[PIDS_A_ROUND])
 {
     char path[64], text[8 * PIDS_A_ROUND];
@@ -75,7 +75,7 @@ static pid_t parent_of(pid_t pid)
     if (fd >= 0)
         close(fd);
     text[bytes > 0 ? bytes : 0] = '\0';
-    const char *after_name = strrchr(text, ')'); /* the name may hold anything, parentheses too */
+    const char *after_name = strrchr(text, ')'); /* the name may contain anything, including parentheses */
     return after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.h - the decision that the job must end. The first reason counts; what runs then gets a moment and SIGKILL. */
+/* end.h - the decision to end the job. The first reason counts; running PEs get a grace period, then SIGKILL. */
 #ifndef OSHRUN_END_H
 #define OSHRUN_END_H
 
@@ -8,14 +8,14 @@
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
 /* Another PE has the same to tell: the grace begins anew, as long as all is over within a second. */
 void end_prolong(struct job *job, uint64_t grace_ns);
-/* To the process group of each PE. */
+/* Signals the process group of each PE. */
 void end_signal_all(struct job *job, int signal_number);
-/* To the program of each PE, not to what stands between. */
+/* Signals the program of each PE, not a shell or debugger around it. */
 void end_signal_programs(struct job *job, int signal_number);
-/* As oshrun itself was told to end: the first asks the PEs, the second does not ask. */
+/* On a signal to oshrun itself: the first one asks the PEs to end, the second kills them. */
 void end_interrupt(struct job *job, int signal_number);
-/* Whether output that waits for its reader is dropped: oshrun was told to end, by a signal or --timeout. Without that
- * it waits for ever, as for a pager. */
+/* Whether output that waits for its reader is dropped: only if oshrun was asked to end, by a signal or --timeout.
+ * Otherwise it waits for ever, as for a pager. */
 bool end_gives_up_output(struct job *job, uint64_t now_ns);
 /* Returns the next deadline. */
 uint64_t end_step(struct job *job, uint64_t now_ns);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fault.h - what --fault asks for: links that go down and come back, hosts that die, at given times.
+/* fault.h - the faults of --fault: links that go down and come back, hosts that die, at given times.
  *
- * Forms, one a --fault:
- *   link A-B down at TIME              for good
+ * Forms, one per --fault:
+ *   link A-B down at TIME              permanently
  *   link A-B down at TIME for TIME
  *   host H dies at TIME                its proxy is killed
- *   links random every TIME for TIME   one link at a time, for ever
+ *   links random every TIME for TIME   one link at a time, without end
  *   links random every TIME for TIME seed N
- * Times count from the moment at which every PE is through shmem_init. Each fault is told on standard error when it
- * happens.
+ * Times count from the moment at which every PE has left shmem_init. Each fault is reported on standard error when it
+ * occurs.
  */
 #ifndef OSHRUN_FAULT_H
 #define OSHRUN_FAULT_H
@@ -29,12 +29,12 @@ struct fault {
     uint64_t seed;
 };
 
-/* What stands in one --fault. False: problem_out says in a sentence what is wrong with it. */
+/* Parses one --fault. False: problem_out says what is wrong with it. */
 bool fault_parse(const char *text, struct fault *fault_out, char problem_out[FAULT_PROBLEM_BYTES]);
-/* Whether such links and hosts are there; turns a link so that `second` is the host after `first`. */
+/* Whether these links and hosts exist; orders a link so that `second` is the host after `first`. */
 bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_PROBLEM_BYTES]);
 
-/* A fault of a job at work. */
+/* A fault of a running job. */
 struct fault_run {
     const struct fault *fault;
     uint64_t next_ns; /* of the next change; UINT64_MAX: none */
@@ -43,10 +43,10 @@ struct fault_run {
     bool is_down;
 };
 
-/* What standard error has of the changes so far. */
+/* What was printed about the changes so far. */
 struct fault_log {
     uint64_t printed_count;
-    uint64_t suppressed_count; /* since the last that was told */
+    uint64_t suppressed_count; /* since the last one printed */
     uint64_t printed_ns;
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* help.h - what oshrun tells of itself, made from the table of options. */
+/* help.h - help and manual texts, made from the options table. */
 #ifndef OSHRUN_HELP_H
 #define OSHRUN_HELP_H
 
 #include "plan.h"
 
-/* Answers --help, --version, --options, --man-options: see plan_is_question. */
+/* Handles --help, --version, --options, --man-options: see plan_is_question. */
 void help_answer(const struct plan *plan);
 
 #endif

@@ -14,7 +14,8 @@
 #define TOLD_EVERY_NS 100000000u /* after them */
 #define LATE_NS       10000000u  /* changes that are later than this are left out */
 
-/* Through the sink of standard error, whose reader may stall. The first changes are all told, then a few a second. */
+/* Prints through the output of standard error, whose reader may stall. The first changes are all printed, then a few a
+ * second. */
 static void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct job *job, const char *format, ...)
 {

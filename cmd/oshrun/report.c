@@ -60,7 +60,7 @@ static uint32_t list_pes(const struct job *job, bool (*is_member)(const struct j
     return count;
 }
 
-/* A sentence with its code at the right margin. */
+/* Prints a sentence with its code at the right margin. */
 static void tell(FILE *out, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void tell(FILE *out, const char *code, const char *format, ...)
 {
@@ -169,7 +169,7 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
         tell_computing(out, job, group);
 }
 
-/* The links that went down, of which a job that hardly goes on may have many. */
+/* The outages; a job that hardly progresses may have many. */
 static void tell_outages(FILE *out, const struct job *job)
 {
     uint32_t told = 0;
@@ -358,7 +358,7 @@ static void tell_lost_link(FILE *out, const struct job *job)
          protocol->has_failover ? "papers" : protocol->name);
 }
 
-/* Two links down part the ring in two lines of hosts: the shorter one is called the one that cannot be reached. */
+/* Two links down partition the ring into two lines of hosts: the shorter one is reported as unreachable. */
 static void tell_cut_off(FILE *out, const struct job *job)
 {
     if (job->dead_links[0] == job->dead_links[1]) {

@@ -18,8 +18,8 @@
 
 #define ABORT_GRACE_NS 200000000u /* for the same fate of other PEs, and for their output */
 
-/* What a PE says of itself is not believed: the kernel names the sender of HELLO, and only a descendant is ever sent a
- * signal, by a pidfd, which no later process can inherit. */
+/* What a PE says about itself is not trusted: the kernel identifies the sender of HELLO, and only a descendant is ever
+ * signalled, through a pidfd, which no later process can inherit. */
 static void learn_program(struct pe *pe, pid_t sender)
 {
     pe->program_pid = pe->pid;
@@ -94,7 +94,7 @@ static void read_word(struct pe *pe)
         take_finalized(pe);
 }
 
-/* A message out of turn is a program that speaks another version, or none of ours. */
+/* A message out of turn means a program of another version, or not of ours. */
 static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {

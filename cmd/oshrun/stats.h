@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stats.h - what the links carried. */
+/* stats.h - what the links carried: --stats, --stats-json. */
 #ifndef OSHRUN_STATS_H
 #define OSHRUN_STATS_H
 
@@ -7,7 +7,7 @@
 
 /* On standard error. */
 void stats_print(struct job *job);
-/* As JSON. False: it could not be written, which was told. */
+/* Writes JSON. False: it could not be written, which was reported. */
 bool stats_write(const struct job *job, const char *path);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Keys that send signals reach the foreground process group: oshrun's own, until the PE that may have the terminal (PE
  * 0, or the one under --debugger) reads from it or changes it. The kernel stops that PE; oshrun makes its group the
- * foreground and lets it go on. From then on Ctrl-C and Ctrl-Z are for that PE, as in a shell, until it ends. The other
- * PEs have no controlling terminal: for them /dev/tty cannot be opened, so that none of them is stopped by it.
+ * foreground and continues it. From then on Ctrl-C and Ctrl-Z go to that PE, as in a shell, until it ends. The other
+ * PEs have no controlling terminal: they cannot open /dev/tty, so the terminal stops none of them.
  */
 #ifndef OSHRUN_TERMINAL_H
 #define OSHRUN_TERMINAL_H
@@ -16,10 +16,10 @@
 
 struct terminal {
     int fd;               /* /dev/tty; -1: there is none */
-    pid_t home;           /* the process group that the user's shell knows as oshrun */
-    uint32_t pe;          /* who may have it */
+    pid_t home;           /* the process group of oshrun, as the user's shell knows it */
+    uint32_t pe;          /* the PE that may have it */
     pid_t given_to;       /* its process group while it has the terminal; else 0 */
-    bool is_wanted;       /* it stopped for want of the terminal while oshrun was in the background */
+    bool is_wanted;       /* it stopped for lack of the terminal while oshrun was in the background */
     struct termios modes; /* as they were before */
 };
 
@@ -28,7 +28,7 @@ void terminal_open(struct terminal *terminal, pid_t home, uint32_t pe);
 void terminal_renounce(const struct terminal *terminal);
 /* Makes `group` the foreground. False if oshrun itself is in the background. */
 bool terminal_give(struct terminal *terminal, pid_t group);
-/* Makes oshrun the foreground again, if it was before, with the modes of before. */
+/* Makes oshrun the foreground again, if it was, with the terminal modes from before. */
 void terminal_take_back(struct terminal *terminal);
 
 #endif

@@ -73,7 +73,7 @@ static bool find_symbol(const char *executable, uint64_t address, char name_out[
     return is_found;
 }
 
-/* A variable by its name, or a place in the heap. */
+/* Names a variable, or a place in the heap. */
 static void name_object(const struct job *job, uint32_t pe, uint64_t offset, char name_out[NAME_BYTES])
 {
     const struct quoit_layout *layout = &job->hosts[job->pes[pe].host].layout;

@@ -140,7 +140,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-/* ns of one way between two threads on these cores; 0: no thread could be started. */
+/* One-way time in ns between two threads on these cores; 0: no thread could be started. */
 static double way_ns(int own_core, int other_core, bool yields)
 {
     struct meeting meeting = {.core = other_core, .yields = yields};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* folder.h - a temporary folder that does not outlive this program, however it ends.
+/* folder.h - a temporary directory that is removed when this program ends, however it ends.
  *
- * A process of its own, the keeper, waits for the end of a pipe whose other end only this program holds, and then
- * removes the folder with the files in it. It is in no group that a terminal's signals reach.
+ * A process of its own, the keeper, waits for end of file on a pipe whose other end only this program holds, and then
+ * removes the directory and its files. It is in a process group that no terminal signal reaches.
  */
 #ifndef QUOIT_FOLDER_H
 #define QUOIT_FOLDER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quoit info - what there is to know before a job is started: the environment and the options given here, applied. */
+/* quoit info - facts available before a job starts, with the environment and the given options applied. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -30,12 +30,12 @@ struct job_view {
     struct job_host *hosts; /* [config.host_count] */
 };
 
-/* Opens the job of one launcher. False: it is none, not of this user, or not so far that its PEs have started. */
+/* Opens the job of one launcher. False: it has none, or another user's, or its PEs have not started yet. */
 bool job_open(struct job_view *view, pid_t pid);
 void job_close(struct job_view *view);
 bool job_has_ended(const struct job_view *view);
 
-/* Opens all jobs of this user, by pid. *views_out is to be closed one by one and freed. */
+/* Opens all jobs of this user, by pid. The caller closes each of *views_out and frees the array. */
 uint32_t jobs_find(struct job_view **views_out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prefix.h - what was installed with this program, found from where it is, so that an installation may be moved. */
+/* prefix.h - finds installed files relative to this program, so that an installation can be moved. */
 #ifndef QUOIT_PREFIX_H
 #define QUOIT_PREFIX_H
 
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The path of a file below the prefix to which this program belongs, two above it. False: it is not there or cannot be
- * read, and stderr says so. */
+/* The path of a file below this program's prefix, two directories above it. False: it is missing or unreadable, and
+ * stderr says so. */
 bool prefix_find(const char *name, char path_out[PATH_MAX]);
 
 /* Runs a program with its words, the last NULL, and standard input and output from and to these files if they are not

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* top.h - what quoit top knows of a job at one instant, and how it is told. Private to top.
+/* top.h - a snapshot of a job for quoit top, and its presentation. Private to top.
  *
- * In the text a line may begin with a mark, which the screen turns into a style and drops; elsewhere it is dropped.
+ * A line of text may begin with a mark, which the screen turns into a style and other outputs drop.
  */
 #ifndef QUOIT_TOP_H
 #define QUOIT_TOP_H
@@ -39,11 +39,11 @@ enum top_key { TOP_KEY_NONE, TOP_KEY_QUIT };
 /* Blocks the signals that end or stop or resize. Where wanted, and if standard output and input are a terminal, takes
  * it over. */
 void top_screen_open(bool is_wanted);
-/* Shows the text: on a terminal instead of what stood there, else after it. */
+/* Shows the text: on a terminal in place of the previous one, else after it. */
 void top_screen_show(const char *text);
 /* Waits for a key, a signal, the end of the process behind pid_fd, or timeout_ns. */
 enum top_key top_screen_wait(int pid_fd, uint64_t timeout_ns);
-/* Gives the terminal back. */
+/* Restores the terminal. */
 void top_screen_close(void);
 
 #endif

@@ -49,53 +49,52 @@ enum quoit_option_type {
  */
 #define QUOIT_OPTIONS_TABLE(X)                                                                                         \
     X(PES, "n", NULL, UINT, "", "N", 1, 65536, LAUNCH, "number of PEs of this program (also -np)",                     \
-      "Without it: one, or one a host with --hosts. More PEs than cores are allowed.")                                 \
+      "Default: one, or one per host with --hosts. More PEs than cores are allowed.")                                  \
     X(HOSTS, "hosts", "QUOIT_HOSTS", UINT, "1", "H", 1, 1024, LAUNCH,                                                  \
       "number of hosts, emulated on this machine and joined into a ring",                                              \
-      "PEs lie over the hosts in blocks. Each host has memory of its own and a proxy process; everything between "     \
-      "hosts "                                                                                                         \
-      "goes through the links. With 1 there is no ring and no proxy.")                                                 \
+      "PEs are placed on the hosts in blocks. Each host has memory of its own and a proxy process; all traffic "       \
+      "between hosts goes through the links. With 1 there is no ring and no proxy.")                                   \
     X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, "set a variable in the environment of the PEs",      \
       "May be given many times. Without a value the variable must be set already.")                                    \
     X(WDIR, "wdir", NULL, STRING, "", "DIR", 0, 0, LAUNCH, "working directory of the PEs",                             \
       "A program named by a relative path is looked for there.")                                                       \
     X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH,                                  \
       "bind each PE to one core, or to none",                                                                          \
-      "PE i gets core i of those that oshrun may use, counted round again when there are more PEs than cores.")        \
+      "PE i gets core i of those that oshrun may use, starting over when there are more PEs than cores.")              \
     X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PE:]COMMAND", 0, 0, LAUNCH,                                \
       "run PE 0 (or that PE) under a debugger that has the terminal: \"gdb --args\"",                                  \
-      "The shell takes the command apart; program and arguments follow it. The other PEs run as always, and wait "     \
-      "where they need that PE. all:COMMAND runs every PE so; the command must open a terminal then, such as "         \
+      "A shell parses the command; program and arguments are appended. The other PEs run as usual, and wait where "    \
+      "they need that PE. all:COMMAND runs every PE this way; the command must then open a terminal, such as "         \
       "\"all:xterm -e gdb --args\". Without a debugger PE 0 gets the terminal when it first touches it.")              \
     X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, "print what would run, and start nothing",                 \
-      "One line a PE: its number, host, core, and command.")                                                           \
-    X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, "begin each line of output with its PE and host",          \
+      "One line per PE: its number, host, core, and command.")                                                         \
+    X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, "prefix each line of output with its PE and host",         \
       "In colour on a terminal unless NO_COLOR is set. Lines are never mixed, with or without it.")                    \
     X(OUTPUT, "output", "QUOIT_OUTPUT", STRING, "", "DIR", 0, 0, OUTPUT, "write the output of PE i to DIR/pe<i>.out",  \
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
       "made if it is not there.")                                                                                      \
-    X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "after the job, say what each link carried",         \
+    X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "print what each link carried, after the job",       \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
       "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
       "scratchpad also "                                                                                               \
       "the time of each step of a put.")                                                                               \
     X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT,                                  \
-      "after the job, write what each link carried to FILE as JSON", "The same numbers as --stats.")                   \
+      "write what each link carried to FILE as JSON, after the job", "The same numbers as --stats.")                   \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
-      "end the job after TIME with status 124 and say who waits where", "Such as 60s, 500ms or 2min. 0 is no limit.")  \
+      "end the job after TIME with status 124 and report where each PE waits",                                         \
+      "Such as 60s, 500ms or 2min. 0: no limit.")                                                                      \
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
       "limit of the symmetric heap of each PE",                                                                        \
-      "Such as 512M or 1.5G. Pages are taken as they are used. 0 is three quarters of the machine's memory, shared "   \
-      "by the PEs. The variable's name of old, SMA_SYMMETRIC_SIZE, is known too, as are SMA_INFO, SMA_VERSION and "    \
-      "SMA_DEBUG.")                                                                                                    \
+      "Such as 512M or 1.5G. Memory is allocated as it is used. 0 is three quarters of the machine's memory, shared "  \
+      "by the PEs. The old names SMA_SYMMETRIC_SIZE, SMA_INFO, SMA_VERSION and SMA_DEBUG are accepted, too.")          \
     X(CORE, "core", "QUOIT_CORE", STRING, "heap", "heap|none", 0, 0, MEMORY,                                           \
-      "what core files of PEs hold of symmetric memory, beside the program's variables",                               \
-      "heap: the part of the own heap that is in use. none: nothing of it. Memory of other PEs and of the library is " \
-      "never in a core file.")                                                                                         \
+      "symmetric memory in core files of PEs, beside the program's variables",                                         \
+      "heap: the used part of the PE's own heap. none: none of it. A core file never has memory of other PEs or of "   \
+      "the library.")                                                                                                  \
     X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY,                        \
-      "how puts and gets are copied between PEs of one host",                                                          \
-      "With auto by size and kind of buffer, as quoit tune has measured on this machine, or as built in: quoit info "  \
-      "paths tells. The others force one way: the C library's memcpy, rep movsb, stores past the caches, or "          \
+      "method of copying between PEs of one host",                                                                     \
+      "auto: by size and kind of buffer, as measured by quoit tune on this machine, or as built in; quoit info paths " \
+      "prints it. The others force one method: the C library's memcpy, rep movsb, non-temporal stores, or "            \
       "process_vm_readv and process_vm_writev, which the kernel must allow. Single elements of a strided transfer, "   \
       "atomics and collectives always use the mapping.")                                                               \
     X(LANES, "lanes", "QUOIT_LANES", UINT, "2", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
@@ -106,19 +105,19 @@ enum quoit_option_type {
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
     X(DMA_BYTES, "dma-bytes", "QUOIT_DMA_BYTES", FROM_BYTES, "auto", "auto|never|SIZE", 0, 0, RING,                    \
       "payload of this size and more goes by DMA, the rest by programmed copy",                                        \
-      "With auto each host times both on its links at start; --stats says what came out. A part of a transfer is "     \
+      "auto: each host times both on its links at start; --stats prints the result. A part of a transfer is "          \
       "never larger than a chunk.")                                                                                    \
     X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING,                         \
-      "how transfers between hosts are carried: by queues of slots, or as the papers do it",                           \
+      "protocol between hosts: queues of slots, or that of the papers",                                                \
       "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
       "store-and-forward through bypass buffers, an acknowledgement around the ring. --lanes is the number of "        \
       "service "                                                                                                       \
       "threads, --slots has no meaning, and a link that goes down ends the job.")                                      \
     X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
-      "what carries the payload with --protocol scratchpad: the DMA engine or programmed copy",                        \
+      "payload with --protocol scratchpad: by the DMA engine or by programmed copy",                                   \
       "Below 1 KiB it is always copied.")                                                                              \
     X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
-      "how the hosts of a barrier of all PEs meet: in the way that suits the ring, or by the papers' doorbells",       \
+      "barrier of all PEs between hosts: the algorithm that suits the ring, or the papers' doorbells",                 \
       "papers: a start signal goes once around the ring, and an end signal follows it. A link that goes down ends "    \
       "the "                                                                                                           \
       "job.")                                                                                                          \
@@ -126,8 +125,7 @@ enum quoit_option_type {
       "how long a host waits at start for its neighbours", "")                                                         \
     X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING,                                \
       "how long two links may be down at once before the job is ended",                                                \
-      "While one link is down traffic goes the other way round and nothing is lost. Two links down leave hosts that "  \
-      "cannot be reached.")                                                                                            \
+      "While one link is down traffic goes the other way round and nothing is lost. Two links down cut hosts off.")    \
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
@@ -135,10 +133,10 @@ enum quoit_option_type {
       "driver of the ports that join the hosts", "")                                                                   \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED,                            \
       "whether a write through a window may return before it has arrived",                                             \
-      "posted: as hardware does; a link that goes down loses what is on the way, also after the write has returned. "  \
+      "posted: as on hardware; a link that goes down loses what is in flight, even if the write has returned. "        \
       "arrived: a write returns when it has arrived.")                                                                 \
     X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED,                                   \
-      "bytes a second that one direction of a link carries; 0: as fast as this machine goes", "")                      \
+      "bytes per second that one direction of a link carries; 0: as fast as this machine allows", "")                  \
     X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,           \
       "time added to each write through a window", "")                                                                 \
     X(READ_LATENCY, "read-latency", "QUOIT_READ_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,              \
@@ -146,31 +144,31 @@ enum quoit_option_type {
     X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
       "time from ringing a doorbell to its bit being set", "")                                                         \
     X(DMA_FAILURES, "dma-failures", "QUOIT_DMA_FAILURES", UINT, "0", "N", 0, 1000, EMULATED,                           \
-      "of 1000 DMA descriptors so many fail", "By chance, after a part of the data was written. They are made good.")  \
-    X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find wrong uses of OpenSHMEM, at some cost",       \
-      "Ranges past one block or variable, blocks used after they were freed, collectives that PEs call with "          \
-      "different arguments, threads that may not call, and at the end what was not freed. Nothing is compiled again.") \
+      "number of DMA descriptors in 1000 that fail",                                                                   \
+      "At random, after a part of the data was written. The data is sent again.")                                      \
+    X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find misuse of OpenSHMEM, at some cost",           \
+      "Ranges past one block or variable, blocks used after they were freed, collectives called with different "       \
+      "arguments, calls from threads that may not call, and leaks. The program need not be recompiled.")               \
     X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN,                                                \
-      "write what calls, service threads and links do to FILE, for ui.perfetto.dev",                                   \
+      "record calls, service threads and links in FILE, for ui.perfetto.dev",                                          \
       "Arrows lead from each request through each hop to where it is executed, and back with the response. Every "     \
       "call takes the slow path then. See docs/trace.md.")                                                             \
     X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN,            \
       "memory for events of each PE and service thread that are not written yet",                                      \
-      "What does not fit is lost, and counted. A power of two; others are rounded down.")                              \
+      "Events that do not fit are dropped and counted. Rounded down to a power of two.")                               \
     X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
-      "let links or a host fail: \"link 2-3 down at 1s for 500ms\", \"host 2 dies at 1s\", or at random",              \
+      "make links or a host fail: \"link 2-3 down at 1s for 500ms\", \"host 2 dies at 1s\", or at random",             \
       "May be given many times. The forms: \"link A-B down at TIME for TIME\"; \"link A-B down at TIME\", for good; "  \
       "\"host H dies at TIME\"; \"links random every TIME for TIME\", one link at a time until the job ends; and the " \
       "same with \"seed N\" behind it, 1 without. Times count from when every PE is through shmem_init. Each change "  \
-      "is "                                                                                                            \
-      "told on standard error; after the first hundred ten a second are, with the number of the others.")              \
+      "is reported on standard error; after the first hundred, ten a second are, with the number of the others.")      \
     X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
-      "lines about the inside of the machine: error, warn, info or debug", "On standard error.")                       \
+      "log level of the library: error, warn, info or debug", "On standard error.")                                    \
     X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \
     X(SHMEM_VERSION, NULL, "SHMEM_VERSION", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the version at start",    \
       "")                                                                                                              \
     X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN,                                                      \
-      "if set, PE 0 prints at start what quoit info tells", "")                                                        \
+      "if set, PE 0 prints the output of quoit info at start", "")                                                     \
     X(OPTIONS, "options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print every option with its variable and value now", "") \
     X(HELP, "help", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print this (also -h)", "")                                     \
     X(VERSION, "version", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the version (also -V)", "")                        \

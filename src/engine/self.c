@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Several threads of the PE may sleep: the last says where, and a torn name does no harm. */
+/* Several threads of the PE may sleep: the last one is shown, and a torn name is harmless. */
 static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
 {
     uint64_t words[QUOIT_CALL_NAME_BYTES / sizeof(uint64_t)] = {0};
@@ -29,7 +29,7 @@ static void write_down(struct quoit_wish *wish_out, const struct quoit_wish *wis
         __atomic_store_n((uint64_t *)(void *)wish_out + i, words[i], __ATOMIC_RELAXED);
 }
 
-/* Before the PE sleeps: says where, and has each engine make sure that it is woken. */
+/* Before the PE sleeps: publishes where, and makes each engine wake it. */
 static void arm(void *arg)
 {
     const struct armed *armed = arg;
@@ -92,10 +92,10 @@ bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t b
 struct watched {
     uint64_t offset;
     uint64_t bytes;
-    bool is_of_program; /* objects that it may also store to plainly */
+    bool is_of_program; /* objects of the program, which it may also change by plain stores */
 };
 
-/* A look of a wait. */
+/* One check of a wait. */
 struct look {
     struct quoit_self *self;
     bool (*is_done)(void *arg);

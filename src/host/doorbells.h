@@ -47,7 +47,7 @@ static inline uint64_t quoit_doorbell_of_pe(const struct quoit_doorbells *doorbe
 {
     return quoit_doorbell_at(doorbells->bits, doorbells->rest + local % doorbells->rest_count);
 }
-static inline uint64_t quoit_doorbell_of_answers(const struct quoit_doorbells *doorbells)
+static inline uint64_t quoit_doorbell_of_responses(const struct quoit_doorbells *doorbells)
 {
     return quoit_doorbell_at(doorbells->bits, doorbells->rest);
 }

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One look at everything; true when there was something to do, or something is paused for a short time, or when it is
- * time to end. */
+/* One step; true when there was something to do, when something pauses only briefly, or when it is time to end. */
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;

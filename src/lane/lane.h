@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lane.h - one lane of a host at work for one job.
  *
- * A lane is a thread with a doorbell bit, the channels of its number of all local PEs, and an engine (engine.h), which
- * knows how requests cross a link. What all engines share is here: how the lane waits and wakes, how it takes a request
- * out of a PE's memory and checks it, how it executes one at the memory of its PEs, and what it traces and counts.
+ * A lane is a thread with a doorbell bit, the channels of its number of all local PEs, and a lane engine (engine.h),
+ * which carries requests across a link. What all engines share is here: waiting and waking, taking a request out of a
+ * PE's memory and checking it, executing one on the memory of local PEs, tracing and counting.
  *
- * Links: the ring service publishes what each side has to follow (link/state.h); the lane follows and says so. A write
- * that finds the link down is a frame lost on the way.
+ * Links: the ring service publishes the state that each side must follow (link/state.h); the lane follows it and
+ * publishes that it has. A write that finds the link down is a frame lost in flight.
  *
- * Threads: everything here belongs to the lane's thread, save the park and the atomics.
+ * Threads: everything here belongs to the lane's thread, but for the park and the atomics.
  */
 #ifndef QUOIT_LANE_LANE_H
 #define QUOIT_LANE_LANE_H
@@ -20,7 +20,7 @@
 #include "host/placement.h"
 #include "port/port.h"
 
-/* What the lane keeps of a request under way: taken from the PE's memory once, checked, and not read there again. */
+/* The lane's copy of an outstanding request: taken from the PE's memory once, checked, and not read there again. */
 struct quoit_issued {
     uint64_t data_offset;
     uint32_t bytes;
@@ -28,19 +28,19 @@ struct quoit_issued {
 
 struct quoit_outbox;
 
-/* What the lanes of one job on one host share. Outlives them. */
+/* Shared by the lanes of one job on one host. Outlives them. */
 struct quoit_lane_group {
     const struct quoit_layout *layout;
     void *memory; /* of the host, mapped whole */
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     const struct quoit_link_record *links; /* [QUOIT_SIDE_COUNT], of the ring service */
     struct quoit_wait_policy policy;
-    uint64_t dma_bytes; /* payload of so many bytes and more goes by DMA; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
+    uint64_t dma_bytes; /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
     const struct quoit_lane_engine *engine;
-    const struct quoit_lane_barrier *barrier; /* NULL: barriers are the PEs' affair */
+    const struct quoit_lane_barrier *barrier; /* NULL: barriers are left to the PEs */
     void *shared;                             /* the engine's: what its lanes share */
-    struct quoit_outbox *outbox;              /* lane 0 sends what hosts tell each other; NULL: nothing */
-    /* A MESSAGE for this host has come; payload is valid during the call. From lane 0's thread. NULL: nobody listens */
+    struct quoit_outbox *outbox;              /* lane 0 sends the messages between hosts; NULL: none */
+    /* A MESSAGE for this host arrived; payload is valid during the call. On lane 0's thread. NULL: no listener */
     void (*on_message)(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes);
     void *on_message_arg;
 };
@@ -58,22 +58,21 @@ struct quoit_lane {
     void *state;         /* the engine's */
     void *barrier_state; /* of lane 0: the barrier's */
     struct quoit_lane_shared *shared;
-    struct quoit_trace_ring *trace;                              /* NULL: nothing is traced */
+    struct quoit_trace_ring *trace;                              /* NULL: no tracing */
     uint64_t traced_credit[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* the last that was */
     uint32_t *pe_counts;                                         /* PEs of each host, for frame checks */
     struct quoit_issued *issued;                                 /* [local PE][request] */
     uint32_t *submit_heads;                                      /* [local PE] */
     char *gather;                                                /* one chunk, for strided gets */
-    uint32_t first_pe_turn; /* whose channel is looked at first; moves on, so that none starves */
+    uint32_t first_pe_turn; /* whose channel is checked first; rotates, so that none starves */
     /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
      * acquire in quoit_lane_has_followed() */
     _Atomic uint32_t followed[QUOIT_SIDE_COUNT];
-    _Atomic uint64_t
-        dead_links;       /* writer: lane 0, of its own. Two links known to be dead, as number + 1 each; 0: not two */
-    uint64_t retry_at_ns; /* the earliest time at which what had no resource may go on; 0: none */
-    enum quoit_status status; /* what ended the lane; OK while it runs */
+    _Atomic uint64_t dead_links; /* writer: lane 0. Two links known to be down, as number + 1 each; 0: not two */
+    uint64_t retry_at_ns;        /* the earliest time to retry what had no resource; 0: none */
+    enum quoit_status status;    /* what ended the lane; OK while it runs */
     struct quoit_lane_placement placement;
-    uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that say no more than "look": cleared before a sleep */
+    uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that are mere hints: cleared before a sleep */
     uint64_t polled_bits[QUOIT_SIDE_COUNT]; /* of them, what wakes this lane alone: masked except around a sleep */
     struct quoit_waiter waiter;
 };
@@ -83,23 +82,24 @@ QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct
                                                  uint32_t index);
 /* Also of a lane that was opened in part. */
 void quoit_lane_close(struct quoit_lane *lane);
-/* The link is in a later epoch than the first already: the lane begins with that side down. Before it runs. */
+/* The link is already past its first epoch: the lane begins with that side down. Before it runs. */
 void quoit_lane_begin_down(struct quoit_lane *lane, enum quoit_side side, uint32_t epoch);
-/* Whether the lane has done all that the link's target says. Any thread. */
+/* Whether the lane has done everything that the link's target asks for. Any thread. */
 bool quoit_lane_has_followed(const struct quoit_lane *lane, enum quoit_side side);
-/* Serves until the header says stop or something fails; lane->status tells. */
+/* Serves until the header says stop or something fails; see lane->status. */
 void quoit_lane_run(struct quoit_lane *lane);
 
-/* deliver.c: executes a frame for a local PE; payload is what came with it (not for LANDED). */
+/* deliver.c: executes a frame for a local PE; payload is what came with it (none if LANDED). */
 void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
 /* The payload of a DATA frame that is about to leave. */
 const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit_frame *frame);
-/* Takes a PE's request out of its memory and checks it. INVALID: the PE wrote what no library of ours writes. */
+/* Takes a PE's request out of its memory and checks it. INVALID: the PE wrote something that this library never writes.
+ */
 QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
 
-/* For the simulator and tests. Asserts what must hold whenever the lane is between two calls of env or port. */
+/* For the simulator and tests. Asserts what holds between two calls of env or port. */
 void quoit_lane_check_invariants(const struct quoit_lane *lane);
 /* Nothing is under way or pending. */
 bool quoit_lane_is_quiescent(const struct quoit_lane *lane);
@@ -131,7 +131,7 @@ static inline void quoit_lane_count_up(_Atomic uint64_t *count, uint64_t more)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
 }
-/* trace.c. Events of this lane; each begins when _now() was called, which is 0 when nothing is traced. */
+/* trace.c. Events of this lane; each begins at the time that _now() returned, which is 0 without tracing. */
 static inline uint64_t quoit_lane_trace_now(const struct quoit_lane *lane)
 {
     return __builtin_expect(lane->trace != NULL, 0) ? quoit_clock_now_ns() : 0;
@@ -150,7 +150,7 @@ static inline void quoit_lane_trace_dma(struct quoit_lane *lane, const struct qu
     if (__builtin_expect(lane->trace != NULL, 0))
         quoit_lane_write_frame(lane, QUOIT_TRACE_DMA, frame, side, begin_ns, index);
 }
-/* The neighbour has given back so many slots in all. */
+/* The neighbour has returned this many slots in total. */
 void quoit_lane_write_credit(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class,
                              uint64_t consumed_total);
 static inline void quoit_lane_trace_credit(struct quoit_lane *lane, enum quoit_side side, enum quoit_class class,
@@ -172,7 +172,7 @@ static inline void quoit_lane_trace_sleep(struct quoit_lane *lane, uint64_t begi
         quoit_lane_write_sleep(lane, begin_ns, end_ns);
 }
 
-/* Names a request in the ring: which PE's, which slot of its channel. */
+/* Identifies a request in the ring: its PE and the slot of its channel. */
 static inline uint64_t quoit_lane_cookie(uint32_t local, uint32_t index)
 {
     return (uint64_t)local * QUOIT_REQUESTS_A_CHANNEL + index;

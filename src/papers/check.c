@@ -7,8 +7,8 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
 {
     const struct quoit_papers_lane *papers = lane->state;
     const struct quoit_transfer *transfer = &papers->transfers[side];
-    uint64_t read_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ),
-             freed_count = quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED);
+    uint64_t read_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ),
+             freed_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_FREED);
     const struct quoit_scratchpads *set = &papers->shared->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
     bool is_owner = atomic_load(&set->owner) == lane->index + 1;
     bool is_ready = transfer->state == QUOIT_TRANSFER_READY, is_offered = transfer->state == QUOIT_TRANSFER_OFFERED;
@@ -23,7 +23,7 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
     quoit_assert(is_owner || !is_offered);
     quoit_assert(!is_owner || is_ready || is_offered);
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++) {
-        quoit_assert(transfer->placed_count[i] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) <=
+        quoit_assert(transfer->placed_count[i] - quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_BYPASS + i) <=
                      QUOIT_BYPASS_DEPTH);
         placed_count += transfer->placed_count[i];
     }
@@ -58,7 +58,7 @@ static bool is_side_quiescent(const struct quoit_lane *lane, enum quoit_side sid
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
         is_quiescent =
             is_quiescent && papers->arrivals[side].filled_count[i] == papers->arrivals[side].emptied_count[i] &&
-            quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + i) == papers->transfers[side].placed_count[i];
+            quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_BYPASS + i) == papers->transfers[side].placed_count[i];
     return is_quiescent;
 }
 

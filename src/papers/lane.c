@@ -75,7 +75,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
     arrivals->filled_count[buffer]++;
     arrivals->is_bit_pending = true;
     arrivals->count++;
-    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_READ, arrivals->count);
+    quoit_scratchpad_respond(lane, side, QUOIT_RESPONSE_READ, arrivals->count);
     return QUOIT_OK;
 }
 
@@ -134,8 +134,8 @@ static uint32_t deliver(struct quoit_lane *lane, enum quoit_side side, enum quoi
     if (!bypass)
         return 0;
     const char *payload = payload_of(lane, side, buffer, arrivals->emptied_count[buffer]);
-    quoit_scratchpad_ring_answers(lane, side); /* so that the neighbour need not wait for the scratchpads during the
-                                                * copy */
+    quoit_scratchpad_ring_responses(lane, side); /* so that the neighbour need not wait for the scratchpads during the
+                                                  * copy */
     if (class == QUOIT_CLASS_REPLY) {
         enum quoit_status status = finish_request(lane, side, &bypass->frame, payload);
         if (status != QUOIT_OK)
@@ -294,7 +294,7 @@ static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
     if (!arrivals->is_bit_pending)
         return 0;
     arrivals->is_bit_pending = false;
-    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_FREED, arrivals->count);
+    quoit_scratchpad_respond(lane, side, QUOIT_RESPONSE_FREED, arrivals->count);
     return 1;
 }
 
@@ -307,12 +307,12 @@ static uint32_t step(struct quoit_lane *lane)
         done_count += deliver(lane, side, QUOIT_CLASS_REPLY);
         done_count += deliver(lane, side, QUOIT_CLASS_REQUEST);
         done_count += free_bit(lane, side);
-        quoit_scratchpad_ring_answers(lane, side);
+        quoit_scratchpad_ring_responses(lane, side);
     }
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         done_count += quoit_scratchpad_advance(lane, side);
         done_count += begin_next(lane, side);
-        quoit_scratchpad_ring_answers(lane, quoit_ring_opposite(side)); /* for what was forwarded */
+        quoit_scratchpad_ring_responses(lane, quoit_ring_opposite(side)); /* for what was forwarded */
     }
     return done_count;
 }
@@ -339,7 +339,7 @@ static enum quoit_status open(struct quoit_lane *lane)
     papers->wanted_ns = calloc(lane->layout->local_count, sizeof *papers->wanted_ns);
     /* The lane's own bit is not cleared as a hint: here it is the message itself and stays set until it is taken. */
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        lane->hint_bits[side] = quoit_doorbell_of_answers(&lane->own_doorbells[side]);
+        lane->hint_bits[side] = quoit_doorbell_of_responses(&lane->own_doorbells[side]);
     lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
     return papers->open && papers->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
 }

@@ -98,11 +98,11 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
 /* Advances the outgoing transfer on `side` as far as possible. Returns the number of moves. */
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);
 /* The latest value of one of our response words, written by the neighbour. */
-uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
+uint64_t quoit_scratchpad_response(const struct quoit_lane *lane, enum quoit_side side, uint32_t word);
 /* Writes one of the neighbour's response words; the neighbour reads it when the doorbell rings. */
-void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
+void quoit_scratchpad_respond(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count);
 /* Rings one doorbell for all responses since the last. */
-void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side);
+void quoit_scratchpad_ring_responses(struct quoit_lane *lane, enum quoit_side side);
 /* Frees the oldest place of one of our buffers. */
 void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint32_t buffer);
 

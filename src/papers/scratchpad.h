@@ -24,11 +24,12 @@
 #include "host/layout.h"
 #include "port/port.h"
 
-#define QUOIT_BYPASS_COUNT 6 /* bypass buffers per lane and direction, each a queue of */
-#define QUOIT_BYPASS_DEPTH 2 /* this many places, so that one is filled while the other is emptied */
-#define QUOIT_ANSWER_WORDS 8 /* in which the neighbour responds to a lane */
+#define QUOIT_BYPASS_COUNT   6 /* bypass buffers per lane and direction, each a queue of */
+#define QUOIT_BYPASS_DEPTH   2 /* this many places, so that one is filled while the other is emptied */
+#define QUOIT_RESPONSE_WORDS 8 /* in which the neighbour responds to a lane */
 _Static_assert(QUOIT_BYPASS_COUNT *QUOIT_BYPASS_DEPTH == QUOIT_SCRATCHPAD_SLOTS, "each place is a slot of the window");
-_Static_assert(QUOIT_ANSWER_WORDS * sizeof(uint64_t) <= QUOIT_LINE_BYTES, "the answers of a lane share a cache line");
+_Static_assert(QUOIT_RESPONSE_WORDS * sizeof(uint64_t) <= QUOIT_LINE_BYTES,
+               "the responses of a lane share a cache line");
 
 /* State of a lane's bit and of the transfer that holds it. */
 enum quoit_transfer_state {
@@ -40,13 +41,13 @@ enum quoit_transfer_state {
     QUOIT_TRANSFER_STATE_COUNT
 };
 
-/* The neighbour answers by words of the window, each a count since the start, and rings the answers' doorbell. */
-enum quoit_answer_word {
-    QUOIT_ANSWER_READ,  /* transfers of this bit whose metadata was read */
-    QUOIT_ANSWER_FREED, /* transfers for which the bit was freed */
-    QUOIT_ANSWER_BYPASS /* and those after it: how often each bypass buffer was emptied */
+/* The neighbour responds in words of the window, each a count since the start, and rings the doorbell of responses. */
+enum quoit_response_word {
+    QUOIT_RESPONSE_READ,  /* transfers of this bit whose metadata was read */
+    QUOIT_RESPONSE_FREED, /* transfers for which the bit was freed */
+    QUOIT_RESPONSE_BYPASS /* and those after it: how often each bypass buffer was emptied */
 };
-_Static_assert(QUOIT_ANSWER_BYPASS + QUOIT_BYPASS_COUNT == QUOIT_ANSWER_WORDS, "a word for each");
+_Static_assert(QUOIT_RESPONSE_BYPASS + QUOIT_BYPASS_COUNT == QUOIT_RESPONSE_WORDS, "a word for each");
 
 const char *quoit_transfer_state_name(enum quoit_transfer_state state);
 /* Whether the state table allows the move. */
@@ -75,7 +76,7 @@ enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
  * host with the highest number and host 0, so that full buffers cannot form a cycle. */
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host);
 /* Offsets within one side's window SLOTS: a lane's response word, and a place of a buffer. */
-static inline uint64_t quoit_answer_offset(const struct quoit_layout *layout, uint32_t lane, uint32_t word)
+static inline uint64_t quoit_response_offset(const struct quoit_layout *layout, uint32_t lane, uint32_t word)
 {
     return quoit_layout_lane_line(layout, lane, 0) + word * sizeof(uint64_t);
 }

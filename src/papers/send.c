@@ -11,30 +11,30 @@
                            */
 #define DMA_REST_NS 20000 /* on shared processors a yield may cost a whole time slice; a short sleep does not */
 
-uint64_t quoit_scratchpad_answered(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
+uint64_t quoit_scratchpad_response(const struct quoit_lane *lane, enum quoit_side side, uint32_t word)
 {
-    const char *answers = lane->memory + lane->layout->slots[side];
-    return __atomic_load_n((const uint64_t *)(answers + quoit_answer_offset(lane->layout, lane->index, word)),
+    const char *responses = lane->memory + lane->layout->slots[side];
+    return __atomic_load_n((const uint64_t *)(responses + quoit_response_offset(lane->layout, lane->index, word)),
                            __ATOMIC_ACQUIRE); /* pairs with the neighbour's write64 */
 }
 
-void quoit_scratchpad_answer(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count)
+void quoit_scratchpad_respond(struct quoit_lane *lane, enum quoit_side side, uint32_t word, uint64_t count)
 {
     struct quoit_papers_lane *papers = lane->state;
     enum quoit_status status = quoit_port_write64(lane->ports[side], QUOIT_WINDOW_SLOTS,
-                                                  quoit_answer_offset(lane->layout, lane->index, word), count);
+                                                  quoit_response_offset(lane->layout, lane->index, word), count);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
     papers->arrivals[side].is_ring_pending = true;
 }
 
-void quoit_scratchpad_ring_answers(struct quoit_lane *lane, enum quoit_side side)
+void quoit_scratchpad_ring_responses(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
     if (!papers->arrivals[side].is_ring_pending)
         return;
     papers->arrivals[side].is_ring_pending = false;
-    quoit_port_ring(lane->ports[side], quoit_doorbell_of_answers(&lane->peer_doorbells[side]));
+    quoit_port_ring(lane->ports[side], quoit_doorbell_of_responses(&lane->peer_doorbells[side]));
     quoit_lane_count_up(&lane->shared->out[side].doorbell_count, 1);
 }
 
@@ -44,7 +44,7 @@ void quoit_scratchpad_empty(struct quoit_lane *lane, enum quoit_side side, uint3
     struct quoit_arrivals *arrivals = &papers->arrivals[side];
     quoit_assert(buffer < QUOIT_BYPASS_COUNT);
     quoit_assert(arrivals->filled_count[buffer] != arrivals->emptied_count[buffer]);
-    quoit_scratchpad_answer(lane, side, QUOIT_ANSWER_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
+    quoit_scratchpad_respond(lane, side, QUOIT_RESPONSE_BYPASS + buffer, ++arrivals->emptied_count[buffer]);
 }
 
 /* Adds the time of a step of a put. */
@@ -90,7 +90,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     uint32_t buffer = quoit_bypass_of(&out->frame, quoit_layout_neighbour(lane->layout, side));
     uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
     if (transfer->state != QUOIT_TRANSFER_FREE ||
-        transfer->placed_count[buffer] - quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_BYPASS + buffer) ==
+        transfer->placed_count[buffer] - quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_BYPASS + buffer) ==
             QUOIT_BYPASS_DEPTH)
         return false;
     transfer->out = *out;
@@ -226,13 +226,13 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
         move_count++;
     }
     if (transfer->state == QUOIT_TRANSFER_OFFERED &&
-        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_READ) == transfer->count) {
+        quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ) == transfer->count) {
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READ);
         release_scratchpads(lane, side);
         move_count++;
     }
     if (transfer->state == QUOIT_TRANSFER_READ &&
-        quoit_scratchpad_answered(lane, side, QUOIT_ANSWER_FREED) == transfer->count) {
+        quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_FREED) == transfer->count) {
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_FREE);
         move_count++;
     }

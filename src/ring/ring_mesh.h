@@ -212,7 +212,7 @@ static void execute_request(struct mesh *mesh, struct quoit_ring *ring, const st
         quoit_ring_reply(ring, frame, op->value);
 }
 
-static void take_answer(struct mesh *mesh, const struct quoit_verdict *verdict, const uint8_t *payload)
+static void take_response(struct mesh *mesh, const struct quoit_verdict *verdict, const uint8_t *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
     struct op *op = op_of(mesh, frame);
@@ -255,7 +255,7 @@ static bool deliver(struct mesh *mesh, uint32_t h, enum quoit_side side, enum qu
     else if (verdict.kind == QUOIT_VERDICT_DELIVER && class == QUOIT_CLASS_REQUEST)
         execute_request(mesh, host->ring, &verdict.frame, slot->payload);
     else if (verdict.kind == QUOIT_VERDICT_DELIVER)
-        take_answer(mesh, &verdict, slot->payload);
+        take_response(mesh, &verdict, slot->payload);
     return true;
 }
 

@@ -14,16 +14,16 @@
 /* Serializes creation and destruction of contexts and teams. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uintptr_t handle_of(size_t index, uint32_t generation)
+static uintptr_t handle_of(size_t index, uint32_t use_count)
 {
-    return (uintptr_t)generation << QUOIT_HANDLE_BITS | (index + 1);
+    return (uintptr_t)use_count << QUOIT_HANDLE_BITS | (index + 1);
 }
 
 /* Splits a handle; false if it is malformed. */
-static bool split_handle(uintptr_t handle, size_t limit, size_t *index_out, uint32_t *generation_out)
+static bool split_handle(uintptr_t handle, size_t limit, size_t *index_out, uint32_t *use_count_out)
 {
     *index_out = (handle & ((1u << QUOIT_HANDLE_BITS) - 1)) - 1;
-    *generation_out = (uint32_t)(handle >> QUOIT_HANDLE_BITS);
+    *use_count_out = (uint32_t)(handle >> QUOIT_HANDLE_BITS);
     return *index_out < limit;
 }
 
@@ -36,11 +36,11 @@ static void fill_predefined(struct quoit_team_slot *teams)
                                         .range = {.start = 0, .stride = 1, .size = quoit_job.pe_count},
                                         .piece = WORLD_PIECE,
                                         .rank = quoit_job.pe,
-                                        .call_count = (uint64_t)quoit_job.life << 32};
+                                        .call_count = (uint64_t)quoit_job.init_number << 32};
     teams[1] = (struct quoit_team_slot){.range = {.start = layout->first_pe, .stride = 1, .size = layout->local_count},
                                         .piece = SHARED_PIECE,
                                         .rank = quoit_job.pe - layout->first_pe,
-                                        .call_count = (uint64_t)quoit_job.life << 32};
+                                        .call_count = (uint64_t)quoit_job.init_number << 32};
 }
 
 static struct quoit_team_slot *team_table(const char *call)
@@ -61,13 +61,13 @@ struct quoit_team_slot *quoit_team_of(shmem_team_t team, const char *call)
 {
     struct quoit_team_slot *teams = team_table(call);
     size_t index;
-    uint32_t generation;
+    uint32_t use_count;
     char place[QUOIT_AUDIT_PLACE_BYTES];
     if (team == SHMEM_TEAM_INVALID)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is SHMEM_TEAM_INVALID, but a team that this PE is in is needed");
-    if (!split_handle((uintptr_t)team, QUOIT_TEAMS_MAX, &index, &generation))
+    if (!split_handle((uintptr_t)team, QUOIT_TEAMS_MAX, &index, &use_count))
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which is no team", (void *)team);
-    if (generation != teams[index].generation || teams[index].range.size == 0)
+    if (use_count != teams[index].use_count || teams[index].range.size == 0)
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %p, which was destroyed%s or never made", (void *)team,
                     quoit_audit_place(quoit_job.audit ? teams[index].ended_from : 0, place));
     return &teams[index];
@@ -189,10 +189,10 @@ static struct quoit_team_slot *fill_slot_locked(const struct quoit_team_slot *fi
         struct quoit_team_state *state = quoit_team_new(quoit_job.fabric, &filled->range, filled->piece, first_flag);
         if (!state)
             return NULL;
-        uint32_t generation = teams[i].generation;
+        uint32_t use_count = teams[i].use_count;
         teams[i] = *filled;
         teams[i].state = state;
-        teams[i].generation = generation;
+        teams[i].use_count = use_count;
         return &teams[i];
     }
     return NULL;
@@ -205,7 +205,7 @@ static shmem_team_t new_team(const struct quoit_team_slot *filled, uint64_t firs
     const struct quoit_team_slot *slot = fill_slot_locked(filled, first_flag);
     quoit_job.team_pieces &= ~(1ull << filled->piece);
     pthread_mutex_unlock(&table_lock);
-    return slot ? (shmem_team_t)handle_of((size_t)(slot - quoit_job.teams), slot->generation) : SHMEM_TEAM_INVALID;
+    return slot ? (shmem_team_t)handle_of((size_t)(slot - quoit_job.teams), slot->use_count) : SHMEM_TEAM_INVALID;
 }
 
 static void release_team(struct quoit_team_slot *slot)
@@ -220,7 +220,7 @@ static void release_team(struct quoit_team_slot *slot)
     slot->range.size = 0;
     slot->made_by = NULL;
     slot->ended_from = quoit_audit_from();
-    slot->generation++;
+    slot->use_count++;
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -387,7 +387,7 @@ static void end_ctx(struct quoit_ctx_slot *slot)
     pthread_mutex_lock(&table_lock);
     quoit_job.fast.contexts[slot - quoit_job.contexts].handle = 0;
     __atomic_store_n(&slot->team, NULL, __ATOMIC_RELAXED);
-    slot->generation++;
+    slot->use_count++;
     slot->ended_from = quoit_audit_from();
     pthread_mutex_unlock(&table_lock);
 }
@@ -436,13 +436,13 @@ static struct quoit_ctx_slot *find_ctx(shmem_ctx_t ctx, const char *call)
 {
     char place[QUOIT_AUDIT_PLACE_BYTES];
     size_t index;
-    uint32_t generation;
+    uint32_t use_count;
     if (ctx == SHMEM_CTX_INVALID)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is SHMEM_CTX_INVALID, but a context is needed");
-    if (!split_handle((uintptr_t)ctx, QUOIT_CONTEXTS_MAX, &index, &generation) || !quoit_job.contexts)
+    if (!split_handle((uintptr_t)ctx, QUOIT_CONTEXTS_MAX, &index, &use_count) || !quoit_job.contexts)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which is no context", (void *)ctx);
     struct quoit_ctx_slot *slot = &quoit_job.contexts[index];
-    if (!slot->team || slot->generation != generation)
+    if (!slot->team || slot->use_count != use_count)
         quoit_wrong(QUOIT_WRONG_CONTEXT, call, "ctx is %p, which was destroyed%s or never made", (void *)ctx,
                     quoit_audit_place(quoit_job.audit ? slot->ended_from : 0, place));
     if (__builtin_expect(quoit_job.audit != NULL, 0)) {
@@ -526,7 +526,7 @@ static int create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const c
     slot->made_by = call;
     slot->made_from = quoit_audit_from();
     size_t index = (size_t)(slot - quoit_job.contexts);
-    *ctx = (shmem_ctx_t)handle_of(index, slot->generation);
+    *ctx = (shmem_ctx_t)handle_of(index, slot->use_count);
     quoit_job.fast.contexts[index] = (struct quoit_fast_context){.handle = (uintptr_t)*ctx,
                                                                  .context = &slot->context,
                                                                  .start = slot->team->range.start,

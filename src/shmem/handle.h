@@ -20,7 +20,7 @@ struct quoit_team_slot {
     struct quoit_team_state *state; /* NULL: free, or SHARED before its first use */
     struct quoit_team_range range;
     uint32_t piece;
-    uint32_t generation;
+    uint32_t use_count;
     uint32_t rank; /* of this PE */
     shmem_team_config_t config;
     const char *made_by; /* routine and place that created it; NULL: predefined or free. For --check */
@@ -33,7 +33,7 @@ struct quoit_ctx_slot {
     struct quoit_context context;
     const struct quoit_team_slot *team; /* NULL: free */
     shmem_team_t team_handle;
-    uint32_t generation;
+    uint32_t use_count;
     long options;
     uint64_t owner;        /* the thread that created it. This and the rest: for --check */
     _Atomic uint64_t user; /* SERIALIZED: the thread inside a routine with it; 0: none */

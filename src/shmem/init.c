@@ -339,7 +339,7 @@ static void start_again(int thread_level)
     struct quoit_boot *boot = &quoit_job.boot;
     struct quoit_options options = read_options();
     set_data_regions(boot);
-    if (++quoit_job.life >> (64 - QUOIT_TEAM_FLAG_BITS) != 0)
+    if (++quoit_job.init_number >> (64 - QUOIT_TEAM_FLAG_BITS) != 0)
         cannot_start("shmem_init was called too often", QUOIT_UNSUPPORTED);
     open_fabric(boot);
     make_world();

@@ -82,7 +82,7 @@ struct quoit_job {
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
-    uint32_t life;        /* how often this process was initialized and finalized before */
+    uint32_t init_number; /* how often this process was initialized and finalized before */
     int init_count;       /* shmem_init calls not yet matched by shmem_finalize */
     bool is_heap_in_core; /* --core */
     struct quoit_heap *allocator;
@@ -130,7 +130,7 @@ static inline uint32_t quoit_fast_context_pe(const struct quoit_fast_context *co
 /* The first flag of the predefined teams. */
 static inline uint64_t quoit_job_first_flag(void)
 {
-    return (uint64_t)quoit_job.life << QUOIT_TEAM_FLAG_BITS;
+    return (uint64_t)quoit_job.init_number << QUOIT_TEAM_FLAG_BITS;
 }
 
 static inline bool quoit_region_has(const struct quoit_region *region, const void *address, size_t bytes,

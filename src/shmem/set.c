@@ -85,11 +85,11 @@ static struct proposal agree(const struct quoit_set *set, struct proposal mine)
 {
     join(set, mine);
     if (set->rank != 0)
-        return unpack(take_word(set, QUOIT_SET_ANSWER_WORD, 1));
+        return unpack(take_word(set, QUOIT_SET_RESPONSE_WORD, 1));
     uint64_t all = take_word(set, QUOIT_SET_JOIN_WORD, pack((struct proposal){.member_count = set->range.size}));
     for (uint32_t rank = 1; rank < set->range.size; rank++)
         quoit_fabric_amo(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_SET, sizeof(uint64_t),
-                         set->offset_sync + QUOIT_SET_ANSWER_WORD * sizeof(uint64_t), all,
+                         set->offset_sync + QUOIT_SET_RESPONSE_WORD * sizeof(uint64_t), all,
                          set->range.start + rank * set->range.stride);
     return unpack(all);
 }

@@ -13,7 +13,7 @@
 
 #include "shmem/job.h"
 
-#define QUOIT_SET_ANSWER_WORD 0
+#define QUOIT_SET_RESPONSE_WORD 0
 #define QUOIT_SET_JOIN_WORD                                                                                            \
     1 /* of the first member's pSync: not at its initial value while others have arrived and                           \
        * it has not */

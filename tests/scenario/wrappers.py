@@ -217,7 +217,7 @@ class Wrappers(scenario.Case):
         self.assertIn("*--hosts[number of hosts, emulated on this machine and joined into a ring]:H: ", offered)
         self.assertIn("*--lanes[lanes of each link\\: 1, 2, 4 or 8]:N: ", offered)
         self.assertIn("*--bind-to[bind each PE to one core, or to none]:value:(core none)", offered)
-        self.assertIn("*--tag[begin each line of output with its PE and host]", offered)
+        self.assertIn("*--tag[prefix each line of output with its PE and host]", offered)
         self.assertEqual(offered[-1], "now 2 oshrun --slo")
 
     def test_manual(self):

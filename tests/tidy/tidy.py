@@ -343,6 +343,11 @@ WORDS = [
     (r"card|cards", "job descriptor", ("src/", "cmd/", "docs/")),
     (r"area|areas", "symmetric segment", ("include/", "src/", "cmd/", "docs/")),
     (r"(?:fast|slow|long|inlined) ways?", "path", EVERYWHERE),
+    (r"settle|settles|settled|settling", "placement; quiesced",
+     ("src/ring/", "src/link/", "src/lane/", "src/proxy/", "src/engine/", "src/fabric/", "src/coll/", "src/host/", "src/env/",
+      "src/shmem/", "sim/", "cmd/")),
+    (r"answer|answers|answered", "response, respond", ("src/ring/", "src/wire/", "src/papers/", "src/proxy/", "src/lane/", "src/engine/")),
+    (r"generation|generations", "use count of a handle; epoch, incarnation", ("include/", "src/shmem/", "src/link/", "src/engine/", "src/host/")),
 ]
 # Uses that mean something else: a file and the line's text that is allowed there.
 WORDS_ALLOWED = [

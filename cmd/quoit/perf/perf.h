@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* perf.h - how fast an OpenSHMEM library is, through its public interface alone, beside what the machine can do.
+/* perf.h - the speed of an OpenSHMEM library, through its public interface alone, beside the limits of the machine.
  *
  * One program that runs under any OpenSHMEM library of version 1.4 or later: oshcc -O2 -o perf *.c, then the library's
- * own launcher. Routines of later versions are used where the header says that they are there.
+ * own launcher. Routines of later versions are used if the header declares them.
  *
  * A test is one kind of call; a row is a test with a size, a kind of buffers, and warm or cold. All PEs walk the same
- * list of rows. PE 0 leads: it says how many calls the next batch has, measures, and says when the row ends; then every
- * PE that received anything compares each byte. Batch by batch, in turn, the same PEs do what the machine at least has
- * to do for the call: that is the row's limit. Threads: one a PE. Errors: wrong data and missing memory end the job
- * with a message and status 1.
+ * list of rows. PE 0 leads: it announces the number of calls of the next batch, measures, and announces the end of the
+ * row; then every PE that received data compares each byte. In alternating batches, the same PEs do the minimum that
+ * the machine must do for the call: that is the row's limit.
+ *
+ * Threads: one per PE. Errors: wrong data and lack of memory end the job with a message and status 1.
  */
 #ifndef QUOIT_PERF_H
 #define QUOIT_PERF_H
@@ -46,7 +47,7 @@ enum perf_rate {
     PERF_OVERLAP_RATE /* share of the transfer that was hidden */
 };
 
-/* What the machine itself needs, measured by PE 0 with a process of its own, without the library. */
+/* What the machine itself needs, measured by PE 0 with a helper process, without the library. */
 enum perf_machine {
     PERF_TIMER,  /* reading the clock: taken off every sample */
     PERF_CALL,   /* an empty function called through a pointer */
@@ -94,7 +95,8 @@ struct perf_test {
     void (*batch)(struct perf *perf, struct perf_row *row, long count);
     /* The same by the machine alone, or NULL. */
     void (*limit_batch)(struct perf *perf, struct perf_row *row, long count);
-    /* False: what came is wrong, and a message says so. Every PE, after row->count counts. May call the library. */
+    /* False: the received data is wrong, and a message was printed. Every PE, after row->count counts. May call the
+     * library. */
     bool (*verify)(struct perf *perf, struct perf_row *row);
 };
 
@@ -141,7 +143,7 @@ void perf_options_help(FILE *out);
 /* main.c: the tests, in order; ends with a name of NULL. */
 extern const struct perf_test perf_rma_tests[], perf_sync_tests[], perf_coll_tests[], perf_machine_tests[];
 
-/* main.c: what is over is over: a message and the end of the job. */
+/* main.c: prints a message and ends the job. */
 void perf_fail(const struct perf *perf, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
 /* measure.c: measures a row. Every PE; only PE 0 gets the result. */
@@ -150,7 +152,7 @@ void perf_measure(struct perf *perf, struct perf_row *row, double seconds, struc
 void perf_summarise(double *samples, int count, struct perf_stat *stat_out);
 bool perf_orders_make(struct perf *perf);
 void perf_orders_free(struct perf *perf);
-/* PE 0 does something while all others sleep, as far as the library lets them. Every PE. */
+/* PE 0 runs `deed` while all others sleep, as far as the library lets them. Every PE. */
 void perf_alone(struct perf *perf, void (*deed)(struct perf *perf));
 
 /* limits.c: perf_limits_fork() before shmem_init(). perf_limits_measure() by PE 0, alone; it takes 20 ms. */
@@ -159,8 +161,7 @@ void perf_limits_measure(struct perf *perf);
 /* Whether the kernel lets a process write to another one's memory. */
 bool perf_cma_is_allowed(const struct perf *perf);
 void perf_limits_end(struct perf_twin *twin);
-/* What a meeting of all PEs at least takes: journeys of cache lines, and the processors' switches to PEs that wait. For
- * PE 0. */
+/* The minimum time of a meeting of all PEs: journeys of cache lines, and context switches to waiting PEs. For PE 0. */
 double perf_meeting_ns(const struct perf *perf);
 int perf_processor_count(void);
 
@@ -175,7 +176,7 @@ void perf_row_layout(const struct perf *perf, struct perf_row *row);
 void perf_fill(struct perf *perf, struct perf_row *row); /* a begin() */
 void perf_fill_given(unsigned char *bytes, size_t count, int pe, const struct perf_row *row);
 void perf_fill_empty(unsigned char *bytes, size_t count);
-/* Whether `bytes` at `at` of a buffer are what `pe` gave there; if not, tells the first that is wrong. */
+/* Whether `bytes` at `at` of a buffer are what `pe` put there; if not, reports the first wrong one. */
 bool perf_is_given(const struct perf *perf, const struct perf_row *row, const unsigned char *bytes, size_t at,
                    size_t count, int pe);
 bool perf_is_empty(const struct perf *perf, const struct perf_row *row, const unsigned char *bytes, size_t count);

@@ -19,7 +19,7 @@ static void scatter(const struct quoit_pending *pending, const char *staging)
         memcpy(to, staging + at, pending->element_bytes);
 }
 
-/* The request is executed, which is all that fence and order ask. */
+/* The request is executed, which suffices for fence and order. */
 static void count_executed(struct quoit_ring_engine *ring, const struct quoit_pending *pending)
 {
     struct quoit_ring_context *context = &pending->context->ring;
@@ -31,8 +31,8 @@ static void count_executed(struct quoit_ring_engine *ring, const struct quoit_pe
         atomic_fetch_sub_explicit(&context->off_lane_count, 1, memory_order_release);
 }
 
-/* The copies may call a fault handler of the program, and that may fence or quiet. Quiet waits for what nobody waits
- * for by itself, and for that until it is copied. */
+/* The copies may run a fault handler of the program, which may call fence or quiet. So a request that a thread waits
+ * for leaves the count of quiet before the copy; others stay in it until they are copied. */
 static void finish(struct quoit_ring_engine *ring, uint32_t lane, uint16_t index)
 {
     const struct quoit_self *self = ring->engine.self;
@@ -60,7 +60,7 @@ static bool has_completions(struct quoit_channel_end *end)
 
 #define NO_INDEX UINT16_MAX
 
-/* Frees a finished request (NO_INDEX: none) and takes the next complete one; NO_INDEX: there is none. */
+/* Frees a finished request (NO_INDEX: none) and takes the next completed one; NO_INDEX: none. */
 static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
 {
     uint16_t index = NO_INDEX;
@@ -79,7 +79,7 @@ static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
     return index;
 }
 
-/* One by one, so that a fault handler, which a copy calls, can reap the others. */
+/* One at a time, so that a fault handler, called by a copy, can reap the others. */
 static void reap_lane(struct quoit_ring_engine *ring, uint32_t lane)
 {
     struct quoit_channel_end *end = &ring->channels[lane];
@@ -87,7 +87,7 @@ static void reap_lane(struct quoit_ring_engine *ring, uint32_t lane)
         return;
     for (uint16_t index = next_complete(end, NO_INDEX); index != NO_INDEX; index = next_complete(end, index))
         finish(ring, lane, index);
-    if (ring->engine.self->has_threads) /* one of them may sleep for what was reaped here */
+    if (ring->engine.self->has_threads) /* another thread may be asleep, waiting for what was reaped here */
         quoit_park_wake(&ring->engine.self->shared->park);
 }
 
@@ -138,7 +138,7 @@ bool quoit_channel_open_direct(struct quoit_ring_engine *ring, enum quoit_side s
     return quoit_posted_bind(ring, side, epoch);
 }
 
-/* A request may go another way than direct puts before it, so it waits until those before a fence have arrived. */
+/* A request may take another route than direct puts before it, so it waits until those before a fence have arrived. */
 static void keep_fence(struct quoit_ring_engine *ring, struct quoit_context *context, enum quoit_side side)
 {
     uint64_t sequence = atomic_load_explicit(&context->ring.fenced[side], memory_order_relaxed);
@@ -199,8 +199,8 @@ static bool slot_has_come_free(void *arg)
     return slot_is_free(wait);
 }
 
-/* Requests of one (PE, PE, context) ride one lane, so that they keep order, but for the parts of a split transfer.
- * Where threads share processors every lane that is awake is one more to wait for, so there a context has one for all
+/* Requests of one (PE, PE, context) use one lane, which keeps their order, but for the parts of a split transfer. Where
+ * threads share processors, each lane that is awake is one more thread to wait for, so a context uses one lane for all
  * PEs; but the papers' PEs always spread over their interrupt bits. */
 static uint32_t lane_to(const struct quoit_context *context, const struct quoit_peer *peer)
 {
@@ -260,7 +260,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
 static void begin_trace(struct quoit_ring_engine *ring, struct quoit_slot *slot, struct quoit_trace_event *event)
 {
     struct quoit_frame *frame = &slot->request->frame;
-    do /* 0 would be no flow */
+    do /* 0 would mean no flow */
         frame->trace = atomic_fetch_add_explicit(&ring->engine.self->last_flow, 1, memory_order_relaxed) + 1;
     while (frame->trace == 0);
     *event = (struct quoit_trace_event){
@@ -280,7 +280,7 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
     struct quoit_pending *pending = slot->pending;
     struct quoit_ring_context *context = &pending->context->ring;
     quoit_observe(request_submitted, ring, slot);
-    /* After a fence, until what went before it is done, payload may not land before earlier requests are executed. */
+    /* After a fence, until everything before it is done, payload must not land before earlier requests are executed. */
     if (quoit_ring_context_is_fenced(context))
         slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
     if (__builtin_expect(ring->engine.self->trace != NULL, 0))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes through the proxy, cut into requests of at most one chunk. */
+/* Operations through the proxy, cut into requests of at most one chunk. */
 #include "engine/ring/channel.h"
 #include "base/observer.h"
 
 #include <string.h>
 
-/* Up to so many chunks a put is copied aside. That costs a copy more; to wait costs the round trip, in which twice as
- * much could have gone. */
+/* A put of up to this many chunks is staged. Staging costs one more copy; waiting would cost the round trip, in which
+ * twice as much could have been sent. */
 #define ASIDE_CHUNKS 4
 
 void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
@@ -16,8 +16,8 @@ void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *p
     const struct quoit_self *self = peer->engine->self;
     uint32_t chunk_bytes = self->layout.job.chunk_bytes;
     uint64_t source_offset;
-    /* A put that is not large is copied aside, so that it returns at once and the next one follows it on the way; a
-     * large one from symmetric memory is read in place, and waits until it is executed. */
+    /* A put that is not large is staged, so that it returns at once and the next one follows it; a large one from
+     * symmetric memory is read in place and waits until it is executed. */
     bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * chunk_bytes) &&
                        quoit_self_find(self, source, bytes, &source_offset);
     bool is_split = !manner.keeps_lane && quoit_channel_splits(context, peer, bytes);
@@ -143,7 +143,7 @@ void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     const struct quoit_self *self = peer->engine->self;
     uint32_t chunk_bytes = self->layout.job.chunk_bytes;
-    /* The signal rides with the last chunk, on the lane that keeps the chunks in order. */
+    /* The signal travels with the last chunk, on the lane that keeps the chunks in order. */
     size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
     quoit_relayed_put(context, peer, offset, source, before,
                       (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});

@@ -11,7 +11,7 @@ static const struct quoit_link_record *link_of(const struct quoit_self *self, en
     return &((const struct quoit_host_header *)self->memory)->links[side];
 }
 
-/* A neighbour can be reached by both sides when there are two hosts; requests and direct puts take the same. */
+/* With two hosts both sides reach the neighbour; requests and direct puts use the same one. */
 static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
@@ -35,7 +35,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     if ((limits.capabilities & QUOIT_PORT_DIRECT) == 0 || start >= window)
         return true;
     if (ring->direct[side].journal != NULL && ring->direct[side].mark_offset + sizeof(uint64_t) > window)
-        return true; /* what is lost with the link could not be told from what has arrived */
+        return true; /* the papers' protocol cannot tell what was lost with the link from what arrived */
     const struct quoit_doorbells doorbells = quoit_doorbells_of(job, atomic_load(&link_of(self, side)->peer_doorbells));
     own->doorbell = quoit_doorbell_of_pe(&doorbells, peer->local);
     own->window_offset = start;
@@ -69,7 +69,7 @@ static void put_strided(struct quoit_context *context, const struct quoit_peer *
     quoit_relayed_put_strided(context, peer, strided, done, source);
 }
 
-/* A set is a store, so a neighbour's is a direct put: aligned stores through the window are never torn. */
+/* A set is a store, so for a neighbour it is a direct put: aligned stores through the window are never torn. */
 static void amo(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
                 void *result_out, bool is_nbi)
 {
@@ -98,7 +98,7 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     if (bytes != 0 && !quoit_direct_put(context, peer, offset, source, bytes))
         quoit_relayed_put(context, peer, offset, source, bytes,
                           (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
-    if (signal->op != QUOIT_AMO_SET) /* it goes by a request */
+    if (signal->op != QUOIT_AMO_SET) /* it needs a request */
         fence_direct(context);
     amo(context, peer,
         &(struct quoit_atomic){.op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value}, NULL,
@@ -109,10 +109,10 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     struct quoit_ring_context *own = &context->ring;
-    /* What was split over the lanes could be overtaken on each. */
+    /* What was split over the lanes could be overtaken on each of them. */
     if (atomic_load_explicit(&own->off_lane_count, memory_order_relaxed) != 0)
         quoit_channel_wait64(ring, &own->off_lane_count);
-    /* What goes to one PE through the proxy keeps its order, if payload does not land early; see channel.c. */
+    /* Requests to one PE keep their order, if payload does not land early; see channel.c. */
     quoit_ring_context_fence(own);
     fence_direct(context);
     /* A direct put could overtake a request on its way to the same PE. */

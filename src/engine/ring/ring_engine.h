@@ -14,11 +14,11 @@ struct quoit_ring_peer {
     uint64_t window_offset; /* DIRECT: its segment in the window MEMORY of `side` */
     uint64_t window_bytes;  /* DIRECT: how much of its segment the window covers; 0: not DIRECT */
     uint64_t doorbell;      /* DIRECT: its bit at `side` */
-    uint8_t side;           /* enum quoit_side, of requests and direct puts */
-    uint8_t spread;         /* which side where both ways are as long */
+    uint8_t side;           /* enum quoit_side, for requests and direct puts */
+    uint8_t spread;         /* selects the side if both directions are equally long */
 };
 
-/* What the PE remembers of each request slot of a channel until it reaps it. */
+/* The PE's record of a request slot of a channel, until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
     bool is_relayed;   /* counted in relayed_count, and in that of `side` */
@@ -28,14 +28,14 @@ struct quoit_pending {
     uint32_t bytes;
     uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
     ptrdiff_t stride_bytes;
-    _Atomic uint32_t *left_count; /* counted down at reaping when somebody waits for this very request; NULL: nobody */
+    _Atomic uint32_t *left_count; /* counted down at reaping, if a thread waits for this very request; NULL: none */
     void *result;                 /* fetching atomics: where the old value goes at reaping */
     uint32_t result_bytes;        /* how many bytes of it */
 };
 
 /* The PE's end of one channel. */
 struct quoit_channel_end {
-    pthread_mutex_t lock; /* between threads of this process; never held over a touch of the user's memory */
+    pthread_mutex_t lock; /* between threads of this process; never held while user memory is accessed */
     struct quoit_channel *shared;
     _Atomic uint32_t complete_head;
     uint32_t free_count;
@@ -43,19 +43,19 @@ struct quoit_channel_end {
     struct quoit_pending pending[QUOIT_REQUESTS_A_CHANNEL];
 };
 
-/* The direct way through one side's link. */
+/* Direct puts through one side's link. */
 struct quoit_direct {
-    _Atomic bool is_open;           /* the port is bound to an epoch in which the neighbour's windows were there */
+    _Atomic bool is_open;           /* the port is bound to an epoch in which the neighbour's windows are usable */
     _Atomic uint64_t relayed_count; /* requests under way through the proxy to DIRECT peers of this side */
     /* Where writes are posted; posted.c. */
     struct quoit_journal *journal; /* NULL: writes arrive on return */
-    uint64_t mark_offset;          /* in the window: the last sequence that arrived stands there */
+    uint64_t mark_offset;          /* in the window: where the last sequence that arrived is written */
     _Atomic uint64_t posted;       /* sequence of the last put that was sent. Writer: whoever holds the lock */
-    _Atomic uint64_t known;        /* all up to this one have arrived, or went by requests and are executed */
+    _Atomic uint64_t known;        /* everything up to this one has arrived, or was sent as requests and is executed */
     _Atomic uint32_t epoch;        /* the link epoch of the binding */
     struct quoit_biased_lock lock; /* between threads, while a put is sent */
-    _Atomic bool is_recovering;    /* a thread makes good what was lost */
-    _Atomic uint64_t resend_count; /* puts that were lost and went by requests */
+    _Atomic bool is_recovering;    /* a thread is retransmitting what was lost */
+    _Atomic uint64_t resend_count; /* puts that were lost and sent as requests */
     struct quoit_context context;  /* of those requests */
 };
 
@@ -75,11 +75,11 @@ static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_
 
 /* direct.c: puts through the window. */
 
-/* Whether a put of these bytes may go directly now: the window covers them, and the link is up. */
+/* Whether a put of these bytes may go directly now: the window covers them and the link is up. */
 bool quoit_direct_reaches(const struct quoit_peer *peer, uint64_t offset, size_t bytes);
 /* The same for every element. */
 bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct quoit_strided *strided);
-/* False: the link is down, and the put has to go through the proxy, whole. */
+/* False: the link is down, and the whole put must go through the proxy. */
 bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                       size_t bytes);
 
@@ -87,7 +87,7 @@ bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *pe
 
 enum quoit_posted_status {
     QUOIT_POSTED,       /* sent: arrived, or in the journal */
-    QUOIT_POSTED_AGAIN, /* it has arrived, perhaps by a request, but its doorbell has not been rung */
+    QUOIT_POSTED_AGAIN, /* it has arrived, perhaps by a request, but its doorbell was not rung */
     QUOIT_POSTED_NOT,   /* too large for the journal: nothing was done */
 };
 enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
@@ -96,11 +96,11 @@ enum quoit_posted_status quoit_posted_put(struct quoit_context *context, const s
 void quoit_posted_complete(struct quoit_ring_engine *ring, enum quoit_side side, uint64_t sequence);
 /* One read-back. False: the link is down, and some of what was sent may be lost. */
 bool quoit_posted_confirm(struct quoit_ring_engine *ring, enum quoit_side side);
-/* After a call on the port found the link down: returns when what was lost is made good. */
+/* After a call on the port found the link down: returns when everything lost was retransmitted. */
 void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side);
-/* The same for losses that the proxy has seen, if anything was sent; else costs a few loads. */
+/* The same for losses that the proxy has detected, if anything was sent; else costs a few loads. */
 void quoit_posted_attend(struct quoit_ring_engine *ring);
-/* Binds the port to `epoch` and opens the direct way. False: not now. */
+/* Binds the port to `epoch` and enables direct puts. False: not now. */
 bool quoit_posted_bind(struct quoit_ring_engine *ring, enum quoit_side side, uint32_t epoch);
 QUOIT_MUST_USE enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_side side);
 /* Returns when all that the PE has sent has arrived. */
@@ -110,15 +110,15 @@ void quoit_posted_close(struct quoit_ring_engine *ring, enum quoit_side side);
 
 /* relayed.c: operations as requests to the proxy. */
 
-/* What a put promises beyond its data. */
+/* What a put guarantees beyond its data. */
 struct quoit_put_manner {
     bool is_nbi;     /* the source stays unchanged until quiet */
-    bool keeps_lane; /* something follows that must not overtake it */
+    bool keeps_lane; /* a later operation must not overtake it */
     bool is_ordered; /* its payload lands when it is executed, not before, and once */
 };
 void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, struct quoit_put_manner manner);
-/* Elements from `first` on. */
+/* Only elements from `first` on. */
 void quoit_relayed_put_strided(struct quoit_context *context, const struct quoit_peer *peer,
                                const struct quoit_strided *strided, size_t first, const void *source);
 void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
