@@ -388,12 +388,21 @@ static enum quoit_status check_windows(const struct quoit_service *service, cons
         struct quoit_port_limits limits;
         quoit_port_limits(service->sides[side].port, &limits);
         for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++) {
-            uint64_t bytes = client->windows[side][window].bytes;
-            if (bytes <= limits.window_bytes[window])
-                continue;
-            quoit_log(QUOIT_LOG_ERROR, "%s needs a window of %llu bytes, the port has %llu", client->name,
-                      (unsigned long long)bytes, (unsigned long long)limits.window_bytes[window]);
-            return QUOIT_OUT_OF_RANGE;
+            const struct quoit_lease_range *range = &client->windows[side][window];
+            if (range->bytes > limits.window_bytes[window]) {
+                quoit_log(QUOIT_LOG_ERROR, "%s needs a window of %llu bytes, the port has %llu", client->name,
+                          (unsigned long long)range->bytes, (unsigned long long)limits.window_bytes[window]);
+                return QUOIT_OUT_OF_RANGE;
+            }
+            if (range->offset % limits.translation_align != 0 || range->bytes % limits.translation_bytes_align != 0) {
+                quoit_log(QUOIT_LOG_ERROR,
+                          "%s has a window of 0x%llx bytes at 0x%llx of its memory; the port to the %s translates "
+                          "multiples of 0x%llx bytes at multiples of 0x%llx",
+                          client->name, (unsigned long long)range->bytes, (unsigned long long)range->offset,
+                          side_name(side), (unsigned long long)limits.translation_bytes_align,
+                          (unsigned long long)limits.translation_align);
+                return QUOIT_OUT_OF_RANGE;
+            }
         }
     }
     return QUOIT_OK;

@@ -88,7 +88,7 @@ QUOIT_MUST_USE enum quoit_status quoit_service_open(const struct quoit_service_c
 void quoit_service_close(struct quoit_service *service);
 
 /* Leases what the client asks for; `client` is copied. FULL: taken by another client. OUT_OF_RANGE, with a line logged:
- * more than a window of the port holds, or than it has doorbell bits. */
+ * more than a window of the port holds, or where it cannot be put, or than the port has doorbell bits. */
 QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
                                                       uint32_t *lease_out);
 /* Reclaims the leases. If the client had windows, the neighbours see the links go down, and they are IDLE until the

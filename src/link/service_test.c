@@ -395,6 +395,25 @@ static void test_too_few_doorbells(void **state)
     close_world(&world);
 }
 
+/* A chip that translates whole megabytes only. */
+static void test_alignment_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        quoit_service_close(world.hosts[i].service);
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        world.links[0].knobs.translation_align = world.links[1].knobs.translation_align = 1 << 20;
+        open_host(&world, i);
+    }
+    struct host *host = &world.hosts[0];
+    quoit_log_setup((enum quoit_log_level) - 1, "the message about the alignment");
+    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OUT_OF_RANGE);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    close_world(&world);
+}
+
 static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
 {
     (void)state;
@@ -466,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_as_many_clients_as_there_may_be),
         cmocka_unit_test(test_doorbells_of_odd_masks),
         cmocka_unit_test(test_too_few_doorbells),
+        cmocka_unit_test(test_alignment_is_refused_at_once),
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),

@@ -36,12 +36,19 @@ static enum quoit_status lossy_write64(struct quoit_port *port, enum quoit_windo
     return loses(port) ? QUOIT_OK : inner->write64(port, window, offset, value);
 }
 
+/* Bytes and mark together. */
+static enum quoit_status lossy_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                      const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark)
+{
+    return loses(port) ? QUOIT_OK : inner->write_marked(port, window, offset, source, bytes, mark_offset, mark);
+}
+
 static void adjust(struct quoit_port *port)
 {
     port->ops.link_is_up = link_is_up;
     port->ops.write = lossy_write;
     port->ops.write64 = lossy_write64;
-    port->ops.write_marked = NULL; /* by those two */
+    port->ops.write_marked = lossy_marked;
     port->limits.capabilities &= ~(uint32_t)QUOIT_PORT_ARRIVES_ON_RETURN;
 }
 
