@@ -13,9 +13,9 @@
 #define REPEAT_COUNT     4
 #define SHIFT_MAX        8u
 #define STEADY_BYTES     (16u << 20)
-#define ROUNDS_MIN       8
+#define ROUNDS_MIN       32
 #define ROUNDS_MAX       32
-#define ROUNDS_WARM_PART 4
+#define ROUNDS_WARM_PART 8
 #define GATE_NS          5000
 #define GATHER_NS        100000   /* for the others to come to the next barrier, where they wait awake */
 #define QUIESCE_NS       20000000 /* for all hosts to hear of the dead link */

@@ -19,13 +19,34 @@ static void move_transit(struct quoit_ring_outbound *out, enum quoit_ring_transi
     out->is_refused_in_pause = false;
 }
 
-bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
+void quoit_ring_set_turn(struct quoit_ring_outbound *out, uint32_t turn)
 {
-    if (quoit_ring_free_slots(out, config->slot_count) >= 2) {
+    out->turn = turn;
+    out->relayed_count = 0;
+    out->turn_since_ns = 0;
+    out->is_transit_waiting = false;
+}
+
+/* Of two that wait. */
+static bool is_turn_of_injection(const struct quoit_ring_outbound *out)
+{
+    return out->relayed_count >= out->turn;
+}
+
+bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
+                           uint64_t *retry_at_ns_out)
+{
+    bool has_room = quoit_ring_free_slots(out, config->slot_count) >= 2;
+    *retry_at_ns_out = 0;
+    if (has_room && (!out->is_transit_waiting || is_turn_of_injection(out))) {
         if (out->transit != QUOIT_RING_OPEN)
             move_transit(out, QUOIT_RING_OPEN, now_ns);
+        out->relayed_count = 0;
+        out->turn_since_ns = 0;
         return true;
     }
+    if (has_room)
+        *retry_at_ns_out = now_ns;
     if (out->transit == QUOIT_RING_OPEN)
         move_transit(out, QUOIT_RING_WAITING, now_ns);
     else if (out->transit == QUOIT_RING_PAUSED)
@@ -33,22 +54,37 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
     return false;
 }
 
-bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
-                            uint64_t *retry_at_ns_out)
+/* How long transit has to stand back for an injection that may come; 0: not at all. */
+static uint64_t pause_until(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
 {
-    bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0; /* then only a credit helps, not the passage of
-                                                                         * time */
-    *retry_at_ns_out = 0;
     if (out->transit == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->transit_pause_after_ns)
         move_transit(out, QUOIT_RING_PAUSED, now_ns);
     if (out->transit == QUOIT_RING_PAUSED) {
-        if (now_ns - out->since_ns < config->transit_pause_ns) {
-            *retry_at_ns_out = is_full ? 0 : out->since_ns + config->transit_pause_ns;
-            return false;
-        }
+        if (now_ns - out->since_ns < config->transit_pause_ns)
+            return out->since_ns + config->transit_pause_ns;
+        out->relayed_count = 0;
         move_transit(out, out->is_refused_in_pause ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
     }
-    return !is_full;
+    if (out->turn == 0 || out->transit != QUOIT_RING_WAITING || !is_turn_of_injection(out) ||
+        quoit_ring_free_slots(out, config->slot_count) < 2)
+        return 0;
+    if (out->turn_since_ns == 0)
+        out->turn_since_ns = now_ns;
+    return now_ns - out->turn_since_ns < config->transit_pause_ns ? out->turn_since_ns + config->transit_pause_ns : 0;
+}
+
+bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
+                            uint64_t *retry_at_ns_out)
+{
+    bool is_full = quoit_ring_free_slots(out, config->slot_count) == 0;
+    uint64_t until_ns = pause_until(out, config, now_ns);
+    *retry_at_ns_out = is_full ? 0 : until_ns; /* a full queue waits for a credit, not for the passage of time */
+    out->is_transit_waiting = out->turn != 0 && (is_full || until_ns != 0);
+    if (is_full || until_ns != 0)
+        return false;
+    out->turn_since_ns = 0;
+    out->relayed_count++;
+    return true;
 }
 
 void quoit_ring_take_slot(struct quoit_ring_outbound *out, const struct quoit_ring_config *config)

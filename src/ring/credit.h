@@ -8,6 +8,9 @@
  * Pause: continuous transit would take every slot before two are free at once. A refused injection starts the clock
  *   (WAITING); after transit_pause_after_ns the next transit pauses (PAUSED) for transit_pause_ns, or until an
  *   injection succeeds (OPEN). If no injection is retried during the pause, none is waiting any more.
+ * Turns: where a link is down the ring is a line, and transit would leave the hosts in the middle little. There, while
+ *   both wait, one injection follows `turn` relayed frames. A ring of hosts has no turns, since injection at par with
+ *   transit fills a cycle of queues up to its bubbles.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H
@@ -22,6 +25,10 @@ struct quoit_ring_outbound {
     uint64_t since_ns;       /* WAITING, PAUSED: when this state began */
     enum quoit_ring_transit transit;
     bool is_refused_in_pause;
+    bool is_transit_waiting; /* a relayed frame was refused, and stands at the head of its queue */
+    uint32_t turn;           /* 0: no turns */
+    uint32_t relayed_count;  /* frames relayed since the last injection */
+    uint64_t turn_since_ns;  /* when transit was first refused because it is injection's turn; 0: it is not */
 };
 
 struct quoit_ring_inbound {
@@ -41,11 +48,16 @@ static inline uint32_t quoit_ring_free_slots(const struct quoit_ring_outbound *o
     return slot_count - (uint32_t)(out->sent_total - out->credited_total);
 }
 
-/* Whether a frame of this host may take a slot now. A refusal starts the clock, so ask only when there is a frame. */
-bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns);
+/* Sets the turns of a new topology, under which nothing waits yet. */
+void quoit_ring_set_turn(struct quoit_ring_outbound *out, uint32_t turn);
 
-/* Whether a relayed frame may take a slot now. If only a pause forbids it, *retry_at_ns_out is when the pause ends;
- * else 0. */
+/* Whether a frame of this host may take a slot now. A refusal starts the clock, so ask only when there is a frame. If
+ * it is only transit's turn, *retry_at_ns_out is now_ns; else 0. */
+bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
+                           uint64_t *retry_at_ns_out);
+
+/* Whether a relayed frame may take a slot now. If only a pause or injection's turn forbids it, *retry_at_ns_out is when
+ * that ends; else 0. */
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
                             uint64_t *retry_at_ns_out);
 

@@ -12,7 +12,8 @@ static const struct quoit_ring_config config = {.slot_count = 3, .transit_pause_
 
 static bool may_inject(struct quoit_ring_outbound *out, uint64_t now_ns)
 {
-    bool may = quoit_ring_may_inject(out, &config, now_ns);
+    uint64_t retry_at_ns;
+    bool may = quoit_ring_may_inject(out, &config, now_ns, &retry_at_ns);
     quoit_ring_check_outbound(out, config.slot_count);
     return may;
 }
@@ -106,6 +107,66 @@ static void a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest(void *
     assert_int_equal(transit(&out, 1120), 1);
 }
 
+/* One injection to `turn` relayed frames while both wait, whatever the number of free slots, whichever comes first. */
+static void on_a_line_injection_and_transit_take_turns(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 3};
+    uint64_t retry_at_ns;
+    quoit_ring_set_turn(&out, 2);
+    assert_int_equal(transit(&out, 1), 0);
+    assert_false(may_inject(&out, 1));
+    assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
+    /* transit stands there refused, and it is its turn: the caller shall look again at once */
+    assert_false(quoit_ring_may_inject(&out, &config, 2, &retry_at_ns));
+    assert_int_equal(retry_at_ns, 2);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(transit(&out, 3), 1);
+        assert_int_equal(transit(&out, 3), 1);
+        assert_int_equal(transit(&out, 3), 23);
+        assert_true(may_inject(&out, 3));
+        out.sent_total = 6;
+        assert_int_equal(transit(&out, 3), 0);
+        assert_false(may_inject(&out, 3));
+        assert_int_equal(quoit_ring_take_credit(&out, 6), QUOIT_OK);
+        out.sent_total = 6;
+        assert_false(may_inject(&out, 3));
+        out.credited_total = out.sent_total = 3;
+    }
+}
+
+static void a_turn_that_no_injection_takes_ends(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 2};
+    quoit_ring_set_turn(&out, 1);
+    assert_false(may_inject(&out, 1));
+    assert_int_equal(transit(&out, 1), 1);
+    out.sent_total = 1; /* two are free */
+    assert_int_equal(transit(&out, 5), 25);
+    assert_int_equal(transit(&out, 24), 25);
+    assert_int_equal(transit(&out, 25), 1);
+    /* the last free slot is transit's in any turn: without it a cycle could stop */
+    out.sent_total = 2;
+    assert_int_equal(transit(&out, 26), 1);
+}
+
+static void a_new_topology_has_no_turn_taken(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 3};
+    quoit_ring_set_turn(&out, 4);
+    assert_int_equal(transit(&out, 1), 0);
+    quoit_ring_set_turn(&out, 4); /* the frame that waited is outdated, and will not come */
+    assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
+    assert_true(may_inject(&out, 2));
+    quoit_ring_set_turn(&out, 0);
+    out.sent_total = 6;
+    assert_int_equal(transit(&out, 3), 0);
+    assert_int_equal(quoit_ring_take_credit(&out, 6), QUOIT_OK);
+    assert_true(may_inject(&out, 4));
+}
+
 static void credits_are_due_by_quarters_or_when_idle(void **state)
 {
     (void)state;
@@ -131,6 +192,9 @@ int main(void)
         cmocka_unit_test(a_transit_pause_starts_after_its_wait_and_lasts_its_time),
         cmocka_unit_test(a_waiter_that_gave_up_costs_one_rest),
         cmocka_unit_test(a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest),
+        cmocka_unit_test(on_a_line_injection_and_transit_take_turns),
+        cmocka_unit_test(a_turn_that_no_injection_takes_ends),
+        cmocka_unit_test(a_new_topology_has_no_turn_taken),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
     };
     return cmocka_run_group_tests_name("ring.credit", tests, NULL, NULL);

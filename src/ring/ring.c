@@ -108,10 +108,18 @@ static bool must_wait_for_update(const struct quoit_ring *ring, enum quoit_side 
     return class == QUOIT_CLASS_REPLY && ring->links.links[side].pending_count > 0;
 }
 
-static bool may_inject(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint64_t now_ns)
+/* *retry_at_ns_inout becomes now_ns if it is only transit's turn. */
+static bool may_inject(struct quoit_ring *ring, enum quoit_side side, enum quoit_class class, uint64_t now_ns,
+                       uint64_t *retry_at_ns_inout)
 {
-    return quoit_ring_links_is_open(&ring->links, side) && !must_wait_for_update(ring, side, class) &&
-           quoit_ring_may_inject(&ring->outbound[side][class], &ring->config, now_ns);
+    uint64_t retry_at_ns;
+    if (!quoit_ring_links_is_open(&ring->links, side) || must_wait_for_update(ring, side, class))
+        return false;
+    if (quoit_ring_may_inject(&ring->outbound[side][class], &ring->config, now_ns, &retry_at_ns))
+        return true;
+    if (retry_at_ns != 0)
+        *retry_at_ns_inout = retry_at_ns;
+    return false;
 }
 
 static uint32_t flow_index(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
@@ -138,14 +146,16 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
     struct quoit_ring_flow_out *flow = &ring->flows_out[flow_index(ring, flow_side, request->dest_host)];
     struct quoit_frame frame = *request;
     enum quoit_side side;
+    uint64_t retry_at_ns = 0;
     frame.source_host = (uint16_t)host_self;
     frame.flags = (request->flags & QUOIT_FRAME_ORDERED) | (flow_side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0);
     quoit_assert(quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &ring->config.limits) == QUOIT_OK);
     bool is_fetch_too_many = frame.kind == QUOIT_FRAME_AMO_FETCH && flow->fetch_count >= ring->config.fetch_max;
     if (ring->pool.free.count == 0 || is_fetch_too_many ||
         !quoit_ring_links_way(&ring->links, flow_side, frame.dest_host, &side) ||
-        first_resending(ring, side) != QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns)) {
-        no_resource(verdict_out, 0);
+        first_resending(ring, side) != QUOIT_RING_NONE ||
+        !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns, &retry_at_ns)) {
+        no_resource(verdict_out, retry_at_ns);
         return;
     }
     uint32_t index = quoit_ring_pool_take(&ring->pool, &frame, cookie);
@@ -156,11 +166,12 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
 
 void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
+    uint64_t retry_at_ns = 0;
     quoit_assert(!ring->is_response_due);
     for (int i = 0; i < QUOIT_SIDE_COUNT; i++) {
         enum quoit_side side = (enum quoit_side)i;
         uint32_t index = first_resending(ring, side);
-        if (index == QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns))
+        if (index == QUOIT_RING_NONE || !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns, &retry_at_ns))
             continue;
         struct quoit_ring_flow_out *flow = &ring->flows_out[index];
         struct quoit_ring_entry *entry = &ring->pool.entries[quoit_ring_flow_peek_resend(&ring->pool, flow)];
@@ -172,7 +183,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
         inject(ring, side, verdict_out);
         return;
     }
-    no_resource(verdict_out, 0);
+    no_resource(verdict_out, retry_at_ns);
 }
 
 /* The side by which responses and acknowledgements of a flow leave: back towards where its requests come from. */
@@ -181,6 +192,14 @@ static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side
     enum quoit_side side;
     quoit_ring_links_way(&ring->links, quoit_ring_opposite(flow_side), host, &side);
     return side;
+}
+
+/* On a line of hosts a queue carries frames of each host behind this one, and of this one. */
+static void set_turns(struct quoit_ring *ring, enum quoit_side side)
+{
+    for (int class = 0; class < QUOIT_CLASS_COUNT; class ++)
+        quoit_ring_set_turn(&ring->outbound[side][class],
+                            quoit_ring_links_reach_on_line(&ring->links, quoit_ring_opposite(side)));
 }
 
 /* A new generation begins. All that is under way is outdated: sources send again what they must, from the first on; so
@@ -193,6 +212,7 @@ static void adopt(struct quoit_ring *ring)
         quoit_ring_ack_queue_init(&ring->acks[side]);
         ring->response_count[side] = 0;
         ring->resending[side] = QUOIT_RING_NONE;
+        set_turns(ring, (enum quoit_side)side);
     }
     for (uint32_t index = 0; index < QUOIT_SIDE_COUNT * host_count; index++) {
         enum quoit_side flow_side = index < host_count ? QUOIT_LEFT : QUOIT_RIGHT;
@@ -463,13 +483,14 @@ static bool send_link_update(struct quoit_ring *ring, enum quoit_side side, stru
 }
 
 /* Sends what is pending on `side`, if anything is and a slot is free. */
-static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t now_ns, struct quoit_verdict *verdict)
+static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t now_ns, struct quoit_verdict *verdict,
+                       uint64_t *retry_at_ns_inout)
 {
     struct quoit_ring_ack_queue *acks = &ring->acks[side];
     bool has_response = ring->replies.waiting[side].count > 0;
     if (!has_response && acks->count == 0)
         return false;
-    if (!may_inject(ring, side, QUOIT_CLASS_REPLY, now_ns))
+    if (!may_inject(ring, side, QUOIT_CLASS_REPLY, now_ns, retry_at_ns_inout))
         return false;
     bool is_turn_of_ack = acks->count > 0 && ring->response_count[side] >= QUOIT_RING_RESPONSES_BEFORE_ACK;
     if (has_response && !is_turn_of_ack) {
@@ -489,17 +510,18 @@ static bool send_reply(struct quoit_ring *ring, enum quoit_side side, uint64_t n
 
 void quoit_ring_next_reply(struct quoit_ring *ring, uint64_t now_ns, struct quoit_verdict *verdict_out)
 {
+    uint64_t retry_at_ns = 0;
     quoit_assert(!ring->is_response_due);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         if (send_link_update(ring, (enum quoit_side)side, verdict_out))
             return;
     enum quoit_side first = ring->reply_side;
-    if (send_reply(ring, first, now_ns, verdict_out) ||
-        send_reply(ring, quoit_ring_opposite(first), now_ns, verdict_out)) {
+    if (send_reply(ring, first, now_ns, verdict_out, &retry_at_ns) ||
+        send_reply(ring, quoit_ring_opposite(first), now_ns, verdict_out, &retry_at_ns)) {
         ring->reply_side = quoit_ring_opposite(verdict_out->side);
         return;
     }
-    no_resource(verdict_out, 0);
+    no_resource(verdict_out, retry_at_ns);
 }
 
 bool quoit_ring_next_completion(struct quoit_ring *ring, uint64_t *cookie_out)

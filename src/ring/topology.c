@@ -175,6 +175,12 @@ bool quoit_ring_links_is_open(const struct quoit_ring_links *links, enum quoit_s
     return links->links[side].reach > 0;
 }
 
+uint32_t quoit_ring_links_reach_on_line(const struct quoit_ring_links *links, enum quoit_side side)
+{
+    uint32_t reach = links->links[side].reach;
+    return reach == links->host_count ? 0 : reach;
+}
+
 bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_side side)
 {
     return links->links[side].is_confirmed;

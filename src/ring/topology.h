@@ -53,6 +53,8 @@ void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoi
 bool quoit_ring_links_is_up(const struct quoit_ring_links *links, enum quoit_side side);
 /* Whether frames other than link-state updates may leave: both ends of the link are up. */
 bool quoit_ring_links_is_open(const struct quoit_ring_links *links, enum quoit_side side);
+/* Hosts that can be reached out of `side` where a link is down, so that the ring is a line; 0 where none is. */
+uint32_t quoit_ring_links_reach_on_line(const struct quoit_ring_links *links, enum quoit_side side);
 /* Whether payload may land: the neighbour knows that this end is up, and so waits for our updates before it executes.
  */
 bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_side side);

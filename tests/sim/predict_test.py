@@ -57,14 +57,15 @@ def test_relations():
 
 
 def test_fair():
-    """In a steady state no host has less than 70 % of its fair share of a bisection whose puts are more than the slots."""
-    for seed in "123":
-        result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--hosts", "5", "--bytes", "1M", "--seed", seed,
-                                 "--model", "noise_ns=100"], stdout=subprocess.PIPE, text=True, timeout=100)
+    """In a steady state no host has less than 70 % of its fair share, also of puts that are more than the slots, and with a
+    dead link; there 8 hosts and more do not reach it (docs/prediction.md)."""
+    for hosts, seed in ("5", "1"), ("5", "2"), ("5", "3"), ("4", "1"):
+        result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--hosts", hosts, "--bytes", "1M", "--seed",
+                                 seed, "--model", "noise_ns=100"], stdout=subprocess.PIPE, text=True, timeout=100)
         figures = json.loads(result.stdout)["figures"]
-        for name in ("neighbours", "all-to-all", "bisection"):
+        for name in ("neighbours", "all-to-all", "bisection", "one link dead"):
             share = figures[f"{name}, least share"]["mean"]
-            check(share >= 70, f"seed {seed}: a host has {share} % of its fair share of {name}")
+            check(share >= 70, f"{hosts} hosts, seed {seed}: a host has {share} % of its fair share of {name}")
 
 
 def test_ranges():
