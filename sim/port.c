@@ -290,7 +290,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
     return QUOIT_OK;
 }
 
-/* DMA under way is dropped: what was sent may still arrive, and nobody hears of it. */
+/* Outstanding DMA is dropped: what was sent may still arrive, without a completion. */
 static void port_close(struct quoit_port *port)
 {
     struct opening *opening = opening_of(port);

@@ -34,7 +34,7 @@ struct sim_packet {
     uint64_t mark;
     uint64_t number; /* of the put: see mark.h */
     bool has_mark;
-    uint32_t *arrived_count; /* counted up when it arrives; NULL: nobody waits for it */
+    uint32_t *arrived_count; /* counted up when it arrives; NULL: no waiter */
     char data[];
 };
 

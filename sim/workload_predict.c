@@ -157,7 +157,7 @@ static void measure_put(struct sim_pe *pe, const char *name, uint32_t shift, uin
         put_to(pe, pe->context, shift, bytes);
         quoit_fabric_quiet(pe->fabric, pe->context);
         uint64_t took_ns = world->now_ns - start_ns;
-        if (i == 0) /* it wakes whoever slept on the way */
+        if (i == 0) /* it wakes sleeping threads on the route */
             continue;
         sim_metric_add(world, name, is_rate ? "MB/s" : "us",
                        is_rate ? (double)bytes * 1000 / (double)took_ns : (double)took_ns / 1000);
@@ -168,7 +168,7 @@ static void measure_barrier(struct sim_pe *pe, const char *name, uint32_t count)
 {
     struct sim_world *world = pe->world;
     for (uint32_t i = 0; i < count; i++)
-        quoit_coll_sync(pe->team, name); /* wakes whoever slept while others measured */
+        quoit_coll_sync(pe->team, name); /* wakes threads that slept while others measured */
     uint64_t start_ns = world->now_ns;
     for (uint32_t i = 0; i < count; i++)
         quoit_coll_sync(pe->team, name);

@@ -378,7 +378,7 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);
 }
 
-/* News of every link has come everywhere: a link that works and is held for dead would be missed only when another one
+/* Updates of every link has come everywhere: a link that works and is held for dead would be missed only when another one
  * breaks. */
 static void check_knowledge(struct sim_world *world, const struct quoit_lane *lane)
 {

@@ -17,7 +17,7 @@
 #define ANSWER_NS          100000000u  /* for PEs that are asked where they are */
 #define DRAIN_NS           200000000u  /* for pipes that something else holds open */
 #define SWEEP_EVERY_NS     10000000u   /* while that lasts */
-#define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and nobody reads the output */
+#define OUTPUT_STUCK_NS    1000000000u /* oshrun was asked to end, and the output has no reader */
 #define GRACE_NS_MAX       700000000u  /* as far as end_prolong goes: all is over within a second */
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
 

@@ -51,7 +51,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
 }
 
 /* As a shell does with what runs in its foreground: a PE that touches the terminal gets it, and Ctrl-Z to that PE stops
- * the whole job. Any other stop is somebody's wish, and lasts. */
+ * the whole job. Any other stop was requested by someone, and lasts. */
 static void pe_stopped(struct job *job, struct pe *pe, int signal_number)
 {
     struct terminal *terminal = &job->terminal;

@@ -38,7 +38,7 @@ static bool start_keeper(struct folder *folder)
     folder->keeper = fork();
     if (folder->keeper == 0) {
         close(ends[1]);
-        /* Nobody must wait for the end of our output because of the keeper. */
+        /* The keeper must not delay end of file on our output. */
         close(STDOUT_FILENO);
         close(STDERR_FILENO);
         keep(folder->path, ends[0]);

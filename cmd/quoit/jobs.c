@@ -24,7 +24,7 @@ static void *map_front(int fd, size_t bytes)
     return front == MAP_FAILED ? NULL : front;
 }
 
-/* Copies the descriptor, so that nobody can change it between check and use. */
+/* Copies the descriptor, so that it cannot change between check and use. */
 static bool read_descriptor(int fd, struct quoit_job_descriptor *descriptor_out)
 {
     const struct quoit_host_header *header = map_front(fd, sizeof *header);

@@ -22,7 +22,7 @@
 #define QUOIT_BIASED_RUN    64
 
 struct quoit_biased_claim {
-    _Atomic uintptr_t owner;    /* 0: nobody yet. Writer: the owner, with the lock held; once */
+    _Atomic uintptr_t owner;    /* 0: none yet. Writer: the owner, with the lock held; once */
     _Atomic uint32_t is_inside; /* writer: the owner */
 };
 
@@ -31,7 +31,7 @@ struct quoit_biased_lock {
     _Atomic uint32_t is_locked;                                /* for all but the owner */
     uint32_t run_count;                                        /* under is_locked: how often in a row, */
     uintptr_t last;                                            /* and who took it the ordinary way */
-    struct quoit_biased_claim claims[QUOIT_BIASED_CLAIMS + 1]; /* the last is nobody's */
+    struct quoit_biased_claim claims[QUOIT_BIASED_CLAIMS + 1]; /* the last belongs to no thread */
 };
 
 void quoit_biased_init(struct quoit_biased_lock *lock);

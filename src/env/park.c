@@ -37,7 +37,7 @@ static void lock_watch(struct quoit_park *park)
             quoit_pause();
 }
 
-/* While somebody is announced the range only grows, so that a waker that reads one end of the old range and one of the
+/* While a sleeper is announced the range only grows, so that a waker that reads one end of the old range and one of the
  * new still finds all that the earlier sleepers watch. */
 uint32_t quoit_park_prepare_at(struct quoit_park *park, uint64_t from, uint64_t to)
 {

@@ -3,7 +3,7 @@
  *
  * Emulated hosts are processes of one machine and share its processors and memory; a host behind a bridge has a machine
  * of its own. The host's own proxy finds out and publishes it in the header of the host's memory, where PEs read it
- * after start; for a job of one host, which has no proxy, that is whoever made the memory.
+ * after start; for a job of one host, which has no proxy, that is the process that made the memory.
  */
 #ifndef QUOIT_HOST_MACHINE_H
 #define QUOIT_HOST_MACHINE_H

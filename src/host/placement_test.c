@@ -19,7 +19,7 @@ static void start(struct quoit_lane_placement *placement, uint32_t host_count, u
     quoit_placement_start_lane(placement, &layout, lane, policy);
 }
 
-/* Of those that lanes may move between: none where somebody has chosen. */
+/* Of those that lanes may move between: none if an affinity was set. */
 static int processor_count(void)
 {
     cpu_set_t allowed;
@@ -37,7 +37,7 @@ static void test_kernel_decides_where_each_thread_has_a_processor(void **state)
     assert_int_equal(lane.placement.moved_ns, 0);
 }
 
-/* As taskset does to a job that runs: what somebody chose is not undone. */
+/* As taskset does to a running job: a chosen affinity is not undone. */
 static void test_a_choice_of_processors_is_kept(void **state)
 {
     (void)state;

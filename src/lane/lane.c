@@ -39,7 +39,7 @@ static void arm(void *arg)
     }
 }
 
-/* While the lane polls, a ring for it interrupts nobody. */
+/* While the lane polls, its doorbell interrupts no thread. */
 static void mask_polled(struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)

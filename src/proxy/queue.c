@@ -260,7 +260,7 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
     uint32_t done_count = 0;
     /* What a PE asks after it has seen in the header that a link is lost goes out in a generation that knows of it. */
     if (lane->submit_heads[local] != tail && !follows_links(lane))
-        return 0; /* whoever moved the target wakes the lane */
+        return 0; /* the writer of the target wakes the lane */
     while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
         struct quoit_frame frame;

@@ -351,7 +351,7 @@ WORDS = [
 ]
 # Uses that mean something else: a file and the line's text that is allowed there.
 WORDS_ALLOWED = [
-    (r"src/dsm/|include/dsm.h", r"node"),  # a program's data structures
+    (r"src/dsm/", r"(?i)node"),  # a program's data structures
     (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
     (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
     (r"", r"/sys/devices/system/node"),
@@ -378,7 +378,8 @@ def read_texts(root, folders):
 
 def check_words(root):
     """The field's words; docs/design/words.md says why."""
-    table = [(re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])"), word, instead, where) for word, instead, where in WORDS]
+    table = [(re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])", 0 if word.isupper() else re.I), word, instead, where)
+             for word, instead, where in WORDS]
     for path, text in read_texts(root, ["include", "src", "sim", "cmd", "docs"]):
         if path == "docs/design/words.md":
             continue

@@ -50,7 +50,7 @@ struct quoit_direct {
     /* Where writes are posted; posted.c. */
     struct quoit_journal *journal; /* NULL: writes arrive on return */
     uint64_t mark_offset;          /* in the window: where the last sequence that arrived is written */
-    _Atomic uint64_t posted;       /* sequence of the last put that was sent. Writer: whoever holds the lock */
+    _Atomic uint64_t posted;       /* sequence of the last put that was sent. Writer: the thread that holds the lock */
     _Atomic uint64_t known;        /* everything up to this one has arrived, or was sent as requests and is executed */
     _Atomic uint32_t epoch;        /* the link epoch of the binding */
     struct quoit_biased_lock lock; /* between threads, while a put is sent */

@@ -95,7 +95,7 @@ static inline bool quoit_emulated_view_read(const struct quoit_emulated_view vie
         return false;
     range_out->base = (char *)(uintptr_t)atomic_load_explicit(&view->address, memory_order_acquire);
     range_out->second = atomic_load_explicit(&view->second, memory_order_acquire);
-    /* A later refresh first changes the key, and whoever read one of its values sees that change here. */
+    /* A later refresh first changes the key, and a thread that read one of its values sees that change here. */
     return atomic_load_explicit(&view->key, memory_order_relaxed) == current;
 }
 
