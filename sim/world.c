@@ -378,8 +378,8 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);
 }
 
-/* Updates of every link has come everywhere: a link that works and is held for dead would be missed only when another one
- * breaks. */
+/* Updates about every link have arrived everywhere: a link that works and is considered dead would be noticed only when
+ * another one breaks. */
 static void check_knowledge(struct sim_world *world, const struct quoit_lane *lane)
 {
     struct quoit_ring_topology topology;
