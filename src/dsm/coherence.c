@@ -174,6 +174,8 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
             quoit_dsm_get(dsm, frame, quoit_dsm_master(dsm, page), bytes, home);
     }
     dsm->stats.fetched_pages += count;
+    for (uint64_t i = 0; i < count; i++)
+        dsm->page_stats[page + i].fetches++;
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
 }
 
@@ -280,10 +282,13 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, 
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, address);
     if (!dsm->is_direct) {
-        if (is_write)
+        if (is_write) {
             dsm->stats.write_faults++;
-        else
+            dsm->page_stats[page].write_faults++;
+        } else {
             dsm->stats.read_faults++;
+            dsm->page_stats[page].read_faults++;
+        }
         if (is_write && dsm->races)
             quoit_dsm_races_place(dsm, page, instruction);
         open_page(dsm, page, is_write, dsm->states[page] == QUOIT_DSM_INVALID ? window_of(dsm, page) : 1);
@@ -350,12 +355,14 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
 
 static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
 {
-    uint64_t since = quoit_dsm_span_begin(dsm);
+    uint64_t since = quoit_dsm_span_begin(dsm), bytes_before = dsm->stats.diff_bytes;
     bool is_changed = false;
     size_t piece = dsm->page_bytes < DIFF_BYTES ? dsm->page_bytes : DIFF_BYTES;
     for (size_t offset = 0; offset < dsm->page_bytes; offset += piece)
         is_changed = send_piece(dsm, page, offset, piece) || is_changed;
     dsm->stats.diff_pages += is_changed;
+    dsm->page_stats[page].diffs += is_changed;
+    dsm->page_stats[page].diff_bytes += (uint32_t)(dsm->stats.diff_bytes - bytes_before);
     quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, since);
     return is_changed;
 }
@@ -469,6 +476,8 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
         dsm->detector->close(dsm, page, 1);
         dsm->stats.invalidations++;
         dsm->stats.useless_invalidations += !dsm->was_used[page];
+        dsm->page_stats[page].invalidations++;
+        dsm->page_stats[page].useless_invalidations += !dsm->was_used[page];
     }
     if ((move->effects & QUOIT_DSM_DO_DIFF) && dsm->has_twin[page])
         send_late(dsm, page);
@@ -485,8 +494,12 @@ void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_NOTICE, is_home(dsm, page), dsm->detector->sees_writes);
     quoit_dsm_written(dsm, page, writer);
-    if (dsm->need_of[page] == dsm->epoch && dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] != 0)
-        dsm->stats.false_sharing++; /* both wrote it between two barriers: perhaps each its own bytes */
+    if (dsm->need_of[page] == dsm->epoch &&
+        dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] !=
+            0) { /* both wrote it between two barriers: perhaps each its own bytes */
+        dsm->stats.false_sharing++;
+        dsm->page_stats[page].false_sharing++;
+    }
     give_up(dsm, page, &move);
     if (is_settled)
         return;

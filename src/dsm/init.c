@@ -178,6 +178,7 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->needs = sparse(pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
     dsm->need_of = sparse(pages * sizeof *dsm->need_of);
     dsm->dirty = sparse(pages * sizeof *dsm->dirty);
+    dsm->page_stats = sparse(pages * sizeof *dsm->page_stats);
     dsm->extra_room = 1024;
     dsm->extra = sparse(dsm->extra_room * sizeof *dsm->extra);
     if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {

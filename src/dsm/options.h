@@ -36,7 +36,8 @@
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
     X(BREAK, "DSM_BREAK", 0, 0, 5, "no notice version run causality home",                                             \
       "for tests: leave out one step of the protocol, which the tests must see")                                       \
-    X(STATS, "DSM_STATS", 0, 0, 2, "off text json", "what dsm_finalize prints on stderr about each PE")
+    X(STATS, "DSM_STATS", 0, 0, 4, "off text json blocks pages",                                                       \
+      "what dsm_finalize prints on stderr: a line a PE, or JSON for each block or page that anything happened to")
 
 enum quoit_dsm_option {
 #define X(NAME, ...) QUOIT_DSM_##NAME,

@@ -69,6 +69,23 @@ struct quoit_dsm_stats {
 #undef X
 };
 
+/* What happened to one page on this PE. */
+#define QUOIT_DSM_PAGE_COUNTS(X)                                                                                       \
+    X(read_faults)                                                                                                     \
+    X(write_faults)                                                                                                    \
+    X(fetches)                                                                                                         \
+    X(diffs)                                                                                                           \
+    X(diff_bytes)                                                                                                      \
+    X(invalidations)                                                                                                   \
+    X(useless_invalidations)                                                                                           \
+    X(false_sharing)
+
+struct quoit_dsm_page_stats {
+#define X(name) uint32_t name;
+    QUOIT_DSM_PAGE_COUNTS(X)
+#undef X
+};
+
 /* What this PE reaches of another by loads and stores; all NULL if nothing. */
 struct quoit_dsm_peer {
     char *masters;
@@ -142,6 +159,7 @@ struct quoit_dsm {
     struct quoit_dsm_races *races;           /* NULL: not asked for */
     struct quoit_dsm_checkpoint *checkpoint; /* NULL before the first */
     struct quoit_dsm_stats stats;
+    struct quoit_dsm_page_stats *page_stats; /* [page] */
     struct quoit_prng prng;
     uint64_t started_ns;
     uint64_t creations; /* calls of dsm_workers_run so far */

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DSM_STATS: the parts of a PE's time add up to its wall time, and pages and blocks tell of faults, fetches and diffs;
+the block that two PEs write at once is the one that shows it. Use: stats_test.py OSHRUN PROGRAM (races)"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+NAMES = ("diffs", "diff_bytes", "fetches", "write_faults", "invalidations", "false_sharing")
+
+
+def run(stats):
+    environment = dict(os.environ, DSM_PROTOCOL="newgendsm", DSM_STATS=stats, DSM_DETECT="wp", DSM_MEMORY="8M")
+    done = subprocess.run([sys.argv[1], "-n", "2", "--timeout", "60s", sys.argv[2], "adjacent-bytes"], env=environment,
+                          text=True, capture_output=True, timeout=90, check=False)
+    if done.returncode != 0:
+        sys.exit(f"stats: {done}")
+    return [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+
+
+def expect(is_right, what):
+    if not is_right:
+        sys.exit(f"stats: {what}")
+
+
+def main():
+    whole, blocks, pages = (run(stats) for stats in ("json", "blocks", "pages"))
+    expect(sorted(one["pe"] for one in whole) == [0, 1], f"{whole}")
+    for one in whole:
+        parts = sum(one[f"{part}_ns"] for part in ("compute", "page", "diff", "lock", "barrier"))
+        expect(abs(parts - one["wall_ns"]) < one["wall_ns"] / 1000, f"the parts of the time are {parts}: {one}")
+    for lines in (blocks, pages):
+        sums = collections.Counter()
+        for one in lines:
+            for name in NAMES:
+                sums[name] += one[name]
+        expect(all(sums[name] > 0 for name in NAMES), f"{sums}")
+    shared = [one for one in blocks if one["bytes"] == 16416]
+    expect(shared and sum(one["false_sharing"] for one in shared) > 0, f"no block shows that two wrote it: {blocks}")
+    expect(all(one["bytes"] == 4096 for one in pages), f"{pages}")
+    print("PASSED")
+
+
+main()
