@@ -14,7 +14,11 @@
 
 #include <cmocka.h>
 
-#define ROUNDS 6000
+#if defined(__SANITIZE_THREAD__)
+#define ROUNDS 600
+#else
+#define ROUNDS 4000
+#endif
 #define VISITS 64 /* of the second thread to each lock */
 
 struct guarded {

@@ -23,10 +23,14 @@ static void note_write(struct quoit_lane *lane, enum quoit_status status)
         quoit_lane_fail(lane, status);
 }
 
-static void note_no_resource(struct quoit_lane *lane, const struct quoit_verdict *verdict)
+/* False: the ring cannot send this now; the lane looks again at the time that the verdict names. */
+static bool has_resource(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 {
+    if (verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
+        return true;
     if (verdict->retry_at_ns && (!lane->retry_at_ns || verdict->retry_at_ns < lane->retry_at_ns))
         lane->retry_at_ns = verdict->retry_at_ns;
+    return false;
 }
 
 /* Payload of a put whose destination is the neighbour goes straight to where it belongs, if the window reaches there.
@@ -207,10 +211,8 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
             quoit_lane_fail(lane, status);
             break;
         }
-        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            note_no_resource(lane, &verdict);
+        if (!has_resource(lane, &verdict))
             break;
-        }
         if (verdict.kind == QUOIT_VERDICT_SEND)
             send(lane, &verdict, slot + QUOIT_FRAME_BYTES,
                  &(struct quoit_departure){.from_side = side, .from_class = class, .from_sequence = expected});
@@ -231,10 +233,8 @@ static uint32_t resend(struct quoit_lane *lane, uint64_t now_ns)
     while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         struct quoit_verdict verdict;
         quoit_ring_next_resend(queue->ring, now_ns, &verdict);
-        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            note_no_resource(lane, &verdict);
+        if (!has_resource(lane, &verdict))
             break;
-        }
         send(lane, &verdict, lane->memory + lane->issued[verdict.cookie].data_offset, NULL);
         quoit_lane_count_up(&lane->shared->out[verdict.side].resend_count, 1);
         done_count++;
@@ -273,10 +273,8 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
         }
         uint64_t cookie = quoit_lane_cookie(local, index);
         quoit_ring_submit(queue->ring, &frame, spread, cookie, now_ns, &verdict);
-        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            note_no_resource(lane, &verdict);
+        if (!has_resource(lane, &verdict))
             break;
-        }
         send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, NULL);
         lane->submit_heads[local]++;
         done_count++;
@@ -295,10 +293,8 @@ static uint32_t poll_outbox(struct quoit_lane *lane, uint64_t now_ns)
         struct quoit_verdict verdict;
         uint64_t cookie = quoit_lane_cookie(lane->layout->local_count, entry);
         quoit_ring_submit(queue->ring, frame, lane->layout->host % 2, cookie, now_ns, &verdict);
-        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            note_no_resource(lane, &verdict);
+        if (!has_resource(lane, &verdict))
             break;
-        }
         lane->issued[cookie] =
             (struct quoit_issued){.data_offset = quoit_layout_message(lane->layout, entry), .bytes = frame->bytes};
         send(lane, &verdict, lane->memory + lane->issued[cookie].data_offset, NULL);
@@ -315,10 +311,8 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
     while (done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
         struct quoit_verdict verdict;
         quoit_ring_next_reply(queue->ring, now_ns, &verdict);
-        if (verdict.kind == QUOIT_VERDICT_NO_RESOURCE) {
-            note_no_resource(lane, &verdict);
+        if (!has_resource(lane, &verdict))
             break;
-        }
         const char *payload =
             verdict.frame.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &verdict.frame) : no_payload;
         send(lane, &verdict, payload, NULL);

@@ -67,39 +67,6 @@ static void check_apart(const void *dest, const void *source, const struct quoit
         quoit_audit_disjoint(dest, target->bytes, source, target->bytes, true, call);
 }
 
-typedef int64_t __attribute__((vector_size(16), may_alias, aligned(1))) block;
-
-/* One to four blocks that may overlap at the ends: all are loaded before one is stored. */
-static void copy_line(char *to, const char *from, size_t bytes)
-{
-    size_t last = bytes - sizeof(block);
-    block a = *(const block *)from, d = *(const block *)(from + last);
-    if (bytes > 2 * sizeof(block)) {
-        block b = *(const block *)(from + sizeof(block)), c = *(const block *)(from + last - sizeof(block));
-        *(block *)(to + sizeof(block)) = b;
-        *(block *)(to + last - sizeof(block)) = c;
-    }
-    *(block *)to = a;
-    *(block *)(to + last) = d;
-}
-
-__attribute__((noinline)) static void put_any(const struct quoit_reach *reach, char *to, const void *source,
-                                              size_t bytes)
-{
-    memmove(to, source, bytes);
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
-}
-
-void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes)
-{
-    if (bytes < sizeof(block) || bytes > 4 * sizeof(block)) {
-        put_any(reach, to, source, bytes);
-        return;
-    }
-    copy_line(to, source, bytes);
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
-}
-
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call)
 {

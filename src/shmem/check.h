@@ -48,10 +48,6 @@ void quoit_check_word(const void *address, size_t bytes, const char *argument, c
 struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, const char *argument, size_t nelems,
                                        size_t element_bytes, int pe, const char *call);
 
-/* Copies more than a word to `to`, in the segment of a PE of this host, and wakes that PE. The ranges may be identical.
- */
-void quoit_fast_put(const struct quoit_reach *reach, char *to, const void *source, size_t bytes);
-
 /* The complete operations, for arguments that the fast path did not accept; semantics as in shmem.h. */
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call);

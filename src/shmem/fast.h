@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "host/execute.h"
+#include "local/store.h"
 #include "shmem/api.h"
 #include "shmem/check.h"
 #include "shmem/poll.h"
@@ -59,10 +59,10 @@ QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t 
     return true;
 }
 
-/* Wakes that PE after a store to `to`. */
-QUOIT_INLINE void quoit_fast_wake(const struct quoit_reach *reach, const char *to, size_t bytes)
+/* The segment offset of `to` on that PE. */
+QUOIT_INLINE uint64_t quoit_fast_at(const struct quoit_reach *reach, const char *to)
 {
-    quoit_park_wake_at(reach->park, (uint64_t)(to - reach->segment), bytes);
+    return (uint64_t)(to - reach->segment);
 }
 
 /* The size copied inline: one element, or a word of bytes. */
@@ -95,14 +95,13 @@ QUOIT_INLINE void quoit_put(quoit_copy_rest *rest, shmem_ctx_t ctx, void *dest, 
     char *to;
     if (quoit_fast_is_unit(nelems, element_bytes)) {
         if (__builtin_expect(source && quoit_fast_reach(ctx, dest, unit, pe, &to, &reach), 1)) {
-            __builtin_memcpy(to, source, unit);
-            quoit_fast_wake(reach, to, unit);
+            quoit_local_put_unit(reach->park, quoit_fast_at(reach, to), to, source, unit);
             return;
         }
     } else if (__builtin_expect(nelems <= QUOIT_FAST_BYTES / element_bytes && source, 1) &&
                __builtin_expect(quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &to, &reach), 1)) {
         QUOIT_FAST_ENTER(nelems * element_bytes, call);
-        quoit_fast_put(reach, to, source, nelems * element_bytes);
+        quoit_local_put(reach->park, quoit_fast_at(reach, to), to, source, nelems * element_bytes);
         return;
     }
     QUOIT_JOB_ENTER(call);
@@ -136,8 +135,7 @@ QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t
     const struct quoit_reach *reach;
     char *to;
     if (__builtin_expect(quoit_fast_reach(ctx, dest, bytes, pe, &to, &reach), 1)) {
-        __builtin_memcpy(to, value, bytes);
-        quoit_fast_wake(reach, to, bytes);
+        quoit_local_put_unit(reach->park, quoit_fast_at(reach, to), to, value, bytes);
         return;
     }
     _Alignas(16) char copy[16];
@@ -180,9 +178,7 @@ QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t si
     if (__builtin_expect(!quoit_fast_reach(ctx, address, size, pe, &word, &reach), 0) ||
         __builtin_expect(((uintptr_t)address & (size - 1)) != 0, 0))
         return false;
-    *old_out = quoit_execute_amo(word, op, size, operand, compare);
-    if (op != QUOIT_AMO_FETCH)
-        quoit_fast_wake(reach, word, size);
+    *old_out = quoit_local_amo(reach->park, quoit_fast_at(reach, word), word, op, size, operand, compare);
     if (op == QUOIT_AMO_FETCH || (op == QUOIT_AMO_COMPARE_SWAP && *old_out != compare))
         quoit_poll_word(address);
     return true;

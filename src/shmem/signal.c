@@ -29,18 +29,17 @@ QUOIT_INLINE bool put_signal_fast(shmem_ctx_t ctx, void *dest, const void *sourc
     if (!quoit_fast_reach(ctx, sig_addr, sizeof *sig_addr, pe, &word, &reach) ||
         !quoit_fast_reach(ctx, dest, nelems * element_bytes, pe, &to, &reach))
         return false;
+    const uint64_t at = quoit_fast_at(reach, to), signal_at = quoit_fast_at(reach, word);
     if (quoit_fast_is_unit(nelems, element_bytes)) {
-        __builtin_memcpy(to, source, quoit_fast_unit(element_bytes));
+        quoit_local_put_unit(reach->park, at, to, source, quoit_fast_unit(element_bytes));
     } else {
         QUOIT_FAST_ENTER(nelems * element_bytes, call);
-        memmove(to, source, nelems * element_bytes);
+        quoit_local_put(reach->park, at, to, source, nelems * element_bytes);
     }
     if (sig_op == SHMEM_SIGNAL_SET)
-        quoit_execute_amo(word, QUOIT_AMO_SET, sizeof *sig_addr, signal, 0);
+        quoit_local_amo(reach->park, signal_at, word, QUOIT_AMO_SET, sizeof *sig_addr, signal, 0);
     else
-        quoit_execute_amo(word, QUOIT_AMO_ADD, sizeof *sig_addr, signal, 0);
-    quoit_fast_wake(reach, to, nelems * element_bytes);
-    quoit_fast_wake(reach, word, sizeof *sig_addr);
+        quoit_local_amo(reach->park, signal_at, word, QUOIT_AMO_ADD, sizeof *sig_addr, signal, 0);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/local/local.h"
 #include "base/observer.h"
-#include "host/execute.h"
+#include "local/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +67,13 @@ static void put(struct quoit_context *context, const struct quoit_peer *peer, ui
     if (bytes == 0)
         return;
     struct quoit_copy_place to = place_of(peer, offset);
+    enum quoit_copy_method method = method_for(peer, offset, bytes);
     quoit_observe(copied, bytes);
-    quoit_copy_put(method_for(peer, offset, bytes), &to, source, bytes);
+    if (method == QUOIT_COPY_MEMCPY) {
+        quoit_local_put(peer->park, offset, to.here, source, bytes);
+        return;
+    }
+    quoit_copy_put(method, &to, source, bytes);
     atomic_thread_fence(memory_order_release);
     quoit_park_wake_at(peer->park, offset, bytes);
 }
@@ -115,10 +120,8 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
 {
     (void)context;
     (void)is_nbi;
-    uint64_t old =
-        quoit_execute_amo(peer->segment + atomic->offset, atomic->op, atomic->size, atomic->operand, atomic->compare);
-    if (atomic->op != QUOIT_AMO_FETCH)
-        quoit_park_wake_at(peer->park, atomic->offset, atomic->size);
+    uint64_t old = quoit_local_amo(peer->park, atomic->offset, peer->segment + atomic->offset, atomic->op, atomic->size,
+                                   atomic->operand, atomic->compare);
     if (result_out)
         memcpy(result_out, &old, atomic->size); /* little-endian: the low bytes come first */
 }

@@ -9,75 +9,96 @@
  * twice as much could have been sent. */
 #define ASIDE_CHUNKS 4
 
+/* A contiguous transfer on its way into requests. */
+struct transfer {
+    struct quoit_context *context;
+    const struct quoit_peer *peer;
+    uint64_t offset;
+    size_t bytes;
+    size_t at;           /* of the current chunk */
+    uint32_t part_bytes; /* of it */
+    bool is_split;       /* over the lanes */
+    struct quoit_slot slot;
+    _Atomic uint32_t left_count; /* requests that the call waits for */
+};
+
+/* Takes a slot for the next chunk; false: there is none left. */
+static bool take_chunk(struct transfer *transfer, enum quoit_frame_kind kind)
+{
+    const uint32_t chunk_bytes = transfer->peer->engine->self->layout.job.chunk_bytes;
+    const size_t rest = transfer->bytes - transfer->at;
+    if (rest == 0)
+        return false;
+    transfer->part_bytes = rest < chunk_bytes ? (uint32_t)rest : chunk_bytes;
+    quoit_channel_take_part(transfer->context, transfer->peer,
+                            transfer->is_split ? (uint32_t)(transfer->at / chunk_bytes) : 0, &transfer->slot);
+    struct quoit_frame *frame = &transfer->slot.request->frame;
+    frame->kind = kind;
+    frame->bytes = transfer->part_bytes;
+    frame->offset = transfer->offset + transfer->at;
+    return true;
+}
+
+static void submit_chunk(struct transfer *transfer, bool is_awaited)
+{
+    if (is_awaited) {
+        atomic_fetch_add_explicit(&transfer->left_count, 1, memory_order_relaxed);
+        transfer->slot.pending->left_count = &transfer->left_count;
+    }
+    quoit_channel_submit(quoit_ring_engine_of(transfer->peer), &transfer->slot);
+    transfer->at += transfer->part_bytes;
+}
+
+static void await(struct quoit_ring_engine *ring, _Atomic uint32_t *left_count)
+{
+    if (atomic_load_explicit(left_count, memory_order_acquire) != 0)
+        quoit_channel_wait32(ring, left_count);
+}
+
 void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, struct quoit_put_manner manner)
 {
-    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     const struct quoit_self *self = peer->engine->self;
-    uint32_t chunk_bytes = self->layout.job.chunk_bytes;
     uint64_t source_offset;
     /* A put that is not large is staged, so that it returns at once and the next one follows it; a large one from
      * symmetric memory is read in place and waits until it is executed. */
-    bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * chunk_bytes) &&
+    bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * self->layout.job.chunk_bytes) &&
                        quoit_self_find(self, source, bytes, &source_offset);
-    bool is_split = !manner.keeps_lane && quoit_channel_splits(context, peer, bytes);
-    _Atomic uint32_t left_count = 0;
-    for (size_t at = 0; at < bytes;) {
-        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
-        struct quoit_slot slot;
-        quoit_channel_take_part(context, peer, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
-        slot.request->frame.kind = QUOIT_FRAME_PUT;
-        slot.request->frame.bytes = part;
-        slot.request->frame.offset = offset + at;
-        if (manner.is_ordered)
-            slot.request->frame.flags |= QUOIT_FRAME_ORDERED;
+    struct transfer transfer = {.context = context,
+                                .peer = peer,
+                                .offset = offset,
+                                .bytes = bytes,
+                                .is_split = !manner.keeps_lane && quoit_channel_splits(context, peer, bytes)};
+    while (take_chunk(&transfer, QUOIT_FRAME_PUT)) {
         if (is_in_place)
-            slot.request->data_offset = source_offset + at;
+            transfer.slot.request->data_offset = source_offset + transfer.at;
         else
-            memcpy(slot.staging, (const char *)source + at, part);
-        if (is_in_place && !manner.is_nbi) {
-            atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
-            slot.pending->left_count = &left_count;
-        }
-        quoit_channel_submit(ring, &slot);
-        at += part;
+            memcpy(transfer.slot.staging, (const char *)source + transfer.at, transfer.part_bytes);
+        submit_chunk(&transfer, is_in_place && !manner.is_nbi);
     }
-    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
-        quoit_channel_wait32(ring, &left_count);
+    await(quoit_ring_engine_of(peer), &transfer.left_count);
 }
 
 void quoit_relayed_get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
                        size_t bytes, bool is_nbi)
 {
-    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
-    const struct quoit_self *self = peer->engine->self;
-    uint32_t chunk_bytes = self->layout.job.chunk_bytes;
     uint64_t destination_offset;
-    _Atomic uint32_t left_count = 0;
-    bool is_in_place = quoit_self_find(self, destination, bytes, &destination_offset);
-    bool is_split = quoit_channel_splits(context, peer, bytes);
-    for (size_t at = 0; at < bytes;) {
-        uint32_t part = bytes - at < chunk_bytes ? (uint32_t)(bytes - at) : chunk_bytes;
-        struct quoit_slot slot;
-        quoit_channel_take_part(context, peer, is_split ? (uint32_t)(at / chunk_bytes) : 0, &slot);
-        slot.request->frame.kind = QUOIT_FRAME_GET;
-        slot.request->frame.bytes = part;
-        slot.request->frame.offset = offset + at;
+    bool is_in_place = quoit_self_find(peer->engine->self, destination, bytes, &destination_offset);
+    struct transfer transfer = {.context = context,
+                                .peer = peer,
+                                .offset = offset,
+                                .bytes = bytes,
+                                .is_split = quoit_channel_splits(context, peer, bytes)};
+    while (take_chunk(&transfer, QUOIT_FRAME_GET)) {
         if (is_in_place) {
-            slot.request->data_offset = destination_offset + at;
+            transfer.slot.request->data_offset = destination_offset + transfer.at;
         } else {
-            slot.pending->destination = (char *)destination + at;
-            slot.pending->bytes = part;
+            transfer.slot.pending->destination = (char *)destination + transfer.at;
+            transfer.slot.pending->bytes = transfer.part_bytes;
         }
-        if (!is_nbi) {
-            atomic_fetch_add_explicit(&left_count, 1, memory_order_relaxed);
-            slot.pending->left_count = &left_count;
-        }
-        quoit_channel_submit(ring, &slot);
-        at += part;
+        submit_chunk(&transfer, !is_nbi);
     }
-    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
-        quoit_channel_wait32(ring, &left_count);
+    await(quoit_ring_engine_of(peer), &transfer.left_count);
     quoit_observe(copied, bytes);
 }
 
@@ -133,8 +154,7 @@ void quoit_relayed_get_strided(struct quoit_context *context, const struct quoit
         quoit_channel_submit(ring, &slot);
         i += count;
     }
-    if (atomic_load_explicit(&left_count, memory_order_acquire) != 0)
-        quoit_channel_wait32(ring, &left_count);
+    await(ring, &left_count);
 }
 
 void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
