@@ -338,7 +338,7 @@ WORDS = [
     (r"node|nodes", "host, or proxy (a node is a host to readers of Slurm, UCX or OpenSHMEM)",
      ("include/", "src/", "sim/", "cmd/", "docs/design/", "README.md", "ARCHITECTURE.md")),
     (r"HOLD", "no resource", PROTOCOL),
-    (r"era|eras", "epoch", ("src/ring/", "src/link/", "src/wire/", "src/engine/", "docs/design/failover.md")),
+    (r"era|eras", "epoch", EVERYWHERE),
     (r"stray|strays|detour|detours", "off-lane, relayed", EVERYWHERE),
     (r"card|cards", "job descriptor", ("src/", "cmd/", "docs/")),
     (r"area|areas", "symmetric segment", ("include/", "src/", "cmd/", "docs/")),

@@ -70,7 +70,7 @@ uint32_t quoit_emulated_scratchpad_read(struct quoit_port *port, uint32_t index)
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     uint64_t word =
         atomic_load_explicit(&self->own->scratchpad[index], memory_order_acquire); /* pairs with peer_write */
-    return (uint32_t)(word >> 32) == quoit_emulated_era(quoit_emulated_state(self->link)) ? (uint32_t)word : 0;
+    return (uint32_t)(word >> 32) == quoit_emulated_outage_count(quoit_emulated_state(self->link)) ? (uint32_t)word : 0;
 }
 
 void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
@@ -87,6 +87,6 @@ void quoit_emulated_scratchpad_peer_write(struct quoit_port *port, uint32_t inde
 
 void quoit_emulated_scratchpad_now(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value)
 {
-    atomic_store_explicit(&port->peer->scratchpad[index], (uint64_t)quoit_emulated_era(state) << 32 | value,
+    atomic_store_explicit(&port->peer->scratchpad[index], (uint64_t)quoit_emulated_outage_count(state) << 32 | value,
                           memory_order_release);
 }

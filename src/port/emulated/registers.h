@@ -44,7 +44,7 @@
  * fills the other one and then moves `current` on. A reader that finds `current` unchanged afterwards read one entry.
  */
 struct quoit_emulated_pair {
-    _Atomic uint64_t current; /* era << 32 | serial */
+    _Atomic uint64_t current; /* outage_count << 32 | change_count */
     struct {
         _Atomic uint64_t first;
         _Atomic uint64_t second;
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct quoit_emulated_pair) == 64, "a pair is one cache li
 struct quoit_emulated_side {
     _Atomic uint64_t doorbell; /* writers: the peer's processes set, the own side clears */
     uint64_t unused_doorbell[7];
-    _Atomic uint64_t scratchpad[QUOIT_SCRATCHPAD_COUNT]; /* writer: the peer. era << 32 | value */
+    _Atomic uint64_t scratchpad[QUOIT_SCRATCHPAD_COUNT]; /* writer: the peer. outage_count << 32 | value */
     _Atomic uint64_t unmasked_bits;                      /* writer: the own side */
     uint64_t unused_mask[7];
     _Atomic uint64_t wire_free_ns; /* writers: this side's processes, only if a rate is set */
@@ -87,12 +87,12 @@ static inline uint32_t quoit_emulated_epoch(uint64_t state)
 }
 
 /* How often the link had gone down. */
-static inline uint32_t quoit_emulated_era(uint64_t state)
+static inline uint32_t quoit_emulated_outage_count(uint64_t state)
 {
     return quoit_emulated_epoch(state) - (quoit_emulated_is_up(state) ? 1 : 0);
 }
 
-/* The state of a link that is up in the era of `current`: any other state makes that register void. */
+/* The state of a link that is up in the outage_count of `current`: any other state makes that register void. */
 static inline uint64_t quoit_emulated_up_state(uint64_t current)
 {
     uint64_t epoch = (uint32_t)((current >> 32) + 1);
@@ -105,7 +105,7 @@ static inline uint64_t quoit_emulated_state(const struct quoit_emulated_link *li
 }
 
 /* Publishes both values. One writer at a time. */
-void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t era, uint64_t first, uint64_t second);
+void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_count, uint64_t first, uint64_t second);
 /* Reads both values as they were at one instant; returns `current` of then. */
 uint64_t quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *first_out, uint64_t *second_out);
 

@@ -8,13 +8,13 @@
 
 #include "base/log.h"
 
-void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t era, uint64_t first, uint64_t second)
+void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_count, uint64_t first, uint64_t second)
 {
-    uint32_t serial = (uint32_t)atomic_load_explicit(&pair->current, memory_order_relaxed) + 1;
+    uint32_t change_count = (uint32_t)atomic_load_explicit(&pair->current, memory_order_relaxed) + 1;
     /* Release, so that a reader that meets one of these values also sees the `current` that gave up this entry. */
-    atomic_store_explicit(&pair->entry[serial & 1].first, first, memory_order_release);
-    atomic_store_explicit(&pair->entry[serial & 1].second, second, memory_order_release);
-    atomic_store_explicit(&pair->current, (uint64_t)era << 32 | serial, memory_order_release);
+    atomic_store_explicit(&pair->entry[change_count & 1].first, first, memory_order_release);
+    atomic_store_explicit(&pair->entry[change_count & 1].second, second, memory_order_release);
+    atomic_store_explicit(&pair->current, (uint64_t)outage_count << 32 | change_count, memory_order_release);
 }
 
 uint64_t quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *first_out, uint64_t *second_out)

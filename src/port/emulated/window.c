@@ -23,8 +23,8 @@ enum quoit_status quoit_emulated_set_translation(struct quoit_port *port, enum q
                                                  uint64_t memory_offset, uint64_t bytes)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
-    uint32_t era = quoit_emulated_era(quoit_emulated_state(self->link));
-    quoit_emulated_pair_set(&self->own->window[window], era, memory_offset, bytes);
+    uint32_t outage_count = quoit_emulated_outage_count(quoit_emulated_state(self->link));
+    quoit_emulated_pair_set(&self->own->window[window], outage_count, memory_offset, bytes);
     return QUOIT_OK;
 }
 
