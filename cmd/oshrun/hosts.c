@@ -128,8 +128,13 @@ static void publish_descriptor(const struct job *job, const struct host *host)
 
 static bool open_host(struct job *job, struct host *host)
 {
-    if (quoit_layout_make(&job->config, host->index, &host->layout) != QUOIT_OK)
+    if (quoit_layout_make(&job->config, host->index, &host->layout) != QUOIT_OK) {
+        quoit_say("the memory of host%u cannot be laid out: %llu MiB of variables and %llu MiB of heap for each PE "
+                  "[Q0215]",
+                  host->index, (unsigned long long)(job->config.data_bytes >> 20),
+                  (unsigned long long)(job->config.heap_bytes >> 20));
         return false;
+    }
     if (is_refused(job, host))
         return false;
     enum quoit_status status =

@@ -102,7 +102,7 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
     } else if (message->kind == QUOIT_BOOT_READY && (pe->phase == PE_LAID_OUT || pe->phase == PE_FINALIZED)) {
         pe->phase = PE_READY;
         pe->job->ready_count++;
-    } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == PE_RUNNING) {
+    } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == PE_RUNNING && !pe->is_leaving) {
         take_leaving(pe, message->body.leaving.meeting_count);
         pe->leaves_by_exit = message->body.leaving.is_exit != 0;
     } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == PE_RUNNING) {

@@ -350,6 +350,11 @@ class Pes(scenario.Case):
             stranger.kill()
             stranger.wait()
 
+    def test_memory_that_cannot_be(self):
+        result = self.run_job("-n", 1, PRETEND, "huge")
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("the memory of host0 cannot be laid out: 8796093022208 MiB of variables", result.err)
+
     def test_report_is_plain_text(self):
         """What a PE says reaches the terminal as text; its control characters do not."""
         result = self.run_job("-n", 1, PRETEND, "escape")

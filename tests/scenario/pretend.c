@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pretend impostor PID: says HELLO to oshrun in the name of another process, which only root may, and waits.
  * pretend escape: ends the job with control characters in the text.
+ * pretend huge: says HELLO with more variables than any memory has.
  * pretend usr1: a PE that says when SIGUSR1 comes, and ends then. */
 #include <poll.h>
 #include <shmem.h>
@@ -49,8 +50,20 @@ static int say_with_escapes(void)
     return n == (ssize_t)sizeof message ? 3 : 77;
 }
 
+static int say_huge(void)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    message.body.hello.data_bytes = 1ull << 63;
+    if (send(atoi(getenv(QUOIT_BOOT_FD_VARIABLE)), &message, sizeof message, 0) != (ssize_t)sizeof message)
+        return 77;
+    pause();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "huge") == 0)
+        return say_huge();
     if (argc == 3 && strcmp(argv[1], "impostor") == 0) {
         int status = say_hello_as((pid_t)atoi(argv[2]));
         printf("said %d\n", status);
