@@ -300,7 +300,7 @@ QUOIT_ROUTINE(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64
 /* --- Point-to-point synchronization (9.11) ---------------------------------------------------------------------------
  * wait_until blocks (spins briefly, then sleeps) until `ivar CMP cmp_value` holds for a local symmetric object; test
  * evaluates it once. The forms over nelems objects skip those whose status[i] is not 0 (status may be NULL). _all waits
- * for all of them; _any returns the index of one that holds, SIZE_MAX if all are skipped; _some stores the indices of
+ * for all of them; _any returns the index of one that holds, SIZE_MAX if there is none; _some stores the indices of
  * those that hold and returns their number; _vector compares object i with cmp_values[i]. */
 #define X(NAME, TYPE)                                                                                                  \
     QUOIT_ROUTINE(void, NAME##_wait_until, (TYPE * ivar, int cmp, TYPE cmp_value))                                     \
