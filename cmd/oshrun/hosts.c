@@ -59,8 +59,7 @@ static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
 {
-    uint32_t count = job->plan->host_count;
-    return (host + (side == QUOIT_RIGHT ? 1 : count - 1)) % count;
+    return quoit_layout_neighbour(&job->hosts[host].layout, side);
 }
 
 /* Link i joins host i, at its right, to the next host, at its left. */
