@@ -134,10 +134,10 @@ static void credit_early(struct sim_world *world, struct sim_way *way)
     change_credit(world, way, 1);
 }
 
-static void acknowledge_early(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+static void acknowledge_early(struct sim_world *world, struct quoit_frame *frame, uint32_t version)
 {
     bool is_here = frame->dest_host == world->current->host->index;
-    if (frame->kind == QUOIT_FRAME_ACK && is_here && frame->generation == generation && is_near(world))
+    if (frame->kind == QUOIT_FRAME_ACK && is_here && frame->topology_version == version && is_near(world))
         frame->flow_sequence = sim_executed_number(world, frame) + 1;
 }
 
@@ -150,12 +150,12 @@ static bool forget_resend(struct sim_world *world, const void *flow)
     return state->flow == flow;
 }
 
-static void take_outdated(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+static void take_outdated(struct sim_world *world, struct quoit_frame *frame, uint32_t version)
 {
     bool is_answer = frame->kind == QUOIT_FRAME_DATA || frame->kind == QUOIT_FRAME_VALUE;
     bool is_occasion = is_answer || quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
-    if (is_occasion && frame->generation < generation && is_near(world))
-        frame->generation = generation;
+    if (is_occasion && frame->topology_version < version && is_near(world))
+        frame->topology_version = version;
 }
 
 /* From some sleep on, each time. */
@@ -177,8 +177,8 @@ const struct sim_canary sim_canaries[] = {
      .needs_outage = true,
      .may_do_no_harm = true,
      .forget = forget_resend},
-    {.name = "generation",
-     .sentence = "one frame of an older generation is taken",
+    {.name = "version",
+     .sentence = "one frame of an older topology version is taken",
      .needs_outage = true,
      .receive = take_outdated},
     {.name = "blind-sleep",
@@ -251,13 +251,13 @@ bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame
     return world->canary_state && world->config.canary->repeat && world->config.canary->repeat(world, frame);
 }
 
-void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation)
+void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t version)
 {
     struct state *state = world->canary_state;
     if (!state || !world->config.canary->receive)
         return;
     state->sent = *frame;
-    world->config.canary->receive(world, frame, generation);
+    world->config.canary->receive(world, frame, version);
 }
 
 const struct quoit_frame *sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict,

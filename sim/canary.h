@@ -21,9 +21,9 @@ struct sim_canary {
     void (*arrive)(struct sim_world *world, struct sim_way *way);
     /* Whether an executed request is executed a second time. NULL: no. */
     bool (*repeat)(struct sim_world *world, const struct quoit_frame *frame);
-    /* A frame is about to be passed to its ring, whose topology number this is. It counts if the ring accepts it. NULL:
-     * passed unchanged. */
-    void (*receive)(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
+    /* A frame is about to be passed to its ring, whose topology version this is. It counts if the ring accepts it.
+     * NULL: passed unchanged. */
+    void (*receive)(struct sim_world *world, struct quoit_frame *frame, uint32_t version);
     /* Whether a flow that begins to retransmit forgets its requests. NULL: no. */
     bool (*forget)(struct sim_world *world, const void *flow);
     /* Whether a lane that has unmasked its doorbells shall sleep at once. NULL: no. */
@@ -48,7 +48,7 @@ void sim_canary_unmasked(struct sim_end *end);
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply);
 
 bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame);
-void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t generation);
+void sim_canary_receive(struct sim_world *world, struct quoit_frame *frame, uint32_t version);
 /* The ring returned this verdict on `shown`, the output of sim_canary_receive(); NULL: it refused the frame. Returns
  * the frame as it was before that. */
 const struct quoit_frame *sim_canary_received(struct sim_world *world, const struct quoit_verdict *verdict,

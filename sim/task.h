@@ -54,7 +54,7 @@ struct sim_task {
     const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
     uint64_t idle_leave_count;     /* leave_count when it last came back from idling */
     uint32_t looks_since_change;   /* looks in vain since the last change */
-    uint32_t generation_before;    /* of the ring that is shown a frame */
+    uint32_t version_before;       /* of the ring that is shown a frame */
     uint32_t announced_epoch;      /* of the park of its lane, when the lane last announced that it will sleep */
     bool is_fruitless;             /* it has only looked in vain, so no other task need look */
 };

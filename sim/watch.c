@@ -22,12 +22,12 @@ void sim_assertion(const char *condition, const char *file, int line)
 
 /* Nothing that the lane landed through `side` under an older topology is still in flight by DMA. */
 static void check_is_landed(struct sim_world *world, const struct quoit_lane *lane, enum quoit_side side,
-                            uint32_t generation)
+                            uint32_t version)
 {
     for (uint64_t left = quoit_queue_of(lane)->mover->busy; left; left &= left - 1) {
         const struct quoit_departure *departure = &quoit_queue_of(lane)->departures[__builtin_ctzll(left)];
         if (departure->side == side && (departure->frame.flags & QUOIT_FRAME_LANDED) &&
-            departure->frame.generation < generation)
+            departure->frame.topology_version < version)
             sim_fail(world, "a request is executed while DMA of lane %u of host %u may still land an outdated one",
                      lane->index, lane->layout->host);
     }
@@ -43,8 +43,8 @@ static void check_is_quiesced(struct sim_world *world, const struct quoit_lane *
         enum quoit_side facing = side == QUOIT_LEFT ? QUOIT_RIGHT : QUOIT_LEFT;
         if (world->hosts[neighbour].is_dead || !quoit_ring_links_may_land(&quoit_queue_of(there)->ring->links, facing))
             continue;
-        check_is_landed(world, there, facing, quoit_queue_of(lane)->ring->links.generation);
-        if (quoit_queue_of(there)->ring->links.generation < quoit_queue_of(lane)->ring->links.generation)
+        check_is_landed(world, there, facing, quoit_queue_of(lane)->ring->links.topology_version);
+        if (quoit_queue_of(there)->ring->links.topology_version < quoit_queue_of(lane)->ring->links.topology_version)
             sim_fail(world, "lane %u of host %u executes a request while host %u may still land outdated ones",
                      lane->index, lane->layout->host, neighbour);
     }
@@ -71,20 +71,20 @@ static void check_is_executed(struct sim_world *world, const struct quoit_frame 
 void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame)
 {
     struct sim_world *world = sim_world_current();
-    world->current->generation_before = quoit_queue_of(lane)->ring->links.generation;
-    sim_canary_receive(world, frame, quoit_queue_of(lane)->ring->links.generation);
+    world->current->version_before = quoit_queue_of(lane)->ring->links.topology_version;
+    sim_canary_receive(world, frame, quoit_queue_of(lane)->ring->links.topology_version);
 }
 
 /* Checks what a ring accepted. */
 static void check_taken(struct sim_world *world, const struct quoit_lane *lane, const struct quoit_frame *frame,
                         const struct quoit_verdict *verdict)
 {
-    uint32_t generation = world->current->generation_before;
+    uint32_t version = world->current->version_before;
     bool is_consumed = verdict->kind == QUOIT_VERDICT_CONSUMED;
-    if (frame->generation != generation && !is_consumed)
-        sim_fail(world, "host %u takes a frame of generation %u in generation %u", lane->layout->host,
-                 frame->generation, generation);
-    if (is_consumed && frame->generation == generation && (frame->flags & QUOIT_FRAME_LANDED))
+    if (frame->topology_version != version && !is_consumed)
+        sim_fail(world, "host %u takes a frame of topology version %u in version %u", lane->layout->host,
+                 frame->topology_version, version);
+    if (is_consumed && frame->topology_version == version && (frame->flags & QUOIT_FRAME_LANDED))
         sim_fail(world, "the payload of request %u of host %u lands again at host %u", frame->flow_sequence,
                  frame->source_host, lane->layout->host);
 }
@@ -102,7 +102,7 @@ void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct 
     if (status != QUOIT_OK || frame->kind == QUOIT_FRAME_TOPOLOGY || verdict->kind == QUOIT_VERDICT_NO_RESOURCE)
         return;
     check_taken(world, lane, sent, verdict);
-    if (class == QUOIT_CLASS_REPLY && sent->generation == world->current->generation_before &&
+    if (class == QUOIT_CLASS_REPLY && sent->topology_version == world->current->version_before &&
         sent->dest_host == lane->layout->host)
         check_is_executed(world, frame);
     if (class == QUOIT_CLASS_REQUEST && verdict->kind == QUOIT_VERDICT_DELIVER)

@@ -33,9 +33,9 @@ static enum quoit_status refuse(const struct quoit_lane *lane, enum quoit_side s
 static void take_head(struct quoit_frame *frame, const char *head)
 {
     memcpy(&frame->operand, head, QUOIT_SCRATCHPAD_HEAD_BYTES);
-    frame->op = (uint8_t)frame->generation;
-    frame->size = (uint8_t)(frame->generation >> 8);
-    frame->generation = 0;
+    frame->op = (uint8_t)frame->topology_version;
+    frame->size = (uint8_t)(frame->topology_version >> 8);
+    frame->topology_version = 0;
 }
 
 /* The oldest transfer in a buffer, or NULL. */

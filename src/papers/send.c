@@ -104,7 +104,7 @@ bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const
     uint32_t bytes = quoit_frame_payload_bytes(frame);
     uint64_t at = quoit_bypass_offset(lane->layout, lane->index, buffer * QUOIT_BYPASS_DEPTH + (uint32_t)place);
     if (quoit_scratchpad_has_head(frame)) {
-        frame->generation = frame->op | (uint32_t)frame->size << 8;
+        frame->topology_version = frame->op | (uint32_t)frame->size << 8;
         enum quoit_status status =
             quoit_port_write(lane->ports[side], QUOIT_WINDOW_SLOTS, at, &frame->operand, QUOIT_SCRATCHPAD_HEAD_BYTES);
         if (status != QUOIT_OK)

@@ -258,7 +258,8 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire);
     uint32_t done_count = 0;
-    /* What a PE asks after it has seen in the header that a link is lost goes out in a generation that knows of it. */
+    /* What a PE asks after it has seen in the header that a link is lost goes out with a topology version that knows of
+     * it. */
     if (lane->submit_heads[local] != tail && !follows_links(lane))
         return 0; /* the writer of the target wakes the lane */
     while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {

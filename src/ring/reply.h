@@ -6,8 +6,8 @@
 #include "ring/outstanding.h"
 
 struct quoit_ring_reply_entry {
-    struct quoit_frame
-        frame; /* complete but for sequence, generation and flow_sequence, which are those of the moment of sending */
+    struct quoit_frame frame; /* complete but for sequence, topology_version and flow_sequence, which are those of the
+                                 moment of sending */
     uint32_t next;
 };
 

@@ -98,11 +98,12 @@ static void send(struct quoit_ring *ring, enum quoit_side side, enum quoit_class
 /* A frame of this host or one of its PEs leaves by `side`. */
 static void inject(struct quoit_ring *ring, enum quoit_side side, struct quoit_verdict *verdict)
 {
-    verdict->frame.generation = ring->links.generation;
+    verdict->frame.topology_version = ring->links.topology_version;
     send(ring, side, quoit_frame_class(verdict->frame.kind), verdict);
 }
 
-/* Link-state updates go first: a host that gets a reply has adopted the generation of the host that forwarded it. */
+/* Link-state updates go first: a host that gets a reply has adopted the topology version of the host that forwarded it.
+ */
 static bool must_wait_for_update(const struct quoit_ring *ring, enum quoit_side side, enum quoit_class class)
 {
     return class == QUOIT_CLASS_REPLY && ring->links.links[side].pending_count > 0;
@@ -202,8 +203,8 @@ static void set_turns(struct quoit_ring *ring, enum quoit_side side)
                             quoit_ring_links_reach_on_line(&ring->links, quoit_ring_opposite(side)));
 }
 
-/* A new generation begins. All that is under way is outdated: sources send again what they must, from the first on; so
- * responses that wait here will be requested again. */
+/* The topology version has grown. All that is under way is outdated: sources send again what they must, from the first
+ * on; so responses that wait here will be requested again. */
 static void adopt(struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;
@@ -422,12 +423,12 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
         return QUOIT_INVALID;
     if (copy->kind == QUOIT_FRAME_TOPOLOGY)
         return receive_here(ring, side, class, verdict_out);
-    if (copy->generation < ring->links.generation) {
+    if (copy->topology_version < ring->links.topology_version) {
         verdict_out->kind = QUOIT_VERDICT_CONSUMED;
         consume(ring, side, class);
         return QUOIT_OK;
     }
-    if (copy->generation > ring->links.generation) {
+    if (copy->topology_version > ring->links.topology_version) {
         /* The update is on its way among the replies, ahead of any reply forwarded under it. */
         no_resource(verdict_out, 0);
         return class == QUOIT_CLASS_REPLY ? QUOIT_INVALID : QUOIT_OK;

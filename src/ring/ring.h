@@ -162,10 +162,10 @@ bool quoit_ring_link_is_up(const struct quoit_ring *ring, enum quoit_side side);
 /* This host's view of all links; link l joins host l and host l + 1. A link is up while both ends are, in the same
  * epoch. */
 struct quoit_ring_topology {
-    uint32_t generation;    /* grows with every change that this host learns */
-    uint32_t dead_count;    /* links that are down. More than one cuts hosts off; briefly it may seem so, when the
-                             * update that one is back arrives after the update that another one failed */
-    uint32_t dead_links[2]; /* the first of them */
+    uint32_t topology_version; /* grows with every change that this host learns */
+    uint32_t dead_count;       /* links that are down. More than one cuts hosts off; briefly it may seem so, when the
+                                * update that one is back arrives after the update that another one failed */
+    uint32_t dead_links[2];    /* the first of them */
 };
 void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out);
 

@@ -61,23 +61,23 @@ static enum quoit_verdict_kind show(struct quoit_ring *ring, enum quoit_side sid
     return verdict.kind;
 }
 
-static struct quoit_frame update(enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
+static struct quoit_frame update(enum quoit_side from, uint32_t end, uint32_t state, uint32_t version)
 {
     struct quoit_frame frame = {.kind = QUOIT_FRAME_TOPOLOGY,
                                 .source_host = from == QUOIT_LEFT ? 0 : 2,
                                 .dest_host = 1,
-                                .generation = generation};
+                                .topology_version = version};
     quoit_frame_add_update(&frame, end, state);
     return frame;
 }
 
-static void learn(struct quoit_ring *ring, enum quoit_side from, uint32_t end, uint32_t state, uint32_t generation)
+static void learn(struct quoit_ring *ring, enum quoit_side from, uint32_t end, uint32_t state, uint32_t version)
 {
-    assert_int_equal(show(ring, from, update(from, end, state, generation)), QUOIT_VERDICT_CONSUMED);
+    assert_int_equal(show(ring, from, update(from, end, state, version)), QUOIT_VERDICT_CONSUMED);
 }
 
 /* A request of host 0 that arrives from the left, whichever side names its flow. */
-static struct quoit_frame request_due(uint8_t kind, uint32_t number, uint32_t generation)
+static struct quoit_frame request_due(uint8_t kind, uint32_t number, uint32_t version)
 {
     return (struct quoit_frame){.kind = kind,
                                 .op = QUOIT_AMO_ADD,
@@ -87,7 +87,7 @@ static struct quoit_frame request_due(uint8_t kind, uint32_t number, uint32_t ge
                                 .bytes = 8,
                                 .token = 1000 + number,
                                 .flow_sequence = number,
-                                .generation = generation};
+                                .topology_version = version};
 }
 
 static struct quoit_verdict submit(struct quoit_ring *ring, uint8_t kind, uint16_t dest_host, uint64_t cookie)
@@ -123,7 +123,7 @@ static uint32_t advertise_all(struct quoit_ring *ring)
         struct quoit_verdict verdict = next_reply(ring);
         assert_int_equal(verdict.kind, QUOIT_VERDICT_SEND);
         assert_int_equal(verdict.frame.kind, QUOIT_FRAME_TOPOLOGY);
-        assert_int_equal(verdict.frame.generation, ring->links.generation);
+        assert_int_equal(verdict.frame.topology_version, ring->links.topology_version);
         count++;
     }
     return count;
@@ -141,7 +141,7 @@ static void updates_are_advertised_to_both_sides_once(void **state)
         assert_int_equal(verdict.frame.size, 1);
         assert_int_equal(quoit_frame_update(&verdict.frame, 0).end, REMOTE);
         assert_int_equal(quoit_frame_update(&verdict.frame, 0).state, 1);
-        assert_int_equal(verdict.frame.generation, 1);
+        assert_int_equal(verdict.frame.topology_version, 1);
         assert_int_equal(verdict.frame.dest_host, side == QUOIT_LEFT ? 0 : 2);
     }
     learn(ring, QUOIT_RIGHT, REMOTE, 1, 1);
@@ -149,7 +149,7 @@ static void updates_are_advertised_to_both_sides_once(void **state)
     assert_int_equal(next_reply(ring).kind, QUOIT_VERDICT_NO_RESOURCE);
     struct quoit_ring_topology topology;
     quoit_ring_topology(ring, &topology);
-    assert_int_equal(topology.generation, 1);
+    assert_int_equal(topology.topology_version, 1);
     assert_int_equal(topology.dead_count, 1);
     assert_int_equal(topology.dead_links[0], 3);
     struct quoit_verdict verdict;
@@ -179,7 +179,7 @@ static void updates_may_take_the_last_slot_and_go_first(void **state)
     free(ring);
 }
 
-static void only_frames_of_the_own_generation_count(void **state)
+static void only_frames_of_the_own_version_count(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(8);
@@ -193,7 +193,7 @@ static void only_frames_of_the_own_generation_count(void **state)
     struct quoit_frame passing = request_due(QUOIT_FRAME_PUT, 1, 0);
     passing.dest_host = 2;
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_CONSUMED);
-    passing.generation = 1;
+    passing.topology_version = 1;
     assert_int_equal(show(ring, QUOIT_LEFT, passing), QUOIT_VERDICT_SEND);
     struct quoit_frame early = request_due(QUOIT_FRAME_ACK, 0, 2); /* replies come after the updates */
     assert_int_equal(receive(ring, QUOIT_LEFT, early, &verdict), QUOIT_INVALID);
@@ -228,7 +228,7 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     free(ring);
 }
 
-static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state)
+static void a_link_is_used_when_both_ends_are_up_in_one_epoch(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(16);
@@ -246,7 +246,7 @@ static void a_link_is_used_when_both_ends_are_up_in_one_incarnation(void **state
     learn(ring, QUOIT_RIGHT, FAR_RIGHT, 2, 4);
     verdict = next_resend(ring);
     assert_int_equal(verdict.side, QUOIT_RIGHT);
-    assert_int_equal(verdict.frame.generation, 4);
+    assert_int_equal(verdict.frame.topology_version, 4);
     assert_false(verdict.may_land);
     assert_false(submit(ring, QUOIT_FRAME_PUT, 2, 2).may_land); /* host 2 may not know that we are up */
     learn(ring, QUOIT_RIGHT, OWN_RIGHT, 2, 4);
@@ -272,7 +272,7 @@ static void one_frame_carries_six_updates(void **state)
     for (uint32_t i = 1; i < QUOIT_LINK_UPDATES_MAX; i++)
         quoit_frame_add_update(&frame, ends[i], i + 1);
     assert_int_equal(show(ring, QUOIT_LEFT, frame), QUOIT_VERDICT_CONSUMED);
-    assert_int_equal(ring->links.generation, 1 + 2 + 3 + 4 + 5 + 6);
+    assert_int_equal(ring->links.topology_version, 1 + 2 + 3 + 4 + 5 + 6);
     learn(ring, QUOIT_LEFT, ends[6], QUOIT_LINK_STATE_MAX, 7);
     assert_int_equal(ring->links.links[QUOIT_LEFT].pending_count, 7);
     struct quoit_verdict verdict = next_reply(ring);
@@ -309,7 +309,7 @@ static void requests_go_again_the_other_way_and_before_new_ones(void **state)
         assert_int_equal(verdict.cookie, cookie);
         assert_int_equal(verdict.frame.flow_sequence, cookie);
         assert_int_equal(verdict.frame.flags, QUOIT_FRAME_RIGHT | QUOIT_FRAME_ORDERED);
-        assert_int_equal(verdict.frame.generation, 1);
+        assert_int_equal(verdict.frame.topology_version, 1);
         assert_false(verdict.may_land);
     }
     assert_int_equal(quoit_ring_credit(ring, QUOIT_LEFT, REQUEST, 2), QUOIT_OK);
@@ -410,9 +410,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_advertised_to_both_sides_once),
         cmocka_unit_test(updates_may_take_the_last_slot_and_go_first),
-        cmocka_unit_test(only_frames_of_the_own_generation_count),
+        cmocka_unit_test(only_frames_of_the_own_version_count),
         cmocka_unit_test(executions_wait_until_nothing_old_can_land),
-        cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_incarnation),
+        cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_epoch),
         cmocka_unit_test(one_frame_carries_six_updates),
         cmocka_unit_test(requests_go_again_the_other_way_and_before_new_ones),
         cmocka_unit_test(repeated_requests_get_a_response_but_are_not_executed),

@@ -129,7 +129,7 @@ static struct quoit_ring *make_busy_ring(void)
     X(FLOW.resend_plain = FLOW.fetching.head, "has_resend")                                                            \
     X(FLOW.resend_plain = FLOW.plain.head, "listed_count == due_count")                                                \
     X((ring->resending[0] = 5, FLOW.next_resending = 5), "i < QUOIT_SIDE_COUNT * host_count")                          \
-    X(ring->links.generation = 1, "links->generation == sum")                                                          \
+    X(ring->links.topology_version = 1, "links->topology_version == sum")                                              \
     X(END.is_pending[QUOIT_LEFT] = true, "links->links[side].pending_count == pending_counts[side]")                   \
     X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.reach = 1), "is_own_up || links->links[side].reach == 0") \
     X((quoit_ring_links_down(&ring->links, QUOIT_LEFT), LINK.is_confirmed = true),                                     \

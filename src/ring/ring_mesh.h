@@ -83,12 +83,12 @@ static bool attend(struct mesh *mesh, uint32_t h, enum quoit_side side)
         memset(host->inbound[side], 0, sizeof host->inbound[side]);
         memset(host->credit_word[side], 0, sizeof host->credit_word[side]);
         host->is_clean[side] = true;
-        link->incarnation += neighbour->is_clean[there];
+        link->epoch += neighbour->is_clean[there];
         return true;
     }
     if (link->is_cut || !neighbour->is_clean[there])
         return false;
-    quoit_ring_link_up(host->ring, side, link->incarnation);
+    quoit_ring_link_up(host->ring, side, link->epoch);
     return true;
 }
 
@@ -196,7 +196,7 @@ static void execute_request(struct mesh *mesh, struct quoit_ring *ring, const st
     expected.sequence = frame->sequence;
     expected.token = frame->token;
     expected.flow_sequence = frame->flow_sequence;
-    expected.generation = frame->generation;
+    expected.topology_version = frame->topology_version;
     /* what the ring and the last sender add */
     expected.flags |= frame->flags & (QUOIT_FRAME_RIGHT | QUOIT_FRAME_LANDED | QUOIT_FRAME_ORDERED);
     require(memcmp(&expected, frame, sizeof expected) == 0, "operation %llu arrived changed",
@@ -486,8 +486,8 @@ static void check_topology(const struct mesh *mesh)
     for (uint32_t h = 0; h < mesh->host_count; h++) {
         cut_count += mesh->links[h].is_cut;
         quoit_ring_topology(mesh->hosts[h].ring, &topology);
-        require(memcmp(&topology, &first, sizeof first) == 0, "host %u: generation %u, %u dead; host 0: %u, %u", h,
-                topology.generation, topology.dead_count, first.generation, first.dead_count);
+        require(memcmp(&topology, &first, sizeof first) == 0, "host %u: version %u, %u dead; host 0: %u, %u", h,
+                topology.topology_version, topology.dead_count, first.topology_version, first.dead_count);
     }
     require(first.dead_count == cut_count, "%u links are cut, %u known", cut_count, first.dead_count);
     require(cut_count == 0 || mesh->links[first.dead_links[0]].is_cut, "link %u is not cut", first.dead_links[0]);

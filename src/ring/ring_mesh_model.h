@@ -72,7 +72,7 @@ struct host {
 /* Link l joins host l and host l + 1. */
 struct link {
     bool is_cut; /* what is written to it vanishes */
-    uint32_t incarnation;
+    uint32_t epoch;
 };
 
 /* Faults are a workload too; all zero: none. */

@@ -51,7 +51,8 @@ static void measure_reach(struct quoit_ring_links *links)
 
 /* Whether no outdated frame can land here any more. The neighbour lands only while we know it to be up in the
  * epoch that we are or were up in, because it waits until we advertise that. While both are up, it has to advertise
- * that it has adopted our generation: then it drops what is older. When our end went down, its end has to go down too.
+ * that it has adopted our topology version: then it drops what is older. When our end went down, its end has to go down
+ * too.
  */
 static bool is_side_quiesced(const struct quoit_ring_links *links, enum quoit_side side)
 {
@@ -59,7 +60,7 @@ static bool is_side_quiesced(const struct quoit_ring_links *links, enum quoit_si
     uint32_t far = far_state(links, side);
     if (far / 2 != own / 2 || !is_up(far))
         return true;
-    return is_up(own) && links->links[side].adopted >= links->generation;
+    return is_up(own) && links->links[side].adopted >= links->topology_version;
 }
 
 static void update_quiesced(struct quoit_ring_links *links)
@@ -75,11 +76,11 @@ static void mark_pending(struct quoit_ring_links *links, enum quoit_side side, u
     links->links[side].pending_count++;
 }
 
-/* A state has grown: the generation grows, and the update is pending for both neighbours. */
+/* A state has grown: the topology version grows, and the update is pending for both neighbours. */
 static void change(struct quoit_ring_links *links, uint32_t end, uint32_t state)
 {
     quoit_assert(state > links->ends[end].state);
-    links->generation += state - links->ends[end].state;
+    links->topology_version += state - links->ends[end].state;
     links->ends[end].state = state;
     measure_reach(links);
     mark_pending(links, QUOIT_LEFT, end);
@@ -124,8 +125,8 @@ enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum qu
 {
     struct quoit_ring_link *link = &links->links[side];
     *is_new_out = false;
-    if (frame->generation > link->adopted)
-        link->adopted = frame->generation;
+    if (frame->topology_version > link->adopted)
+        link->adopted = frame->topology_version;
     for (uint32_t i = 0; i < frame->size; i++) {
         struct quoit_link_update update = quoit_frame_update(frame, i);
         uint32_t known = links->ends[update.end].state;
@@ -155,7 +156,7 @@ void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side 
 
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out)
 {
-    *topology_out = (struct quoit_ring_topology){.generation = links->generation};
+    *topology_out = (struct quoit_ring_topology){.topology_version = links->topology_version};
     for (uint32_t link = 0; link < links->host_count; link++) {
         if (is_link_up(links, link))
             continue;
@@ -207,7 +208,7 @@ void quoit_ring_check_links(const struct quoit_ring_links *links)
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
             pending_counts[side] += links->ends[end].is_pending[side];
     }
-    quoit_assert(links->generation == sum);
+    quoit_assert(links->topology_version == sum);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         bool is_own_up = quoit_ring_links_is_up(links, (enum quoit_side)side);
         quoit_assert(links->links[side].pending_count == pending_counts[side]);

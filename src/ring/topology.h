@@ -23,7 +23,7 @@ struct quoit_ring_end {
 /* This host's end of one side's link. */
 struct quoit_ring_link {
     bool is_confirmed;      /* the neighbour has advertised our own state: it knows that we are up */
-    uint32_t adopted;       /* since link_up: the topology number that the neighbour advertised to have adopted */
+    uint32_t adopted;       /* since link_up: the topology version that the neighbour advertised to have adopted */
     uint32_t pending_count; /* updates for the neighbour */
     uint32_t pending_next;  /* where the search for the next one begins */
     uint32_t reach;         /* hops out of this side before the first link that is not up */
@@ -33,7 +33,7 @@ struct quoit_ring_links {
     struct quoit_ring_end *ends; /* [2 * host_count] */
     uint32_t host_count;
     uint32_t host_self;
-    uint32_t generation;
+    uint32_t topology_version;
     bool is_quiesced;
     struct quoit_ring_link links[QUOIT_SIDE_COUNT];
 };
@@ -42,8 +42,8 @@ void quoit_ring_links_init(struct quoit_ring_links *links, struct quoit_ring_end
                            uint32_t host_self);
 void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side);
 void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t epoch);
-/* Merges a TOPOLOGY frame from the neighbour of `side`. is_new_out: the topology number has grown. INVALID if it claims
- * of one of our ends what we never advertised. */
+/* Merges a TOPOLOGY frame from the neighbour of `side`. is_new_out: the topology version has grown. INVALID if it
+ * claims of one of our ends what we never advertised. */
 QUOIT_MUST_USE enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
                                                         const struct quoit_frame *frame, bool *is_new_out);
 /* Moves pending updates for the neighbour of a side, which must have some, to a frame that has none: as many as fit. */

@@ -90,8 +90,8 @@ struct quoit_frame {
     uint32_t flow_sequence;
     uint64_t operand;
     uint64_t operand2;
-    uint32_t trace;      /* set by the source, carried unchanged */
-    uint32_t generation; /* of the topology under which it was sent. Outdated frames have no effect */
+    uint32_t trace;            /* set by the source, carried unchanged */
+    uint32_t topology_version; /* of the topology under which it was sent. Outdated frames have no effect */
 };
 _Static_assert(sizeof(struct quoit_frame) == QUOIT_FRAME_BYTES, "a frame header is one cache line");
 

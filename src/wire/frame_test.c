@@ -40,7 +40,7 @@ static void layout_is_the_documented_one(void **state)
     assert_int_equal(offsetof(struct quoit_frame, operand), 40);
     assert_int_equal(offsetof(struct quoit_frame, operand2), 48);
     assert_int_equal(offsetof(struct quoit_frame, trace), 56);
-    assert_int_equal(offsetof(struct quoit_frame, generation), 60);
+    assert_int_equal(offsetof(struct quoit_frame, topology_version), 60);
     assert_int_equal(quoit_slot_bytes(4096), 4160);
     assert_true(quoit_slot_bytes(UINT32_MAX) == (uint64_t)UINT32_MAX + 64);
 }
