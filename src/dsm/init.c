@@ -357,6 +357,7 @@ void dsm_finalize(void)
         return;
     quoit_dsm_barrier(dsm);
     quoit_dsm_globals_save(dsm);
+    shmem_barrier_all(); /* what was saved may have been fetched from a handler: none stops before */
     quoit_dsm_stats_print(dsm);
     if (dsm->races)
         quoit_dsm_races_stop(dsm);
