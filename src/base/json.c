@@ -90,14 +90,6 @@ void quoit_json_text(struct quoit_json *json, const char *name, const char *text
     put_quoted(json->out, text);
 }
 
-void quoit_json_text_array(struct quoit_json *json, const char *name, const char *const *texts, size_t count)
-{
-    quoit_json_open_array(json, name);
-    for (size_t i = 0; i < count; i++)
-        quoit_json_text(json, NULL, texts[i]);
-    quoit_json_close(json);
-}
-
 void quoit_json_format(struct quoit_json *json, const char *name, const char *format, ...)
 {
     char *text;

@@ -32,7 +32,6 @@ void quoit_json_open_array(struct quoit_json *json, const char *name);
 void quoit_json_close(struct quoit_json *json);
 
 void quoit_json_text(struct quoit_json *json, const char *name, const char *text);
-void quoit_json_text_array(struct quoit_json *json, const char *name, const char *const *texts, size_t count);
 __attribute__((format(printf, 3, 4))) void quoit_json_format(struct quoit_json *json, const char *name,
                                                              const char *format, ...);
 void quoit_json_count(struct quoit_json *json, const char *name, uint64_t value);

@@ -13,12 +13,7 @@
 #define LINE_BYTES 64u
 
 static const char *const names[] = {
-#define X(method, name, sentence) name,
-    QUOIT_COPY_METHODS(X)
-#undef X
-};
-static const char *const sentences[] = {
-#define X(method, name, sentence) sentence,
+#define X(method, name) name,
     QUOIT_COPY_METHODS(X)
 #undef X
 };
@@ -27,12 +22,6 @@ const char *quoit_copy_method_name(enum quoit_copy_method method)
 {
     quoit_assert(method < QUOIT_COPY_METHOD_COUNT);
     return names[method];
-}
-
-const char *quoit_copy_method_sentence(enum quoit_copy_method method)
-{
-    quoit_assert(method < QUOIT_COPY_METHOD_COUNT);
-    return sentences[method];
 }
 
 enum quoit_copy_method quoit_copy_method_find(const char *name, size_t bytes)

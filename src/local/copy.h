@@ -19,12 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(method, name, its description in `quoit info paths`) */
+/* X(method, name) */
 #define QUOIT_COPY_METHODS(X)                                                                                          \
-    X(MEMCPY, "memcpy", "the C library's copy through the mapping")                                                    \
-    X(MOVSB, "movsb", "rep movsb through the mapping")                                                                 \
-    X(STREAM, "stream", "stores past the caches, through the mapping")                                                 \
-    X(CMA, "cma", "process_vm_readv and process_vm_writev")
+    X(MEMCPY, "memcpy")                                                                                                \
+    X(MOVSB, "movsb")                                                                                                  \
+    X(STREAM, "stream")                                                                                                \
+    X(CMA, "cma")
 
 enum quoit_copy_method {
 #define X(method, ...) QUOIT_COPY_##method,
@@ -34,7 +34,6 @@ enum quoit_copy_method {
 };
 
 const char *quoit_copy_method_name(enum quoit_copy_method method);
-const char *quoit_copy_method_sentence(enum quoit_copy_method method);
 /* The method named by the first `bytes` of `name`; COUNT if there is none. */
 enum quoit_copy_method quoit_copy_method_find(const char *name, size_t bytes);
 /* False: not available on this kind of processor. For cma, quoit_copy_probe_cma() decides. */
