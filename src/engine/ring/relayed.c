@@ -70,6 +70,8 @@ void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *p
                                 .bytes = bytes,
                                 .is_split = !manner.keeps_lane && quoit_channel_splits(context, peer, bytes)};
     while (take_chunk(&transfer, QUOIT_FRAME_PUT)) {
+        if (manner.is_ordered)
+            transfer.slot.request->frame.flags |= QUOIT_FRAME_ORDERED;
         if (is_in_place)
             transfer.slot.request->data_offset = source_offset + transfer.at;
         else
