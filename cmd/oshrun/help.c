@@ -99,10 +99,14 @@ static void print_man_option(const struct quoit_option *option)
     print_roff(option->paragraph);
     if (option->paragraph[0])
         printf("\n");
+    printf("Read by ");
+    print_roff(quoit_option_readers[option->reader]);
+    printf(".");
     if (option->name && option->variable)
-        printf("Variable: %s.%s", option->variable, option->fallback[0] ? " " : "\n");
+        printf(" Variable: %s.", option->variable);
     if (option->fallback[0])
-        printf("Default: %s.\n", option->fallback);
+        printf(" Default: %s.", option->fallback);
+    printf("\n");
 }
 
 static void print_man(void)

@@ -200,17 +200,6 @@ static bool keep_only(int *fds, int count)
     return true;
 }
 
-static enum quoit_log_level debug_level(const struct job *job)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    if (plan_number(job->plan, QUOIT_OPT_SHMEM_DEBUG))
-        return QUOIT_LOG_DEBUG;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(names[i], plan_text(job->plan, QUOIT_OPT_DEBUG)) == 0)
-            return (enum quoit_log_level)i;
-    return QUOIT_LOG_WARN;
-}
-
 /* The proxy's process, from fork to its end. */
 static int serve(const struct job *job, const struct host *host, int ready_fd, pid_t parent)
 {
@@ -225,7 +214,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(who, sizeof who, "host%u", host->index);
-    quoit_log_setup(debug_level(job), who);
+    quoit_log_setup(quoit_options_log_level(&job->plan->options), who);
     int fds[FDS_MAX] = {host->memory_fd, ready_fd}, fd_count = ENDS;
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {

@@ -306,13 +306,6 @@ static int check_driver(const struct plan *plan)
     return bad_usage("--driver: there is no port driver %s; there is: %s", name, names);
 }
 
-/* What a PE reads for itself, so that the programs of a job may differ in it. */
-static bool is_of_each_pe(enum quoit_option_id id)
-{
-    return id == QUOIT_OPT_DEBUG || id == QUOIT_OPT_PATH || id == QUOIT_OPT_SHMEM_DEBUG || id == QUOIT_OPT_SHMEM_INFO ||
-           id == QUOIT_OPT_SHMEM_VERSION;
-}
-
 /* The value that -x gives a variable in one program; NULL: none. */
 static const char *exported(const struct plan_program *program, const char *variable)
 {
@@ -327,7 +320,8 @@ static int refuse_differences(const struct plan *plan)
 {
     for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
         const char *variable = quoit_options_table[id].variable, *first = NULL;
-        for (uint32_t i = 0; i < plan->program_count && variable && !is_of_each_pe((enum quoit_option_id)id); i++) {
+        bool is_of_job = variable && quoit_options_table[id].reader != QUOIT_READER_PE;
+        for (uint32_t i = 0; i < plan->program_count && is_of_job; i++) {
             const char *value = exported(&plan->programs[i], variable);
             if (first && value && strcmp(first, value) != 0)
                 return bad_usage("-x %s is \"%s\" for one program and \"%s\" for another, but is of the whole job",

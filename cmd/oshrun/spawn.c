@@ -17,10 +17,6 @@
 #include "base/log.h"
 #include "service.h"
 
-/* Options of one word each that go on to the PEs. */
-#define TOLD_COUNT 3
-#define TOLD_BYTES 64
-
 /* The ends of one PE that its child process takes. */
 struct ends {
     int input;
@@ -28,28 +24,46 @@ struct ends {
     int socket;
 };
 
+/* Whether a PE is to see the value though neither our environment nor the -x of its program may have it. */
+static bool is_passed_on(const struct quoit_option *option, const struct quoit_option_value *value)
+{
+    return option->variable && ((option->reader == QUOIT_READER_PE && value->source == QUOIT_FROM_COMMAND_LINE) ||
+                                (option->reader == QUOIT_READER_PES && value->source != QUOIT_FROM_DEFAULT));
+}
+
+/* The options that the PEs read, as variables: at `list`, with their texts at `texts`. Returns the bytes of the texts;
+ * with no list it only counts them. */
+static size_t pass_options(const struct job *job, char **list, char *texts)
+{
+    size_t used = 0;
+    for (int id = 0; id < QUOIT_OPT_COUNT; id++) {
+        const struct quoit_option *option = &quoit_options_table[id];
+        const struct quoit_option_value *value = &job->plan->options.values[id];
+        if (!is_passed_on(option, value))
+            continue;
+        size_t bytes = strlen(option->variable) + strlen(value->text) + 2;
+        if (list) {
+            snprintf(texts + used, bytes, "%s=%s", option->variable, value->text);
+            *list++ = texts + used;
+        }
+        used += bytes;
+    }
+    return used;
+}
+
 /* The program's environment: ours, its -x, and the options that the PEs read themselves. The last slot but one is for
  * QUOIT_BOOT_FD, which differs from PE to PE. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
-    static const enum quoit_option_id told[TOLD_COUNT] = {QUOIT_OPT_DEBUG, QUOIT_OPT_PATH, QUOIT_OPT_CORE};
-    size_t count = 0, used = 0, own_count = 0;
+    size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    count += program->export_count + TOLD_COUNT + 3;
-    char **made = calloc(1, count * sizeof *made + TOLD_COUNT * TOLD_BYTES); /* what is told stands behind the list */
-    char *own[TOLD_COUNT + 2] = {NULL};
+    count += program->export_count + QUOIT_OPT_COUNT + 3;
+    char **made = calloc(1, count * sizeof *made + pass_options(job, NULL, NULL)); /* the texts stand behind the list */
+    char *own[QUOIT_OPT_COUNT + 1] = {NULL};
     if (!made)
         return NULL;
-    for (size_t i = 0; i < TOLD_COUNT; i++) {
-        const struct quoit_option_value *value = &job->plan->options.values[told[i]];
-        if (value->source != QUOIT_FROM_COMMAND_LINE)
-            continue;
-        own[own_count] = (char *)(made + count) + i * TOLD_BYTES;
-        snprintf(own[own_count++], TOLD_BYTES, "%s=%s", quoit_options_table[told[i]].variable, value->text);
-    }
-    if (plan_number(job->plan, QUOIT_OPT_CHECK))
-        own[own_count] = "QUOIT_CHECK=1";
+    pass_options(job, own, (char *)(made + count));
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */
         for (char **entry = lists[list]; entry && *entry; entry++) {

@@ -13,9 +13,18 @@
 #define EXPONENT_MAX    99 /* a larger exponent is zero or out of range in any unit */
 
 const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT] = {
-#define X(id, name, variable, type, fallback, placeholder, smallest, largest, section, sentence, paragraph)            \
-    [QUOIT_OPT_##id] = {name,     variable, QUOIT_OPTION_##type,     fallback, placeholder,                            \
-                        smallest, largest,  QUOIT_SECTION_##section, sentence, paragraph},
+#define X(id, name, variable, type, fallback, placeholder, smallest, largest, section, reader, sentence, paragraph)    \
+    [QUOIT_OPT_##id] = {name,                                                                                          \
+                        variable,                                                                                      \
+                        QUOIT_OPTION_##type,                                                                           \
+                        fallback,                                                                                      \
+                        placeholder,                                                                                   \
+                        smallest,                                                                                      \
+                        largest,                                                                                       \
+                        QUOIT_SECTION_##section,                                                                       \
+                        QUOIT_READER_##reader,                                                                         \
+                        sentence,                                                                                      \
+                        paragraph},
     QUOIT_OPTIONS_TABLE(X)
 #undef X
 };
@@ -23,6 +32,12 @@ const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT] = {
 const char *const quoit_option_sections[QUOIT_SECTION_COUNT] = {
 #define X(section, title) [QUOIT_SECTION_##section] = title,
     QUOIT_OPTION_SECTIONS(X)
+#undef X
+};
+
+const char *const quoit_option_readers[QUOIT_READER_COUNT] = {
+#define X(reader, words) [QUOIT_READER_##reader] = words,
+    QUOIT_OPTION_READERS(X)
 #undef X
 };
 
@@ -476,4 +491,15 @@ void quoit_option_format(const struct quoit_options *options, enum quoit_option_
         snprintf(text_out, text_bytes, "%s", value->number ? "set" : "");
     else
         format_number(option->type, value->number, text_out, text_bytes);
+}
+
+enum quoit_log_level quoit_options_log_level(const struct quoit_options *options)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"}; /* by level */
+    if (options->values[QUOIT_OPT_SHMEM_DEBUG].number)
+        return QUOIT_LOG_DEBUG;
+    for (int level = QUOIT_LOG_ERROR; level <= QUOIT_LOG_DEBUG; level++)
+        if (strcmp(options->values[QUOIT_OPT_DEBUG].text, names[level]) == 0)
+            return (enum quoit_log_level)level;
+    return QUOIT_LOG_WARN;
 }

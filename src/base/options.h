@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
+
 enum quoit_option_type {
     QUOIT_OPTION_UINT,
     QUOIT_OPTION_BYTES,
@@ -44,135 +46,150 @@ enum quoit_option_type {
     X(EMULATED, "Emulated links")                                                                                      \
     X(EXPLAIN, "Explaining")
 
-/* X(id, name or NULL, variable or NULL, type, default, placeholder, smallest, largest, section, sentence, paragraph)
+/* X(reader, what it is): where an option goes. */
+#define QUOIT_OPTION_READERS(X)                                                                                        \
+    X(LAUNCHER, "oshrun")                                                                                              \
+    X(JOB, "every process of the job")                                                                                 \
+    X(LINKS, "the driver of the emulated links")                                                                       \
+    X(PES, "the PEs, one value for all")                                                                               \
+    X(PE, "each PE; -x may set it for one program")
+
+/* X(id, name or NULL, variable or NULL, type, default, placeholder, smallest, largest, section, reader, sentence,
+ *   paragraph)
  * Limits are in the value's unit (bytes, ns); largest 0: unlimited. The manual prints the paragraph after the sentence.
  */
 #define QUOIT_OPTIONS_TABLE(X)                                                                                         \
-    X(PES, "n", NULL, UINT, "", "N", 1, 65536, LAUNCH, "number of PEs of this program (also -np)",                     \
+    X(PES, "n", NULL, UINT, "", "N", 1, 65536, LAUNCH, LAUNCHER, "number of PEs of this program (also -np)",           \
       "Default: one, or one per host with --hosts. More PEs than cores are allowed.")                                  \
-    X(HOSTS, "hosts", "QUOIT_HOSTS", UINT, "1", "H", 1, 1024, LAUNCH,                                                  \
+    X(HOSTS, "hosts", "QUOIT_HOSTS", UINT, "1", "H", 1, 1024, LAUNCH, LAUNCHER,                                        \
       "number of hosts, emulated on this machine and joined into a ring",                                              \
       "PEs are placed on the hosts in blocks. Each host has memory of its own and a proxy process; all traffic "       \
       "between hosts goes through the links. With 1 there is no ring and no proxy.")                                   \
-    X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, "set a variable in the environment of the PEs",      \
+    X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, LAUNCHER,                                            \
+      "set a variable in the environment of the PEs",                                                                  \
       "May be given many times. Without a value the variable must be set already.")                                    \
-    X(WDIR, "wdir", NULL, STRING, "", "DIR", 0, 0, LAUNCH, "working directory of the PEs",                             \
+    X(WDIR, "wdir", NULL, STRING, "", "DIR", 0, 0, LAUNCH, LAUNCHER, "working directory of the PEs",                   \
       "A program named by a relative path is looked for there.")                                                       \
-    X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH,                                  \
+    X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH, LAUNCHER,                        \
       "bind each PE to one core, or to none",                                                                          \
       "PE i gets core i of those that oshrun may use, starting over when there are more PEs than cores.")              \
-    X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PE:]COMMAND", 0, 0, LAUNCH,                                \
+    X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PE:]COMMAND", 0, 0, LAUNCH, LAUNCHER,                      \
       "run PE 0 (or that PE) under a debugger that has the terminal: \"gdb --args\"",                                  \
       "A shell parses the command; program and arguments are appended. The other PEs run as usual, and wait where "    \
       "they need that PE. all:COMMAND runs every PE this way; the command must then open a terminal, such as "         \
       "\"all:xterm -e gdb --args\". Without a debugger PE 0 gets the terminal when it first touches it.")              \
-    X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, "print what would run, and start nothing",                 \
+    X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, LAUNCHER, "print what would run, and start nothing",       \
       "One line per PE: its number, host, core, and command.")                                                         \
-    X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, "prefix each line of output with its PE and host",         \
+    X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, LAUNCHER,                                                  \
+      "prefix each line of output with its PE and host",                                                               \
       "In colour on a terminal unless NO_COLOR is set. Lines are never mixed, with or without it.")                    \
-    X(OUTPUT, "output", "QUOIT_OUTPUT", STRING, "", "DIR", 0, 0, OUTPUT, "write the output of PE i to DIR/pe<i>.out",  \
+    X(OUTPUT, "output", "QUOIT_OUTPUT", STRING, "", "DIR", 0, 0, OUTPUT, LAUNCHER,                                     \
+      "write the output of PE i to DIR/pe<i>.out",                                                                     \
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
       "made if it is not there.")                                                                                      \
-    X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, "print what each link carried, after the job",       \
+    X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, LAUNCHER,                                            \
+      "print what each link carried, after the job",                                                                   \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
       "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
       "scratchpad also "                                                                                               \
       "the time of each step of a put.")                                                                               \
-    X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT,                                  \
+    X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT, LAUNCHER,                        \
       "write what each link carried to FILE as JSON, after the job", "The same numbers as --stats.")                   \
-    X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING,                                        \
+    X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING, LAUNCHER,                              \
       "end the job after TIME with status 124 and report where each PE waits",                                         \
       "Such as 60s, 500ms or 2min. 0: no limit.")                                                                      \
-    X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY,             \
+    X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY, JOB,        \
       "limit of the symmetric heap of each PE",                                                                        \
       "Such as 512M or 1.5G. Memory is allocated as it is used. 0 is three quarters of the machine's memory, shared "  \
       "by the PEs. The old names SMA_SYMMETRIC_SIZE, SMA_INFO, SMA_VERSION and SMA_DEBUG are accepted, too.")          \
-    X(CORE, "core", "QUOIT_CORE", STRING, "heap", "heap|none", 0, 0, MEMORY,                                           \
+    X(CORE, "core", "QUOIT_CORE", STRING, "heap", "heap|none", 0, 0, MEMORY, PE,                                       \
       "symmetric memory in core files of PEs, beside the program's variables",                                         \
       "heap: the used part of the PE's own heap. none: none of it. A core file never has memory of other PEs or of "   \
       "the library.")                                                                                                  \
-    X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY,                        \
+    X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY, PE,                    \
       "method of copying between PEs of one host",                                                                     \
       "auto: by size and kind of buffer, as measured by quoit tune on this machine, or as built in; quoit info paths " \
       "prints it. The others force one method: the C library's memcpy, rep movsb, non-temporal stores, or "            \
       "process_vm_readv and process_vm_writev, which the kernel must allow. Single elements of a strided transfer, "   \
       "atomics and collectives always use the mapping.")                                                               \
-    X(LANES, "lanes", "QUOIT_LANES", UINT, "2", "N", 1, 8, RING, "lanes of each link: 1, 2, 4 or 8",                   \
+    X(LANES, "lanes", "QUOIT_LANES", UINT, "2", "N", 1, 8, RING, JOB, "lanes of each link: 1, 2, 4 or 8",              \
       "A lane is a queue pair with a service thread of its own on each host.")                                         \
-    X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, "slots of each queue of a lane",                  \
+    X(SLOTS, "slots", "QUOIT_SLOTS", UINT, "16", "N", 2, 4096, RING, JOB, "slots of each queue of a lane",             \
       "A slot holds one message or one chunk of a large one. Two are enough for correctness.")                         \
-    X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING,                     \
+    X(CHUNK, "chunk", "QUOIT_CHUNK", BYTES, "32K", "SIZE", 64, QUOIT_OPTION_CHUNK_BYTES_MAX, RING, JOB,                \
       "payload of a slot, a multiple of 64 bytes", "Large transfers travel in chunks of this size.")                   \
-    X(DMA_BYTES, "dma-bytes", "QUOIT_DMA_BYTES", FROM_BYTES, "auto", "auto|never|SIZE", 0, 0, RING,                    \
+    X(DMA_BYTES, "dma-bytes", "QUOIT_DMA_BYTES", FROM_BYTES, "auto", "auto|never|SIZE", 0, 0, RING, JOB,               \
       "payload of this size and more goes by DMA, the rest by programmed copy",                                        \
       "auto: each host times both on its links at start; --stats prints the result. A part of a transfer is "          \
       "never larger than a chunk.")                                                                                    \
-    X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING,                         \
+    X(PROTOCOL, "protocol", "QUOIT_PROTOCOL", STRING, "queue", "queue|scratchpad", 0, 0, RING, JOB,                    \
       "protocol between hosts: queues of slots, or that of the papers",                                                \
       "scratchpad: metadata in the scratchpads of a link, an interrupt bit for every transfer (one a lane), "          \
       "store-and-forward through bypass buffers, an acknowledgement around the ring. --lanes is the number of "        \
       "service "                                                                                                       \
       "threads, --slots has no meaning, and a link that goes down ends the job.")                                      \
-    X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING,                                      \
+    X(PAYLOAD, "payload", "QUOIT_PAYLOAD", STRING, "dma", "dma|copy", 0, 0, RING, JOB,                                 \
       "payload with --protocol scratchpad: by the DMA engine or by programmed copy",                                   \
       "Below 1 KiB it is always copied.")                                                                              \
-    X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING,                                  \
+    X(BARRIER, "barrier", "QUOIT_BARRIER", STRING, "auto", "auto|papers", 0, 0, RING, JOB,                             \
       "barrier of all PEs between hosts: the algorithm that suits the ring, or the papers' doorbells",                 \
       "papers: a start signal goes once around the ring, and an end signal follows it. A link that goes down ends "    \
       "the "                                                                                                           \
       "job.")                                                                                                          \
-    X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING,                         \
+    X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING, JOB,                    \
       "how long a host waits at start for its neighbours", "")                                                         \
-    X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING,                                \
+    X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING, JOB,                           \
       "how long two links may be down at once before the job is ended",                                                \
       "While one link is down traffic goes the other way round and nothing is lost. Two links down cut hosts off.")    \
-    X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED,         \
+    X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED, LINKS,  \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
-    X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING,                                        \
+    X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING, LAUNCHER,                              \
       "driver of the ports that join the hosts", "")                                                                   \
-    X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED,                            \
+    X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \
       "whether a write through a window may return before it has arrived",                                             \
       "posted: as on hardware; a link that goes down loses what is in flight, even if the write has returned. "        \
       "arrived: a write returns when it has arrived.")                                                                 \
-    X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED,                                   \
+    X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED, LINKS,                            \
       "bytes per second that one direction of a link carries; 0: as fast as this machine allows", "")                  \
-    X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,           \
+    X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED, LINKS,    \
       "time added to each write through a window", "")                                                                 \
-    X(READ_LATENCY, "read-latency", "QUOIT_READ_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,              \
+    X(READ_LATENCY, "read-latency", "QUOIT_READ_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED, LINKS,       \
       "time added to each read through a window", "")                                                                  \
     X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
-      "time from ringing a doorbell to its bit being set", "")                                                         \
-    X(DMA_FAILURES, "dma-failures", "QUOIT_DMA_FAILURES", UINT, "0", "N", 0, 1000, EMULATED,                           \
+      LINKS, "time from ringing a doorbell to its bit being set", "")                                                  \
+    X(DMA_FAILURES, "dma-failures", "QUOIT_DMA_FAILURES", UINT, "0", "N", 0, 1000, EMULATED, LINKS,                    \
       "number of DMA descriptors in 1000 that fail",                                                                   \
       "At random, after a part of the data was written. The data is sent again.")                                      \
-    X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, "find misuse of OpenSHMEM, at some cost",           \
+    X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, PES, "find misuse of OpenSHMEM, at some cost",      \
       "Ranges past one block or variable, blocks used after they were freed, collectives called with different "       \
       "arguments, calls from threads that may not call, and leaks. The program need not be recompiled.")               \
-    X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN,                                                \
+    X(TRACE, "trace", "QUOIT_TRACE", STRING, "", "FILE", 0, 0, EXPLAIN, LAUNCHER,                                      \
       "record calls, service threads and links in FILE, for ui.perfetto.dev",                                          \
       "Arrows lead from each request through each hop to where it is executed, and back with the response. Every "     \
       "call takes the slow path then. See docs/trace.md.")                                                             \
-    X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN,            \
+    X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN, JOB,       \
       "memory for events of each PE and service thread that are not written yet",                                      \
       "Events that do not fit are dropped and counted. Rounded down to a power of two.")                               \
-    X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED,                                                        \
+    X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED, LAUNCHER,                                              \
       "make links or a host fail: \"link 2-3 down at 1s for 500ms\", \"host 2 dies at 1s\", or at random",             \
       "May be given many times. The forms: \"link A-B down at TIME for TIME\"; \"link A-B down at TIME\", for good; "  \
       "\"host H dies at TIME\"; \"links random every TIME for TIME\", one link at a time until the job ends; and the " \
       "same with \"seed N\" behind it, 1 without. Times count from when every PE is through shmem_init. Each change "  \
       "is reported on standard error; after the first hundred, ten a second are, with the number of the others.")      \
-    X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN,                                           \
+    X(DEBUG, "debug", "QUOIT_DEBUG", STRING, "warn", "LEVEL", 0, 0, EXPLAIN, PE,                                       \
       "log level of the library: error, warn, info or debug", "On standard error.")                                    \
-    X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, "if set, as QUOIT_DEBUG=debug", "")                \
-    X(SHMEM_VERSION, NULL, "SHMEM_VERSION", ANY, "", "", 0, 0, EXPLAIN, "if set, PE 0 prints the version at start",    \
-      "")                                                                                                              \
-    X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN,                                                      \
+    X(SHMEM_DEBUG, NULL, "SHMEM_DEBUG", ANY, "", "", 0, 0, EXPLAIN, PE, "if set, as QUOIT_DEBUG=debug", "")            \
+    X(SHMEM_VERSION, NULL, "SHMEM_VERSION", ANY, "", "", 0, 0, EXPLAIN, PE,                                            \
+      "if set, PE 0 prints the version at start", "")                                                                  \
+    X(SHMEM_INFO, NULL, "SHMEM_INFO", ANY, "", "", 0, 0, EXPLAIN, PE,                                                  \
       "if set, PE 0 prints the output of quoit info at start", "")                                                     \
-    X(OPTIONS, "options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print every option with its variable and value now", "") \
-    X(HELP, "help", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print this (also -h)", "")                                     \
-    X(VERSION, "version", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the version (also -V)", "")                        \
-    X(MAN_OPTIONS, "man-options", NULL, FLAG, "", "", 0, 0, EXPLAIN, "print the options as a part of a man page", "")
+    X(OPTIONS, "options", NULL, FLAG, "", "", 0, 0, EXPLAIN, LAUNCHER,                                                 \
+      "print every option with its variable and value now", "")                                                        \
+    X(HELP, "help", NULL, FLAG, "", "", 0, 0, EXPLAIN, LAUNCHER, "print this (also -h)", "")                           \
+    X(VERSION, "version", NULL, FLAG, "", "", 0, 0, EXPLAIN, LAUNCHER, "print the version (also -V)", "")              \
+    X(MAN_OPTIONS, "man-options", NULL, FLAG, "", "", 0, 0, EXPLAIN, LAUNCHER,                                         \
+      "print the options as a part of a man page", "")
 
 #define QUOIT_OPTION_CHUNK_BYTES_MAX (1u << 20)
 
@@ -181,6 +198,16 @@ enum quoit_option_id {
     QUOIT_OPTIONS_TABLE(X)
 #undef X
         QUOIT_OPT_COUNT
+};
+
+/* LAUNCHER: stays in oshrun. JOB: travels in the job config, or in the answer to HELLO. LINKS: in the knobs of the
+ * ports. PES, PE: travel in the environment of the PEs, which read them; programs of one job may differ in those of PE.
+ */
+enum quoit_option_reader {
+#define X(reader, words) QUOIT_READER_##reader,
+    QUOIT_OPTION_READERS(X)
+#undef X
+        QUOIT_READER_COUNT
 };
 
 enum quoit_option_section {
@@ -199,12 +226,14 @@ struct quoit_option {
     uint64_t smallest;
     uint64_t largest; /* 0: unlimited */
     enum quoit_option_section section;
+    enum quoit_option_reader reader;
     const char *sentence;
     const char *paragraph;
 };
 
 extern const struct quoit_option quoit_options_table[QUOIT_OPT_COUNT];
 extern const char *const quoit_option_sections[QUOIT_SECTION_COUNT];
+extern const char *const quoit_option_readers[QUOIT_READER_COUNT];
 
 enum quoit_option_source { QUOIT_FROM_DEFAULT, QUOIT_FROM_ENVIRONMENT, QUOIT_FROM_COMMAND_LINE };
 
@@ -241,6 +270,9 @@ enum quoit_option_id quoit_option_find(const char *name, const char **nearest_ou
 /* Formats the value for people (32K, 10s). */
 void quoit_option_format(const struct quoit_options *options, enum quoit_option_id id, char *text_out,
                          size_t text_bytes);
+
+/* The log level of DEBUG and SHMEM_DEBUG. */
+enum quoit_log_level quoit_options_log_level(const struct quoit_options *options);
 
 /* Parsers for values outside the table. False if any part of the text is not part of the value. */
 bool quoit_parse_uint(const char *text, uint64_t *value_out);

@@ -255,17 +255,6 @@ static void at_exit(int status, void *arg)
     }
 }
 
-static enum quoit_log_level log_level(const struct quoit_options *options)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    if (options->values[QUOIT_OPT_SHMEM_DEBUG].number)
-        return QUOIT_LOG_DEBUG;
-    for (int level = QUOIT_LOG_ERROR; level <= QUOIT_LOG_DEBUG; level++)
-        if (strcmp(options->values[QUOIT_OPT_DEBUG].text, names[level]) == 0)
-            return (enum quoit_log_level)level;
-    return QUOIT_LOG_WARN;
-}
-
 /* Everything is set up: from here on the process is a PE. */
 static void begin(int thread_level, const struct quoit_options *options)
 {
@@ -314,7 +303,7 @@ void quoit_job_start(int thread_level)
     char who[32];
     quoit_job.is_heap_in_core = strcmp(options.values[QUOIT_OPT_CORE].text, "heap") == 0;
     snprintf(who, sizeof who, "PE %u", boot->pe);
-    quoit_log_setup(log_level(&options), who);
+    quoit_log_setup(quoit_options_log_level(&options), who);
     map_heap(boot);
     share_variables(boot);
     announce(boot, &options);

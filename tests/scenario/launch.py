@@ -156,6 +156,17 @@ class Launch(scenario.Case):
             if name.startswith("-") and name != "-":
                 self.assertIn(name.replace("-", "\\-"), manual)
 
+    def test_where_options_go(self):
+        """The table says of each option who reads it; what PEs read reaches them, one value for all or one a program."""
+        manual = self.run_job("--man-options").out.replace("\\-", "-")
+        entries = manual.split("\n.TP\n")[1:]
+        self.assertEqual([entry for entry in entries if "Read by " not in entry], [])
+        show = ["sh", "-c", "echo $QUOIT_CHECK,$QUOIT_CORE,$QUOIT_PATH,$QUOIT_LANES"]
+        both = self.run_job("--check", "--core", "none", "--path", "stream", "--lanes", "4", *show, ":", *show)
+        self.assertEqual(both.out, 2 * "1,none,stream,\n", both)
+        one = self.run_job("-x", "QUOIT_CHECK=1", "-x", "QUOIT_CORE=none", *show, ":", *show)
+        self.assertEqual(sorted(one.out.splitlines()), ["1,,,", "1,none,,"], one)
+
     def test_every_form_of_fault(self):
         """What --fault takes stands in the help of the option and in the manual."""
         manual = self.run_job("--man-options").out.replace("\\-", "-")
