@@ -21,7 +21,7 @@ void sim_host_age(struct sim_host *host)
     for (uint32_t index = 0; index < layout->job.lane_count; index++) {
         /* The simulator alone ages a lane: production code cannot. */
         struct quoit_lane *lane = (struct quoit_lane *)quoit_proxy_lane(host->proxy, index);
-        if (layout->job.protocol == QUOIT_PROTOCOL_QUEUE)
+        if (quoit_job_config_traits(&layout->job)->numbers_flows)
             age_ring(quoit_queue_of(lane)->ring, layout->job.host_count, number);
         for (uint32_t local = 0; local < layout->local_count; local++) {
             struct quoit_channel *channel = quoit_memory_channel(layout, host->memory, local, index);

@@ -79,12 +79,12 @@ static struct entry *find(struct sim_ledger *ledger, uint64_t number)
     return &ledger->entries[number - 1];
 }
 
-/* The scratchpads have no room for the number; there the token names the request's place in its host's memory. */
+/* Where frames do not carry the number the token names the request's place in its host's memory. */
 static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32_t lane,
                           const struct quoit_frame *frame)
 {
     const struct sim_world *world = ledger->world;
-    if (world->config.job.protocol != QUOIT_PROTOCOL_SCRATCHPAD)
+    if (quoit_job_config_traits(&world->config.job)->carries_trace)
         return frame->trace;
     bool is_request = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
     const struct sim_host *owner = &world->hosts[is_request ? frame->source_host : host];
@@ -93,11 +93,11 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
     return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
 }
 
-/* The papers' gets travel the other way round the ring than everything else, and only quiet orders the two. */
+/* The papers' gets travel the other way round the ring than everything else: an order of their own. */
 static uint32_t order_of(const struct quoit_job_config *job, const struct quoit_frame *frame)
 {
     bool is_get = frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED;
-    return job->protocol == QUOIT_PROTOCOL_SCRATCHPAD && is_get;
+    return !quoit_job_config_traits(job)->orders_gets && is_get;
 }
 
 static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)

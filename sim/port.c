@@ -515,7 +515,7 @@ static uint32_t scratchpad_read(struct quoit_port *port, uint32_t index)
 /* The papers access these registers through their kernel driver; ours are mapped. */
 static uint64_t driver_ns(const struct sim_end *end)
 {
-    return end->world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD ? model_of(end)->driver_call_ns : 0;
+    return quoit_job_config_traits(&end->world->config.job)->calls_driver ? model_of(end)->driver_call_ns : 0;
 }
 
 static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)

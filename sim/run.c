@@ -166,7 +166,7 @@ void sim_run(const struct sim_config *config, struct sim_result *result_out)
     struct sim_world *world = sim_world_new(config);
     memset(result_out, 0, sizeof *result_out);
     result_out->is_ok = sim_world_run(world);
-    if (config->workload->measures && config->job.protocol == QUOIT_PROTOCOL_SCRATCHPAD)
+    if (config->workload->measures && quoit_job_config_traits(&config->job)->has_put_steps)
         sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_was_made(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);

@@ -86,10 +86,10 @@ static uint64_t doorbell_ns(const struct sim_pe *pe)
 static void await_steps(struct sim_pe *pe, uint64_t before_ns)
 {
     struct sim_world *world = pe->world;
-    bool is_papers = world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD;
-    if (is_papers && world->config.bytes > world->config.job.chunk_bytes)
+    bool has_steps = quoit_job_config_traits(&world->config.job)->has_put_steps;
+    if (has_steps && world->config.bytes > world->config.job.chunk_bytes)
         sim_fail(world, "a put of the papers' protocol is one transfer, but --chunk is less than --bytes");
-    while (is_papers && doorbell_ns(pe) == before_ns)
+    while (has_steps && doorbell_ns(pe) == before_ns)
         sim_spend(world, world->model.poll_ns);
 }
 
@@ -106,7 +106,7 @@ static void run_put(struct sim_pe *pe)
     uint64_t begin_ns = world->now_ns;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t start_ns = world->now_ns, before_ns = doorbell_ns(pe);
-        if (world->config.job.protocol == QUOIT_PROTOCOL_SCRATCHPAD || pattern->issue == SIM_ISSUE_TOGETHER)
+        if (quoit_job_config_traits(&world->config.job)->has_put_steps || pattern->issue == SIM_ISSUE_TOGETHER)
             quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
         else
             quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
