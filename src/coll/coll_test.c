@@ -10,7 +10,7 @@
 #include "coll/coll.h"
 #include "env/clock.h"
 #include "proxy/proxy.h"
-#include "port/driver.h"
+#include "proxy/ring_rig.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +24,6 @@
 
 #include <cmocka.h>
 
-#define HOSTS_MAX    16
 #define PES_MAX      16
 #define SIZE_MAX_LOG 20
 #define SIDE_BYTES   (3u << 20) /* source and dest of a PE: one of these each */
@@ -35,19 +34,16 @@ struct world;
 
 struct host {
     struct world *world;
-    struct quoit_layout layout;
-    int memory_fd;
-    void *memory;
+    struct rig_host *rig;
     pthread_t thread;
-    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
     enum quoit_status status;
 };
 
 struct world {
     struct quoit_job_config job;
     struct quoit_port_knobs knobs;
-    struct host hosts[HOSTS_MAX];
-    int link_fds[HOSTS_MAX];
+    struct ring_rig rig;
+    struct host hosts[RIG_HOSTS_MAX];
     pthread_barrier_t ready;    /* proxies and the test */
     pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
@@ -81,53 +77,20 @@ static void proxy_is_ready(void *arg)
     pthread_barrier_wait(&world->ready);
 }
 
-static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
-{
-    for (int side = 0; side < QUOIT_SIDE_COUNT && host->layout.job.host_count > 1; side++)
-        ports[side] = (struct quoit_port_config){
-            .driver = quoit_port_driver_at(0),
-            .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-            .endpoint = &host->links[side],
-        };
-}
-
 static void *run_proxy(void *arg)
 {
     struct host *host = arg;
     struct quoit_proxy_config config = {
-        .layout = &host->layout,
-        .memory = host->memory,
+        .layout = &host->rig->layout,
+        .memory = host->rig->memory,
         .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .on_ready = proxy_is_ready,
         .on_ready_arg = host->world,
     };
-    set_ports(host, config.ports);
+    rig_ports(&host->world->rig, host->rig, config.ports);
     host->status = quoit_proxy_run(&config);
     return NULL;
-}
-
-static void make_host(struct world *world, uint32_t index)
-{
-    const struct quoit_port_driver *driver = quoit_port_driver_at(0);
-    struct host *host = &world->hosts[index];
-    host->world = world;
-    assert_int_equal(quoit_layout_make(&world->job, index, &host->layout), QUOIT_OK);
-    assert_int_equal(quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd), QUOIT_OK);
-    host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    assert_ptr_not_equal(host->memory, MAP_FAILED);
-    assert_int_equal(quoit_port_driver_link(driver, &world->link_fds[index]), QUOIT_OK); /* to the right */
-}
-
-static struct quoit_port_endpoint link_between(struct world *world, uint32_t link, uint32_t peer, uint32_t side)
-{
-    const struct quoit_port_site site = {.link_fd = world->link_fds[link],
-                                         .peer_memory_fd = world->hosts[peer].memory_fd,
-                                         .side = side,
-                                         .knobs = world->knobs};
-    struct quoit_port_endpoint endpoint;
-    assert_int_equal(quoit_port_driver_describe(quoit_port_driver_at(0), &site, &endpoint), QUOIT_OK);
-    return endpoint;
 }
 
 static void start_world(struct world *world)
@@ -135,15 +98,13 @@ static void start_world(struct world *world)
     uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
     pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
-    for (uint32_t i = 0; i < host_count; i++)
-        make_host(world, i);
+    rig_make(&world->rig, &world->job, &world->knobs);
+    for (uint32_t i = 0; i < host_count; i++) {
+        world->hosts[i].world = world;
+        world->hosts[i].rig = &world->rig.hosts[i];
+    }
     if (host_count == 1)
         return;
-    for (uint32_t i = 0; i < host_count; i++) {
-        uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;
-        world->hosts[i].links[QUOIT_RIGHT] = link_between(world, i, right, 0);
-        world->hosts[i].links[QUOIT_LEFT] = link_between(world, left, left, 1);
-    }
     for (uint32_t i = 0; i < host_count; i++)
         assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
     pthread_barrier_wait(&world->ready);
@@ -152,15 +113,13 @@ static void start_world(struct world *world)
 static void stop_world(struct world *world)
 {
     for (uint32_t i = 0; i < world->job.host_count && world->job.host_count > 1; i++)
-        quoit_proxy_stop(&world->hosts[i].layout, world->hosts[i].memory);
+        quoit_proxy_stop(&world->hosts[i].rig->layout, world->hosts[i].rig->memory);
     for (uint32_t i = 0; i < world->job.host_count; i++) {
         if (world->job.host_count > 1)
             pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
-        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
-        close(world->hosts[i].memory_fd);
-        close(world->link_fds[i]);
     }
+    rig_free(&world->rig);
     pthread_barrier_destroy(&world->ready);
     pthread_barrier_destroy(&world->quiesced);
 }
@@ -615,12 +574,12 @@ static void *run_pe(void *arg)
     struct pe *pe = arg;
     struct world *world = pe->world;
     struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
-    struct quoit_fabric_config config = {.layout = &host->layout,
-                                         .memory = host->memory,
+    struct quoit_fabric_config config = {.layout = &host->rig->layout,
+                                         .memory = host->rig->memory,
                                          .pe_self = pe->index,
                                          .policy = quoit_wait_policy_for(world->job.pe_count, 2)};
     const struct quoit_team_range range = {.start = 0, .stride = 1, .size = world->job.pe_count};
-    set_ports(host, config.ports);
+    rig_ports(&host->world->rig, host->rig, config.ports);
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         abort();
     pe->common.state = world->seed;

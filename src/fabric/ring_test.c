@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "env/clock.h"
 #include "proxy/proxy.h"
-#include "port/driver.h"
+#include "proxy/ring_rig.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,7 +22,6 @@
 
 #include <cmocka.h>
 
-#define HOSTS_MAX         8
 #define PES_MAX           16
 #define PIECE_BYTES       20000u
 #define STEP_COUNT        150
@@ -34,19 +33,16 @@ struct world;
 struct host {
     struct world *world;
     uint32_t index;
-    struct quoit_layout layout;
-    int memory_fd;
-    void *memory;
+    struct rig_host *rig;
     pthread_t thread;
-    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
     enum quoit_status status;
 };
 
 struct world {
     struct quoit_job_config job;
     struct quoit_port_knobs knobs;
-    struct host hosts[HOSTS_MAX];
-    int link_fds[HOSTS_MAX];
+    struct ring_rig rig;
+    struct host hosts[RIG_HOSTS_MAX];
     pthread_barrier_t ready;    /* proxies and the test */
     pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
@@ -83,22 +79,12 @@ static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     }
 }
 
-static void set_ports(struct host *host, struct quoit_port_config ports[QUOIT_SIDE_COUNT])
-{
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        ports[side] = (struct quoit_port_config){
-            .driver = quoit_port_driver_at(0),
-            .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-            .endpoint = &host->links[side],
-        };
-}
-
 static void *run_proxy(void *arg)
 {
     struct host *host = arg;
     struct quoit_proxy_config config = {
-        .layout = &host->layout,
-        .memory = host->memory,
+        .layout = &host->rig->layout,
+        .memory = host->rig->memory,
         .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = 20000000000u,
         .link_limit_ns = 100000000000u,
@@ -107,43 +93,19 @@ static void *run_proxy(void *arg)
         .on_cut_off = note_cut_off,
         .on_ready_arg = host->world,
     };
-    set_ports(host, config.ports);
+    rig_ports(&host->world->rig, host->rig, config.ports);
     host->status = quoit_proxy_run(&config);
     return NULL;
 }
 
-static void describe_end(struct world *world, uint32_t link, uint32_t peer, uint32_t side,
-                         struct quoit_port_endpoint *endpoint_out)
-{
-    const struct quoit_port_site site = {.link_fd = world->link_fds[link],
-                                         .peer_memory_fd = world->hosts[peer].memory_fd,
-                                         .side = side,
-                                         .knobs = world->knobs};
-    assert_int_equal(quoit_port_driver_describe(quoit_port_driver_at(0), &site, endpoint_out), QUOIT_OK);
-}
-
 static void start_world(struct world *world)
 {
-    const struct quoit_port_driver *driver = quoit_port_driver_at(0);
     uint32_t host_count = world->job.host_count;
     pthread_barrier_init(&world->ready, NULL, host_count + 1);
     pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
-    for (uint32_t i = 0; i < host_count; i++) {
-        struct host *host = &world->hosts[i];
-        host->world = world;
-        host->index = i;
-        assert_int_equal(quoit_layout_make(&world->job, i, &host->layout), QUOIT_OK);
-        assert_int_equal(quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd),
-                         QUOIT_OK);
-        host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-        assert_ptr_not_equal(host->memory, MAP_FAILED);
-        assert_int_equal(quoit_port_driver_link(driver, &world->link_fds[i]), QUOIT_OK);
-    }
-    for (uint32_t i = 0; i < host_count; i++) {
-        uint32_t left = (i + host_count - 1) % host_count, right = (i + 1) % host_count;
-        describe_end(world, i, right, 0, &world->hosts[i].links[QUOIT_RIGHT]);
-        describe_end(world, left, left, 1, &world->hosts[i].links[QUOIT_LEFT]);
-    }
+    rig_make(&world->rig, &world->job, &world->knobs);
+    for (uint32_t i = 0; i < host_count; i++)
+        world->hosts[i] = (struct host){.world = world, .index = i, .rig = &world->rig.hosts[i]};
     for (uint32_t i = 0; i < host_count; i++)
         assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
     pthread_barrier_wait(&world->ready);
@@ -154,7 +116,7 @@ static void stop_proxies(struct world *world)
 {
     world->is_stopping = true;
     for (uint32_t i = 0; i < world->job.host_count; i++) {
-        quoit_proxy_stop(&world->hosts[i].layout, world->hosts[i].memory);
+        quoit_proxy_stop(&world->hosts[i].rig->layout, world->hosts[i].rig->memory);
         pthread_join(world->hosts[i].thread, NULL);
         assert_int_equal(world->hosts[i].status, QUOIT_OK);
     }
@@ -163,11 +125,7 @@ static void stop_proxies(struct world *world)
 
 static void end_world(struct world *world)
 {
-    for (uint32_t i = 0; i < world->job.host_count; i++) {
-        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
-        close(world->hosts[i].memory_fd);
-        close(world->link_fds[i]);
-    }
+    rig_free(&world->rig);
     pthread_barrier_destroy(&world->ready);
     pthread_barrier_destroy(&world->quiesced);
 }
@@ -302,10 +260,12 @@ static void *run_pe(void *arg)
     struct pe *pe = arg;
     struct world *world = pe->world;
     struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
-    struct quoit_fabric_config config = {
-        .layout = &host->layout, .memory = host->memory, .pe_self = pe->index, .policy = quoit_wait_policy_for(100, 2)};
+    struct quoit_fabric_config config = {.layout = &host->rig->layout,
+                                         .memory = host->rig->memory,
+                                         .pe_self = pe->index,
+                                         .policy = quoit_wait_policy_for(100, 2)};
     struct quoit_fabric *fabric;
-    set_ports(host, config.ports);
+    rig_ports(&host->world->rig, host->rig, config.ports);
     if (quoit_fabric_open(&config, &fabric) != QUOIT_OK)
         abort();
     struct quoit_prng prng = {.state = world->seed * 1000 + pe->index};
@@ -345,11 +305,11 @@ static void *run_faults(void *arg)
 {
     struct world *world = arg;
     struct quoit_prng prng = {.state = world->seed + 77};
-    struct quoit_port *ports[HOSTS_MAX];
+    struct quoit_port *ports[RIG_HOSTS_MAX];
     uint32_t host_count = world->job.host_count;
     for (uint32_t i = 0; i < host_count; i++) {
         struct quoit_port_config configs[QUOIT_SIDE_COUNT];
-        set_ports(&world->hosts[i], configs);
+        rig_ports(&world->rig, &world->rig.hosts[i], configs);
         if (quoit_port_open(&configs[QUOIT_RIGHT], &ports[i]) != QUOIT_OK)
             abort();
     }
@@ -379,11 +339,11 @@ static void check_faults(struct world *world)
     uint64_t down_count = 0, resend_count = 0;
     for (uint32_t i = 0; i < world->job.host_count; i++) {
         struct host *host = &world->hosts[i];
-        const struct quoit_host_header *header = host->memory;
+        const struct quoit_host_header *header = host->rig->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             down_count += header->links[side].outage_count;
             for (uint32_t lane = 0; lane < world->job.lane_count; lane++)
-                resend_count += quoit_memory_lane(&host->layout, host->memory, lane)->out[side].resend_count;
+                resend_count += quoit_memory_lane(&host->rig->layout, host->rig->memory, lane)->out[side].resend_count;
         }
     }
     print_message("%u cuts, seen %llu times, %llu frames sent again\n", world->cut_count,
@@ -397,11 +357,12 @@ static void check_memory(struct world *world)
     uint64_t sum = 0;
     for (uint32_t to = 0; to < world->job.pe_count; to++) {
         struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, to)];
-        char *segment = (char *)host->memory + quoit_layout_segment(&host->layout, to - host->layout.first_pe);
+        char *segment =
+            (char *)host->rig->memory + quoit_layout_segment(&host->rig->layout, to - host->rig->layout.first_pe);
         for (int i = 0; i < 4; i++)
-            sum += ((uint64_t *)(segment + host->layout.segment_heap))[i];
+            sum += ((uint64_t *)(segment + host->rig->layout.segment_heap))[i];
         for (uint32_t from = 0; from < world->job.pe_count; from++)
-            assert_memory_equal(segment + host->layout.segment_heap + 4096 + (uint64_t)from * PIECE_BYTES,
+            assert_memory_equal(segment + host->rig->layout.segment_heap + 4096 + (uint64_t)from * PIECE_BYTES,
                                 model_of(world, from, to), PIECE_BYTES);
     }
     assert_int_equal(sum, world->added);

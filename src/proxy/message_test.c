@@ -18,9 +18,9 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
-#include "port/driver.h"
 #include "lane/outbox.h"
 #include "proxy/proxy.h"
+#include "proxy/ring_rig.h"
 
 #define HOSTS_MAX     5
 #define CHUNK_BYTES   1024
@@ -30,10 +30,7 @@
 struct world;
 struct host {
     struct world *world;
-    struct quoit_layout layout;
-    int memory_fd;
-    void *memory;
-    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
+    struct rig_host *rig;
     struct quoit_proxy *proxy;
     enum quoit_status status;
     uint32_t received_counts[HOSTS_MAX]; /* lane 0's */
@@ -44,7 +41,7 @@ struct host {
 struct world {
     uint32_t host_count;
     uint64_t seed;
-    int link_fds[HOSTS_MAX];
+    struct ring_rig rig;
     struct host hosts[HOSTS_MAX];
 };
 
@@ -64,7 +61,7 @@ static void receive(void *arg, uint32_t source_host, uint32_t port, const void *
     struct host *host = arg;
     unsigned char expected[CHUNK_BYTES];
     uint32_t number = host->received_counts[source_host]++;
-    uint32_t expected_bytes = make_message(host->world->seed, source_host, host->layout.host, number, expected);
+    uint32_t expected_bytes = make_message(host->world->seed, source_host, host->rig->layout.host, number, expected);
     if (bytes != expected_bytes || memcmp(payload, expected, bytes) != 0 || port != number % QUOIT_MESSAGE_PORTS)
         atomic_fetch_add(&host->error_count, 1);
     atomic_fetch_add(&host->received_total, 1);
@@ -84,8 +81,8 @@ static void *open_proxy(void *arg)
 {
     struct host *host = arg;
     struct quoit_proxy_config config = {
-        .layout = &host->layout,
-        .memory = host->memory,
+        .layout = &host->rig->layout,
+        .memory = host->rig->memory,
         .machine.policy = quoit_wait_policy_for(100, 2),
         .link_timeout_ns = LIMIT_NS,
         .link_limit_ns = LIMIT_NS,
@@ -95,10 +92,7 @@ static void *open_proxy(void *arg)
         .on_message = receive,
         .on_message_arg = host,
     };
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        config.ports[side] = (struct quoit_port_config){.driver = quoit_port_driver_at(0),
-                                                        .memory = {host->memory, host->layout.total_bytes},
-                                                        .endpoint = &host->links[side]};
+    rig_ports(&host->world->rig, host->rig, config.ports);
     host->status = quoit_proxy_open(&config, &host->proxy);
     return NULL;
 }
@@ -117,14 +111,6 @@ static void *manage(void *arg)
     return NULL;
 }
 
-static void describe(struct world *world, uint32_t link, uint32_t peer, uint32_t side,
-                     struct quoit_port_endpoint *endpoint_out)
-{
-    const struct quoit_port_site site = {
-        .link_fd = world->link_fds[link], .peer_memory_fd = world->hosts[peer].memory_fd, .side = side};
-    assert_int_equal(quoit_port_driver_at(0)->describe(&site, endpoint_out), QUOIT_OK);
-}
-
 static void open_world(struct world *world, uint32_t host_count, uint8_t protocol)
 {
     const char *text = getenv("QUOIT_SEED");
@@ -138,20 +124,10 @@ static void open_world(struct world *world, uint32_t host_count, uint8_t protoco
     world->host_count = host_count;
     world->seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
     printf("replay with QUOIT_SEED=%llu\n", (unsigned long long)world->seed);
+    rig_make(&world->rig, &job, &(struct quoit_port_knobs){0});
     for (uint32_t i = 0; i < host_count; i++) {
-        struct host *host = &world->hosts[i];
-        host->world = world;
-        assert_int_equal(quoit_layout_make(&job, i, &host->layout), QUOIT_OK);
-        assert_int_equal(quoit_port_driver_at(0)->memory_create("host", host->layout.total_bytes, &host->memory_fd),
-                         QUOIT_OK);
-        host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-        assert_ptr_not_equal(host->memory, MAP_FAILED);
-        assert_int_equal(quoit_port_driver_at(0)->link_create(&world->link_fds[i]), QUOIT_OK);
-    }
-    for (uint32_t i = 0; i < host_count; i++) {
-        uint32_t left = (i + host_count - 1) % host_count;
-        describe(world, i, (i + 1) % host_count, 0, &world->hosts[i].links[QUOIT_RIGHT]);
-        describe(world, left, left, 1, &world->hosts[i].links[QUOIT_LEFT]);
+        world->hosts[i].world = world;
+        world->hosts[i].rig = &world->rig.hosts[i];
         assert_int_equal(pthread_create(&world->hosts[i].opener, NULL, open_proxy, &world->hosts[i]), 0);
     }
     for (uint32_t i = 0; i < host_count; i++) {
@@ -169,28 +145,24 @@ static void close_world(struct world *world)
 {
     for (uint32_t i = 0; i < world->host_count; i++) {
         struct host *host = &world->hosts[i];
-        quoit_proxy_stop(&host->layout, host->memory);
+        quoit_proxy_stop(&host->rig->layout, host->rig->memory);
         pthread_join(host->lane, NULL);
         pthread_join(host->manager, NULL);
         assert_int_equal(host->status, QUOIT_OK);
         assert_int_equal(host->error_count, 0);
     }
-    for (uint32_t i = 0; i < world->host_count; i++) {
+    for (uint32_t i = 0; i < world->host_count; i++)
         quoit_proxy_close(world->hosts[i].proxy);
-        munmap(world->hosts[i].memory, world->hosts[i].layout.total_bytes);
-        close(world->hosts[i].memory_fd);
-        close(world->link_fds[i]);
-    }
+    rig_free(&world->rig);
 }
 
 static void cut(struct world *world, uint32_t link)
 {
     const struct host *host = &world->hosts[link];
-    const struct quoit_port_config config = {.driver = quoit_port_driver_at(0),
-                                             .memory = {host->memory, host->layout.total_bytes},
-                                             .endpoint = &host->links[QUOIT_RIGHT]};
+    struct quoit_port_config ports[QUOIT_SIDE_COUNT];
     struct quoit_port *port;
-    assert_int_equal(quoit_port_open(&config, &port), QUOIT_OK);
+    rig_ports(&world->rig, host->rig, ports);
+    assert_int_equal(quoit_port_open(&ports[QUOIT_RIGHT], &port), QUOIT_OK);
     assert_int_equal(quoit_port_cut(port), QUOIT_OK);
     assert_int_equal(quoit_port_mend(port), QUOIT_OK);
     quoit_port_close(port);
@@ -272,7 +244,7 @@ static void test_through_links_that_are_cut(void **state)
     open_world(&world, HOSTS_MAX, QUOIT_PROTOCOL_QUEUE);
     tell_everything(&world, true);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
-        outage_count += ((struct quoit_host_header *)world.hosts[i].memory)->links[QUOIT_RIGHT].outage_count;
+        outage_count += ((struct quoit_host_header *)world.hosts[i].rig->memory)->links[QUOIT_RIGHT].outage_count;
     assert_true(outage_count > 0);
     close_world(&world);
 }
