@@ -6,7 +6,6 @@ Four steps, each written to a file before the next begins: the constants of the 
 emulated rings (measured.json), and the page with both (calibration.html). No constant is fitted; how costs map
 to operations was revised three times beside one loaded run's measurements, so only a fresh run tests it.
 """
-import json
 import os
 import sys
 import tempfile
@@ -97,13 +96,6 @@ def measure(quoit):
     return found
 
 
-def save(folder, name, data):
-    path = os.path.join(folder, f"{name}.json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1)
-    return path
-
-
 def as_rows(values):
     return [[*point, value] for point, value in values.items()]
 
@@ -171,16 +163,14 @@ def main(quoit, arguments):
     try:
         os.makedirs(folder, exist_ok=True)
         machine = simulator.call(["--machine"])
-        save(folder, "machine", machine)
+        page.save(machine, folder, "machine")
         predicted = predict(simulator, machine)
-        print(f"predicted: {save(folder, 'predicted', as_rows(predicted))}", flush=True)
+        print(f"predicted: {page.save(as_rows(predicted), folder, 'predicted')}", flush=True)
         measured = measure(quoit)
-        print(f"measured: {save(folder, 'measured', as_rows(measured))}")
+        print(f"measured: {page.save(as_rows(measured), folder, 'measured')}")
         data = report(machine, predicted, measured)
-        save(folder, "calibration", data)
-        path = os.path.join(folder, "calibration.html")
-        page.write(data, path)
+        where = page.publish(data, folder, "calibration")
     except (OSError, Failed, perf.Wrong, page.Wrong) as problem:
         sys.exit(f"quoit sim --calibrate: {problem}")
-    print(f"{data['text'][0]}\nthe page: {path}")
+    print(f"{data['text'][0]}\n{where}")
     return 0

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import page
+import papers
 from arguments import Parser
 
 # The paper's 2.3: latency of a message of four bytes, and what the bus carries.
@@ -241,19 +242,15 @@ def parse(quoit, arguments):
 
 def main(quoit, arguments):
     options = parse(quoit, arguments)
-    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "papers.json"), encoding="utf-8") as file:
-        quotes = json.load(file)["quotes"]
+    page.find_matplotlib()
+    quotes = papers.quotes()
     try:
         os.makedirs(options.out, exist_ok=True)
         pages, runs = measure(Machine(os.path.join(os.path.dirname(quoit), "oshrun"), options.programs), options)
         relations = relate_pages(pages) + relate_times(runs) + relate_parts(runs)
-        data = report(pages, runs, relations, options, quotes)
-        data_path, page_path = (os.path.join(options.out, f"dsm.{kind}") for kind in ("json", "html"))
-        with open(data_path, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-        page.write(data, page_path)
+        where = page.publish(report(pages, runs, relations, options, quotes), options.out, "dsm")
     except (OSError, subprocess.TimeoutExpired, Wrong, page.Wrong) as problem:
         sys.exit(f"quoit figures dsm: {problem}")
     print_relations(relations)
-    print(f"the page: {page_path}, its data: {data_path}")
+    print(where)
     return 0

@@ -10,12 +10,12 @@ import os
 import sys
 
 import page
+import papers
 import ring
 from arguments import Parser
 from simulator import Book, Failed, Simulator
 
 COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN))
-HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def parse(arguments):
@@ -220,8 +220,7 @@ def main(quoit, arguments):
     options, parser = parse(arguments)
     page.find_matplotlib()
     simulator = Simulator(quoit)
-    with open(os.path.join(HERE, "papers.json"), encoding="utf-8") as file:
-        quotes = json.load(file)["quotes"]
+    quotes = papers.quotes()
     try:
         model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
     except Failed as problem:
@@ -232,16 +231,12 @@ def main(quoit, arguments):
         work.evaluate()
         simulator.make()
         work.evaluate()
-        data_path, page_path = (os.path.join(options.out, f"figures.{kind}") for kind in ("json", "html"))
-        data = report(work, quotes)
-        with open(data_path, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-        page.write(data, page_path)
+        where = page.publish(report(work, quotes), options.out, "figures")
     except (OSError, Failed, page.Wrong) as problem:
         sys.exit(f"quoit figures: {problem}")
     if options.json:
         print(json.dumps(as_json(work)))
     else:
         print_table(work)
-        print(f"the page: {page_path}, its data: {data_path}")
+        print(where)
     return 0

@@ -4,7 +4,6 @@ on this machine by quoit perf: latency of shmem_putmem by the way that it takes,
 message rate of pairs; barrier, collectives and BFS. Each beside the limit of the machine, and the paper's improvements beside
 those over a baseline that is run here: another OpenSHMEM library, through network loopback and through the kernel's copy.
 """
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ import sys
 import tempfile
 
 import page
+import papers
 import perf
 from arguments import Parser
 
@@ -280,16 +280,12 @@ def main(quoit, arguments):
     parser.add_argument("--scale", metavar="N", type=int, default=16, help="of the BFS: 2^N vertices (16; the paper's is 20)")
     options = parser.parse_args(arguments)
     page.find_matplotlib()
-    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "papers.json"), encoding="utf-8") as file:
-        quotes = json.load(file)["quotes"]
+    quotes = papers.quotes()
     try:
         os.makedirs(options.out, exist_ok=True)
-        data = report(measure(quoit, options, SECONDS_QUICK if options.quick else SECONDS), quotes)
-        data_path, page_path = (os.path.join(options.out, f"hybrid.{kind}") for kind in ("json", "html"))
-        with open(data_path, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-        page.write(data, page_path)
+        found = measure(quoit, options, SECONDS_QUICK if options.quick else SECONDS)
+        where = page.publish(report(found, quotes), options.out, "hybrid")
     except (OSError, perf.Wrong, page.Wrong) as problem:
         sys.exit(f"quoit figures hybrid: {problem}")
-    print(f"the page: {page_path}, its data: {data_path}")
+    print(where)
     return 0

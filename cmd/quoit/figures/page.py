@@ -341,6 +341,21 @@ def write(page, target):
     os.replace(part, target)
 
 
+def save(data, folder, name):
+    """Writes FOLDER/NAME.json; returns its path."""
+    path = os.path.join(folder, f"{name}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1)
+    return path
+
+
+def publish(page, folder, name):
+    """Writes the data and the page side by side; returns a line that says where. Raises as write()."""
+    data_path, target = save(page, folder, name), os.path.join(folder, f"{name}.html")
+    write(page, target)
+    return f"the page: {target}, its data: {data_path}"
+
+
 USAGE = """usage: quoit report DATA.json PAGE.html
 
 Writes a report as one HTML page that opens offline ("-": standard input). What DATA.json holds is said in docs/report.md.
