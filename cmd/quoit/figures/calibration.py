@@ -66,7 +66,7 @@ def predict(simulator, machine):
     def value(point):
         hosts, what, hop, size = point
         book = Book(simulator, model(machine, size))
-        common = {"hosts": hosts, "bytes": max(size, 64), "direct": "yes", "dma_bytes": "never", "lanes": 2}
+        common = {"hosts": hosts, "bytes": max(size, 64), "direct": "posted", "dma_bytes": "never", "lanes": 2}
         if what in CALLS:
             return book.value(what, workload="calls", steps=50, **common)
         common["bytes"] = size
