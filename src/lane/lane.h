@@ -68,7 +68,7 @@ struct quoit_lane {
     /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
      * acquire in quoit_lane_has_followed() */
     _Atomic uint32_t followed[QUOIT_SIDE_COUNT];
-    _Atomic uint64_t dead_links; /* writer: lane 0. Two links known to be down, as number + 1 each; 0: not two */
+    _Atomic uint64_t dead_links; /* writer: lane 0. QUOIT_DEAD_LINKS(); 0: the ring is not known to be cut */
     uint64_t retry_at_ns;        /* the earliest time to retry what had no resource; 0: none */
     enum quoit_status status;    /* what ended the lane; OK while it runs */
     struct quoit_lane_placement placement;

@@ -34,7 +34,8 @@ struct quoit_service {
     uint64_t doorbells[QUOIT_CLIENTS_MAX][QUOIT_SIDE_COUNT];
     uint32_t leases;
     uint32_t leader;           /* the lease that has the windows; NO_LEASE: none */
-    uint64_t cut_off_since_ns; /* two links are known to be down since then; 0: not so */
+    uint64_t cut_off_since_ns; /* two links or more are known to be down since then; 0: not so */
+    uint32_t cut_count;        /* the client's number of this time */
     bool is_cut_off_reported;
     enum quoit_status status; /* what ended the manager */
 };
@@ -320,7 +321,11 @@ enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t ti
     return service->status;
 }
 
-/* Two dead links cut hosts off. The update that one is back may be late, so the condition must persist for a while. */
+/* Two dead links cut hosts off. The update that one is back may be late, so the condition must persist for a while.
+ * Only knowledge of fewer than two starts the time over, which the client counts, since it may be over before the
+ * manager looks. Which two are dead may change meanwhile: while a third link flaps, the hosts are cut off none the
+ * less.
+ */
 static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
 {
     const struct quoit_client *leader = leader_of(service);
@@ -329,10 +334,12 @@ static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
         service->cut_off_since_ns = 0;
         return;
     }
-    if (service->cut_off_since_ns == 0)
+    if (service->cut_off_since_ns == 0 || service->cut_count != QUOIT_DEAD_LINKS_CUT(dead)) {
         service->cut_off_since_ns = now_ns;
+        service->cut_count = QUOIT_DEAD_LINKS_CUT(dead);
+    }
     if (now_ns - service->cut_off_since_ns >= leader->cut_off_limit_ns)
-        tell_cut_off(service, (uint32_t)(dead >> 32) - 1, (uint32_t)dead - 1);
+        tell_cut_off(service, QUOIT_DEAD_LINKS_FIRST(dead), QUOIT_DEAD_LINKS_SECOND(dead));
 }
 
 static uint64_t sleep_ns(const struct quoit_service *service, uint64_t now_ns)

@@ -67,16 +67,17 @@ struct quoit_client {
     /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach(). */
     void (*vectors)(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT]);
     bool has_failover;         /* false: a link that goes down is LOST */
-    uint64_t cut_off_limit_ns; /* how long two links may be down before cut_off() */
+    uint64_t cut_off_limit_ns; /* how long at least two links may be down without a break before cut_off() */
     /* The record of that side has changed: the client must follow `target`. */
     void (*changed)(void *arg, enum quoit_side side);
     /* Whether the whole client has done what `target` asks for. */
     bool (*has_followed)(void *arg, enum quoit_side side);
     /* No end writes: reset the range of that side. */
     void (*clean)(void *arg, enum quoit_side side);
-    /* Two links that the client knows to be down, number + 1 each (first << 32 | second); 0: not two. */
+    /* QUOIT_DEAD_LINKS(): two links that the client knows to be down, of however many; 0: not two. */
     uint64_t (*dead_links)(void *arg);
-    /* Called once: two links are down for longer than the limit; or the same link twice: it is LOST. */
+    /* Called once: the ring has been cut for longer than the limit, and these are down; or the same link twice: it is
+     * LOST. */
     void (*cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *arg;
 };

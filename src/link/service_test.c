@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what service.h promises of a service that outlives its clients: leases, consecutive jobs on the same ports,
- * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down.
+ * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down, a ring that is cut.
  * Method: two hosts and the two links between them, emulated; the managers in threads of their own, a client that
  * follows at once and counts its notifications. */
 #include <setjmp.h>
@@ -33,6 +33,8 @@ struct host {
     _Atomic uint32_t clean_count[QUOIT_SIDE_COUNT];
     _Atomic uint32_t is_stopping;
     _Atomic uint64_t dead_links;
+    uint32_t cut_links[2];
+    _Atomic uint64_t cut_off_ns; /* when the service told of them; 0: not yet */
     enum quoit_status status;
     pthread_t thread;
 };
@@ -71,7 +73,10 @@ static uint64_t dead_links(void *arg)
 
 static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
-    (void)arg, (void)first_link, (void)second_link;
+    struct host *host = arg;
+    host->cut_links[0] = first_link;
+    host->cut_links[1] = second_link;
+    atomic_store(&host->cut_off_ns, quoit_clock_now_ns());
 }
 
 static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
@@ -468,11 +473,68 @@ static void test_a_link_that_flaps_is_held_down(void **state)
     }
     assert_true(record->outage_ns >= 5 * (uint64_t)QUOIT_HOLD_FIRST_NS);
     for (uint32_t i = 0; i < HOST_COUNT; i++)
-        atomic_store(&world.hosts[i].dead_links, (uint64_t)1 << 32 | 2);
+        atomic_store(&world.hosts[i].dead_links, QUOIT_DEAD_LINKS(1, 0, 1));
     cut(&world, 0);
     await_link(&world, 0, ++outage_count);
     assert_int_equal(record->hold_count, 5);
     quoit_log_setup(QUOIT_LOG_WARN, "");
+    stop_managers(&world);
+    close_world(&world);
+}
+
+#define CUT_LIMIT_NS (100u * MS)
+
+static void tell_dead(struct host *host, uint64_t dead)
+{
+    atomic_store(&host->dead_links, dead);
+    quoit_service_wake(host->service);
+}
+
+/* A third link that goes down and comes back does not postpone the end: links 3 and 5 are dead all the time. */
+static void test_hosts_are_cut_off_while_a_third_link_flaps(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct host *host = &world.hosts[0];
+    host->client.cut_off_limit_ns = CUT_LIMIT_NS;
+    attach_and_start(&world);
+    each_host(&world, run_manager);
+    uint64_t begin_ns = quoit_clock_now_ns(), now_ns = begin_ns;
+    for (uint32_t i = 0; atomic_load(&host->cut_off_ns) == 0; i++, now_ns = quoit_clock_now_ns()) {
+        assert_true(now_ns - begin_ns < LIMIT_NS);
+        tell_dead(host, i % 2 ? QUOIT_DEAD_LINKS(1, 1, 3) : QUOIT_DEAD_LINKS(1, 3, 5));
+        quoit_clock_sleep_ns(5 * MS);
+    }
+    assert_true(host->cut_off_ns - begin_ns >= CUT_LIMIT_NS);
+    assert_true((host->cut_links[0] == 1 && host->cut_links[1] == 3) ||
+                (host->cut_links[0] == 3 && host->cut_links[1] == 5));
+    stop_managers(&world);
+    close_world(&world);
+}
+
+/* Outages that only follow each other closely are not one: between them the ring was a line, though not when the
+ * manager looked. */
+static void test_different_cuts_are_not_one(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct host *host = &world.hosts[0];
+    host->client.cut_off_limit_ns = CUT_LIMIT_NS;
+    attach_and_start(&world);
+    each_host(&world, run_manager);
+    uint64_t begin_ns = quoit_clock_now_ns(), last_ns = begin_ns;
+    for (uint32_t i = 0; quoit_clock_now_ns() - begin_ns < 4 * CUT_LIMIT_NS; i++) {
+        last_ns = quoit_clock_now_ns();
+        tell_dead(host, i % 2 ? QUOIT_DEAD_LINKS(i, 1, 3) : QUOIT_DEAD_LINKS(i, 3, 5));
+        quoit_clock_sleep_ns(5 * MS);
+    }
+    while (atomic_load(&host->cut_off_ns) == 0) {
+        assert_true(quoit_clock_now_ns() - last_ns < LIMIT_NS);
+        quoit_clock_sleep_ns(MS);
+    }
+    assert_true(host->cut_off_ns >= last_ns + CUT_LIMIT_NS); /* only when the last one persists */
     stop_managers(&world);
     close_world(&world);
 }
@@ -489,6 +551,8 @@ int main(void)
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),
+        cmocka_unit_test(test_hosts_are_cut_off_while_a_third_link_flaps),
+        cmocka_unit_test(test_different_cuts_are_not_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,13 @@ enum quoit_link_state {
 #define QUOIT_LINK_TARGET_IS_UP(target) ((target)&1u)
 #define QUOIT_LINK_TARGET_EPOCH(target) ((target) >> 1)
 
+/* In one word: two links known to be down, and how often the ring was cut so far. Never 0. */
+#define QUOIT_DEAD_LINKS(cut_count, first, second)                                                                     \
+    ((uint64_t)(cut_count) << 32 | ((uint64_t)(first) + 1) << 16 | ((uint64_t)(second) + 1))
+#define QUOIT_DEAD_LINKS_CUT(dead)    ((uint32_t)((dead) >> 32))
+#define QUOIT_DEAD_LINKS_FIRST(dead)  ((uint32_t)((dead) >> 16 & 0xffff) - 1)
+#define QUOIT_DEAD_LINKS_SECOND(dead) ((uint32_t)((dead)&0xffff) - 1)
+
 /* One per side. A zeroed record is a valid start. Writer: the manager. */
 struct quoit_link_record {
     _Atomic uint32_t state;      /* enum quoit_link_state */

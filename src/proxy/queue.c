@@ -377,6 +377,8 @@ static void wake_manager(const struct quoit_lane *lane)
     quoit_park_wake(&((struct quoit_host_header *)lane->memory)->manager_park);
 }
 
+_Static_assert(QUOIT_RING_HOSTS_MAX < 0xffff, "the number of a link, plus 1, is 16 bits of the word");
+
 /* Lane 0 tells the manager which two links its ring knows to be dead. All lanes learn the same, so one speaks, and only
  * when that has changed: each outage changes four states, and the manager is a thread to be switched to. */
 static void report_topology(struct quoit_lane *lane)
@@ -387,8 +389,9 @@ static void report_topology(struct quoit_lane *lane)
     if (lane->index != 0)
         return;
     quoit_ring_topology(queue->ring, &topology);
-    uint64_t dead =
-        topology.dead_count < 2 ? 0 : ((uint64_t)topology.dead_links[0] + 1) << 32 | (topology.dead_links[1] + 1);
+    uint64_t dead = topology.dead_count < 2
+                        ? 0
+                        : QUOIT_DEAD_LINKS(topology.cut_count, topology.dead_links[0], topology.dead_links[1]);
     if (dead == atomic_load_explicit(&lane->dead_links, memory_order_relaxed))
         return;
     atomic_store_explicit(&lane->dead_links, dead, memory_order_release);

@@ -166,6 +166,7 @@ struct quoit_ring_topology {
     uint32_t dead_count;       /* links that are down. More than one cuts hosts off; briefly it may seem so, when the
                                 * update that one is back arrives after the update that another one failed */
     uint32_t dead_links[2];    /* the first of them */
+    uint32_t cut_count;        /* how often dead_count went from less than two to more */
 };
 void quoit_ring_topology(const struct quoit_ring *ring, struct quoit_ring_topology *topology_out);
 

@@ -405,6 +405,52 @@ static void a_link_starts_anew(void **state)
     free(ring);
 }
 
+/* From the left, in one frame: what each of the ends is now. */
+static void learn_all(struct quoit_ring *ring, uint32_t count, const struct quoit_link_update updates[])
+{
+    struct quoit_verdict verdict;
+    struct quoit_frame frame = update(QUOIT_LEFT, updates[0].end, updates[0].state, ring->links.topology_version);
+    for (uint32_t i = 1; i < count; i++)
+        quoit_frame_add_update(&frame, updates[i].end, updates[i].state);
+    assert_int_equal(receive(ring, QUOIT_LEFT, frame, &verdict), QUOIT_OK);
+    quoit_ring_check_invariants(ring);
+}
+
+static void assert_cut(const struct quoit_ring *ring, uint32_t dead_count, uint32_t cut_count)
+{
+    struct quoit_ring_topology topology;
+    quoit_ring_topology(ring, &topology);
+    assert_int_equal(topology.dead_count, dead_count);
+    assert_int_equal(topology.cut_count, cut_count);
+}
+
+/* From fewer than two known dead links to more: which ones, and how many more, does not matter. */
+static void cuts_of_the_ring_are_counted(void **state)
+{
+    (void)state;
+    struct quoit_ring *ring = make_ring(8);
+    learn_all(ring, 1, (struct quoit_link_update[]){{7, 1}}); /* of link 3 */
+    assert_cut(ring, 1, 0);
+    learn_all(ring, 1, (struct quoit_link_update[]){{5, 1}}); /* of link 2 */
+    assert_cut(ring, 2, 1);
+    quoit_ring_link_down(ring, QUOIT_RIGHT);
+    assert_cut(ring, 3, 1);
+    learn_all(ring, 2, (struct quoit_link_update[]){{7, 2}, {8, 2}});
+    assert_cut(ring, 2, 1); /* others, but never fewer */
+    learn_all(ring, 3, (struct quoit_link_update[]){{5, 2}, {6, 2}, {7, 3}});
+    assert_cut(ring, 2, 1); /* all at once: fewer than two were never known */
+    learn_all(ring, 2, (struct quoit_link_update[]){{7, 4}, {8, 4}});
+    assert_cut(ring, 1, 1);
+    learn_all(ring, 1, (struct quoit_link_update[]){{5, 3}});
+    assert_cut(ring, 2, 2);
+    quoit_ring_link_up(ring, QUOIT_RIGHT, 1);
+    learn_all(ring, 1, (struct quoit_link_update[]){{4, 2}});
+    assert_cut(ring, 1, 2);
+    quoit_ring_link_down(ring, QUOIT_LEFT);
+    assert_cut(ring, 2, 3);
+    free(ring);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +464,7 @@ int main(void)
         cmocka_unit_test(repeated_requests_get_a_response_but_are_not_executed),
         cmocka_unit_test(fetches_of_a_flow_are_bounded),
         cmocka_unit_test(a_link_starts_anew),
+        cmocka_unit_test(cuts_of_the_ring_are_counted),
     };
     return cmocka_run_group_tests_name("ring.failover", tests, NULL, NULL);
 }

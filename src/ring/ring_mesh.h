@@ -486,6 +486,7 @@ static void check_topology(const struct mesh *mesh)
     for (uint32_t h = 0; h < mesh->host_count; h++) {
         cut_count += mesh->links[h].is_cut;
         quoit_ring_topology(mesh->hosts[h].ring, &topology);
+        topology.cut_count = first.cut_count; /* how often it seemed so depends on the order of updates */
         require(memcmp(&topology, &first, sizeof first) == 0, "host %u: version %u, %u dead; host 0: %u, %u", h,
                 topology.topology_version, topology.dead_count, first.topology_version, first.dead_count);
     }

@@ -68,6 +68,15 @@ static void update_quiesced(struct quoit_ring_links *links)
     links->is_quiesced = is_side_quiesced(links, QUOIT_LEFT) && is_side_quiesced(links, QUOIT_RIGHT);
 }
 
+/* With the ring whole each side reaches all hosts, with one link down both together all others. */
+static void update_cut(struct quoit_ring_links *links)
+{
+    uint32_t reach = links->links[QUOIT_LEFT].reach + links->links[QUOIT_RIGHT].reach;
+    bool was_cut = links->is_cut;
+    links->is_cut = reach + 1 < links->host_count;
+    links->cut_count += links->is_cut && !was_cut;
+}
+
 static void mark_pending(struct quoit_ring_links *links, enum quoit_side side, uint32_t end)
 {
     if (links->ends[end].is_pending[side] || !is_up(own_state(links, side)))
@@ -106,6 +115,7 @@ void quoit_ring_links_down(struct quoit_ring_links *links, enum quoit_side side)
         links->ends[end].is_pending[side] = false;
     links->links[side] = (struct quoit_ring_link){0};
     change(links, end_index(links->host_self, side), own + 1);
+    update_cut(links);
 }
 
 void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, uint32_t epoch)
@@ -118,6 +128,7 @@ void quoit_ring_links_up(struct quoit_ring_links *links, enum quoit_side side, u
     for (uint32_t end = 0; end < 2 * links->host_count; end++)
         if (links->ends[end].state > 0)
             mark_pending(links, side, end);
+    update_cut(links);
 }
 
 enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum quoit_side side,
@@ -139,6 +150,7 @@ enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum qu
         *is_new_out |= update.state > known;
     }
     update_quiesced(links);
+    update_cut(links); /* once for all updates of a frame, whose order says nothing */
     return QUOIT_OK;
 }
 
@@ -156,7 +168,8 @@ void quoit_ring_links_advertise(struct quoit_ring_links *links, enum quoit_side 
 
 void quoit_ring_links_describe(const struct quoit_ring_links *links, struct quoit_ring_topology *topology_out)
 {
-    *topology_out = (struct quoit_ring_topology){.topology_version = links->topology_version};
+    *topology_out =
+        (struct quoit_ring_topology){.topology_version = links->topology_version, .cut_count = links->cut_count};
     for (uint32_t link = 0; link < links->host_count; link++) {
         if (is_link_up(links, link))
             continue;
@@ -201,7 +214,10 @@ bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side 
 
 void quoit_ring_check_links(const struct quoit_ring_links *links)
 {
+    struct quoit_ring_topology topology;
     uint32_t sum = 0;
+    quoit_ring_links_describe(links, &topology);
+    quoit_assert(links->is_cut == (topology.dead_count >= 2));
     uint32_t pending_counts[QUOIT_SIDE_COUNT] = {0};
     for (uint32_t end = 0; end < 2 * links->host_count; end++) {
         sum += links->ends[end].state;

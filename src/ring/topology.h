@@ -35,6 +35,8 @@ struct quoit_ring_links {
     uint32_t host_self;
     uint32_t topology_version;
     bool is_quiesced;
+    bool is_cut;        /* two links or more are down: the ring is in pieces */
+    uint32_t cut_count; /* how often that began */
     struct quoit_ring_link links[QUOIT_SIDE_COUNT];
 };
 
