@@ -3,15 +3,15 @@
 """The models of the ring's flow control, of its failover and of direct puts, searched by spin.
 
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
-or never when links fail; and a protocol with one rule broken is seen to do so. Method: each run below is one of the
-models with sizes of its own. spin makes a searcher of it that visits every state (exhaustively: no hashing of states to
-bits). Runs that must pass must also have visited everything; the run without savings must have reached every statement
-of the model. Variants must fail, each in its own way.
+or never when links fail; and a protocol with one rule broken does so. Method: each run below is one of the models with
+its own sizes. spin generates a verifier that visits every state (exhaustively: no bit-state hashing). A run that must
+pass must also have completed its search; the run without reductions must have reached every statement of the model. A
+variant must fail with the error that its broken rule causes.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
-                                                      failover or direct; --only: those whose name has WORD
+                                                      failover or direct; --only: whose name contains WORD
      check.py --show NAME                             the steps of the counterexample of a variant
-Exit status: 0 all as it must be, 1 not, 77 spin is not installed.
+Exit status: 0 all results as expected, 1 not, 77 spin is not installed.
 """
 import argparse
 import concurrent.futures
@@ -26,37 +26,37 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 DEPTH_MAX = 10000
-BUSY_COUNT = 2  # runs at a time
+PARALLEL_RUNS = 2
 MEMORY_MB, MEMORY_LONG_MB = 1500, 3500  # of one run
 SECONDS, SECONDS_LONG = 200, 3600
 
-# Sizes that a run does not name. OUTSTANDING 18: no limit, since a host has no more requests than that.
+# Default sizes. OUTSTANDING 18: no limit, since a host has no more requests than that.
 SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 18,
-         "ONE_HOP": 1, "TWO_HOPS": 1, "ASKS_ONE_HOP": 0b000, "ASKS_TWO_HOPS": 0b010}
-# One request, and a link that is down at first and comes up, or goes down and stays so.
-FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "ASKS": 0b00, "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0,
+         "ONE_HOP": 1, "TWO_HOPS": 1, "FETCHES_ONE_HOP": 0b000, "FETCHES_TWO_HOPS": 0b010}
+# One request, and a link that is down at first and comes up, or that goes down for good.
+FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "FETCHES": 0b00, "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0,
             "BEGINS": 3, "STAYS": 3}
-# Three operations of a PE, and a link that is cut once, at any time, and mended.
+# Three operations of a PE, and a link that goes down once, at any time, and comes back.
 DIRECT = {"OPERATIONS": 3, "JOURNAL": 2, "CUTS": 1, "STAYS": 0}
-GOES, COMES = {"CUTS_0": 1, "STAYS": 0, "ASKS": 0b10}, {"BEGINS": 0}
-SAVINGS = ("SETTLE", "ROTATE")
+GOES_DOWN, COMES_UP = {"CUTS_0": 1, "STAYS": 0, "FETCHES": 0b10}, {"BEGINS": 0}
+REDUCTIONS = ("REDUCE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
 TWICE = r"assertion violated ..landed&.1<<"
-TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b100}
+TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "FETCHES_ONE_HOP": 0b010, "FETCHES_TWO_HOPS": 0b100}
 
 
 class Run:
     model = "ring.pml"
 
-    def __init__(self, name, sizes=None, options=SAVINGS, expected=PASS, is_long=False):
+    def __init__(self, name, sizes=None, options=REDUCTIONS, expected=PASS, is_long=False):
         self.name, self.options, self.expected, self.is_long = name, options, expected, is_long
         self.sizes = {**SIZES, **(sizes or {})}
 
     def defines(self):
         return [f"-D{name}={value}" for name, value in self.sizes.items()] + [f"-D{name}" for name in self.options]
 
-    def has_savings(self):
-        return any(name in SAVINGS for name in self.options)
+    def has_reductions(self):
+        return any(name in REDUCTIONS for name in self.options)
 
 
 class Failover(Run):
@@ -69,8 +69,8 @@ class Failover(Run):
         sizes = [f"-D{name}={self.sizes[name]}" for name in FAILOVER if name != "HOSTS"]
         return sizes + [f"-D{name}" for name in self.options]
 
-    def has_savings(self):
-        return True  # a link that does not fail leaves statements unreached
+    def has_reductions(self):
+        return True  # statements about a link that does not fail are never reached
 
 
 class Direct(Run):
@@ -83,50 +83,50 @@ class Direct(Run):
         return [f"-D{name}={self.sizes[name]}" for name in ("OPERATIONS", "JOURNAL", "CUTS", "STAYS")] + \
                [f"-D{name}" for name in self.options]
 
-    def has_savings(self):
-        return True  # one thread never binds while it has something to make good
+    def has_reductions(self):
+        return True  # a single thread never binds while it has lost puts to send again
 
 
 RUNS = [
-    Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110, "OUTSTANDING": 2}),
+    Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "FETCHES_TWO_HOPS": 0b110, "OUTSTANDING": 2}),
     Run("3 hosts, every step by itself", options=()),
     Run("3 hosts, no cycle of states", options=("ROTATE",), expected=ACYCLIC),
     Run("3 hosts, more requests", TWO_EACH),
     Run("3 hosts, few outstanding", {**TWO_EACH, "OUTSTANDING": 2}),
-    Run("3 hosts, two answers wait", {**TWO_EACH, "PENDING": 2}),
+    Run("3 hosts, two responses wait", {**TWO_EACH, "PENDING": 2}),
     Run("3 hosts, 3 slots", {**TWO_EACH, "SLOTS": 3}),
-    Run("3 hosts, all kinds, any turn", options=(*SAVINGS, "ANY_KIND", "ANY_TURN")),
+    Run("3 hosts, all kinds, any turn", options=(*REDUCTIONS, "ANY_KIND", "ANY_TURN")),
     Run("4 hosts", {"HOSTS": 4}),
     Run("4 hosts, more requests", {"HOSTS": 4, "TWO_HOPS": 2}),
     Run("5 hosts", {"HOSTS": 5}),
-    Run("5 hosts, all ask", {"HOSTS": 5, "ASKS_ONE_HOP": 0b010}),
+    Run("5 hosts, all fetch", {"HOSTS": 5, "FETCHES_ONE_HOP": 0b010}),
     Run("5 hosts, two hops only", {"HOSTS": 5, "ONE_HOP": 0, "TWO_HOPS": 2}),
     Run("NO_BUBBLE", options=("NO_BUBBLE",), expected=STUCK),
-    Run("NO_BUBBLE, 4 hosts", {"HOSTS": 4}, (*SAVINGS, "NO_BUBBLE"), STUCK),
-    Run("NO_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_BUBBLE"), STUCK),
-    Run("NO_REPLY_BUBBLE", options=(*SAVINGS, "NO_REPLY_BUBBLE"), expected=STUCK),
-    Run("NO_REPLY_BUBBLE, 5 hosts", {"HOSTS": 5}, (*SAVINGS, "NO_REPLY_BUBBLE"), STUCK),
-    Run("REPLY_BEHIND_REQUEST", {"TWO_HOPS": 2, "ASKS_ONE_HOP": 0b010, "ASKS_TWO_HOPS": 0b110},
-        (*SAVINGS, "REPLY_BEHIND_REQUEST"), STUCK),
+    Run("NO_BUBBLE, 4 hosts", {"HOSTS": 4}, (*REDUCTIONS, "NO_BUBBLE"), STUCK),
+    Run("NO_BUBBLE, 5 hosts", {"HOSTS": 5}, (*REDUCTIONS, "NO_BUBBLE"), STUCK),
+    Run("NO_REPLY_BUBBLE", options=(*REDUCTIONS, "NO_REPLY_BUBBLE"), expected=STUCK),
+    Run("NO_REPLY_BUBBLE, 5 hosts", {"HOSTS": 5}, (*REDUCTIONS, "NO_REPLY_BUBBLE"), STUCK),
+    Run("REPLY_BEHIND_REQUEST", {"TWO_HOPS": 2, "FETCHES_ONE_HOP": 0b010, "FETCHES_TWO_HOPS": 0b110},
+        (*REDUCTIONS, "REPLY_BEHIND_REQUEST"), STUCK),
     Run("LOST_CREDIT", options=("LOST_CREDIT",), expected=STUCK),
     Run("EARLY_CREDIT", options=("EARLY_CREDIT",), expected=r"assertion violated .*\.filled<2"),
-    Run("NO_ROOM_CHECK", {"ASKS_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
-    Failover("links: one goes down", {**GOES, "REQUESTS": 2, "ASKS": 0b100}),
-    Failover("links: one comes up", COMES),
-    Failover("links: NO_RESEND", GOES, ("NO_RESEND",), STUCK),
-    Failover("links: NO_REPEAT_CHECK", GOES, ("NO_REPEAT_CHECK",), r"assertion violated .number=="),
-    Failover("links: KEEP_ANSWERS", GOES, ("KEEP_ANSWERS",), r"assertion violated .*asking"),
-    Failover("links: NO_SETTLE", COMES, ("NO_SETTLE",), r"assertion violated .executed<number"),
-    Failover("links: LAND_AGAIN", COMES, ("LAND_AGAIN",), r"assertion violated .executed<number"),
-    Failover("links: NO_GENERATION", COMES, ("NO_GENERATION",), r"assertion violated .executed<number"),
-    Failover("links: NEWS_LATER", COMES, ("NEWS_LATER",), r"assertion violated 0"),
-    Direct("direct: the link is lost and comes back"),
-    Direct("direct: the link is lost for good", {"STAYS": 1}),
+    Run("NO_ROOM_CHECK", {"FETCHES_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
+    Failover("links: one goes down", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}),
+    Failover("links: one comes up", COMES_UP),
+    Failover("links: NO_RESEND", GOES_DOWN, ("NO_RESEND",), STUCK),
+    Failover("links: NO_REPEAT_CHECK", GOES_DOWN, ("NO_REPEAT_CHECK",), r"assertion violated .number=="),
+    Failover("links: KEEP_RESPONSES", GOES_DOWN, ("KEEP_RESPONSES",), r"assertion violated .*fetching"),
+    Failover("links: NO_QUIESCE", COMES_UP, ("NO_QUIESCE",), r"assertion violated .executed<number"),
+    Failover("links: LAND_RESENT", COMES_UP, ("LAND_RESENT",), r"assertion violated .executed<number"),
+    Failover("links: NO_VERSION", COMES_UP, ("NO_VERSION",), r"assertion violated .executed<number"),
+    Failover("links: UPDATES_LATER", COMES_UP, ("UPDATES_LATER",), r"assertion violated 0"),
+    Direct("direct: the link goes down and comes back"),
+    Direct("direct: the link goes down for good", {"STAYS": 1}),
     Direct("direct: the link stays up", {"CUTS": 0}, expected=ACYCLIC),
     Direct("direct: every run ends", {"STAYS": 1}, expected=ACYCLIC),
     Direct("direct: a journal of one entry", {"JOURNAL": 1, "STAYS": 1}),
     Direct("direct: marks that can be cut off", {"STAYS": 1}, ("SPLIT", "TWICE")),
-    Direct("direct: EARLY_QUESTION", options=("EARLY_QUESTION",), expected=TWICE),
+    Direct("direct: EARLY_READ", options=("EARLY_READ",), expected=TWICE),
     Direct("direct: LATE", options=("LATE",), expected=TWICE),
     Direct("direct: SEND_ALL", options=("SEND_ALL",), expected=TWICE),
     Direct("direct: FORGET_KNOWN", options=("FORGET_KNOWN",), expected=TWICE),
@@ -137,24 +137,24 @@ RUNS = [
     Direct("direct: NO_READ_BACK", options=("NO_READ_BACK",), expected=r"assertion violated .landed=="),
     Direct("direct: UNBOUND", options=("UNBOUND",), expected=r"assertion violated .*known!=posted"),
     Direct("direct: NO_FENCE", options=("NO_FENCE",), expected=r"assertion violated .*before"),
-    Direct("long: direct, lost twice", {"CUTS": 2}, is_long=True),
-    Direct("long: direct, lost twice, then for good", {"CUTS": 2, "STAYS": 1}, is_long=True),
-    Direct("long: direct, lost twice, marks can be cut off", {"CUTS": 2}, ("SPLIT", "TWICE"), is_long=True),
-    Direct("long: direct, lost twice, NO_WAIT", {"CUTS": 2}, ("NO_WAIT",), is_long=True),
-    Direct("long: direct, lost once, every run ends", expected=ACYCLIC, is_long=True),
+    Direct("long: direct, two outages", {"CUTS": 2}, is_long=True),
+    Direct("long: direct, two outages, then for good", {"CUTS": 2, "STAYS": 1}, is_long=True),
+    Direct("long: direct, two outages, marks can be cut off", {"CUTS": 2}, ("SPLIT", "TWICE"), is_long=True),
+    Direct("long: direct, two outages, NO_WAIT", {"CUTS": 2}, ("NO_WAIT",), is_long=True),
+    Direct("long: direct, one outage, every run ends", expected=ACYCLIC, is_long=True),
     Run("long: 3 hosts, every step, any turn", options=("ANY_TURN",), is_long=True),
     Run("long: two directions", {"DIRECTIONS": 2}, is_long=True),
     Run("long: two directions, two hops only",
-        {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "ASKS_TWO_HOPS": 0b110}, is_long=True),
-    Run("long: 3 hosts, all kinds, any turn", {"TWO_HOPS": 2}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
-    Run("long: 4 hosts, all kinds, any turn", {"HOSTS": 4}, (*SAVINGS, "ANY_KIND", "ANY_TURN"), is_long=True),
-    Run("long: 5 hosts, all kinds", {"HOSTS": 5}, (*SAVINGS, "ANY_KIND"), is_long=True),
-    Run("long: 5 hosts, any turn", {"HOSTS": 5, "ASKS_ONE_HOP": 0b010}, (*SAVINGS, "ANY_TURN"), is_long=True),
+        {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "FETCHES_TWO_HOPS": 0b110}, is_long=True),
+    Run("long: 3 hosts, all kinds, any turn", {"TWO_HOPS": 2}, (*REDUCTIONS, "ANY_KIND", "ANY_TURN"), is_long=True),
+    Run("long: 4 hosts, all kinds, any turn", {"HOSTS": 4}, (*REDUCTIONS, "ANY_KIND", "ANY_TURN"), is_long=True),
+    Run("long: 5 hosts, all kinds", {"HOSTS": 5}, (*REDUCTIONS, "ANY_KIND"), is_long=True),
+    Run("long: 5 hosts, any turn", {"HOSTS": 5, "FETCHES_ONE_HOP": 0b010}, (*REDUCTIONS, "ANY_TURN"), is_long=True),
 ]
 
 
 class Trouble(Exception):
-    """A run that could not be done."""
+    """A run that could not be completed."""
 
 
 def command(arguments, where, seconds):
@@ -167,24 +167,24 @@ def command(arguments, where, seconds):
 
 
 def search(run, where):
-    """What the searcher of a run says, in a directory of its own."""
+    """The output of a run's verifier, which works in the directory `where`."""
     status, text = command(["spin", "-a", *run.defines(), os.path.join(HERE, run.model)], where, 60)
     if status or "Error" in text:
         raise Trouble("spin refuses the model:\n" + text)
     memory = MEMORY_LONG_MB if run.is_long else MEMORY_MB
     kind = "-DNP" if run.expected == ACYCLIC else "-DSAFETY"
-    # less would do where the search is short
+    # -O1 compiles faster, which is most of a short run
     level = "-O2" if run.expected in (PASS, ACYCLIC) and (run.is_long or run.model != Direct.model) else "-O1"
     status, text = command(["cc", level, "-w", kind, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
     if status:
-        raise Trouble("cc refuses the searcher:\n" + text)
-    # -DNP -l looks for cycles without progress; no state is called progress, so that is any cycle
+        raise Trouble("cc refuses the verifier:\n" + text)
+    # -DNP -l searches for non-progress cycles; no state is labelled progress, so this finds every cycle
     modes = ["-l"] if run.expected == ACYCLIC else []
     return command(["./pan", f"-m{DEPTH_MAX}", *modes], where, SECONDS_LONG if run.is_long else SECONDS)[1]
 
 
 def verdict(run, text):
-    """(problem or None, what was seen)"""
+    """(problem or None, outcome)"""
     found = re.search(r"errors: (\d+)", text)
     if not found:
         return "no result:\n" + text, "-"
@@ -193,12 +193,12 @@ def verdict(run, text):
     if run.expected not in (PASS, ACYCLIC):
         if found.group(1) != "0" and problems and re.match(run.expected, problems[0][0]):
             return None, re.sub(r" \(.*\)", "", seen)
-        return "the broken rule was not seen", seen
+        return "the broken rule was not detected", seen
     if found.group(1) != "0" or problems:
         return "a counterexample was found", seen
     if re.search(r"Search not completed|too small|MEMLIM|out of memory|error:", text):
         return "the search is not complete", "incomplete"
-    if run.expected == PASS and not run.has_savings() and not re.search(r"proctype Host\s+\(0 of \d+ states\)", text):
+    if run.expected == PASS and not run.has_reductions() and not re.search(r"proctype Host\s+\(0 of \d+ states\)", text):
         return "some statements of the model are never reached:\n" + text, seen
     return None, "no cycle" if run.expected == ACYCLIC else seen
 
@@ -220,7 +220,7 @@ def check(run):
     return run, problem, seen, states, number(text, r"(\S+)\s+total actual memory"), time.monotonic() - start
 
 
-def shape_of(sizes):
+def describe(sizes):
     if "OPERATIONS" in sizes:
         return f"{sizes['OPERATIONS']} operations, {sizes['CUTS']} cuts"
     requests = sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
@@ -228,7 +228,7 @@ def shape_of(sizes):
 
 
 def print_row(run, problem, seen, states, megabytes, seconds):
-    print(f"{'FAIL' if problem else 'ok':4}  {run.name:46} {shape_of(run.sizes):29} {states:12,.0f} states "
+    print(f"{'FAIL' if problem else 'ok':4}  {run.name:46} {describe(run.sizes):29} {states:12,.0f} states "
           f"{megabytes:6.0f} MB {seconds:5.1f} s  {seen}", flush=True)
     if problem:
         print(f"      {problem}\n      {' '.join(run.defines())}", flush=True)
@@ -237,7 +237,7 @@ def print_row(run, problem, seen, states, megabytes, seconds):
 def show(name):
     for run in RUNS:
         if run.name == name:
-            run.options = [option for option in run.options if option != "ROTATE"]  # hosts keep their numbers
+            run.options = [option for option in run.options if option != "ROTATE"]  # so that hosts keep their numbers
             with tempfile.TemporaryDirectory(prefix="quoit-model-") as where:
                 search(run, where)
                 if not os.path.exists(os.path.join(where, run.model + ".trail")):
@@ -271,7 +271,7 @@ def main():
         return 1
     failed = 0
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(1 if arguments.long else BUSY_COUNT) as pool:
+    with concurrent.futures.ThreadPoolExecutor(1 if arguments.long else PARALLEL_RUNS) as pool:
         for result in pool.map(check, runs):
             print_row(*result)
             failed += result[1] is not None

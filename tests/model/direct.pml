@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* direct.pml - puts of one PE straight into the memory of a neighbour, over posted writes, while the link is lost.
+/* direct.pml - direct puts of one PE to a neighbour, over posted writes, while the link is lost and comes back.
  *
- * Aim: each put lands once, in the order that fences ask for; what is taken for known has arrived; every put, fence and
- * quiet ends. Method: spin visits every state of one PE of host 0, its link to host 1, and what the two hosts know of
- * the link. A step is one call of src/engine/ring/posted.c or of the port, one move of src/link/service.c, or one of a
- * request; its name stands at the step. check.py runs the sizes, and the variants that must fail. docs/design/model.md
- * says what is left out.
+ * Aim: each put lands once, in the order that fences require; a sequence counted as known has arrived; every put, fence
+ * and quiet ends. Method: spin visits every state of one PE of host 0, its link to host 1, and both hosts' view of the
+ * link. A step is one call of src/engine/ring/posted.c or of the port, one transition of src/link/service.c, or one
+ * event of a request; it is named beside the step. check.py runs the sizes, and the variants that must fail.
+ * docs/design/model.md says what is left out.
  *
- * The program: OPERATIONS times a put or an atomic, which always goes by a request; between two of them nothing, a
- * fence or a quiet; a quiet at the end. The link is cut CUTS times at any instant and mended at any later one, or not
- * after the last (STAYS). What was posted arrives, in order, also after the cut: until a call of the PE has returned
- * LINK_DOWN, or host 1 has seen the loss, as port.h promises (Loss).
+ * The program: OPERATIONS times a put or an atomic, which is always a request; between two of them nothing, a fence or
+ * a quiet; a quiet at the end. The link goes down CUTS times at any instant and comes back at any later one, or never
+ * after the last (STAYS). Posted writes arrive in order, also after the outage began, until a call of the PE has
+ * returned LINK_DOWN or host 1 has detected the loss, as port.h promises (Loss).
  *
- * Requests go the other way round, or over the link if it is up again, and are executed once and in order, as
- * failover.pml shows. What matters here is when: not before host 1 knows of the link what host 0 knew; see
- * is_side_quiesced() of topology.c.
+ * Requests travel in the other direction, or over the link if it is up again, and are executed once and in order, as
+ * failover.pml shows. Only the time matters here: not before host 1 has adopted the state of the link that host 0 had
+ * when it sent; see is_side_quiesced() of topology.c.
  *
  * Sizes (each by -D): OPERATIONS (3 at most), JOURNAL (entries), CUTS, STAYS, TWICE (with SPLIT: the put whose mark was
- *   lost may land twice, before anything that comes after it), NO_WAIT (the PE does not wait for its proxy before it
- *   asks for the mark: nothing depends on it).
- * Variants, each of which breaks the protocol or a promise of the port: EARLY_QUESTION (asked before a call returned
- *   LINK_DOWN), LATE (what was posted arrives after that), SPLIT (bytes arrive without their mark), NO_MARK, SEND_ALL
- *   (from the first entry that is not known), FORGET_KNOWN (from the first above the mark), MAY_LAND (what is remade is
- *   not ORDERED), REUSE (of an entry that is not known), NO_READ_BACK, NO_FENCE, UNBOUND (the port follows the link).
+ *   lost may land twice, before anything ordered after it), NO_WAIT (the PE does not wait for its proxy before it reads
+ *   the mark: nothing depends on it).
+ * Variants, each of which breaks the protocol or a promise of the port: EARLY_READ (the mark is read before a call
+ *   returned LINK_DOWN), LATE (posted writes arrive after LINK_DOWN), SPLIT (bytes arrive without their mark), NO_MARK,
+ *   SEND_ALL (every entry not known to have arrived is sent again), FORGET_KNOWN (every entry above the mark is),
+ *   MAY_LAND (what is sent again is not ORDERED), REUSE (of an entry not known to have arrived), NO_READ_BACK,
+ *   NO_FENCE, UNBOUND (the opening follows the port epoch).
  */
-#define QUESTION 0 /* a request: what is the mark? Others are the number of the operation */
+#define READ_MARK 0 /* the request that fetches the mark; others are the number of their operation */
 
-/* States of the ends as in failover.pml: 2 i while up in epoch i, 2 i + 1 after it went down. */
-byte target, lane;     /* host 0: what the manager says; what the lane has followed */
-byte published = 1;    /* the port epoch to which PEs may bind; 0: none */
-byte state_1, known_1; /* host 1: its own end; what it knows of host 0's */
-bit is_agreed;         /* both ends are clean: */
+/* States of ends as in failover.pml: 2 i while up in epoch i of the link, 2 i + 1 after it went down. */
+byte target, lane;     /* host 0: as the manager publishes it; as the lane has adopted it */
+byte published = 1;    /* the port port_epoch to which PEs may bind; 0: none */
+byte state_1, known_1; /* host 1: of its own end; of host 0's, as far as it has learned */
+bit is_agreed;         /* both ends are CLEAN, with: */
 byte agreed, bound_0 = 1, bound_1 = 1;
 
 bit is_cut;
-byte epoch = 1, cuts = CUTS;
+byte port_epoch = 1, cuts = CUTS;
 
 /* The PE */
 byte posted, known, bound = 1;
 bit is_open = 1;
 byte journal[JOURNAL]; /* the operation of sequence s at s % JOURNAL */
 byte fenced;           /* context->ring.fenced */
-byte next = 1, barred; /* the next operation; the last one before a fence */
+byte next = 1, last_fenced; /* the next operation; the last one before the latest fence */
 
 /* On the wire: sequences (posted - on_wire, posted] */
 byte on_wire, first_on_wire;
@@ -49,25 +50,25 @@ bit is_half; /* SPLIT: the bytes of the first have arrived */
 
 /* At host 1 */
 byte mark;
-byte landed;                 /* bit n: operation n */
-byte before[OPERATIONS + 1]; /* the operations that a fence puts before it */
-byte direct;                 /* bit n: it has a sequence */
+byte landed;                 /* bit n: operation n has landed */
+byte before[OPERATIONS + 1]; /* the operations that a fence orders before it */
+byte direct;                 /* bit n: operation n has a sequence */
 
-/* Requests, the oldest first. sent: the state of the lane that took it, plus 1; 0: it was not taken yet */
+/* Requests, the oldest first */
 typedef Request {
     byte what;
-    byte sent;
-    byte seen; /* executed, plus 1: what host 1 knew */
+    byte sent;  /* the state that the lane had adopted when it took the request, plus 1; 0: not taken yet */
+    byte seen;  /* the state that host 1 had learned when it executed the request, plus 1; 0: not executed yet */
     byte lands; /* 1: its payload may land before it is executed, 2: it has */
 }
 Request requests[OPERATIONS];
 byte request_count;
-byte answer;
-bit is_answered;
+byte response;
+bit has_response;
 
 hidden byte i;
 
-#define REACHES (!is_cut && bound == epoch)
+#define REACHES (!is_cut && bound == port_epoch)
 
 inline land(n)
 {
@@ -83,8 +84,8 @@ inline land(n)
 #else
     assert((landed & (1 << (n))) == 0); /* once */
 #endif
-    assert((before[n] & ~landed) == 0);                                            /* behind the fence */
-    assert(!(direct & (1 << (n))) || (direct & ((1 << (n)) - 1) & ~landed) == 0); /* puts keep their order */
+    assert((before[n] & ~landed) == 0);                                            /* fences order puts */
+    assert(!(direct & (1 << (n))) || (direct & ((1 << (n)) - 1) & ~landed) == 0); /* puts land in order */
     landed = landed | (1 << (n))
 }
 
@@ -99,7 +100,7 @@ inline submit(n, early)
     request_count++
 }
 
-#define ALL_UP_TO_KNOWN_LANDED (known != posted || (direct & ~landed) == 0)
+#define ALL_KNOWN_LANDED (known != posted || (direct & ~landed) == 0)
 
 /* A call has returned LINK_DOWN. */
 #ifdef LATE
@@ -107,19 +108,19 @@ inline submit(n, early)
 #else
 #define LOSE_THE_REST LOSE_WIRE
 #endif
-#define LOSE_WIRE \
-    on_wire = 0;  \
+#define LOSE_WIRE      \
+    on_wire = 0;       \
     first_on_wire = 0; \
     is_half = 0
 
-/* read_back(): OK after all that was sent has arrived */
+/* read_back(): OK once everything sent has arrived */
 inline read_back(is_ok)
 {
     if
 #ifdef NO_READ_BACK
     :: d_step { REACHES -> known = posted; is_ok = 1 }
 #else
-    :: d_step { REACHES && on_wire == 0 -> known = posted; is_ok = 1; assert(ALL_UP_TO_KNOWN_LANDED) }
+    :: d_step { REACHES && on_wire == 0 -> known = posted; is_ok = 1; assert(ALL_KNOWN_LANDED) }
 #endif
     :: d_step { !REACHES -> is_ok = 0; LOSE_THE_REST }
     fi
@@ -132,7 +133,7 @@ inline recover()
     if
     :: known == posted
     :: else ->
-#ifdef EARLY_QUESTION
+#ifdef EARLY_READ
         ok = 0;
 #else
         read_back(ok);
@@ -143,8 +144,8 @@ inline recover()
 #ifndef NO_WAIT
             published != bound; /* proxy_has_seen() */
 #endif
-            d_step { submit(QUESTION, 0); printf("PE: asks for the mark\n") }
-            d_step { is_answered -> is_answered = 0; arrived = answer; answer = 0 }
+            d_step { submit(READ_MARK, 0); printf("PE: reads the mark by a request\n") }
+            d_step { has_response -> has_response = 0; arrived = response; response = 0 }
             d_step {
                 assert(arrived <= posted);
                 if
@@ -171,19 +172,19 @@ inline recover()
 #else
                    submit(number, 0);
 #endif
-                   printf("PE: sends %d by a request\n", number)
+                   printf("PE: sends %d again, by a request\n", number)
                }
             :: arrived == posted -> break
             od;
             request_count == 0;
-            d_step { known = posted; assert(ALL_UP_TO_KNOWN_LANDED); arrived = 0; number = 0 }
+            d_step { known = posted; assert(ALL_KNOWN_LANDED); arrived = 0; number = 0 }
         fi;
         ok = 0
     fi
 }
 
-/* quoit_posted_settle() */
-inline settle(up_to)
+/* quoit_posted_complete() */
+inline complete(up_to)
 {
     do
     :: known >= up_to -> break
@@ -200,28 +201,28 @@ inline settle(up_to)
 }
 
 #ifdef UNBOUND
-#define FOLLOW bound = epoch
+#define FOLLOW bound = port_epoch
 #else
 #define FOLLOW skip
 #endif
-#define NONE_UNDER_WAY (request_count == 0) /* relayed_count in quoit_channel_open_direct() */
+#define NONE_RELAYED (request_count == 0) /* relayed_count in quoit_channel_open_direct() */
 
 /* quoit_channel_open_direct(), quoit_posted_bind() */
 inline open_direct()
 {
     if
-    :: published != 0 && NONE_UNDER_WAY ->
+    :: published != 0 && NONE_RELAYED ->
         if
         :: known != posted -> recover()
         :: else
         fi;
         d_step {
             if
-            :: published != 0 && !is_cut && published == epoch -> bound = published; is_open = 1
+            :: published != 0 && !is_cut && published == port_epoch -> bound = published; is_open = 1
             :: else
             fi
         }
-    :: !(published != 0 && NONE_UNDER_WAY)
+    :: !(published != 0 && NONE_RELAYED)
     fi
 }
 
@@ -230,7 +231,7 @@ inline put_direct()
 {
 #ifndef REUSE
     if
-    :: posted - known == JOURNAL -> settle(posted) /* reserve() */
+    :: posted - known == JOURNAL -> complete(posted) /* reserve() */
     :: else
     fi;
 #endif
@@ -253,7 +254,7 @@ inline put_direct()
     }
     if
     :: is_open
-    :: !is_open -> settle(posted)
+    :: !is_open -> complete(posted)
     fi
 }
 
@@ -261,9 +262,9 @@ inline put_direct()
 inline relay()
 {
 #ifndef NO_FENCE
-    settle(fenced); /* keep_fence() */
+    complete(fenced); /* keep_fence() */
 #endif
-    atomic { submit(next, 0); printf("PE: %d goes by a request\n", next) }
+    atomic { submit(next, 0); printf("PE: sends %d by a request\n", next) }
 }
 
 active proctype PE()
@@ -272,7 +273,7 @@ active proctype PE()
     bit ok, is_put;
     do
     :: next <= OPERATIONS ->
-        d_step { before[next] = (1 << (barred + 1)) - 2; is_put = 0 }
+        d_step { before[next] = (1 << (last_fenced + 1)) - 2; is_put = 0 }
         if
         :: is_put = 1;
            if
@@ -288,30 +289,31 @@ active proctype PE()
         is_put = 0;
         if
         :: true
-        :: request_count == 0 -> fenced = posted; barred = next /* fence() waits for what is relayed */
+        :: request_count == 0 -> fenced = posted; last_fenced = next /* fence() waits for relayed requests */
         :: request_count == 0 -> /* quiet() */
-           settle(posted);
-           atomic { assert(landed == (2 << next) - 2); barred = next }
-        :: known != posted && (!REACHES || published != bound) -> recover() /* a doorbell is refused; attend() */
+           complete(posted);
+           atomic { assert(landed == (2 << next) - 2); last_fenced = next }
+        :: known != posted && (!REACHES || published != bound) ->
+           recover() /* a doorbell is refused: quoit_posted_attend() */
         fi;
         next++
     :: next > OPERATIONS -> break
     od;
     request_count == 0;
-    settle(posted);
+    complete(posted);
     assert(landed == (2 << OPERATIONS) - 2)
 }
 
-/* The link, the managers, lanes and requests */
+/* The link, the managers, the lanes and the requests */
 
-#define HAS_LOST_0 (is_cut || bound_0 != epoch)
-#define HAS_LOST_1 (is_cut || bound_1 != epoch)
+#define HAS_LOST_0 (is_cut || bound_0 != port_epoch)
+#define HAS_LOST_1 (is_cut || bound_1 != port_epoch)
 #define IS_UP(state) (((state) & 1) == 0)
 #define LARGER(a, b) ((a) > (b) -> (a) : (b))
 
-/* quoit_ring_links: whether host 1 executes, of what host 0's lane knew when it sent */
+/* is_side_quiesced(): whether host 1 executes requests sent with the state that it has learned */
 #define IS_QUIESCED (known_1 / 2 != state_1 / 2 || !IS_UP(known_1) || IS_UP(state_1))
-#define FOLLOWS (lane == target) /* poll_pe() */
+#define HAS_ADOPTED (lane == target) /* poll_pe() */
 #ifdef NO_MARK
 #define WRITE_MARK skip
 #else
@@ -325,28 +327,28 @@ inline take_from_wire()
     first_on_wire = (on_wire == 0 -> 0 : first_on_wire + 1)
 }
 
-#define MAY_EXECUTE(n)                                                                                                \
+#define MAY_EXECUTE(n) \
     (request_count > n && requests[n].seen == 0 && requests[n].sent != 0 && requests[n].sent <= known_1 + 1)
-#define EXECUTE(n, earlier)                                                                                           \
-    :: d_step {                                                                                                       \
-        MAY_EXECUTE(n) && IS_QUIESCED && earlier ->                                                                   \
-        requests[n].seen = known_1 + 1;                                                                               \
-        if                                                                                                            \
-        :: requests[n].what == QUESTION -> answer = mark                                                              \
-        :: requests[n].what != QUESTION && requests[n].lands != 2 -> land(requests[n].what)                        \
-        fi;                                                                                                           \
-        printf("host 1: executes %d\n", requests[n].what)                                                             \
+#define EXECUTE(n, earlier)                                                                  \
+    :: d_step {                                                                              \
+        MAY_EXECUTE(n) && IS_QUIESCED && earlier ->                                          \
+        requests[n].seen = known_1 + 1;                                                      \
+        if                                                                                   \
+        :: requests[n].what == READ_MARK -> response = mark                                  \
+        :: requests[n].what != READ_MARK && requests[n].lands != 2 -> land(requests[n].what) \
+        fi;                                                                                  \
+        printf("host 1: executes %d\n", requests[n].what)                                    \
     }
-#define TAKE(n, earlier)                                                                                              \
-    :: d_step { request_count > n && requests[n].sent == 0 && earlier && FOLLOWS -> requests[n].sent = lane + 1 }
+#define TAKE(n, earlier) \
+    :: d_step { request_count > n && requests[n].sent == 0 && earlier && HAS_ADOPTED -> requests[n].sent = lane + 1 }
 
 active proctype World()
 {
 end:
     do
     :: d_step { cuts > 0 && !is_cut -> is_cut = 1; cuts--; printf("the link is cut\n") }
-    :: d_step { is_cut && (!STAYS || cuts > 0) -> is_cut = 0; epoch++; printf("the link is whole\n") }
-    /* what was posted arrives, also after the cut, until host 1 has seen it */
+    :: d_step { is_cut && (!STAYS || cuts > 0) -> is_cut = 0; port_epoch++; printf("the link is back\n") }
+    /* a posted write arrives, also after the outage began, until host 1 has detected it */
     :: d_step {
         on_wire > 0 ->
 #ifdef SPLIT
@@ -373,25 +375,25 @@ end:
     :: d_step {
         !is_cut && !IS_UP(target) && lane == target && published == 0 && !IS_UP(state_1) && HAS_LOST_0 && HAS_LOST_1 ->
         agreed = LARGER(target, state_1) + 1;
-        bound_0 = epoch;
-        bound_1 = epoch;
+        bound_0 = port_epoch;
+        bound_1 = port_epoch;
         is_agreed = 1
     }
-    :: d_step { is_agreed && !IS_UP(target) && !HAS_LOST_0 -> target = agreed; published = epoch }
+    :: d_step { is_agreed && !IS_UP(target) && !HAS_LOST_0 -> target = agreed; published = port_epoch }
     :: d_step { is_agreed && !IS_UP(state_1) && !HAS_LOST_1 -> state_1 = agreed }
-    /* news, the other way round */
+    /* link-state updates, in the other direction */
     :: d_step { known_1 < lane -> known_1 = lane }
     /* requests */
     TAKE(0, true) TAKE(1, requests[0].sent) TAKE(2, requests[1].sent)
     EXECUTE(0, true) EXECUTE(1, requests[0].seen) EXECUTE(2, requests[1].seen)
-    :: d_step { /* an answer of an older generation is asked for again */
-        request_count > 0 && requests[0].what == QUESTION && requests[0].seen != 0 && requests[0].seen <= known_1 ->
-        requests[0].seen = 0; answer = 0
+    :: d_step { /* a response lost with an older topology version is requested again */
+        request_count > 0 && requests[0].what == READ_MARK && requests[0].seen != 0 && requests[0].seen <= known_1 ->
+        requests[0].seen = 0; response = 0
     }
     :: d_step {
         request_count > 0 && requests[0].seen != 0 ->
         if
-        :: requests[0].what == QUESTION -> is_answered = 1
+        :: requests[0].what == READ_MARK -> has_response = 1
         :: else
         fi;
         for (i : 1 .. OPERATIONS - 1) {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* failover.pml - what a ring of three hosts does when links go down and come back: incarnations, news, sending again.
+/* failover.pml - a ring of three hosts whose links go down and come back: epochs, link-state updates, retransmission.
  *
  * Aim: every request is executed exactly once and in order, and completes; nothing lands after it was executed; both
- * ends have cleaned a link before either writes to it. Method: spin visits every state of one lane. A run may end only
- * where IS_HOME holds; whatever else ends it is an invalid end state. A step is one call of src/ring, or one move of
- * src/node/links.c; its name stands at the step. check.py runs the sizes, and the variants that must fail.
+ * ends have zeroed a link's slots before either writes to it. Method: spin visits every state of one lane. A run may
+ * end only where IS_COMPLETE holds; any other end is an invalid end state. A step is one call of src/ring, or one
+ * transition of src/link/service.c, named beside it. check.py runs the sizes, and the variants that must fail.
  * docs/design/model.md says what is left out and why that is sound.
  *
- * Host 0 sends requests to host 1, over link 0 or, the other way round, over link 2, host 2 and link 1. Each may land
- * its payload on its last hop. An end is named 2 * host + side; link l joins the right end of host l and the left one
- * of host l + 1. A queue is named by the end that reads it.
+ * Host 0 sends requests to host 1, over link 0 or, in the other direction, over link 2, host 2 and link 1. Each may
+ * land its payload on its last hop. End 2 * host + side is a host's end of a link; link l joins the right end of host l
+ * to the left end of host l + 1. A queue belongs to the end that reads it.
  *
- * Sizes (each by -D): REQUESTS, ASKS (bit n: request n asks), SLOTS, CUTS_0, CUTS_1, CUTS_2 (how often each link may be
- *   cut), STAYS (the link whose last cut is for ever; 3: none), BEGINS (the link that is down at the start; 3: none).
- * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_GENERATION, NO_SETTLE, LAND_AGAIN,
- *   NEWS_LATER, KEEP_ANSWERS.
+ * Sizes (each by -D): REQUESTS, FETCHES (bit n: request n needs a response), SLOTS, CUTS_0, CUTS_1, CUTS_2 (outages of
+ *   each link), STAYS (the link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3:
+ *   none).
+ * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_VERSION, NO_QUIESCE, LAND_RESENT,
+ *   UPDATES_LATER, KEEP_RESPONSES.
  */
 #define HOSTS 3
 #define ENDS  6
@@ -28,104 +29,106 @@
 #define PEER(end)     (((end) & 1) -> ((end) + 1) % ENDS : ((end) + ENDS - 1) % ENDS)
 #define OPPOSITE(end) ((end) ^ 1)
 
-/* The phases of struct quoit_link. The lane follows at once, so there is no STOPPING. */
+/* enum quoit_link_state. The lane follows at once, so there is no DRAINING. */
 #define UP       0
-#define AWAY     1
-#define DOWN     2
+#define ABSENT   1
+#define PROPOSED 2
 #define CLEAN    3
 
 typedef Frame {
-    byte generation;
-    byte number;  /* request: of the flow; reply: all up to it are executed; news: the end */
-    byte more;    /* request: 1 if it is sent again, so ORDERED; reply: the question, 0: an acknowledgement; news: the state */
-    bit is_news;
+    byte version; /* the sender's topology version */
+    byte number;  /* request: its number in the flow; reply: all up to it are executed; update: the end */
+    byte more;    /* request: 1 if retransmitted, so ORDERED; reply: the request that it responds to, 0: an
+                   * acknowledgement only; update: the state of the end */
+    bit is_update;
 }
 typedef Queue {
     byte filled; /* the oldest first */
     Frame slots[SLOTS];
 }
 typedef End {
-    byte phase;
-    byte bound;       /* the epoch of the link to which the opening is bound */
-    byte incarnation; /* proposed, or agreed */
-    byte owed;        /* struct quoit_ring_link: bit e: news of end e for the neighbour */
-    byte heard;
+    byte link_state;
+    byte bound;     /* the port epoch to which the opening is bound */
+    byte epoch;     /* of the link: proposed or agreed */
+    byte pending;   /* struct quoit_ring_link; bit e: the update about end e for the neighbour */
+    byte adopted;
     bit is_confirmed;
-    Queue queue[2];   /* read here: requests, replies */
+    Queue queue[2]; /* inbound: requests, replies */
 }
 typedef Host {
-    byte state[ENDS]; /* struct quoit_ring_links: what it knows of the ends */
+    byte state[ENDS]; /* struct quoit_ring_links: its view of all ends */
 }
 
 End end[ENDS];
 Host host[HOSTS];
 bit is_cut[HOSTS]; /* of links */
-byte epoch[HOSTS]; /* counts on when the link comes up */
-byte cuts[HOSTS];  /* that are left */
+byte port_epoch[HOSTS]; /* of links: how often each came up */
+byte cuts[HOSTS];  /* outages still to come */
 
 /* Host 0: bit n is request n */
-byte sent, acknowledged, plain, asking, again;
+byte sent, acknowledged, plain, fetching, resending;
 /* Host 1 */
-byte executed, told, waiting_count, waiting[2];
-byte kept; /* the last question that was executed: fetch_max is 1 */
+byte executed, ack_sent, waiting_count, waiting[2];
+byte cached; /* struct quoit_ring_response_cache: the last fetching request executed; fetch_max is 1 */
 
-hidden byte i, j, gen, number, more, way, is_new;
+hidden byte i, j, version, number, more, out, is_new;
 
-#define GENERATION(h) \
+#define VERSION(h) \
     (host[h].state[0] + host[h].state[1] + host[h].state[2] + host[h].state[3] + host[h].state[4] + host[h].state[5])
 #define STATE(e, whose) host[HOST(e)].state[whose]
 #define IS_OWN_UP(e)  ((STATE(e, e) & 1) == 0)                          /* quoit_ring_links_is_up() */
 #define IS_OPEN(e)    (IS_OWN_UP(e) && STATE(e, e) == STATE(e, PEER(e))) /* quoit_ring_links_is_open() */
 #define IS_FAR_UP(h, link) \
-    ((host[h].state[2 * (link) + 1] & 1) == 0 && host[h].state[2 * (link) + 1] == host[h].state[(2 * (link) + 2) % ENDS])
+    ((host[h].state[2 * (link) + 1] & 1) == 0 &&                                                                     \
+     host[h].state[2 * (link) + 1] == host[h].state[(2 * (link) + 2) % ENDS])
 
-/* quoit_ring_links_way(): the end by which host 0 reaches host 1, and host 1 host 0 */
-#define WAY_0 ((!IS_FAR_UP(0, 0) && IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)) -> 0 : 1)
-#define WAY_1 ((!IS_FAR_UP(1, 0) && IS_FAR_UP(1, 2) && IS_FAR_UP(1, 1)) -> 3 : 2)
-#define IS_REACHED_0 (IS_FAR_UP(0, 0) || (IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)))
+/* quoit_ring_links_way(): the end by which frames of host 0 leave for host 1, and of host 1 for host 0 */
+#define ROUTE_0 ((!IS_FAR_UP(0, 0) && IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)) -> 0 : 1)
+#define ROUTE_1 ((!IS_FAR_UP(1, 0) && IS_FAR_UP(1, 2) && IS_FAR_UP(1, 1)) -> 3 : 2)
+#define IS_REACHABLE_0 (IS_FAR_UP(0, 0) || (IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)))
 
-/* is_side_settled() */
-#define IS_SIDE_SETTLED(e)                                                                        \
+/* is_side_quiesced() of topology.c */
+#define IS_SIDE_QUIESCED(e)                                                 \
     (STATE(e, PEER(e)) / 2 != STATE(e, e) / 2 || (STATE(e, PEER(e)) & 1) || \
-     (IS_OWN_UP(e) && end[e].heard >= GENERATION(HOST(e))))
-#ifdef NO_SETTLE
-#define IS_SETTLED true
+     (IS_OWN_UP(e) && end[e].adopted >= VERSION(HOST(e))))
+#ifdef NO_QUIESCE
+#define IS_QUIESCED true
 #else
-#define IS_SETTLED (IS_SIDE_SETTLED(2) && IS_SIDE_SETTLED(3))
+#define IS_QUIESCED (IS_SIDE_QUIESCED(2) && IS_SIDE_QUIESCED(3))
 #endif
 
-/* What is written through an end arrives, or is lost with its link. */
-#define REACHES(e) (!is_cut[LINK(e)] && end[e].bound == epoch[LINK(e)])
-#define HAS_LOST(e) (is_cut[LINK(e)] || end[e].bound != epoch[LINK(e)])
+/* A write through an end arrives, or is lost with its link. */
+#define REACHES(e) (!is_cut[LINK(e)] && end[e].bound == port_epoch[LINK(e)])
+#define HAS_LOST(e) (is_cut[LINK(e)] || end[e].bound != port_epoch[LINK(e)])
 
 #define FREE(e, class) (SLOTS - end[PEER(e)].queue[class].filled)
-#ifdef NEWS_LATER
-#define MAY_FOLLOW_NEWS(e) true
+#ifdef UPDATES_LATER
+#define MAY_FOLLOW_UPDATES(e) true
 #else
-#define MAY_FOLLOW_NEWS(e) (end[e].owed == 0) /* must_wait_for_news() */
+#define MAY_FOLLOW_UPDATES(e) (end[e].pending == 0) /* must_wait_for_update() */
 #endif
 #define MAY_INJECT_REQUEST(e) (IS_OPEN(e) && FREE(e, REQUEST) >= 2)
-#define MAY_INJECT_REPLY(e)   (IS_OPEN(e) && MAY_FOLLOW_NEWS(e) && FREE(e, REPLY) >= 2)
+#define MAY_INJECT_REPLY(e)   (IS_OPEN(e) && MAY_FOLLOW_UPDATES(e) && FREE(e, REPLY) >= 2)
 
 #define HEAD(e, class) end[e].queue[class].slots[0]
-/* A lane looks at a side only while its ring has it up. */
-#define IS_HERE(e, class) (end[e].queue[class].filled > 0 && IS_OWN_UP(e))
+/* A lane polls a side only while its ring has it up. */
+#define HAS_FRAME(e, class) (end[e].queue[class].filled > 0 && IS_OWN_UP(e))
 
-#define CLEAR_SLOT(e, class, at)              \
-    end[e].queue[class].slots[at].generation = 0;    \
-    end[e].queue[class].slots[at].number = 0;        \
-    end[e].queue[class].slots[at].more = 0;          \
-    end[e].queue[class].slots[at].is_news = 0
-inline write(e, class, g, n, m, news)
+#define CLEAR_SLOT(e, class, at)               \
+    end[e].queue[class].slots[at].version = 0; \
+    end[e].queue[class].slots[at].number = 0;  \
+    end[e].queue[class].slots[at].more = 0;    \
+    end[e].queue[class].slots[at].is_update = 0
+inline write(e, class, g, n, m, update)
 {
     if
     :: REACHES(e) ->
         i = end[PEER(e)].queue[class].filled;
         assert(i < SLOTS);
-        end[PEER(e)].queue[class].slots[i].generation = g;
+        end[PEER(e)].queue[class].slots[i].version = g;
         end[PEER(e)].queue[class].slots[i].number = n;
         end[PEER(e)].queue[class].slots[i].more = m;
-        end[PEER(e)].queue[class].slots[i].is_news = news;
+        end[PEER(e)].queue[class].slots[i].is_update = update;
         end[PEER(e)].queue[class].filled++
     :: else
     fi
@@ -133,10 +136,10 @@ inline write(e, class, g, n, m, news)
 inline consume(e, class)
 {
     for (i : 1 .. SLOTS - 1) {
-        end[e].queue[class].slots[i - 1].generation = end[e].queue[class].slots[i].generation;
+        end[e].queue[class].slots[i - 1].version = end[e].queue[class].slots[i].version;
         end[e].queue[class].slots[i - 1].number = end[e].queue[class].slots[i].number;
         end[e].queue[class].slots[i - 1].more = end[e].queue[class].slots[i].more;
-        end[e].queue[class].slots[i - 1].is_news = end[e].queue[class].slots[i].is_news
+        end[e].queue[class].slots[i - 1].is_update = end[e].queue[class].slots[i].is_update
     }
     CLEAR_SLOT(e, class, SLOTS - 1);
     end[e].queue[class].filled--
@@ -149,31 +152,31 @@ inline sweep(e, class)
     end[e].queue[class].filled = 0
 }
 
-/* A request leaves by an end whose neighbour is host 1: payload may land there. may_land of send() in ring.c */
-#ifdef LAND_AGAIN
-#define IS_FIRST(m) true
+/* A request leaves by an end whose neighbour is host 1: its payload may land there. may_land of send() in ring.c */
+#ifdef LAND_RESENT
+#define MAY_LAND(m) true
 #else
-#define IS_FIRST(m) ((m) == 0)
+#define MAY_LAND(m) ((m) == 0)
 #endif
 inline land(e, n, m)
 {
     if
-    :: HOST(PEER(e)) == 1 && IS_FIRST(m) && end[e].is_confirmed && REACHES(e) ->
-        assert(executed < n) /* else it undoes what came after it */
+    :: HOST(PEER(e)) == 1 && MAY_LAND(m) && end[e].is_confirmed && REACHES(e) ->
+        assert(executed < n) /* else it overwrites a later put */
     :: else
     fi
 }
 
-/* adopt(): all that is under way is void */
+/* adopt(): frames in flight are void */
 inline adopt(h)
 {
     if
     :: h == 0 ->
 #ifndef NO_RESEND
-        again = plain | asking
+        resending = plain | fetching
 #endif
     :: h == 1 ->
-#ifndef KEEP_ANSWERS
+#ifndef KEEP_RESPONSES
         waiting_count = 0;
         waiting[0] = 0;
         waiting[1] = 0
@@ -181,10 +184,10 @@ inline adopt(h)
     :: else
     fi
 }
-inline owe(e, whose)
+inline mark_pending(e, whose)
 {
     if
-    :: IS_OWN_UP(e) -> end[e].owed = end[e].owed | (1 << (whose))
+    :: IS_OWN_UP(e) -> end[e].pending = end[e].pending | (1 << (whose))
     :: else
     fi
 }
@@ -193,15 +196,15 @@ inline change(where, whose, to)
 {
     assert(to > host[where].state[whose]);
     host[where].state[whose] = to;
-    owe(2 * (where), whose);
-    owe(2 * (where) + 1, whose)
+    mark_pending(2 * (where), whose);
+    mark_pending(2 * (where) + 1, whose)
 }
 
 /* quoit_ring_link_down() */
 inline ring_down(e)
 {
-    end[e].owed = 0;
-    end[e].heard = 0;
+    end[e].pending = 0;
+    end[e].adopted = 0;
     end[e].is_confirmed = 0;
     change(HOST(e), e, STATE(e, e) + 1);
     adopt(HOST(e))
@@ -210,73 +213,76 @@ inline ring_down(e)
 inline ring_up(e)
 {
     assert(!IS_OWN_UP(e));
-    change(HOST(e), e, 2 * end[e].incarnation);
+    change(HOST(e), e, 2 * end[e].epoch);
     for (i : 0 .. ENDS - 1) {
         if
-        :: STATE(e, i) > 0 -> owe(e, i)
+        :: STATE(e, i) > 0 -> mark_pending(e, i)
         :: else
         fi
     }
     adopt(HOST(e))
 }
 
-/* links.c. What the neighbour told in this epoch; a host that is up again has said CLEAN before. */
-#define HAS_TOLD(e)       (!HAS_LOST(e) && end[PEER(e)].bound == epoch[LINK(e)])
-#define HAS_TOLD_DOWN(e)  (HAS_TOLD(e) && end[PEER(e)].phase == DOWN)
-#define HAS_TOLD_CLEAN(e) (HAS_TOLD(e) && (end[PEER(e)].phase == CLEAN || end[PEER(e)].phase == UP))
-#define IS_OTHER_CLEAN(e) (HAS_TOLD_CLEAN(e) && end[PEER(e)].incarnation == end[e].incarnation)
+/* service.c: what the neighbour has sent in this port epoch; a host that is UP has sent CLEAN before */
+#define HAS_SENT(e)       (!HAS_LOST(e) && end[PEER(e)].bound == port_epoch[LINK(e)])
+#define HAS_SENT_PROPOSED(e)  (HAS_SENT(e) && end[PEER(e)].link_state == PROPOSED)
+#define HAS_SENT_CLEAN(e) (HAS_SENT(e) && (end[PEER(e)].link_state == CLEAN || end[PEER(e)].link_state == UP))
+#define IS_OTHER_CLEAN(e) (HAS_SENT_CLEAN(e) && end[PEER(e)].epoch == end[e].epoch)
 
+/* begin_down() */
 inline begin_down(e)
 {
-    end[e].phase = AWAY;
-    end[e].incarnation++;
+    end[e].link_state = ABSENT;
+    end[e].epoch++;
     ring_down(e);
     printf("host %d: link %d went down\n", HOST(e), LINK(e))
 }
-#define MAY_APPROACH(e) (end[e].phase == AWAY && !is_cut[LINK(e)])
-inline approach(e)
+#define MAY_PROPOSE(e) (end[e].link_state == ABSENT && !is_cut[LINK(e)])
+/* step_absent() */
+inline propose(e)
 {
-    end[e].bound = epoch[LINK(e)];
-    end[e].phase = DOWN
+    end[e].bound = port_epoch[LINK(e)];
+    end[e].link_state = PROPOSED
 }
-#define MAY_CLEAN(e)                                                                                                  \
-    (end[e].phase == DOWN &&                                                                                          \
-     (HAS_TOLD_DOWN(e) || (HAS_TOLD_CLEAN(e) && end[PEER(e)].incarnation >= end[e].incarnation)))
+#define MAY_CLEAN(e)                  \
+    (end[e].link_state == PROPOSED && \
+     (HAS_SENT_PROPOSED(e) || (HAS_SENT_CLEAN(e) && end[PEER(e)].epoch >= end[e].epoch)))
+/* make_clean() */
 inline clean(e)
 {
     if
-    :: end[PEER(e)].incarnation > end[e].incarnation -> end[e].incarnation = end[PEER(e)].incarnation
+    :: end[PEER(e)].epoch > end[e].epoch -> end[e].epoch = end[PEER(e)].epoch
     :: else
     fi;
     sweep(e, REQUEST);
     sweep(e, REPLY);
-    end[e].phase = CLEAN;
+    end[e].link_state = CLEAN;
     printf("host %d: link %d is clean\n", HOST(e), LINK(e))
 }
 inline come_up(e)
 {
-    end[e].phase = UP;
+    end[e].link_state = UP;
     ring_up(e);
-    printf("host %d: link %d is up in incarnation %d\n", HOST(e), LINK(e), end[e].incarnation)
+    printf("host %d: link %d is up in epoch %d\n", HOST(e), LINK(e), end[e].epoch)
 }
 
-/* quoit_ring_next_reply(): send_news() */
-inline tell_news(e)
+/* quoit_ring_next_reply(): send_link_update() */
+inline advertise(e)
 {
     j = 0;
     do
-    :: (end[e].owed & (1 << j)) == 0 -> j++
+    :: (end[e].pending & (1 << j)) == 0 -> j++
     :: else -> break
     od;
-    end[e].owed = end[e].owed - (1 << j);
-    gen = GENERATION(HOST(e));
-    write(e, REPLY, gen, j, STATE(e, j), 1);
-    printf("host %d tells host %d of end %d: %d\n", HOST(e), HOST(PEER(e)), j, STATE(e, j))
+    end[e].pending = end[e].pending - (1 << j);
+    version = VERSION(HOST(e));
+    write(e, REPLY, version, j, STATE(e, j), 1);
+    printf("host %d advertises to host %d that end %d is in state %d\n", HOST(e), HOST(PEER(e)), j, STATE(e, j))
 }
-/* quoit_ring_links_learn() */
+/* receive_link_update(), quoit_ring_links_learn() */
 inline learn(e)
 {
-    gen = HEAD(e, REPLY).generation;
+    version = HEAD(e, REPLY).version;
     number = HEAD(e, REPLY).number;
     more = HEAD(e, REPLY).more;
     consume(e, REPLY);
@@ -287,7 +293,7 @@ inline learn(e)
     :: else
     fi;
     if
-    :: gen > end[e].heard -> end[e].heard = gen
+    :: version > end[e].adopted -> end[e].adopted = version
     :: else
     fi;
     if
@@ -299,16 +305,16 @@ inline learn(e)
 /* quoit_ring_submit() and quoit_ring_next_resend() */
 inline send(e, n, m)
 {
-    gen = GENERATION(0);
+    version = VERSION(0);
     land(e, n, m);
-    write(e, REQUEST, gen, n, m, 0);
-    printf("host 0 sends request %d by side %d, again: %d, generation %d\n", n, e, m, gen)
+    write(e, REQUEST, version, n, m, 0);
+    printf("host 0 sends request %d by end %d, retransmitted: %d, version %d\n", n, e, m, version)
 }
 inline submit(e)
 {
     sent++;
     if
-    :: ASKS & (1 << sent) -> asking = asking | (1 << sent)
+    :: FETCHES & (1 << sent) -> fetching = fetching | (1 << sent)
     :: else -> plain = plain | (1 << sent)
     fi;
     send(e, sent, 0)
@@ -317,14 +323,14 @@ inline resend(e)
 {
     number = 1;
     do
-    :: (again & (1 << number)) == 0 -> number++
+    :: (resending & (1 << number)) == 0 -> number++
     :: else -> break
     od;
-    again = again - (1 << number);
+    resending = resending - (1 << number);
     send(e, number, 1)
 }
 
-/* receive_request() of ring.c: a gap is a mistake, a number that was executed is repeated */
+/* receive_request(), receive_repeated(): a gap is an error of the peer, a number already executed is repeated */
 inline execute(e)
 {
     number = HEAD(e, REQUEST).number;
@@ -337,33 +343,33 @@ inline execute(e)
     :: number == executed + 1 ->
         executed = number;
         if
-        :: ASKS & (1 << number) -> kept = number
+        :: FETCHES & (1 << number) -> cached = number
         :: else
         fi
     :: else ->
-        assert(!(ASKS & (1 << number)) || kept == number); /* quoit_ring_response_cache_find() */
+        assert(!(FETCHES & (1 << number)) || cached == number); /* quoit_ring_response_cache_find() */
         if
-        :: number - 1 < told -> told = number - 1
+        :: number - 1 < ack_sent -> ack_sent = number - 1
         :: else
         fi
 #endif
     fi;
     if
-    :: ASKS & (1 << number) -> waiting[waiting_count] = number; waiting_count++
+    :: FETCHES & (1 << number) -> waiting[waiting_count] = number; waiting_count++
     :: else
     fi;
-    printf("host 1 takes request %d\n", number)
+    printf("host 1 receives request %d\n", number)
 }
 
 /* send_reply() */
-inline reply_up_to(e, question)
+inline reply_up_to(e, response)
 {
-    told = executed;
-    gen = GENERATION(1);
-    write(e, REPLY, gen, told, question, 0);
-    printf("host 1 acknowledges %d by side %d, answers %d, generation %d\n", told, e, question, gen)
+    ack_sent = executed;
+    version = VERSION(1);
+    write(e, REPLY, version, ack_sent, response, 0);
+    printf("host 1 acknowledges up to %d by end %d, responds to %d, version %d\n", ack_sent, e, response, version)
 }
-inline answer(e)
+inline respond(e)
 {
     more = waiting[0];
     waiting[0] = waiting[1];
@@ -373,7 +379,7 @@ inline answer(e)
 }
 
 /* receive_reply() */
-inline sink(e)
+inline take_reply(e)
 {
     number = HEAD(e, REPLY).number;
     more = HEAD(e, REPLY).more;
@@ -382,114 +388,114 @@ inline sink(e)
     assert(number <= executed);
     if
     :: more ->
-        assert((asking & ((2 << more) - 1)) == 1 << more); /* the oldest question, */
-        assert((again & (1 << more)) == 0);                /* asked in this generation */
-        asking = asking - (1 << more)
+        assert((fetching & ((2 << more) - 1)) == 1 << more); /* a response to the oldest, */
+        assert((resending & (1 << more)) == 0); /* sent in this version */
+        fetching = fetching - (1 << more)
     :: else
     fi;
     acknowledged = number;
     plain = plain & ~((2 << number) - 1);
-    again = again & (plain | asking);
-    printf("host 0 takes a reply up to %d, answers %d\n", number, more)
+    resending = resending & (plain | fetching);
+    printf("host 0 receives a reply up to %d, response to %d\n", number, more)
 }
 
-/* receive_transit(): host 2 passes on what it has not to drop */
-inline pass_request(e)
+/* receive_transit(): host 2 forwards what it need not drop */
+inline forward_request(e)
 {
-    gen = HEAD(e, REQUEST).generation;
+    version = HEAD(e, REQUEST).version;
     number = HEAD(e, REQUEST).number;
     more = HEAD(e, REQUEST).more;
     consume(e, REQUEST);
     land(OPPOSITE(e), number, more);
-    write(OPPOSITE(e), REQUEST, gen, number, more, 0);
-    printf("host 2 passes on request %d of generation %d\n", number, gen)
+    write(OPPOSITE(e), REQUEST, version, number, more, 0);
+    printf("host 2 forwards request %d of version %d\n", number, version)
 }
-inline pass_reply(e)
+inline forward_reply(e)
 {
-    gen = HEAD(e, REPLY).generation;
+    version = HEAD(e, REPLY).version;
     number = HEAD(e, REPLY).number;
     more = HEAD(e, REPLY).more;
     consume(e, REPLY);
-    write(OPPOSITE(e), REPLY, gen, number, more, 0);
-    printf("host 2 passes on a reply of generation %d\n", gen)
+    write(OPPOSITE(e), REPLY, version, number, more, 0);
+    printf("host 2 forwards a reply of version %d\n", version)
 }
 
-/* quoit_ring_receive(): what is older counts no more; what is newer waits */
-#ifdef NO_GENERATION
-#define IS_OLD(e, class) false
-#define IS_NOW(e, class) true
+/* quoit_ring_receive(): an older frame is dropped; a newer one waits */
+#ifdef NO_VERSION
+#define IS_OUTDATED(e, class) false
+#define IS_CURRENT(e, class) true
 #else
-#define IS_OLD(e, class) (HEAD(e, class).generation < GENERATION(HOST(e)))
-#define IS_NOW(e, class) (HEAD(e, class).generation == GENERATION(HOST(e)))
+#define IS_OUTDATED(e, class) (HEAD(e, class).version < VERSION(HOST(e)))
+#define IS_CURRENT(e, class) (HEAD(e, class).version == VERSION(HOST(e)))
 #endif
-#define IS_NEWS(e)        (IS_HERE(e, REPLY) && HEAD(e, REPLY).is_news)
-#define IS_REPLY(e)       (IS_HERE(e, REPLY) && !HEAD(e, REPLY).is_news)
-#define IS_REPLY_NOW(e)   (IS_REPLY(e) && IS_NOW(e, REPLY))
-#define IS_REQUEST_NOW(e) (IS_HERE(e, REQUEST) && IS_NOW(e, REQUEST))
+#define IS_UPDATE(e)        (HAS_FRAME(e, REPLY) && HEAD(e, REPLY).is_update)
+#define IS_REPLY(e)       (HAS_FRAME(e, REPLY) && !HEAD(e, REPLY).is_update)
+#define IS_REPLY_CURRENT(e)   (IS_REPLY(e) && IS_CURRENT(e, REPLY))
+#define IS_REQUEST_CURRENT(e) (HAS_FRAME(e, REQUEST) && IS_CURRENT(e, REQUEST))
 #define IS_ROOM(e)        (waiting_count < 2)
 
-#define MANAGE(e)                                                                                                     \
-    :: d_step { end[e].phase == UP && HAS_LOST(e) -> begin_down(e) }                                \
-    :: d_step { MAY_APPROACH(e) -> approach(e) }                                                    \
-    :: d_step { MAY_CLEAN(e) -> clean(e) }                                                          \
-    :: d_step { end[e].phase == CLEAN && IS_OTHER_CLEAN(e) -> come_up(e) }
+#define MANAGE(e)                                                         \
+    :: d_step { end[e].link_state == UP && HAS_LOST(e) -> begin_down(e) } \
+    :: d_step { MAY_PROPOSE(e) -> propose(e) }                            \
+    :: d_step { MAY_CLEAN(e) -> clean(e) }                                \
+    :: d_step { end[e].link_state == CLEAN && IS_OTHER_CLEAN(e) -> come_up(e) }
 
-#define LISTEN(e)                                                                                                     \
-    :: d_step { end[e].owed != 0 && FREE(e, REPLY) >= 1 -> tell_news(e) }                                             \
-    :: d_step { IS_NEWS(e) -> learn(e) }                                                                              \
-    :: d_step { IS_REPLY(e) && HEAD(e, REPLY).generation > GENERATION(HOST(e)) -> assert(false) }
+#define LEARN(e)                                                             \
+    :: d_step { end[e].pending != 0 && FREE(e, REPLY) >= 1 -> advertise(e) } \
+    :: d_step { IS_UPDATE(e) -> learn(e) }                                   \
+    :: d_step { IS_REPLY(e) && HEAD(e, REPLY).version > VERSION(HOST(e)) -> assert(false) }
 
-#define CUT(l, right, left)                                                                                                        \
-    :: d_step { cuts[l] > 0 && !is_cut[l] -> cuts[l]--; is_cut[l] = 1; printf("link %d is cut\n", l) }                \
-    :: d_step {                                                                                                       \
-        cuts[l] > 0 && !is_cut[l] ->                                                                                  \
-        cuts[l]--; is_cut[l] = 1; printf("link %d is cut, and all on it is lost\n", l);                               \
-        sweep(right, REQUEST); sweep(right, REPLY); sweep(left, REQUEST); sweep(left, REPLY)                          \
-    }                                                                                                                 \
-    :: d_step {                                                                                                       \
-        is_cut[l] && (STAYS != l || cuts[l] > 0) -> is_cut[l] = 0; epoch[l]++; printf("link %d is whole\n", l)        \
+#define CUT(l, right, left)                                                                                        \
+    :: d_step { cuts[l] > 0 && !is_cut[l] -> cuts[l]--; is_cut[l] = 1; printf("link %d is cut\n", l) }             \
+    :: d_step {                                                                                                    \
+        cuts[l] > 0 && !is_cut[l] ->                                                                               \
+        cuts[l]--; is_cut[l] = 1; printf("link %d is cut, and everything in flight on it is lost\n", l);           \
+        sweep(right, REQUEST); sweep(right, REPLY); sweep(left, REQUEST); sweep(left, REPLY)                       \
+    }                                                                                                              \
+    :: d_step {                                                                                                    \
+        is_cut[l] && (STAYS != l || cuts[l] > 0) -> is_cut[l] = 0; port_epoch[l]++; printf("link %d is back\n", l) \
     }
 
-#define IS_QUIET(e)                                                                                                   \
-    (end[e].owed == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 &&                                    \
-     ((end[e].phase == UP && !HAS_LOST(e)) || (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].phase == AWAY)))
-#define KNOWS_AS_1(h)                                                                                                 \
-    (host[h].state[0] == host[1].state[0] && host[h].state[1] == host[1].state[1] &&                                  \
-     host[h].state[2] == host[1].state[2] && host[h].state[3] == host[1].state[3] &&                                  \
+#define IS_IDLE(e)                                                                                  \
+    (end[e].pending == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
+     ((end[e].link_state == UP && !HAS_LOST(e)) || (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].link_state == ABSENT)))
+#define HAS_TOPOLOGY_OF_1(h)                                                         \
+    (host[h].state[0] == host[1].state[0] && host[h].state[1] == host[1].state[1] && \
+     host[h].state[2] == host[1].state[2] && host[h].state[3] == host[1].state[3] && \
      host[h].state[4] == host[1].state[4] && host[h].state[5] == host[1].state[5])
-#define IS_HOME                                                                                                       \
-    (sent == REQUESTS && executed == REQUESTS && (plain | asking) == 0 && told == executed && waiting_count == 0 &&   \
-     IS_QUIET(0) && IS_QUIET(1) && IS_QUIET(2) && IS_QUIET(3) && IS_QUIET(4) && IS_QUIET(5) && KNOWS_AS_1(0) &&       \
-     KNOWS_AS_1(2))
+#define IS_COMPLETE                                                                                                       \
+    (sent == REQUESTS && executed == REQUESTS && (plain | fetching) == 0 && ack_sent == executed && waiting_count == 0 && \
+     IS_IDLE(0) && IS_IDLE(1) && IS_IDLE(2) && IS_IDLE(3) && IS_IDLE(4) && IS_IDLE(5) && HAS_TOPOLOGY_OF_1(0) &&          \
+     HAS_TOPOLOGY_OF_1(2))
 
-/* After each step, what is sure to happen and only permits happens at once:
- * - what is outdated is thrown away: a generation only grows;
- * - an end that was on the way up when the link was lost goes back: nobody sees any more what it told;
- * - of a link that is cut no more, what an end does before it comes up: nobody writes and nobody looks there. */
+/* Reduction: steps that are certain to happen and disable no other step are taken at once, after each step:
+ * - an outdated frame is dropped: versions only grow;
+ * - an end that was PROPOSED or CLEAN when the link was lost returns to ABSENT: its words in the scratchpads are gone;
+ * - on a link that will not be cut again, the steps of an end before it comes up: no host writes or reads there. */
 #define IS_SURE(e) (cuts[LINK(e)] == 0 && STAYS != LINK(e))
-#define SETTLE_END(e)                                                                                                 \
-    do                                                                                                                \
-    :: IS_REPLY(e) && IS_OLD(e, REPLY) -> consume(e, REPLY)                                                           \
-    :: IS_HERE(e, REQUEST) && IS_OLD(e, REQUEST) -> consume(e, REQUEST)                                               \
-    :: end[e].phase >= DOWN && HAS_LOST(e) -> end[e].phase = AWAY                                                     \
-    :: IS_SURE(e) && MAY_APPROACH(e) -> approach(e)                                                                   \
-    :: IS_SURE(e) && MAY_CLEAN(e) -> clean(e)                                                                         \
-    :: end[e].phase == AWAY && end[e].queue[REQUEST].filled + end[e].queue[REPLY].filled > 0 ->                       \
-        sweep(e, REQUEST); sweep(e, REPLY)                                                                            \
-    :: else -> break                                                                                                  \
+#define REDUCE_END(e)                                                                                  \
+    do                                                                                                 \
+    :: IS_REPLY(e) && IS_OUTDATED(e, REPLY) -> consume(e, REPLY)                                       \
+    :: HAS_FRAME(e, REQUEST) && IS_OUTDATED(e, REQUEST) -> consume(e, REQUEST)                         \
+    :: end[e].link_state >= PROPOSED && HAS_LOST(e) -> end[e].link_state = ABSENT                      \
+    :: IS_SURE(e) && MAY_PROPOSE(e) -> propose(e)                                                      \
+    :: IS_SURE(e) && MAY_CLEAN(e) -> clean(e)                                                          \
+    :: end[e].link_state == ABSENT && end[e].queue[REQUEST].filled + end[e].queue[REPLY].filled > 0 -> \
+        sweep(e, REQUEST); sweep(e, REPLY)                                                             \
+    :: else -> break                                                                                   \
     od;
-#define SETTLE                                                                                                        \
-    d_step {                                                                                                          \
-        SETTLE_END(0) SETTLE_END(1) SETTLE_END(2) SETTLE_END(3) SETTLE_END(4) SETTLE_END(5)                           \
-        SETTLE_END(0) SETTLE_END(1) SETTLE_END(2) SETTLE_END(3) SETTLE_END(4) SETTLE_END(5)                           \
-        skip                                                                                                          \
+#define REDUCE                                                                              \
+    d_step {                                                                                \
+        REDUCE_END(0) REDUCE_END(1) REDUCE_END(2) REDUCE_END(3) REDUCE_END(4) REDUCE_END(5) \
+        REDUCE_END(0) REDUCE_END(1) REDUCE_END(2) REDUCE_END(3) REDUCE_END(4) REDUCE_END(5) \
+        skip                                                                                \
     }
 
-/* All know that a link is down. */
-inline begin_cut(e)
+/* Every host knows that this link is down. */
+inline begin_absent(e)
 {
-    end[e].phase = AWAY;
-    end[e].incarnation = 1;
+    end[e].link_state = ABSENT;
+    end[e].epoch = 1;
     end[e].is_confirmed = 0
 }
 
@@ -508,8 +514,8 @@ active proctype Ring()
             host[i].state[2 * BEGINS + 1] = 1;
             host[i].state[(2 * BEGINS + 2) % ENDS] = 1
         }
-        begin_cut(2 * BEGINS + 1);
-        begin_cut((2 * BEGINS + 2) % ENDS)
+        begin_absent(2 * BEGINS + 1);
+        begin_absent((2 * BEGINS + 2) % ENDS)
 #endif
     }
     do
@@ -517,27 +523,29 @@ active proctype Ring()
         if
     CUT(0, 1, 2) CUT(1, 3, 4) CUT(2, 5, 0)
     MANAGE(0) MANAGE(1) MANAGE(2) MANAGE(3) MANAGE(4) MANAGE(5)
-    LISTEN(0) LISTEN(1) LISTEN(2) LISTEN(3) LISTEN(4) LISTEN(5)
+    LEARN(0) LEARN(1) LEARN(2) LEARN(3) LEARN(4) LEARN(5)
     :: d_step {
-        again && IS_REACHED_0 && MAY_INJECT_REQUEST(WAY_0) -> way = WAY_0; resend(way)
+        resending && IS_REACHABLE_0 && MAY_INJECT_REQUEST(ROUTE_0) -> out = ROUTE_0; resend(out)
     }
     :: d_step {
-        sent < REQUESTS && !again && IS_REACHED_0 && MAY_INJECT_REQUEST(WAY_0) &&
-            (!(ASKS & (2 << sent)) || !asking) -> way = WAY_0; submit(way)
+        sent < REQUESTS && !resending && IS_REACHABLE_0 && MAY_INJECT_REQUEST(ROUTE_0) &&
+            (!(FETCHES & (2 << sent)) || !fetching) -> out = ROUTE_0; submit(out)
     }
-    :: d_step { IS_REQUEST_NOW(2) && IS_SETTLED && IS_ROOM(2) -> execute(2) }
-    :: d_step { IS_REQUEST_NOW(3) && IS_SETTLED && IS_ROOM(3) -> execute(3) }
-    :: d_step { waiting_count > 0 && MAY_INJECT_REPLY(WAY_1) -> way = WAY_1; answer(way) }
-    :: d_step { waiting_count == 0 && told != executed && MAY_INJECT_REPLY(WAY_1) -> way = WAY_1; reply_up_to(way, 0) }
-    :: d_step { IS_REPLY_NOW(0) -> sink(0) }
-    :: d_step { IS_REPLY_NOW(1) -> sink(1) }
-    :: d_step { IS_REQUEST_NOW(5) && !IS_OPEN(4) -> consume(5, REQUEST) }
-    :: d_step { IS_REQUEST_NOW(5) && IS_OPEN(4) && FREE(4, REQUEST) >= 1 -> pass_request(5) }
-    :: d_step { IS_REPLY_NOW(4) && !IS_OPEN(5) -> consume(4, REPLY) }
-    :: d_step { IS_REPLY_NOW(4) && IS_OPEN(5) && MAY_FOLLOW_NEWS(5) && FREE(5, REPLY) >= 1 -> pass_reply(4) }
+    :: d_step { IS_REQUEST_CURRENT(2) && IS_QUIESCED && IS_ROOM(2) -> execute(2) }
+    :: d_step { IS_REQUEST_CURRENT(3) && IS_QUIESCED && IS_ROOM(3) -> execute(3) }
+    :: d_step { waiting_count > 0 && MAY_INJECT_REPLY(ROUTE_1) -> out = ROUTE_1; respond(out) }
+    :: d_step { waiting_count == 0 && ack_sent != executed && MAY_INJECT_REPLY(ROUTE_1) ->
+        out = ROUTE_1; reply_up_to(out, 0)
+    }
+    :: d_step { IS_REPLY_CURRENT(0) -> take_reply(0) }
+    :: d_step { IS_REPLY_CURRENT(1) -> take_reply(1) }
+    :: d_step { IS_REQUEST_CURRENT(5) && !IS_OPEN(4) -> consume(5, REQUEST) }
+    :: d_step { IS_REQUEST_CURRENT(5) && IS_OPEN(4) && FREE(4, REQUEST) >= 1 -> forward_request(5) }
+    :: d_step { IS_REPLY_CURRENT(4) && !IS_OPEN(5) -> consume(4, REPLY) }
+    :: d_step { IS_REPLY_CURRENT(4) && IS_OPEN(5) && MAY_FOLLOW_UPDATES(5) && FREE(5, REPLY) >= 1 -> forward_reply(4) }
         fi;
-        SETTLE
+        REDUCE
     }
-    :: IS_HOME -> break
+    :: IS_COMPLETE -> break
     od
 }
