@@ -60,6 +60,24 @@ static void step_broadcast(struct sim_pe *pe, uint32_t step, size_t count, uint3
         expect(pe, step, "broadcast", i, words_at(pe, dest_offset(pe))[i], value_in_team(pe, root, step, i));
 }
 
+/* Small ones from one root with nothing in between but some members' own work, more than there are slots for. */
+#define BROADCASTS_IN_A_ROW 40
+
+static void step_broadcasts(struct sim_pe *pe, uint32_t step, uint32_t root)
+{
+    const uint64_t *dest = words_at(pe, dest_offset(pe));
+    for (uint32_t turn = 0; turn < BROADCASTS_IN_A_ROW; turn++) {
+        uint32_t number = step * BROADCASTS_IN_A_ROW + turn;
+        size_t count = 1 + (size_t)(value_in_team(pe, root, number, 999) % SMALL_WORDS);
+        fill_source(pe, number, count);
+        if (quoit_prng_choose(&pe->prng, 8) == 0)
+            sim_spend(pe->world, quoit_prng_choose(&pe->prng, 200000));
+        quoit_coll_broadcast(pe->team, dest_offset(pe), source_offset(pe), 8 * count, root, true, "broadcast");
+        for (size_t i = 0; i < count; i++)
+            expect(pe, number, "broadcast in a row", i, dest[i], value_in_team(pe, root, number, i));
+    }
+}
+
 static void step_collect(struct sim_pe *pe, uint32_t step, size_t count, bool is_equal)
 {
     uint32_t pe_count = pe->range.size;
@@ -197,7 +215,7 @@ static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind ki
 
 static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
 {
-    uint64_t kind = quoit_prng_choose(common, 8), root = quoit_prng_next(common);
+    uint64_t kind = quoit_prng_choose(common, 9), root = quoit_prng_next(common);
     bool is_odd = quoit_prng_choose(common, 2), is_large = quoit_prng_choose(common, 4) == 0;
     bool has_blocks = kind == 1 || kind == 2;
     size_t count = quoit_prng_choose(common, !is_large    ? SMALL_WORDS
@@ -215,6 +233,8 @@ static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step
         step_scan(pe, step, count, is_odd);
     else if (kind == 5)
         step_agree(pe, step);
+    else if (kind == 6)
+        step_broadcasts(pe, step, (uint32_t)(root % pe->range.size));
     else
         step_sync(pe, step, team);
 }

@@ -126,6 +126,24 @@ static void test_a_failed_descriptor_is_made_good(void **state)
     close_movers(&s);
 }
 
+/* What the engine has moved is not copied once more: the neighbour may have replaced it. */
+static void test_what_has_arrived_is_not_written_again(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_port_knobs){0});
+    uint8_t *there = s.rig.memory[1] + SEGMENTS_AT;
+    assert_true(start(&s, 0, 0, EACH, &index));
+    while (memcmp(there, s.rig.memory[0] + FROM, EACH) != 0)
+        quoit_wait_yield();
+    memset(there, 0xee, EACH);
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    for (uint32_t i = 0; i < EACH; i++)
+        assert_int_equal(there[i], 0xee);
+    close_movers(&s);
+}
+
 static void test_a_lost_link_is_told(void **state)
 {
     struct setup s;
@@ -194,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_what_is_taken_arrives),
         cmocka_unit_test(test_nothing_starts_until_it_rests),
         cmocka_unit_test(test_a_failed_descriptor_is_made_good),
+        cmocka_unit_test(test_what_has_arrived_is_not_written_again),
         cmocka_unit_test(test_a_lost_link_is_told),
         cmocka_unit_test(test_lanes_share_channels),
         cmocka_unit_test(test_a_completion_wakes_the_lane),

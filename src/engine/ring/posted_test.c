@@ -557,20 +557,26 @@ static void what_is_lost_goes_in_order_and_does_not_land_early(void **state)
 }
 
 /* Entries are used again only when what they hold is known to have arrived. */
-static void a_full_journal_loses_nothing(void **state)
+static void fill_the_journal(uint64_t words_a_put, uint64_t count)
 {
-    (void)state;
-    uint64_t count = 3 * QUOIT_JOURNAL_BYTES / QUOIT_JOURNAL_PUT_MAX;
     for (uint64_t i = 0; i < count; i++)
-        put(i + 1, i * PUT_WORDS, PUT_WORDS);
+        put(i + 1, i * words_a_put, words_a_put);
     assert_int_not_equal(test.wire_count, 0);
     assert_int_not_equal(test.wire_count, count);
     arrive(test.wire_count / 2);
     cut();
     quiet();
-    check_once(count * PUT_WORDS);
-    for (uint64_t i = 0; i < count * PUT_WORDS; i++)
-        assert_int_equal(word_there(i), i / PUT_WORDS + 1);
+    check_once(count * words_a_put);
+    for (uint64_t i = 0; i < count * words_a_put; i++)
+        assert_int_equal(word_there(i), i / words_a_put + 1);
+}
+
+static void a_full_journal_loses_nothing(void **state)
+{
+    fill_the_journal(PUT_WORDS, 3 * QUOIT_JOURNAL_BYTES / QUOIT_JOURNAL_PUT_MAX);
+    stop(state);
+    start(state);
+    fill_the_journal(1, 3 * QUOIT_JOURNAL_BYTES / (sizeof(struct quoit_journal_entry) + 8));
 }
 
 /* A wait for something else makes good what was lost; nobody need call. */
