@@ -86,7 +86,7 @@ enum quoit_option_type {
     X(OUTPUT, "output", "QUOIT_OUTPUT", STRING, "", "DIR", 0, 0, OUTPUT, LAUNCHER,                                     \
       "write the output of PE i to DIR/pe<i>.out",                                                                     \
       "Standard output and error of a PE go to one file in the order in which they were written. The directory is "    \
-      "made if it is not there.")                                                                                      \
+      "created if it does not exist.")                                                                                 \
     X(STATS, "stats", "QUOIT_STATS", BOOL, "0", "", 0, 0, OUTPUT, LAUNCHER,                                            \
       "print what each link carried, after the job",                                                                   \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
@@ -140,7 +140,8 @@ enum quoit_option_type {
       "how long a host waits at start for its neighbours", "")                                                         \
     X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING, JOB,                           \
       "how long two links may be down at once before the job is ended",                                                \
-      "While one link is down traffic goes the other way round and nothing is lost. Two links down cut hosts off.")    \
+      "While one link is down traffic travels in the other direction and nothing is lost. Two links down partition "   \
+      "the ring.")                                                                                                     \
     X(WINDOW_MEMORY, "window-memory", "QUOIT_WINDOW_MEMORY", BYTES, "64G", "SIZE", 4096, 1ull << 46, EMULATED, LINKS,  \
       "window of each link into the neighbour's symmetric memory, a power of two",                                     \
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
@@ -159,7 +160,7 @@ enum quoit_option_type {
     X(DOORBELL_LATENCY, "doorbell-latency", "QUOIT_DOORBELL_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED,  \
       LINKS, "time from ringing a doorbell to its bit being set", "")                                                  \
     X(DMA_FAILURES, "dma-failures", "QUOIT_DMA_FAILURES", UINT, "0", "N", 0, 1000, EMULATED, LINKS,                    \
-      "number of DMA descriptors in 1000 that fail",                                                                   \
+      "DMA descriptors that fail, of 1000",                                                                            \
       "At random, after a part of the data was written. The data is sent again.")                                      \
     X(CHECK, "check", "QUOIT_CHECK", BOOL, "0", "", 0, 0, EXPLAIN, PES, "find misuse of OpenSHMEM, at some cost",      \
       "Ranges past one block or variable, blocks used after they were freed, collectives called with different "       \
@@ -200,7 +201,7 @@ enum quoit_option_id {
         QUOIT_OPT_COUNT
 };
 
-/* LAUNCHER: stays in oshrun. JOB: travels in the job config, or in the answer to HELLO. LINKS: in the knobs of the
+/* LAUNCHER: stays in oshrun. JOB: travels in the job config, or in the response to HELLO. LINKS: in the knobs of the
  * ports. PES, PE: travel in the environment of the PEs, which read them; programs of one job may differ in those of PE.
  */
 enum quoit_option_reader {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* biased_lock.h - a lock that costs the thread that takes it nearly always a few plain loads and stores.
+/* biased_lock.h - a biased lock: a few plain loads and stores for the thread that nearly always takes it.
  *
- * What it is: a spin lock that a thread may claim. The thread that holds the claim says that it is inside by a plain
- * store and looks whether its claim still stands, with only a compiler barrier between. Another thread revokes the
- * claim, runs membarrier(2), and waits until the owner is outside; so the first lock of a second thread takes
- * microseconds. From then on the lock is an ordinary one, until one thread has taken it QUOIT_BIASED_RUN times in a
- * row: then that one has it. After QUOIT_BIASED_CLAIMS claims it stays an ordinary one. Kernels without membarrier have
- * no claims.
+ * What it is: a spin lock that can be biased towards one thread, its owner. The owner announces that it is inside by a
+ * plain store and then checks that the bias still stands, with only a compiler barrier between the two. Another thread
+ * revokes the bias, runs membarrier(2), and waits until the owner is outside; so the first acquisition by a second
+ * thread takes microseconds. From then on it is an ordinary spin lock, until one thread has acquired it
+ * QUOIT_BIASED_RUN times in a row and becomes the owner. After QUOIT_BIASED_CLAIMS owners it remains an ordinary lock.
+ * On kernels without membarrier it is never biased.
  *
- * Use: for a few instructions that wait for nothing and touch no memory of the user. A thread does not take it twice.
+ * Use: for critical sections of a few instructions that never block and access no user memory. Not recursive.
  * Threads: any of one process.
  */
 #ifndef QUOIT_ENV_BIASED_LOCK_H
@@ -27,21 +27,21 @@ struct quoit_biased_claim {
 };
 
 struct quoit_biased_lock {
-    struct quoit_biased_claim *_Atomic claim;                  /* the one that stands. Writer: who holds is_locked */
-    _Atomic uint32_t is_locked;                                /* for all but the owner */
-    uint32_t run_count;                                        /* under is_locked: how often in a row, */
-    uintptr_t last;                                            /* and who took it the ordinary way */
-    struct quoit_biased_claim claims[QUOIT_BIASED_CLAIMS + 1]; /* the last belongs to no thread */
+    struct quoit_biased_claim *_Atomic claim;                  /* the current one. Writer: the holder of is_locked */
+    _Atomic uint32_t is_locked;                                /* taken by all threads but the owner */
+    uint32_t run_count;                                        /* under is_locked: consecutive acquisitions by */
+    uintptr_t last;                                            /* this thread through is_locked */
+    struct quoit_biased_claim claims[QUOIT_BIASED_CLAIMS + 1]; /* the last has no owner */
 };
 
 void quoit_biased_init(struct quoit_biased_lock *lock);
 
-/* What unlock clears: a word of the lock. */
+/* The word of the lock that unlock clears. */
 typedef _Atomic uint32_t quoit_biased_hold;
 
 quoit_biased_hold *quoit_biased_lock_ordinary(struct quoit_biased_lock *lock);
 
-/* A number of the running thread that no other one has. */
+/* A number unique to the calling thread among those that run. */
 static inline uintptr_t quoit_thread_number(void)
 {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a thread remembers between its waits; starts zeroed. Private to wait.c. */
+/* State that a thread keeps between its waits; zeroed at first. Private to wait.c. */
 struct quoit_wait_habit {
     uint32_t yield_count;
     uint32_t no_yield_count; /* coming waits that sleep as soon as they have spun, without a yield */
@@ -22,8 +22,8 @@ struct quoit_wait_habit {
 struct quoit_primitives {
     uint64_t (*now_ns)(void);
     void (*sleep_ns)(uint64_t duration_ns);
-    /* Pauses up to `most` times, with a look after each, for a thread that spins; returns how many passed, at least
-     * one. is_in_vain: since its last pause or yield the thread only looked, and found nothing. */
+    /* Up to `most` pauses of a spinning thread, which checks its condition after each; returns how many were made, at
+     * least one. is_in_vain: since its last pause or yield the thread has only checked, and nothing had changed. */
     uint32_t (*pause)(uint32_t most, bool is_in_vain);
     void (*yield)(bool is_in_vain);
     /* Makes every processor execute a full barrier. */

@@ -14,8 +14,8 @@
  * every field. The proxy writes `result` before the index enters the completion queue. */
 struct quoit_request {
     struct quoit_frame frame; /* kind, op, size, dest_host, dest_pe, bytes, offset, operands */
-    uint64_t data_offset;     /* memory offset of the payload, or of where the response goes: this PE's staging chunk or
-                               * symmetric segment */
+    uint64_t data_offset;     /* memory offset of the payload, or of the buffer for the response: in this PE's staging
+                               * chunk or symmetric segment */
     uint64_t result;          /* VALUE: the old value */
     uint32_t spread;
     uint32_t unused[11];

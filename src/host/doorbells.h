@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* doorbells.h - the meaning of the doorbell bits that a job leases of a port.
  *
- * Each end's ring service leases bits of its own port and tells the neighbour their mask (link/service.h). The meaning
+ * Each end's ring service leases bits of its own port and sends the neighbour their mask (link/service.h). The meaning
  * of a bit is a rule over that mask, known to both ends. From the lowest bit on: one bit per lane; start and end of the
  * papers' barrier, if the job uses it; the rest, at least one, belong to the protocol: QUEUE wakes PEs by them after
  * direct puts, SCRATCHPAD uses the first for responses to transfers.
@@ -21,12 +21,12 @@
 
 struct quoit_doorbells {
     uint64_t bits;
-    uint32_t lane_count; /* bits of lanes; they stand first */
-    uint32_t rest;       /* index of the first bit of the protocol's */
+    uint32_t lane_count; /* bits of lanes, the lowest ones */
+    uint32_t rest;       /* index of the protocol's first bit */
     uint32_t rest_count;
 };
 
-/* How many bits of a port the job needs, and how many it has a use for, on a host with so many PEs. */
+/* The doorbell bits of a port that the job needs, and the most that it can use on a host with local_count PEs. */
 uint32_t quoit_doorbells_least(const struct quoit_job_config *job);
 uint32_t quoit_doorbells_most(const struct quoit_job_config *job, uint32_t local_count);
 /* `bits` has at least quoit_doorbells_least(). */

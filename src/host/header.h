@@ -15,9 +15,9 @@
 struct quoit_host_header {
     _Atomic uint32_t is_stopping; /* writer: the proxy, on the launcher's signal */
     uint32_t unused2;
-    _Atomic uint64_t barrier_arrived_count;  /* writer: the host's first PE. Papers' barriers that the host entered */
-    _Atomic uint64_t barrier_released_count; /* writer: lane 0. Barriers that it may leave */
-    struct quoit_machine machine; /* writer: the proxy, or the maker of the memory of the only host, at start */
+    _Atomic uint64_t barrier_arrived_count;  /* writer: the host's first PE. Papers' barriers entered by the host */
+    _Atomic uint64_t barrier_released_count; /* writer: lane 0. Of these, the ones it may leave */
+    struct quoit_machine machine; /* writer: the proxy, or the creator of the memory of the only host, at start */
     uint32_t unused[7];
     /* Writer: the proxy, at start. Payload sizes from which on frames go by DMA, and puts to a neighbour go through the
      * proxy to use its DMA. May be QUOIT_DMA_NEVER. */

@@ -13,7 +13,7 @@
 /* Outstanding requests of a host have tokens of 16 bits, and its messages need some of them (proxy/queue.c). */
 #define QUOIT_LOCAL_PES_MAX 1023
 
-/* How transfers between hosts are carried: by our queues, or as in the papers (docs/design/scratchpad-protocol.md). */
+/* The protocol between hosts: our queues, or that of the papers (docs/design/scratchpad-protocol.md). */
 enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_COUNT };
 /* The world's barrier between hosts: the general algorithm, or the papers' start and end doorbells. */
 enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIER_KIND_COUNT };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pe_record.h - what a PE publishes: where it waits, its identity, how it crashed. */
+/* pe_record.h - what a PE publishes: its identity, what it waits for, how it crashed. */
 #ifndef QUOIT_HOST_PE_RECORD_H
 #define QUOIT_HOST_PE_RECORD_H
 
@@ -23,7 +23,7 @@ struct quoit_crash_record {
 };
 _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
-/* What a PE sleeps for, beside the name of the call. */
+/* What a PE waits for, in addition to the name of the call. */
 struct quoit_wish {
     uint64_t offset; /* segment offset of the first object */
     uint64_t wanted; /* the value it is compared with; for LOCK: the bits set in the holder's word */
@@ -40,12 +40,12 @@ struct quoit_pe_shared {
     /* writer of all that follows: the PE */
     char waiting_in[QUOIT_CALL_NAME_BYTES];           /* API routine in which the PE sleeps now, "" while it runs */
     _Atomic uint64_t waiting_from;                    /* its return address in the PE */
-    _Atomic uint64_t waiting_since_ns;                /* begin of that sleep, or of the first of several */
+    _Atomic uint64_t waiting_since_ns;                /* start of that sleep, or of the first of several */
     _Atomic uint32_t pid;                             /* of the PE, from shmem_init to shmem_finalize; else 0 */
     _Atomic uint32_t process;                         /* the same, set once, before the PE is ready */
     _Atomic uint64_t load_base;                       /* where the program is loaded; set once */
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
-    _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; carried over a finalize and a
+    _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; survives a finalize and a
                                                        * later shmem_init */
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */

@@ -30,8 +30,8 @@ struct quoit_lane_engine {
     enum quoit_status (*open)(struct quoit_lane *lane);
     /* Also called after an open() that failed. */
     void (*close)(struct quoit_lane *lane);
-    /* Processes what there is and returns how much was done. Sets lane->retry_at_ns if something had no resource and no
-     * event will retry it. */
+    /* Processes pending work and returns the number of items. Sets lane->retry_at_ns if one had no resource and no
+     * event will cause a retry. */
     uint32_t (*step)(struct quoit_lane *lane);
     /* A request was executed at this host; value: the old value of an AMO_FETCH. Called from within step(). */
     void (*respond)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
@@ -40,7 +40,7 @@ struct quoit_lane_engine {
     void (*begin_down)(struct quoit_lane *lane, enum quoit_side side);
     /* Neither end of the link writes: resets the range of that side in the window SLOTS. */
     void (*clean)(const struct quoit_layout *layout, void *memory, enum quoit_side side);
-    /* What the index-th of `count` doorbell bits wakes, of those that are the protocol's (host/doorbells.h). */
+    /* The vector of the index-th of the protocol's `count` doorbell bits (host/doorbells.h). */
     struct quoit_port_vector (*vector)(const struct quoit_layout *layout, uint32_t index, uint32_t count);
     bool (*is_quiescent)(const struct quoit_lane *lane);
     void (*check)(const struct quoit_lane *lane);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lane.h - one lane of a host at work for one job.
  *
- * A lane is a thread with a doorbell bit, the channels of its number of all local PEs, and a lane engine (engine.h),
- * which carries requests across a link. What all engines share is here: waiting and waking, taking a request out of a
+ * A lane is a thread with a doorbell bit, one channel of each local PE, and a lane engine (engine.h), which
+ * carries requests across a link. What all engines share is here: waiting and waking, taking a request out of a
  * PE's memory and checking it, executing one on the memory of local PEs, tracing and counting.
  *
  * Links: the ring service publishes the state that each side must follow (link/state.h); the lane follows it and
  * publishes that it has. A write that finds the link down is a frame lost in flight.
  *
- * Threads: everything here belongs to the lane's thread, but for the park and the atomics.
+ * Threads: everything here belongs to the lane's thread, except the park and the atomics.
  */
 #ifndef QUOIT_LANE_LANE_H
 #define QUOIT_LANE_LANE_H
@@ -70,7 +70,7 @@ struct quoit_lane {
     _Atomic uint32_t followed[QUOIT_SIDE_COUNT];
     _Atomic uint64_t dead_links; /* writer: lane 0. QUOIT_DEAD_LINKS(); 0: the ring is not known to be cut */
     uint64_t retry_at_ns;        /* the earliest time to retry what had no resource; 0: none */
-    enum quoit_status status;    /* what ended the lane; OK while it runs */
+    enum quoit_status status;    /* why the lane ended; OK while it runs */
     struct quoit_lane_placement placement;
     uint64_t hint_bits[QUOIT_SIDE_COUNT];   /* doorbells that are mere hints: cleared before a sleep */
     uint64_t polled_bits[QUOIT_SIDE_COUNT]; /* of them, what wakes this lane alone: masked except around a sleep */
@@ -80,18 +80,18 @@ struct quoit_lane {
 /* The ports are open and both links have come up once. The group's engine has been opened for the group. NO_MEMORY. */
 QUOIT_MUST_USE enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_group *group,
                                                  uint32_t index);
-/* Also of a lane that was opened in part. */
+/* Also for a partly opened lane. */
 void quoit_lane_close(struct quoit_lane *lane);
 /* The link is already past its first epoch: the lane begins with that side down. Before it runs. */
 void quoit_lane_begin_down(struct quoit_lane *lane, enum quoit_side side, uint32_t epoch);
 /* Whether the lane has done everything that the link's target asks for. Any thread. */
 bool quoit_lane_has_followed(const struct quoit_lane *lane, enum quoit_side side);
-/* Serves until the header says stop or something fails; see lane->status. */
+/* Runs until the header's is_stopping is set or an error occurs; see lane->status. */
 void quoit_lane_run(struct quoit_lane *lane);
 
 /* deliver.c: executes a frame for a local PE; payload is what came with it (none if LANDED). */
 void quoit_lane_deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
-/* The payload of a DATA frame that is about to leave. */
+/* The payload of a DATA frame about to be sent. */
 const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit_frame *frame);
 /* Takes a PE's request out of its memory and checks it. INVALID: the PE wrote something that this library never writes.
  */
@@ -101,10 +101,10 @@ void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
 
 /* For the simulator and tests. Asserts what holds between two calls of env or port. */
 void quoit_lane_check_invariants(const struct quoit_lane *lane);
-/* Nothing is under way or pending. */
+/* Nothing is outstanding or pending. */
 bool quoit_lane_is_quiescent(const struct quoit_lane *lane);
 
-/* What frames and requests are checked against. */
+/* The limits that frames and requests are checked against. */
 static inline struct quoit_frame_limits quoit_lane_limits(const struct quoit_lane *lane)
 {
     return (struct quoit_frame_limits){.host_count = lane->layout->job.host_count,

@@ -33,7 +33,7 @@ void quoit_outbox_close(struct quoit_outbox *outbox);
 QUOIT_MUST_USE enum quoit_status quoit_outbox_send(struct quoit_outbox *outbox, uint32_t dest_host, uint32_t port,
                                                    const void *payload, uint32_t bytes);
 
-/* The next frame to submit, and its entry; NULL: none. It stays the next until quoit_outbox_taken(). */
+/* The next frame to submit, and its entry; NULL: none. The same one until quoit_outbox_taken(). */
 const struct quoit_frame *quoit_outbox_next(const struct quoit_outbox *outbox, uint32_t *entry_out);
 void quoit_outbox_taken(struct quoit_outbox *outbox);
 /* Frees the entry: its destination has acknowledged it. */

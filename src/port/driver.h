@@ -41,16 +41,16 @@ struct quoit_port_site {
 struct quoit_port_driver {
     const char *name;
     const char *sentence; /* for the help of --driver */
-    /* A driver that is another one, save a few things, names that one, and says only what differs: what is NULL below
-     * is the other's. NULL: it is a driver of its own. */
+    /* The driver that this one is derived from: members below that are NULL are inherited from it. NULL: not derived.
+     */
     const struct quoit_port_driver *base;
-    /* With `base`: changes a port that it has just opened, its entries of `ops` and its limits. */
+    /* With `base`: overrides entries of `ops` and limits of a port that `base` has just opened. */
     void (*adjust)(struct quoit_port *port);
     /* Makes the memory of one host, all zero, of its final size; a descriptor that can be mapped shared. SYSTEM, with
      * errno. */
     enum quoit_status (*memory_create)(const char *label, uint64_t bytes, int *fd_out);
-    /* Makes a link between two hosts of this machine, which neither end has enabled. NULL without `base`: links are
-     * there. */
+    /* Makes a link between two hosts of this machine, which neither end has enabled. NULL without `base`: the links
+     * exist already. */
     enum quoit_status (*link_create)(int *fd_out);
     /* The endpoint refers to the site's file descriptors, which stay the caller's. */
     enum quoit_status (*describe)(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out);
@@ -64,17 +64,17 @@ bool quoit_port_driver_is_one_machine(const struct quoit_port_driver *driver);
 /* The index-th driver of the table, the default first; NULL: there are no more. */
 const struct quoit_port_driver *quoit_port_driver_at(uint32_t index);
 
-/* What the driver says of these, or the one that it is based on. */
+/* The functions above, of the driver or of its base. */
 QUOIT_MUST_USE enum quoit_status quoit_port_driver_memory(const struct quoit_port_driver *driver, const char *label,
                                                           uint64_t bytes, int *fd_out);
-/* *fd_out is -1: links are there. */
+/* *fd_out is -1 if the links exist already. */
 QUOIT_MUST_USE enum quoit_status quoit_port_driver_link(const struct quoit_port_driver *driver, int *fd_out);
 QUOIT_MUST_USE enum quoit_status quoit_port_driver_describe(const struct quoit_port_driver *driver,
                                                             const struct quoit_port_site *site,
                                                             struct quoit_port_endpoint *endpoint_out);
 
-/* One end. All are required, save: write_marked, NULL: a write and then a write64; link_cut, NULL without
- * QUOIT_PORT_CUTS; dma_*, NULL where dma_channel_count is 0. The wrappers of port.c check arguments against the limits;
+/* One end. All are required except: write_marked (NULL: a write, then a write64); link_cut (NULL without
+ * QUOIT_PORT_CUTS); dma_* (NULL if dma_channel_count is 0). The wrappers of port.c check arguments against the limits;
  * the driver asserts. */
 struct quoit_port_ops {
     enum quoit_status (*open)(const struct quoit_port_config *config, struct quoit_port **port_out);

@@ -23,7 +23,7 @@
  * Arrival: a driver with QUOIT_PORT_ARRIVES_ON_RETURN promises more: a write that returned OK has arrived, and a write
  *   inside of one aligned 8-byte word that returned LINK_DOWN has not and will not. No hardware does.
  * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is
- *   the truth: clear first, then look.
+ *   the truth: clear first, then read the window.
  * There are no atomics across the link.
  * Scratchpads: 8 words of 32 bits per link side, last writer wins; lost when the link goes down. For set-up, and for
  *   the metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
@@ -58,7 +58,7 @@ enum quoit_window {
 };
 
 #define QUOIT_SCRATCHPAD_COUNT  8
-#define QUOIT_DOORBELL_COUNT    64 /* that a mask can name; which of them a port has, its limits say */
+#define QUOIT_DOORBELL_COUNT    64 /* bits of a mask; the limits of a port say which of them it has */
 #define QUOIT_DMA_CHANNEL_COUNT 2
 #define QUOIT_DMA_DEPTH         64 /* outstanding descriptors of one channel */
 
@@ -96,8 +96,8 @@ struct quoit_port_config {
 /* What a driver promises beyond the contract above. */
 enum quoit_port_capability {
     QUOIT_PORT_ARRIVES_ON_RETURN = 1 << 0, /* see Arrival above */
-    QUOIT_PORT_CUTS = 1 << 1,              /* PEs of the host may open the end too, and write through its window */
-    QUOIT_PORT_DIRECT = 1 << 2,            /* PEs of the host may open the end, too, and write through its window */
+    QUOIT_PORT_CUTS = 1 << 1,              /* cut and mend work */
+    QUOIT_PORT_DIRECT = 1 << 2,            /* PEs of the host may open the end too, and write through its window */
     QUOIT_PORT_WHOLE_MARKS = 1 << 3,       /* the mark of a write of up to 4 KiB arrives whenever all of the bytes do */
 };
 
@@ -111,7 +111,7 @@ struct quoit_port_limits {
 };
 
 /* A doorbell bit that is not masked, and was clear before, interrupts: it wakes every one of `park_count` parks that
- * stand `park_stride` bytes apart in host memory from offset `park_offset`. park_count 0: nobody. */
+ * are `park_stride` bytes apart in host memory from offset `park_offset`. park_count 0: none. */
 struct quoit_port_vector {
     uint64_t park_offset;
     uint32_t park_stride;
@@ -128,8 +128,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_open(const struct quoit_port_config 
 void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
-/* Link. enable and disable are this side's wish; is_up needs both. To wait for a change, poll is_up; a change also
- * wakes the parks of QUOIT_VECTOR_LINK. */
+/* Link. enable and disable are this side's request; the link is up when both sides have enabled it. To wait for a
+ * change, poll is_up; a change also wakes the parks of QUOIT_VECTOR_LINK. */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -138,8 +138,8 @@ uint32_t quoit_port_link_epoch(const struct quoit_port *port);
  */
 QUOIT_MUST_USE enum quoit_status quoit_port_bind(struct quoit_port *port, uint32_t epoch);
 
-/* For fault injection and tests, what a person at the cable can do: cuts the link at an instant, for both ends, or
- * restores it. What is in flight is lost. UNSUPPORTED without QUOIT_PORT_CUTS. */
+/* For fault injection and tests: cuts the link for both ends at once, like pulling the cable, or restores it. Writes in
+ * flight are lost. UNSUPPORTED without QUOIT_PORT_CUTS. */
 QUOIT_MUST_USE enum quoit_status quoit_port_cut(struct quoit_port *port);
 QUOIT_MUST_USE enum quoit_status quoit_port_mend(struct quoit_port *port);
 
@@ -153,7 +153,7 @@ QUOIT_MUST_USE enum quoit_status quoit_port_write(struct quoit_port *port, enum 
 /* One aligned 8-byte store, after all earlier writes of the calling thread on this port. */
 QUOIT_MUST_USE enum quoit_status quoit_port_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                                     uint64_t value);
-/* `bytes` (1 or more) from `source`, and behind them the 8-byte word `mark` at `mark_offset` of the same window: the
+/* `bytes` (1 or more) from `source`, followed by the 8-byte word `mark` at `mark_offset` of the same window: the
  * mark arrives only if all of the bytes have. */
 QUOIT_MUST_USE enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_window window,
                                                          uint64_t offset, const void *source, size_t bytes,
@@ -170,14 +170,14 @@ void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, u
 bool quoit_port_ring(struct quoit_port *port, uint64_t bits);
 uint64_t quoit_port_doorbell_read(struct quoit_port *port);
 void quoit_port_doorbell_clear(struct quoit_port *port, uint64_t bits);
-void quoit_port_doorbell_mask(struct quoit_port *port, uint64_t bits);   /* masked bits still set, but wake nobody */
+void quoit_port_doorbell_mask(struct quoit_port *port, uint64_t bits);   /* masked bits still set, but wake no thread */
 void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits); /* wakes if one of the bits is set already */
-/* What bit `bit`, or QUOIT_VECTOR_LINK, or QUOIT_VECTOR_DMA(channel), wakes. All bits start masked, all without a
+/* Sets what bit `bit`, QUOIT_VECTOR_LINK or QUOIT_VECTOR_DMA(channel) wakes. Initially all bits are masked and have no
  * vector. DMA channels and their vectors belong to one opening, the rest to the end of the link. */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
-/* DMA: copies later and out of line. `source` must stay unchanged until done. FULL: poll first. Completions of one
+/* DMA: asynchronous copies. `source` must stay unchanged until done. FULL: poll first. Completions of one
  * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
  * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion, and with another status if the
  * engine failed; then a part of it may have arrived. What completed with OK arrives before anything that this port

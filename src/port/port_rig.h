@@ -3,10 +3,10 @@
  *
  * What it is: a driver's tests need the memory of two hosts and a way to open either end of the link, any number of
  * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers. A driver whose
- * hosts live in a world of their own, with a time of its own, brings a struct rig_world and rows that name it: the
- * suite is compiled once more with QUOIT_PORT_ROWS, the header that has them (sim/port_rows.h).
+ * hosts and clock are not those of this machine, such as the simulator's, provides a struct rig_world and rows that
+ * name it: the suite is compiled once more with QUOIT_PORT_ROWS, the header that defines them (sim/port_rows.h).
  *
- * must() is for code outside the test's own thread: it prints and aborts, which the joining thread sees.
+ * must() is for code outside the test's own thread: it prints and aborts the process.
  */
 #ifndef QUOIT_PORT_PORT_RIG_H
 #define QUOIT_PORT_PORT_RIG_H
@@ -45,10 +45,10 @@ struct rig {
     uint8_t *memory[2]; /* of both hosts */
     int memory_fd[2];
     int link_fd;
-    struct quoit_port_knobs knobs; /* those of the row, unless the test sets more */
+    struct quoit_port_knobs knobs; /* those of the row, and what the test adds */
 };
 
-/* A thread of the own host. */
+/* A thread of this host. */
 struct rig_thread {
     void (*run)(void *arg);
     void *arg;
@@ -56,7 +56,7 @@ struct rig_thread {
     _Atomic bool has_ended;
 };
 
-/* Where hosts, threads and time are, if not those of this machine. */
+/* Hosts, threads and time, if not those of this machine. */
 struct rig_world {
     const struct quoit_port_driver *driver;
     void (*run)(const struct rig_driver *driver, void (*body)(void *arg), void *arg); /* body, in a new world */
@@ -66,7 +66,7 @@ struct rig_world {
     void (*start)(struct rig_thread *thread);
 };
 
-/* A driver as the suites see it: the name of its row in the table, and how it is asked to behave. */
+/* A driver as the suites see it: the name of its row in the table, and its knobs. */
 struct rig_driver {
     const char *name;
     const char *driver;

@@ -153,7 +153,7 @@ void quoit_ring_submit(struct quoit_ring *ring, const struct quoit_frame *reques
     quoit_assert(quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &ring->config.limits) == QUOIT_OK);
     bool is_fetch_too_many = frame.kind == QUOIT_FRAME_AMO_FETCH && flow->fetch_count >= ring->config.fetch_max;
     if (ring->pool.free.count == 0 || is_fetch_too_many ||
-        !quoit_ring_links_way(&ring->links, flow_side, frame.dest_host, &side) ||
+        !quoit_ring_links_side_to(&ring->links, flow_side, frame.dest_host, &side) ||
         first_resending(ring, side) != QUOIT_RING_NONE ||
         !may_inject(ring, side, QUOIT_CLASS_REQUEST, now_ns, &retry_at_ns)) {
         no_resource(verdict_out, retry_at_ns);
@@ -191,7 +191,7 @@ void quoit_ring_next_resend(struct quoit_ring *ring, uint64_t now_ns, struct quo
 static enum quoit_side reply_side(const struct quoit_ring *ring, enum quoit_side flow_side, uint32_t host)
 {
     enum quoit_side side;
-    quoit_ring_links_way(&ring->links, quoit_ring_opposite(flow_side), host, &side);
+    quoit_ring_links_side_to(&ring->links, quoit_ring_opposite(flow_side), host, &side);
     return side;
 }
 
@@ -222,7 +222,7 @@ static void adopt(struct quoit_ring *ring)
         enum quoit_side side;
         quoit_ring_flow_start_resend(out);
         if (quoit_ring_flow_peek_resend(&ring->pool, out) != QUOIT_RING_NONE &&
-            quoit_ring_links_way(&ring->links, flow_side, host, &side)) {
+            quoit_ring_links_side_to(&ring->links, flow_side, host, &side)) {
             out->next_resending = ring->resending[side];
             ring->resending[side] = index;
         }
@@ -593,7 +593,7 @@ static void check_resending(const struct quoit_ring *ring)
         enum quoit_side side;
         bool is_due = quoit_ring_flow_peek_resend(&ring->pool, &ring->flows_out[at]) != QUOIT_RING_NONE;
         enum quoit_side flow_side = at < host_count ? QUOIT_LEFT : QUOIT_RIGHT;
-        due_count += is_due && quoit_ring_links_way(&ring->links, flow_side, at % host_count, &side);
+        due_count += is_due && quoit_ring_links_side_to(&ring->links, flow_side, at % host_count, &side);
     }
     quoit_assert(listed_count == due_count);
 }

@@ -22,9 +22,9 @@
  *   are numbered 1, 2, ...; ACK, DATA and VALUE carry the number up to which all are executed. A request completes when
  *   it is acknowledged or, if it needs a response, when the response arrives.
  * - Nothing is lost and nothing is executed twice when a link goes down or comes back, at any instant, any number of
- *   times: hosts advertise link-state updates, traffic is re-routed the other way round, and each source retransmits,
- *   in order, what is not acknowledged or responded to. See docs/design/failover.md. With two links down some hosts are
- *   unreachable: their requests wait, and the caller decides to end the job.
+ *   times: hosts advertise link-state updates, traffic is re-routed in the other direction, and each source
+ * retransmits, in order, what is not acknowledged or responded to. See docs/design/failover.md. With two links down
+ * some hosts are unreachable: their requests wait, and the caller decides to end the job.
  *
  * Ownership: the ring lives in memory that the caller provides and frees; it keeps no pointer to a frame.
  * Threads: one at a time. Errors: INVALID for a frame that no correct peer sends (fatal for the job).
@@ -52,9 +52,8 @@ struct quoit_ring_config {
     uint32_t outstanding_max;   /* outstanding requests of the local PEs, 0..QUOIT_RING_OUTSTANDING_MAX; beyond it
                                  * submit returns NO_RESOURCE. A request is outstanding until its completion is taken */
     uint32_t pending_reply_max; /* replies waiting for a slot, >= 1 */
-    uint32_t
-        fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
-                      is NO_RESOURCE. Each host keeps so many old values for each flow, in case it is asked again */
+    uint32_t fetch_max; /* AMO_FETCH of one flow under way at once, >= 1, the same on all hosts; submit beyond it
+                           is NO_RESOURCE. The response cache of each flow holds this many old values */
     uint64_t transit_pause_after_ns;
     uint64_t transit_pause_ns;        /* longer than a neighbour takes to consume a slot and advertise the credit */
     struct quoit_frame_limits limits; /* limits.host_count >= 2; pe_counts must outlive the ring */
@@ -144,8 +143,8 @@ QUOIT_MUST_USE enum quoit_status quoit_ring_credit(struct quoit_ring *ring, enum
  *
  * - Down: an end that detects that the link went down, even if it is back already, calls link_down(). From then on it
  *   writes nothing through that side and reads nothing there. Frames in the slots are discarded.
- * - Clean: when both ends are down, each zeroes the credits and slots of that side in its own memory, then tells the
- *   other end. In the same exchange they agree on the next epoch of this link.
+ * - Clean: when both ends are down, each zeroes the credits and slots of that side in its own memory, then informs
+ *   the other end. In the same exchange they agree on the next epoch of this link.
  * - Up: an end that knows that the other end has zeroed calls link_up(); the two ends do so in any order.
  *
  * Between link_down() and link_up() there is no receive() and no credit() on that side. Neither call waits; each costs

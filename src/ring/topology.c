@@ -200,8 +200,8 @@ bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_
     return links->links[side].is_confirmed;
 }
 
-bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
-                          enum quoit_side *side_out)
+bool quoit_ring_links_side_to(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
+                              enum quoit_side *side_out)
 {
     enum quoit_side other = quoit_ring_opposite(preferred);
     bool is_clear =

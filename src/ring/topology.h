@@ -62,8 +62,8 @@ uint32_t quoit_ring_links_reach_on_line(const struct quoit_ring_links *links, en
 bool quoit_ring_links_may_land(const struct quoit_ring_links *links, enum quoit_side side);
 /* The side towards a host: `preferred`, unless a link in that direction is down and none in the other. False: both are
  * cut. */
-bool quoit_ring_links_way(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
-                          enum quoit_side *side_out);
+bool quoit_ring_links_side_to(const struct quoit_ring_links *links, enum quoit_side preferred, uint32_t host,
+                              enum quoit_side *side_out);
 
 void quoit_ring_check_links(const struct quoit_ring_links *links);
 

@@ -66,7 +66,7 @@ enum quoit_amo {
 /* LANDED: the payload already is at its destination and the slot carries none. Set by the last sender, only on PUT*:
  *   a DATA frame does not say where its payload goes. Landing overtakes frames still waiting in the neighbour's slots.
  * RIGHT: the request goes right while all links are up; the bit names the flow, also when a link is down and the frame
- *   travels the other way round. A reply names the flow of its request.
+ *   travels left. A reply names the flow of its request.
  * ORDERED: the payload must not land, because a fence precedes the request and earlier requests may not be executed
  * yet, or because it is a retransmission and may already be executed. */
 #define QUOIT_FRAME_LANDED  0x01u
@@ -106,7 +106,7 @@ static inline enum quoit_class quoit_frame_class(uint8_t kind)
     return kind >= QUOIT_FRAME_DATA ? QUOIT_CLASS_REPLY : QUOIT_CLASS_REQUEST;
 }
 
-/* Whether source_pe and dest_pe name PEs; frames between hosts need none. */
+/* Whether source_pe and dest_pe name PEs; frames between hosts have none. */
 static inline int quoit_frame_is_of_pes(uint8_t kind)
 {
     return kind != QUOIT_FRAME_MESSAGE && kind != QUOIT_FRAME_ACK && kind != QUOIT_FRAME_TOPOLOGY;

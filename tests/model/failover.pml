@@ -82,7 +82,7 @@ hidden byte i, j, version, number, more, out, is_new;
     ((host[h].state[2 * (link) + 1] & 1) == 0 &&                                                                     \
      host[h].state[2 * (link) + 1] == host[h].state[(2 * (link) + 2) % ENDS])
 
-/* quoit_ring_links_way(): the end by which frames of host 0 leave for host 1, and of host 1 for host 0 */
+/* quoit_ring_links_side_to(): the end by which frames of host 0 leave for host 1, and of host 1 for host 0 */
 #define ROUTE_0 ((!IS_FAR_UP(0, 0) && IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)) -> 0 : 1)
 #define ROUTE_1 ((!IS_FAR_UP(1, 0) && IS_FAR_UP(1, 2) && IS_FAR_UP(1, 1)) -> 3 : 2)
 #define IS_REACHABLE_0 (IS_FAR_UP(0, 0) || (IS_FAR_UP(0, 2) && IS_FAR_UP(0, 1)))

@@ -2,18 +2,18 @@
 /* emulated.h - an NTB link between two emulated hosts of one machine.
  *
  * What it is: a driver behind port.h. The link's registers (doorbells, masks, vectors, scratchpads, translations, link
- * state) live in a memfd of QUOIT_EMULATED_LINK_BYTES that both ends map: that memfd is "the cable and the chips". The
- * driver alone also holds the peer host's memory (`peer_memory_fd`), as the wires of the bridge do, and makes
- * accessible of it only what the peer has translated or named in a vector. Nothing above the driver may touch either.
+ * state) live in a memfd of QUOIT_EMULATED_LINK_BYTES that both ends map: that memfd stands for the bridge hardware.
+ * The driver alone also maps the peer host's memory (`peer_memory_fd`), and makes accessible only the ranges that the
+ * peer has translated or named in a vector, as a bridge does. Nothing above the driver may access either.
  *
- * Posted: a write stores at once, unless a latency is asked for; then it waits in a queue of the opening until its time
- * (posted.c). Either way a cut loses what returned already: it first takes the cable away without either end seeing it,
- * for a while in which all that is sent vanishes and returns as if posted, and then both ends see the link down. With
- * `arrives_on_return` there is no such while, and writers and ringers wait until what they sent has arrived.
+ * Posted: a write stores at once, or with a configured latency waits in a queue of the opening until it is due
+ * (posted.c). In both cases a cut loses writes that have returned: for an interval neither end detects the cut, writes
+ * return as if posted and vanish, and then both ends see the link down. With `arrives_on_return` there is no such
+ * interval, and a write or ring returns when it has arrived.
  *
- * Weaker than hardware in one point: a thread that the kernel suspends between its look at the link and its stores may
+ * Weaker than hardware in one point: a thread that the kernel suspends between its check of the link and its stores may
  * store up to 64 KiB (512 bytes where writes are torn) after the link went down or the translation was taken away. The
- * bytes and the mark of a write_marked share one look, up to 4 KiB: so late or not, both arrive or neither does.
+ * bytes and the mark of a write_marked share one check, up to 4 KiB, so both arrive or neither does.
  *
  * A process killed at any instant leaves the link usable for the others. An opening does not survive fork().
  *

@@ -6,7 +6,7 @@
  *
  * The peer's memory is mapped once, whole, without access; a range becomes accessible when this process first uses a
  * translation or vector that names it, and stays so until close. So a byte of the peer has one address for the lifetime
- * of the opening: a thread that is still copying by a revoked translation writes into memory that is mapped, and
+ * of the opening: a thread that is still copying under a revoked translation writes into memory that is mapped, and
  * nothing needs to be unmapped or bounded. The limit of each copy comes from the translation, never from the mapping.
  *
  * Threads: all functions may be called from any thread of the process.
@@ -28,7 +28,7 @@ struct quoit_emulated_view {
     _Atomic uint64_t second;  /* bytes of a window; stride << 32 | count of a vector */
 };
 
-/* What a view said. */
+/* The contents of a view. */
 struct quoit_emulated_range {
     char *base;
     uint64_t second;
@@ -37,8 +37,8 @@ struct quoit_emulated_range {
 struct quoit_emulated_channel; /* dma.c */
 struct quoit_emulated_queue;   /* posted.c */
 
-/* A write, with or without a mark behind it. Of a doorbell: offset are its bits; of a scratchpad: offset is its number,
- * mark its value. */
+/* A posted write, optionally followed by a mark. For a doorbell `offset` holds the bits; for a scratchpad `offset` is
+ * its index and `mark` its value. */
 struct quoit_emulated_post {
     uint64_t offset;
     uint64_t mark_offset;
@@ -104,7 +104,7 @@ static inline bool quoit_emulated_view_read(const struct quoit_emulated_view vie
 void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct quoit_emulated_pair *pair,
                                  struct quoit_emulated_view views[2], uint64_t (*extent_of)(uint64_t second));
 
-/* window.c. The ops, and the copy that DMA shares with them: `state` is the link state under which it was asked for. */
+/* window.c. The ops, and the copy that DMA shares with them: `state` is the link state when it was submitted. */
 enum quoit_status quoit_emulated_set_translation(struct quoit_port *port, enum quoit_window window,
                                                  uint64_t memory_offset, uint64_t bytes);
 enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -118,21 +118,22 @@ enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoi
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
                                           uint64_t offset, const char *source, size_t bytes);
 
-/* Lands what was posted, if the link is still in `state`. */
+/* Performs a posted write if the link is still in `state`. */
 void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state,
                                 const struct quoit_emulated_post *post, const char *data);
 
-/* posted.c. What is sent while the link is in `state` arrives when it is due; waits while the queue is full. */
+/* posted.c. Queues a write, ring or scratchpad write issued in `state`, which arrives when due; waits while the queue
+ * is full. */
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source);
 void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint64_t bits);
 void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value);
-/* Returns when what was posted before has arrived, or is lost. */
+/* Returns when everything posted before has arrived or is lost. */
 void quoit_emulated_queue_arrive(struct quoit_emulated_port *port);
-/* The link was seen in another state: nothing that was posted before arrives any more. */
+/* The link was seen in another state: nothing posted before arrives any more. */
 void quoit_emulated_queue_lose(struct quoit_emulated_port *port);
 enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port);
-/* Lets what is posted arrive first. NULL queue is allowed. */
+/* Waits until everything posted has arrived or is lost. A NULL queue is allowed. */
 void quoit_emulated_queue_close(struct quoit_emulated_port *port);
 
 /* copy.c. Copies in which aligned 8-byte words of the window, `to` of out and `from` of in, are never torn. */
@@ -168,11 +169,9 @@ uint32_t quoit_emulated_dma_poll(struct quoit_port *port, uint32_t channel, stru
 void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t channel,
                                    const struct quoit_port_vector *vector);
 
-/* pace.c. Waits for the emulated hardware: sleeps for long waits, yields for the rest. Returns at once for 0. */
+/* pace.c. Delays as the emulated hardware would: sleeps for long delays, yields for the rest. Returns at once for 0. */
 void quoit_emulated_delay(uint64_t duration_ns);
-/* Reserves the next free time of this side's wire for `bytes`; returns when they will have passed: now, if no rate is
- * set.
- */
+/* Reserves the next free interval of this side's wire for `bytes`; returns when it ends: now, if no rate is set. */
 uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes);
 /* The same, and waits until then. */
 void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes);

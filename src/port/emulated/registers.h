@@ -23,13 +23,13 @@
 #define QUOIT_EMULATED_VECTOR_LINK  QUOIT_EMULATED_DOORBELLS /* the link event stands behind the doorbells' */
 #define QUOIT_EMULATED_VECTOR_COUNT (QUOIT_EMULATED_DOORBELLS + 1)
 
-/* The bits of `state`: each side's wish, and the cable; above them the link epoch. */
+/* The bits of `state`: enabled by each side, and the cable; above them the link epoch. */
 #define QUOIT_EMULATED_ENABLED(side) ((uint64_t)1 << (side))
 #define QUOIT_EMULATED_BOTH_ENABLED  ((uint64_t)3)
 #define QUOIT_EMULATED_CUT           ((uint64_t)4)
 #define QUOIT_EMULATED_STATE_FLAGS   ((uint64_t)7)
-/* The cable is cut and neither end has seen it: the link is up for both, and what is sent vanishes. Only with posted
- * writes. */
+/* The cable is cut and neither end has detected it: both see the link up, and writes vanish. Only with posted writes.
+ */
 #define QUOIT_EMULATED_DYING       ((uint64_t)8)
 #define QUOIT_EMULATED_EPOCH_SHIFT 32
 
@@ -53,7 +53,7 @@ struct quoit_emulated_pair {
 };
 _Static_assert(sizeof(struct quoit_emulated_pair) == 64, "a pair is one cache line");
 
-/* One end. Every line has one kind of writer, save the doorbell, which is there to be written by both. */
+/* One end. Every cache line is written by one side only, except the doorbell, which both write. */
 struct quoit_emulated_side {
     _Atomic uint64_t doorbell; /* writers: the peer's processes set, the own side clears */
     uint64_t unused_doorbell[7];
@@ -86,7 +86,7 @@ static inline uint32_t quoit_emulated_epoch(uint64_t state)
     return (uint32_t)(state >> QUOIT_EMULATED_EPOCH_SHIFT);
 }
 
-/* How often the link had gone down. */
+/* How often the link has gone down. */
 static inline uint32_t quoit_emulated_outage_count(uint64_t state)
 {
     return quoit_emulated_epoch(state) - (quoit_emulated_is_up(state) ? 1 : 0);
@@ -106,7 +106,7 @@ static inline uint64_t quoit_emulated_state(const struct quoit_emulated_link *li
 
 /* Publishes both values. One writer at a time. */
 void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_count, uint64_t first, uint64_t second);
-/* Reads both values as they were at one instant; returns `current` of then. */
+/* Reads a consistent snapshot of both values; returns its `current`. */
 uint64_t quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *first_out, uint64_t *second_out);
 
 #endif
