@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "dsm/detect.h"
 #include "dsm/diff.h"
+#include "dsm/exclusive.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/notice.h"
@@ -166,6 +167,8 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
         for (uint64_t i = 0; i < count; i++)
             fetch_by_service(dsm, page + i);
     } else {
+        if (!dsm->races)
+            quoit_dsm_exclusive_end(dsm, page, count, home);
         for (uint64_t i = 0; i < count; i++)
             await_version(dsm, page + i, home);
         if (dsm->peers[home].masters)
@@ -201,6 +204,20 @@ static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max
     return count;
 }
 
+/* The event that opens a page, and of `count` pages at home those to which it applies too. */
+static enum quoit_dsm_event access_of(struct quoit_dsm *dsm, uint64_t page, uint64_t *count, bool is_write)
+{
+    enum quoit_dsm_event usual = is_write ? QUOIT_DSM_WRITE : QUOIT_DSM_READ;
+    if (!is_home(dsm, page))
+        return usual;
+    bool is_alone = quoit_dsm_exclusive_may(dsm, page);
+    uint64_t same = 1;
+    while (same < *count && quoit_dsm_exclusive_may(dsm, page + same) == is_alone)
+        same++;
+    *count = same;
+    return is_alone ? QUOIT_DSM_ALONE : usual;
+}
+
 /* The window doubles while faults follow each other, and starts again when they do not. */
 static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
 {
@@ -215,26 +232,28 @@ static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
 static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
 {
     bool sees = dsm->detector->sees_writes;
-    struct quoit_dsm_move move =
-        quoit_dsm_page_move(QUOIT_DSM_INVALID, is_write ? QUOIT_DSM_WRITE : QUOIT_DSM_READ, is_home(dsm, page), sees);
+    enum quoit_dsm_event event = access_of(dsm, page, &count, is_write);
+    struct quoit_dsm_move move = quoit_dsm_page_move(QUOIT_DSM_INVALID, event, is_home(dsm, page), sees);
     if (move.effects & QUOIT_DSM_DO_FETCH)
         fetch(dsm, page, count);
     for (uint64_t i = 0; i < count; i++) {
         dsm->was_used[page + i] = i == 0;
         dsm->has_twin[page + i] = false;
-        dsm->states[page + i] = QUOIT_DSM_CLEAN;
+        quoit_dsm_page_set(dsm, page + i, event == QUOIT_DSM_ALONE ? QUOIT_DSM_EXCLUSIVE : QUOIT_DSM_CLEAN);
     }
     if (move.effects & QUOIT_DSM_DO_TWIN)
         make_twin(dsm, page, sees ? 1 : count);
     if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
         dsm->detector->open_read(dsm, page, count);
+    } else if (event == QUOIT_DSM_ALONE) {
+        dsm->detector->open_write(dsm, page, count, false);
     } else {
-        dsm->detector->open_write(dsm, page, false);
+        dsm->detector->open_write(dsm, page, 1, false);
         dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
         if (count > 1)
             dsm->detector->open_read(dsm, page + 1, count - 1);
     }
-    dsm->states[page] = move.next;
+    quoit_dsm_page_set(dsm, page, move.next);
 }
 
 /* Under WP_ASYNC an open page faults only if another thread opened it just now or the kernel took its entry away, for
@@ -265,16 +284,16 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
                                                      is_home(dsm, page), dsm->detector->sees_writes);
     if (move.effects & QUOIT_DSM_DO_TWIN)
         make_twin(dsm, page, 1);
-    if (!dsm->detector->sees_writes)
+    if (!dsm->detector->sees_writes && state != QUOIT_DSM_EXCLUSIVE)
         note_unmapped(dsm, page);
     if (move.effects & QUOIT_DSM_DO_OPEN_WRITE) {
-        dsm->detector->open_write(dsm, page, true);
-        if (state != QUOIT_DSM_DIRTY)
+        dsm->detector->open_write(dsm, page, 1, state != QUOIT_DSM_EXCLUSIVE);
+        if (state == QUOIT_DSM_CLEAN)
             dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
     } else if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
         dsm->detector->open_read(dsm, page, 1);
     }
-    dsm->states[page] = move.next;
+    quoit_dsm_page_set(dsm, page, move.next);
 }
 
 void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction)
@@ -303,7 +322,7 @@ void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, b
         uint64_t page = quoit_dsm_space_page(dsm, at);
         uint64_t left = ((uint64_t)(end - at) + dsm->page_bytes - 1) >> dsm->page_shift;
         if (!dsm->is_direct && (dsm->states[page] == QUOIT_DSM_INVALID ||
-                                (is_write && dsm->detector->sees_writes && dsm->states[page] != QUOIT_DSM_DIRTY)))
+                                (is_write && dsm->detector->sees_writes && dsm->states[page] == QUOIT_DSM_CLEAN)))
             open_page(dsm, page, is_write, is_write ? 1 : left);
     }
 }
@@ -422,7 +441,7 @@ static uint64_t diff_dirty(struct quoit_dsm *dsm)
         uint32_t page = dsm->dirty[i];
         struct quoit_dsm_move move =
             quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_RELEASE, is_home(dsm, page), dsm->detector->sees_writes);
-        dsm->states[page] = move.next;
+        quoit_dsm_page_set(dsm, page, move.next);
         bool is_changed =
             (move.effects & QUOIT_DSM_DO_LOG) != 0 && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_HOME;
         if (move.effects & QUOIT_DSM_DO_DIFF) {
@@ -439,6 +458,7 @@ void quoit_dsm_release(struct quoit_dsm *dsm)
 {
     if (dsm->is_direct)
         return;
+    quoit_dsm_exclusive_review(dsm);
     dsm->detector->collect(dsm);
     struct interval interval = begin_interval(dsm);
     uint64_t changed = diff_dirty(dsm);
@@ -485,7 +505,7 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
         forget_dirty(dsm, page);
     if (move->next == QUOIT_DSM_INVALID)
         dsm->has_twin[page] = false;
-    dsm->states[page] = move->next;
+    quoit_dsm_page_set(dsm, page, move->next);
 }
 
 void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled)

@@ -46,10 +46,10 @@ static void open_read_segv(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     protect(dsm, page, count, PROT_READ);
 }
 
-static void open_write_segv(struct quoit_dsm *dsm, uint64_t page, bool was_readable)
+static void open_write_segv(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable)
 {
     (void)was_readable;
-    protect(dsm, page, 1, PROT_READ | PROT_WRITE);
+    protect(dsm, page, count, PROT_READ | PROT_WRITE);
 }
 
 /* Runs of consecutive dirty pages are watched again by one call each. */

@@ -18,9 +18,10 @@ struct quoit_dsm_detector {
     void (*close)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* From no access, or from more. */
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
-    void (*open_write)(struct quoit_dsm *dsm, uint64_t page, bool was_readable);
+    /* Writes are not watched. */
+    void (*open_write)(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable);
     /* Appends pages written since the last call to dsm->dirty, and watches them again before it returns. Pages opened
-     * for writing are in dsm->dirty already. */
+     * for writing are in dsm->dirty already, but for those in exclusive mode, which it leaves alone. */
     void (*collect)(struct quoit_dsm *dsm);
 };
 

@@ -132,12 +132,12 @@ static void change_watch(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
     quoit_assert(error == 0);
 }
 
-static void open_write(struct quoit_dsm *dsm, uint64_t page, bool was_readable)
+static void open_write(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable)
 {
     if (was_readable)
-        change_watch(dsm, page, 1, false);
+        change_watch(dsm, page, count, false);
     else
-        map_in(dsm, page, 1, 0);
+        map_in(dsm, page, count, 0);
 }
 
 static void collect_wp(struct quoit_dsm *dsm)
@@ -201,27 +201,45 @@ static void scan_range(struct quoit_dsm *dsm, uint64_t start, uint64_t end, uint
     }
 }
 
-static void collect_async(struct quoit_dsm *dsm)
+/* What is to be scanned, as long as it goes on without a gap. */
+struct stretch {
+    uint64_t start, end, noted;
+};
+
+static void add_stretch(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t start, uint64_t bytes)
 {
-    uint64_t noted = dsm->dirty_count;
-    for (uint64_t i = 0; i < dsm->mapped_count;) {
-        uint64_t offset = (uint64_t)dsm->mapped[i] << dsm->chunk_shift, count = 1;
-        while (i + count < dsm->mapped_count && dsm->mapped[i + count] == dsm->mapped[i] + count &&
-               offset + (count << dsm->chunk_shift) != dsm->heap_bytes)
-            count++;
-        uint64_t bytes = ((count - 1) << dsm->chunk_shift) + quoit_dsm_chunk_used(dsm, dsm->mapped[i] + count - 1);
-        uint64_t start = (uintptr_t)quoit_dsm_address_of(dsm, offset);
-        scan_range(dsm, start, start + bytes, noted);
-        i += count;
+    if (start != stretch->end) {
+        scan_range(dsm, stretch->start, stretch->end, stretch->noted);
+        stretch->start = start;
+    }
+    stretch->end = start + bytes;
+}
+
+/* Pages in exclusive mode are not watched, and a scan would take them for written. */
+static void add_mixed(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t first, uint64_t start, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += dsm->page_bytes) {
+        enum quoit_dsm_state state = (enum quoit_dsm_state)dsm->states[first + (at >> dsm->page_shift)];
+        if (state == QUOIT_DSM_CLEAN)
+            add_stretch(dsm, stretch, start + at, dsm->page_bytes);
     }
 }
 
-static void open_write_never(struct quoit_dsm *dsm, uint64_t page, bool was_readable)
+static void collect_async(struct quoit_dsm *dsm)
 {
-    (void)dsm;
-    (void)page;
-    (void)was_readable;
-    quoit_assert(!"under WP_ASYNC no page is opened for writing");
+    struct stretch stretch = {0, 0, dsm->dirty_count};
+    for (uint64_t i = 0; i < dsm->mapped_count; i++) {
+        uint64_t slot = (uint64_t)dsm->slot_of_chunk[dsm->mapped[i]] - 1,
+                 bytes = quoit_dsm_chunk_used(dsm, dsm->mapped[i]);
+        uint64_t start = (uintptr_t)quoit_dsm_address_of(dsm, (uint64_t)dsm->mapped[i] << dsm->chunk_shift);
+        if (dsm->open_in[slot] == 0)
+            continue;
+        if (dsm->exclusive_in[slot] == 0)
+            add_stretch(dsm, &stretch, start, bytes);
+        else
+            add_mixed(dsm, &stretch, quoit_dsm_page_of_slot(dsm, (int32_t)slot), start, bytes);
+    }
+    scan_range(dsm, stretch.start, stretch.end, stretch.noted);
 }
 
 const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",
@@ -231,7 +249,7 @@ const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",
                                                           .watch = watch,
                                                           .close = close_pages,
                                                           .open_read = open_read,
-                                                          .open_write = open_write_never,
+                                                          .open_write = open_write,
                                                           .collect = collect_async};
 
 const struct quoit_dsm_detector quoit_dsm_detect_wp = {.name = "wp",

@@ -5,6 +5,7 @@
 
 #include "dsm/coherence.h"
 #include "dsm/detect.h"
+#include "dsm/exclusive.h"
 #include "dsm/net.h"
 
 #define SEVERAL (-1)
@@ -28,6 +29,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
     if (from == to)
         return;
     if (to == dsm->me) {
+        quoit_dsm_exclusive_mark(dsm, page); /* there may be copies */
         if (dsm->states[page] != QUOIT_DSM_INVALID)
             quoit_dsm_drop(dsm, page);
         char *master = quoit_dsm_master(dsm, page);
@@ -36,7 +38,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
         dsm->stats.migrations++;
     } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {
         dsm->detector->close(dsm, page, 1);
-        dsm->states[page] = QUOIT_DSM_INVALID;
+        quoit_dsm_page_set(dsm, page, QUOIT_DSM_INVALID);
         dsm->has_twin[page] = false;
     }
     dsm->home_of[page] = (int16_t)to;

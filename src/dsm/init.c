@@ -156,6 +156,7 @@ static void take_symmetric(struct quoit_dsm *dsm)
         dsm->masters = symmetric(dsm->slot_count, dsm->chunk_bytes, "the pages of homes, apart with DSM_RACES");
     dsm->version = symmetric(dsm->page_count * pes, sizeof(uint64_t), "the versions of pages");
     dsm->homes = symmetric(dsm->page_count, sizeof(uint64_t), "the homes of pages");
+    dsm->marks = symmetric(dsm->page_count / QUOIT_DSM_MARK_PAGES + 1, sizeof(uint64_t), "the marks of pages");
     dsm->chunks = symmetric(dsm->chunk_count / pes + 1, sizeof(uint64_t), "the chunks of DSM_SPACE");
     dsm->log = symmetric(dsm->options.values[QUOIT_DSM_LOG], sizeof(uint64_t), "the log of notices");
     dsm->known = symmetric(pes, sizeof(uint64_t), "positions");
@@ -170,6 +171,9 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->chunk_of_slot = sparse(dsm->slot_count * sizeof *dsm->chunk_of_slot);
     dsm->mapped = sparse(dsm->slot_count * sizeof *dsm->mapped);
     dsm->states = sparse(pages);
+    dsm->open_in = sparse(dsm->slot_count * sizeof *dsm->open_in);
+    dsm->exclusive_in = sparse(dsm->slot_count * sizeof *dsm->exclusive_in);
+    dsm->marked = sparse((pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
     dsm->has_twin = sparse(pages);
     dsm->was_used = sparse(pages);
     dsm->home_of = sparse(pages * sizeof *dsm->home_of);
@@ -343,6 +347,7 @@ static void give_back(struct quoit_dsm *dsm)
     shmem_free(dsm->known);
     shmem_free(dsm->log);
     shmem_free(dsm->chunks);
+    shmem_free(dsm->marks);
     shmem_free(dsm->homes);
     shmem_free(dsm->version);
     if (dsm->masters != dsm->frames)

@@ -83,6 +83,12 @@ uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, in
     return shmem_uint64_atomic_fetch_add(word, value, pe);
 }
 
+void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_uint64_atomic_or(word, bits, pe);
+}
+
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least)
 {
     quoit_dsm_pause(dsm);

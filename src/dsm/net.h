@@ -16,6 +16,8 @@ void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe
 uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe);
 uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
 uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe);
+/* Returns at once; complete after the next settle, or before what follows a fence. */
+void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe);
 uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
 /* Sleeps until the own word is at least, or is not, a value; returns it. */
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least);

@@ -34,7 +34,7 @@
     X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
       "for tests: a random pause of up to so many us before every one-sided operation")                                \
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
-    X(BREAK, "DSM_BREAK", 0, 0, 5, "no notice version run causality home",                                             \
+    X(BREAK, "DSM_BREAK", 0, 0, 6, "no notice version run causality home exclusive",                                   \
       "for tests: leave out one step of the protocol, which the tests must see")                                       \
     X(STATS, "DSM_STATS", 0, 0, 4, "off text json blocks pages",                                                       \
       "what dsm_finalize prints on stderr: a line a PE, or JSON for each block or page that anything happened to")
@@ -62,7 +62,8 @@ enum quoit_dsm_break {
     QUOIT_DSM_BREAK_VERSION,   /* a fetch does not wait for the version it needs */
     QUOIT_DSM_BREAK_RUN,       /* the last run of a diff is one byte short */
     QUOIT_DSM_BREAK_CAUSALITY, /* an acquire takes over only the notices of the last releaser */
-    QUOIT_DSM_BREAK_HOME       /* a home's own writes make no notice */
+    QUOIT_DSM_BREAK_HOME,      /* a home's own writes make no notice */
+    QUOIT_DSM_BREAK_EXCLUSIVE  /* a home never learns that others have fetched its pages */
 };
 
 struct quoit_dsm_options {

@@ -4,7 +4,10 @@
  * A page is at home on one PE, whose frame is the truth that the others fetch from and write their diffs to; elsewhere
  * a frame is a cached copy. The home works in its frame directly: it neither fetches nor makes diffs, but it logs.
  * Detectors differ in one point: those that see the first write of an interval as a fault take the twin then; the one
- * that learns of writes only at the release (WP_ASYNC) takes it when the page is fetched. */
+ * that learns of writes only at the release (WP_ASYNC) takes it when the page is fetched.
+ *
+ * Exclusive mode: until another PE fetches a page, its home need not know of its own writes, since nobody has a copy
+ * that a notice would invalidate. It ends for good. */
 #ifndef QUOIT_DSM_PAGE_H
 #define QUOIT_DSM_PAGE_H
 
@@ -12,9 +15,10 @@
 #include <stdint.h>
 
 enum quoit_dsm_state {
-    QUOIT_DSM_INVALID, /* no access: the next one faults */
-    QUOIT_DSM_CLEAN,   /* readable; a write is detected */
-    QUOIT_DSM_DIRTY,   /* writable; a fault told of the first write of this interval */
+    QUOIT_DSM_INVALID,   /* no access: the next one faults */
+    QUOIT_DSM_CLEAN,     /* readable; a write is detected */
+    QUOIT_DSM_DIRTY,     /* writable; a fault told of the first write of this interval */
+    QUOIT_DSM_EXCLUSIVE, /* at home and writable, its writes are not detected: no other PE has ever fetched it */
     QUOIT_DSM_STATE_COUNT
 };
 
@@ -24,6 +28,8 @@ enum quoit_dsm_event {
     QUOIT_DSM_RELEASE, /* the interval ends and the detector reports the page; it is watched again already */
     QUOIT_DSM_NOTICE,  /* another PE wrote the page in an interval that is now visible here */
     QUOIT_DSM_DROP,    /* the copy is given up without a notice: the home moves, or the program asks for the newest */
+    QUOIT_DSM_ALONE,   /* an access faulted at the home, and no other PE has fetched the page */
+    QUOIT_DSM_SHARE,   /* at the home: another PE has fetched the page, or is about to */
     QUOIT_DSM_EVENT_COUNT
 };
 
@@ -49,7 +55,7 @@ struct quoit_dsm_move {
 struct quoit_dsm_move quoit_dsm_page_move(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home,
                                           bool sees_writes);
 
-/* For messages: "invalid", "clean", "dirty". */
+/* For messages: "invalid", "clean", "dirty", "exclusive". */
 const char *quoit_dsm_state_name(enum quoit_dsm_state state);
 
 #endif

@@ -11,12 +11,20 @@
 
 #define HAS(move, effect) (((move).effects & QUOIT_DSM_DO_##effect) != 0)
 
+/* DIRTY needs a detector that sees writes; exclusive mode and its events are the home's. */
+static bool can_be(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
+{
+    bool is_of_home = state == QUOIT_DSM_EXCLUSIVE || event == QUOIT_DSM_ALONE || event == QUOIT_DSM_SHARE;
+    return (state != QUOIT_DSM_DIRTY || sees_writes) && (is_home || !is_of_home) &&
+           (event != QUOIT_DSM_ALONE || state == QUOIT_DSM_INVALID);
+}
+
 static void each(void (*check)(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes))
 {
     for (int state = 0; state < QUOIT_DSM_STATE_COUNT; state++) {
         for (int event = 0; event < QUOIT_DSM_EVENT_COUNT; event++) {
             for (int flags = 0; flags < 4; flags++) {
-                if (state != QUOIT_DSM_DIRTY || (flags & 1))
+                if (can_be(state, event, flags & 2, flags & 1))
                     check(state, event, flags & 2, flags & 1);
             }
         }
@@ -26,15 +34,18 @@ static void each(void (*check)(enum quoit_dsm_state state, enum quoit_dsm_event 
 static void check_access(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
 {
     struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
-    bool is_access = event == QUOIT_DSM_READ || event == QUOIT_DSM_WRITE;
+    bool is_exclusive = state == QUOIT_DSM_EXCLUSIVE || event == QUOIT_DSM_ALONE;
+    bool is_access = event == QUOIT_DSM_READ || event == QUOIT_DSM_WRITE || event == QUOIT_DSM_ALONE;
     assert_int_equal(HAS(move, OPEN_READ) + HAS(move, OPEN_WRITE), is_access);
     if (is_access)
         assert_int_not_equal(move.next, QUOIT_DSM_INVALID);
     assert_int_equal(HAS(move, FETCH), is_access && state == QUOIT_DSM_INVALID && !is_home);
-    if (event == QUOIT_DSM_WRITE && sees_writes)
+    if (is_access && is_exclusive)
+        assert_true(HAS(move, OPEN_WRITE) && move.next == QUOIT_DSM_EXCLUSIVE);
+    else if (event == QUOIT_DSM_WRITE && sees_writes)
         assert_int_equal(move.next, QUOIT_DSM_DIRTY);
     if (!sees_writes)
-        assert_false(HAS(move, OPEN_WRITE));
+        assert_int_equal(HAS(move, OPEN_WRITE), is_access && is_exclusive);
 }
 
 /* A page that may be written has a twin to compare with, and its writes are told of before they are given up. */
@@ -50,6 +61,18 @@ static void check_writes(enum quoit_dsm_state state, enum quoit_dsm_event event,
     bool is_end = event == QUOIT_DSM_RELEASE || event == QUOIT_DSM_DROP || (event == QUOIT_DSM_NOTICE && !is_home);
     if (may_be_written && is_end)
         assert_true(HAS(move, DIFF) || HAS(move, LOG));
+}
+
+/* What was written without being detected is told of once somebody may have a copy. */
+static void check_exclusive(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
+{
+    struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
+    if (event == QUOIT_DSM_SHARE && state == QUOIT_DSM_EXCLUSIVE)
+        assert_true(HAS(quoit_dsm_page_move(move.next, QUOIT_DSM_RELEASE, is_home, sees_writes), LOG));
+    if (event == QUOIT_DSM_SHARE && state != QUOIT_DSM_EXCLUSIVE)
+        assert_true(move.next == state && move.effects == 0);
+    if (state == QUOIT_DSM_EXCLUSIVE && event == QUOIT_DSM_RELEASE)
+        assert_true(move.next == state && move.effects == 0);
 }
 
 static void check_notices(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
@@ -76,6 +99,12 @@ static void test_writes(void **state)
     each(check_writes);
 }
 
+static void test_exclusive(void **state)
+{
+    (void)state;
+    each(check_exclusive);
+}
+
 static void test_notices(void **state)
 {
     (void)state;
@@ -86,6 +115,6 @@ static void test_notices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_accesses), cmocka_unit_test(test_writes),
-                                       cmocka_unit_test(test_notices)};
+                                       cmocka_unit_test(test_exclusive), cmocka_unit_test(test_notices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

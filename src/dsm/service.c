@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "dsm/coherence.h"
 #include "dsm/diff.h"
+#include "dsm/exclusive.h"
 #include "dsm/net.h"
 
 #define BUFFERS       4
@@ -143,6 +144,7 @@ static void answer(struct quoit_dsm *dsm, int requester, const struct request *r
     struct quoit_dsm_service *service = dsm->service;
     uint64_t word = (uint64_t)home;
     if (home == dsm->me) {
+        quoit_dsm_exclusive_mark(dsm, request->page);
         quoit_dsm_put(dsm, service->versions, &dsm->version[request->page * (uint64_t)dsm->pe_count],
                       (size_t)dsm->pe_count * sizeof(uint64_t), requester);
         char *frame = quoit_dsm_frame(dsm, request->page);

@@ -27,6 +27,7 @@
 #define QUOIT_DSM_CHUNK_BYTES_LEAST (256ull << 10)
 #define QUOIT_DSM_PES_MAX           1024
 #define QUOIT_DSM_NO_HOME           (-1)
+#define QUOIT_DSM_MARK_PAGES        64 /* pages of one word of marks */
 
 /* What time is spent on; see stats.h. */
 enum quoit_dsm_span {
@@ -46,6 +47,7 @@ enum quoit_dsm_span {
     X(prefetched_pages)                                                                                                \
     X(version_retries)                                                                                                 \
     X(lost_swaps)                                                                                                      \
+    X(exclusive_ends)                                                                                                  \
     X(forwarded)                                                                                                       \
     X(diff_pages)                                                                                                      \
     X(diff_runs)                                                                                                       \
@@ -120,6 +122,7 @@ struct quoit_dsm {
     char *masters;     /* where homes keep their pages: frames; with DSM_RACES a block of its own */
     uint64_t *version; /* [page][writer] */
     uint64_t *homes;   /* [page]: PE + 1, at the page's directory PE; 0: nobody yet */
+    uint64_t *marks;   /* [page / 64], at the home: a bit for each page that another PE has fetched; see exclusive.h */
     uint64_t *chunks;  /* [chunk / PEs]: slot + 1, at PE chunk % PEs; 0: not touched yet */
     uint64_t *log;
     uint64_t *known; /* [writer] */
@@ -134,15 +137,19 @@ struct quoit_dsm {
     uint32_t *mapped;       /* chunks that the program's view has, in order */
     uint64_t mapped_count;
     uint32_t *chunk_of_slot;
-    uint8_t *states;   /* [page] enum quoit_dsm_state */
-    bool *has_twin;    /* [page] */
-    bool *was_used;    /* [page] an access faulted since the copy was fetched: the rest came by prefetch */
-    int16_t *home_of;  /* [page] last known home */
-    char *twins;       /* [page] */
-    uint64_t *needs;   /* [page][writer] */
-    uint32_t *need_of; /* [page] the epoch that its needs belong to */
-    int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
-    uint32_t *written; /* pages whose writers is not 0 */
+    uint8_t *states;        /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
+    uint32_t *open_in;      /* [slot] pages that are open and watched */
+    uint32_t *exclusive_in; /* [slot] pages in exclusive mode */
+    uint64_t *marked;       /* [page / 64] marks that this PE has set at homes */
+    uint64_t marks_seen;    /* the count of marks at the last review */
+    bool *has_twin;         /* [page] */
+    bool *was_used;         /* [page] an access faulted since the copy was fetched: the rest came by prefetch */
+    int16_t *home_of;       /* [page] last known home */
+    char *twins;            /* [page] */
+    uint64_t *needs;        /* [page][writer] */
+    uint32_t *need_of;      /* [page] the epoch that its needs belong to */
+    int16_t *writers;       /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
+    uint32_t *written;      /* pages whose writers is not 0 */
     uint64_t written_count;
     uint32_t *dirty; /* pages that the detector reported since the last release */
     uint64_t dirty_count;
@@ -171,6 +178,7 @@ enum quoit_dsm_word {
     QUOIT_DSM_NEXT_SLOT,
     QUOIT_DSM_AGREE,
     QUOIT_DSM_NEXT_COMMON,
+    QUOIT_DSM_MARK_COUNT,   /* how often marks of this PE were set */
     QUOIT_DSM_CREATE_WORDS, /* four: struct creation */
     QUOIT_DSM_GO = QUOIT_DSM_CREATE_WORDS + 4,
     QUOIT_DSM_WORD_COUNT
@@ -201,6 +209,17 @@ static inline uint64_t quoit_dsm_chunk_used(const struct quoit_dsm *dsm, uint64_
 {
     uint64_t end = dsm->heap_bytes + dsm->globals_bytes, start = chunk << dsm->chunk_shift;
     return end - start < dsm->chunk_bytes ? end - start : dsm->chunk_bytes;
+}
+
+static inline void quoit_dsm_page_set(struct quoit_dsm *dsm, uint64_t page, enum quoit_dsm_state state)
+{
+    uint64_t slot = page / dsm->chunk_pages;
+    enum quoit_dsm_state before = (enum quoit_dsm_state)dsm->states[page];
+    dsm->open_in[slot] -= before == QUOIT_DSM_CLEAN || before == QUOIT_DSM_DIRTY;
+    dsm->open_in[slot] += state == QUOIT_DSM_CLEAN || state == QUOIT_DSM_DIRTY;
+    dsm->exclusive_in[slot] -= before == QUOIT_DSM_EXCLUSIVE;
+    dsm->exclusive_in[slot] += state == QUOIT_DSM_EXCLUSIVE;
+    dsm->states[page] = (uint8_t)state;
 }
 
 /* Where the program sees a page. */
