@@ -270,6 +270,8 @@ static void note_unmapped(struct quoit_dsm *dsm, uint64_t page)
 static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint64_t window)
 {
     quoit_dsm_home_of(dsm, page);
+    if (is_write && dsm->detector->thaw)
+        dsm->detector->thaw(dsm, page);
     enum quoit_dsm_state state = dsm->states[page];
     if (state == QUOIT_DSM_INVALID) {
         if (!is_home(dsm, page) && window > 1)

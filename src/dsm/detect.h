@@ -20,6 +20,8 @@ struct quoit_dsm_detector {
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* Writes are not watched. */
     void (*open_write)(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable);
+    /* A store to an open page faulted. NULL: that cannot be. */
+    void (*thaw)(struct quoit_dsm *dsm, uint64_t page);
     /* Appends pages written since the last call to dsm->dirty, and watches them again before it returns. Pages opened
      * for writing are in dsm->dirty already, but for those in exclusive mode, which it leaves alone. */
     void (*collect)(struct quoit_dsm *dsm);

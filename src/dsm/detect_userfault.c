@@ -25,6 +25,8 @@
 #define SCAN_CHECK_ASYNC    2
 #define IS_WRITTEN          (1ull << 1)
 #define SCAN_REGIONS_MAX    64
+#define IDLE_SCANS_MAX      64 /* as many cost as much as to freeze a chunk and to thaw it */
+#define IS_FROZEN           UINT8_MAX
 
 struct scan_region {
     uint64_t start, end, categories;
@@ -170,8 +172,11 @@ static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, 
         int32_t slot = dsm->slot_of_chunk[offset >> dsm->chunk_shift] - 1;
         uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % dsm->chunk_bytes >> dsm->page_shift);
         bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
-        if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page))
+        if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page)) {
             dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+            if (dsm->idle_scans[slot] != IS_FROZEN)
+                dsm->idle_scans[slot] = 0;
+        }
         at = (at / dsm->page_bytes + 1) * dsm->page_bytes;
     }
 }
@@ -225,6 +230,25 @@ static void add_mixed(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t f
     }
 }
 
+/* A chunk that nobody writes is frozen: a store to it ends in a SIGSEGV, so that it need not be scanned, and a release
+ * costs the same however much memory has been touched. The scan that follows finds what was written before. It stays as
+ * it is where the kernel has no room for another mapping. */
+static void freeze(struct quoit_dsm *dsm, uint64_t slot, uint64_t start, uint64_t bytes)
+{
+    dsm->idle_scans[slot] = mprotect((void *)start, bytes, PROT_READ) == 0 ? IS_FROZEN : 0;
+}
+
+static void thaw(struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t slot = page / dsm->chunk_pages, chunk = dsm->chunk_of_slot[slot];
+    if (dsm->idle_scans[slot] != IS_FROZEN)
+        return;
+    dsm->idle_scans[slot] = 0;
+    if (mprotect(quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift), quoit_dsm_chunk_used(dsm, chunk),
+                 PROT_READ | PROT_WRITE) != 0)
+        quoit_dsm_wrong("mprotect of a chunk failed: %s", strerror(errno));
+}
+
 static void collect_async(struct quoit_dsm *dsm)
 {
     struct stretch stretch = {0, 0, dsm->dirty_count};
@@ -232,8 +256,11 @@ static void collect_async(struct quoit_dsm *dsm)
         uint64_t slot = (uint64_t)dsm->slot_of_chunk[dsm->mapped[i]] - 1,
                  bytes = quoit_dsm_chunk_used(dsm, dsm->mapped[i]);
         uint64_t start = (uintptr_t)quoit_dsm_address_of(dsm, (uint64_t)dsm->mapped[i] << dsm->chunk_shift);
-        if (dsm->open_in[slot] == 0)
+        if (dsm->open_in[slot] == 0 || dsm->idle_scans[slot] == IS_FROZEN)
             continue;
+        dsm->idle_scans[slot] += dsm->idle_scans[slot] < IDLE_SCANS_MAX;
+        if (dsm->idle_scans[slot] == IDLE_SCANS_MAX && dsm->exclusive_in[slot] == 0)
+            freeze(dsm, slot, start, bytes);
         if (dsm->exclusive_in[slot] == 0)
             add_stretch(dsm, &stretch, start, bytes);
         else
@@ -250,6 +277,7 @@ const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",
                                                           .close = close_pages,
                                                           .open_read = open_read,
                                                           .open_write = open_write,
+                                                          .thaw = thaw,
                                                           .collect = collect_async};
 
 const struct quoit_dsm_detector quoit_dsm_detect_wp = {.name = "wp",

@@ -7,6 +7,7 @@
 #endif
 
 #define BLOCK_BYTES 64
+#define AHEAD_BYTES 1024
 
 /* One bit for each byte of an 8-byte word that is not zero. */
 static uint64_t word_mask(uint64_t word)
@@ -72,7 +73,8 @@ __attribute__((target("avx512f,avx512bw"))) static void store_avx512(char *home,
     }
 }
 
-/* The page is read once, so that twin and home are from the same reading. */
+/* The page is read once, so that twin and home are from the same reading. Where one block has changed the next ones
+ * often have too: their lines at the home, which the other processor may hold, are asked for ahead. */
 __attribute__((target("avx512f,avx512bw"))) static size_t move_avx512(char *home, char *twin, const char *page,
                                                                       size_t bytes, size_t *blocks_out)
 {
@@ -82,6 +84,7 @@ __attribute__((target("avx512f,avx512bw"))) static size_t move_avx512(char *home
         __mmask64 mask = _mm512_cmpneq_epi8_mask(block, _mm512_loadu_si512(twin + at));
         if (mask == 0)
             continue;
+        __builtin_prefetch(home + at + AHEAD_BYTES, 1);
         _mm512_mask_storeu_epi8(twin + at, mask, block);
         _mm512_mask_storeu_epi8(home + at, mask, block);
         moved += (size_t)__builtin_popcountll(mask);

@@ -172,6 +172,7 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->mapped = sparse(dsm->slot_count * sizeof *dsm->mapped);
     dsm->states = sparse(pages);
     dsm->open_in = sparse(dsm->slot_count * sizeof *dsm->open_in);
+    dsm->idle_scans = sparse(dsm->slot_count * sizeof *dsm->idle_scans);
     dsm->exclusive_in = sparse(dsm->slot_count * sizeof *dsm->exclusive_in);
     dsm->marked = sparse((pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
     dsm->has_twin = sparse(pages);

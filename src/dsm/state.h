@@ -139,6 +139,7 @@ struct quoit_dsm {
     uint32_t *chunk_of_slot;
     uint8_t *states;        /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
     uint32_t *open_in;      /* [slot] pages that are open and watched */
+    uint8_t *idle_scans;    /* [slot] how many scans in a row found no write; of the async detector, see there */
     uint32_t *exclusive_in; /* [slot] pages in exclusive mode */
     uint64_t *marked;       /* [page / 64] marks that this PE has set at homes */
     uint64_t marks_seen;    /* the count of marks at the last review */
