@@ -492,10 +492,10 @@ static void forget_dirty(struct quoit_dsm *dsm, uint64_t page)
     }
 }
 
+/* After its access was taken away. */
 static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm_move *move)
 {
     if (move->effects & QUOIT_DSM_DO_CLOSE) {
-        dsm->detector->close(dsm, page, 1);
         dsm->stats.invalidations++;
         dsm->stats.useless_invalidations += !dsm->was_used[page];
         dsm->page_stats[page].invalidations++;
@@ -510,9 +510,23 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
     quoit_dsm_page_set(dsm, page, move->next);
 }
 
-void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled)
+/* Takes access away from as many pages from the first on as must lose it and lie in one chunk: one call of the kernel
+ * for all. Returns their number. */
+static uint64_t close_run(struct quoit_dsm *dsm, uint64_t page, uint64_t count, enum quoit_dsm_event event)
 {
-    quoit_assert(page < dsm->page_count);
+    uint64_t n = 0;
+    while (
+        n < count && (n == 0 || (page + n) % dsm->chunk_pages != 0) &&
+        (quoit_dsm_page_move(dsm->states[page + n], event, is_home(dsm, page + n), dsm->detector->sees_writes).effects &
+         QUOIT_DSM_DO_CLOSE))
+        n++;
+    if (n > 0)
+        dsm->detector->close(dsm, page, n);
+    return n;
+}
+
+static void noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled)
+{
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_NOTICE, is_home(dsm, page), dsm->detector->sees_writes);
     quoit_dsm_written(dsm, page, writer);
@@ -531,8 +545,21 @@ void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_
         quoit_dsm_wait_least(dsm, version_at(dsm, page, writer), version);
 }
 
+void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int writer, uint64_t version,
+                       bool is_settled)
+{
+    quoit_assert(page < dsm->page_count);
+    quoit_assert(count <= dsm->page_count - page);
+    for (uint64_t i = 0, closed_end = 0; i < count; i++) {
+        if (i >= closed_end)
+            closed_end = i + close_run(dsm, page + i, count - i, QUOIT_DSM_NOTICE);
+        noticed(dsm, page + i, writer, version, is_settled);
+    }
+}
+
 void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page)
 {
+    close_run(dsm, page, 1, QUOIT_DSM_DROP);
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_DROP, is_home(dsm, page), dsm->detector->sees_writes);
     give_up(dsm, page, &move);

@@ -25,8 +25,9 @@ void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe);
 /* Applies the notices of all PEs up to their heads; every diff of them has arrived. The needs of all pages end. */
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads);
 
-/* One page of a notice; `version` is what its home must have from that writer. */
-void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled);
+/* The pages of a notice; `version` is what their homes must have from that writer. */
+void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int writer, uint64_t version,
+                       bool is_settled);
 /* Gives up all copies, or one. */
 void quoit_dsm_drop_all(struct quoit_dsm *dsm);
 void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page);

@@ -91,8 +91,7 @@ void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool
                 continue;
             }
             dsm->stats.notices_seen++;
-            for (uint64_t k = 0; k < page_count; k++)
-                quoit_dsm_noticed(dsm, page + k, writer, from + 1, is_settled);
+            quoit_dsm_noticed(dsm, page, page_count, writer, from + 1, is_settled);
         }
     }
     if (is_overrun) {
