@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* driver.h - what a network driver provides to net.c.
+ *
+ * What it is: a driver is a shared object, lib/quoit/libquoit-net-NAME.so, that exports one struct
+ * quoit_net_driver as quoit_net_driver_NAME; it is built where the headers of its library are found, and opened with
+ * dlopen(3) where it is present and its library too. A driver moves bytes. What all networks need beside is net.c's:
+ * heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message.
+ *
+ * The wrapper has checked the arguments: bounds, hosts, limits; a lost host is not used again. The driver asserts, logs
+ * nothing, and says what the library refused in `problem`.
+ *
+ * Threads: one at a time for one end. Several ends may exist in a process.
+ */
+#ifndef QUOIT_NET_DRIVER_H
+#define QUOIT_NET_DRIVER_H
+
+#include "net/net.h"
+
+#define QUOIT_NET_DRIVER_VERSION 1 /* of this header; others are refused */
+
+/* What the driver reports, from within progress or abandon. */
+struct quoit_net_events {
+    void *arg;
+    void (*done)(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes);
+    void (*message)(void *arg, const void *message, uint32_t bytes); /* 8-byte aligned */
+    void (*broken)(void *arg, uint32_t host);                        /* an operation to it failed */
+};
+
+struct quoit_net_driver_config {
+    const char *provider; /* NULL: the best */
+    const char *device;   /* NULL: the best */
+    uint32_t host_count;
+    struct quoit_net_events events;
+};
+
+/* One end; the driver's state begins with it. */
+struct quoit_net_end {
+    struct quoit_net_limits limits;
+    struct quoit_net_choice choice;
+    struct quoit_net_address address;
+};
+
+/* A put or get. */
+struct quoit_net_transfer {
+    uint32_t host;
+    void *window;    /* of attach */
+    uint64_t offset; /* in it */
+    void *local;
+    void *region; /* of reg; NULL: none */
+    uint64_t bytes;
+    uint64_t cookie;
+};
+
+/* All are required. */
+struct quoit_net_driver {
+    uint32_t version; /* QUOIT_NET_DRIVER_VERSION */
+    const char *name;
+    const char *library; /* "libfabric 1.17" */
+    /* What there is, best first; the first usable one is what open takes. */
+    uint32_t (*survey)(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                       uint32_t max_count);
+    enum quoit_status (*open)(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
+                              char problem[QUOIT_NET_PROBLEM_BYTES]);
+    /* Regions and windows are released before. */
+    void (*close)(struct quoit_net_end *end);
+    enum quoit_status (*connect)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address);
+    enum quoit_status (*reg)(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
+                             void **region_out);
+    void (*unreg)(struct quoit_net_end *end, void *region);
+    enum quoit_status (*attach)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
+                                void **window_out);
+    void (*detach)(struct quoit_net_end *end, void *window);
+    /* OK; FULL; or GONE, when the library refuses the host. */
+    enum quoit_status (*put)(struct quoit_net_end *end, const struct quoit_net_transfer *transfer);
+    enum quoit_status (*get)(struct quoit_net_end *end, const struct quoit_net_transfer *transfer);
+    /* A free buffer for a message, 8-byte aligned; NULL: none. It is the wrapper's until the next send, which sends it
+     * or leaves it free. */
+    void *(*send_buffer)(struct quoit_net_end *end);
+    enum quoit_status (*send)(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes);
+    uint32_t (*progress)(struct quoit_net_end *end);
+    /* Reports what is outstanding to a lost host as done with GONE. */
+    void (*abandon)(struct quoit_net_end *end, uint32_t host);
+    int (*wait_fd)(const struct quoit_net_end *end);
+    bool (*arm)(struct quoit_net_end *end);
+};
+
+/* plugins.c. Opens the driver's shared object, once per process. NULL: `problem` says why. */
+const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES]);
+/* The index-th known name, in order of preference; NULL: there are no more. */
+const char *quoit_net_driver_name(uint32_t index);
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/net.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "net/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEARTBEATS_A_LIMIT 8       /* so that one that is late is not missed */
+#define RETRY_NS           1000000 /* a heartbeat that found no buffer */
+#define BUSY_CALLS         128     /* of progress that found something, before the clock is read again */
+
+enum message_kind { MESSAGE_PAYLOAD = 1, MESSAGE_HEARTBEAT, MESSAGE_LEAVING, MESSAGE_KIND_COUNT };
+
+/* Before the payload of every message. */
+struct message_header {
+    uint64_t tag;      /* of the job */
+    uint32_t sequence; /* 1, 2, 3, ... from one host to another: each message arrives, once */
+    uint16_t host;     /* the sender */
+    uint8_t kind;      /* enum message_kind */
+    uint8_t version;   /* of the driver contract */
+};
+_Static_assert(sizeof(struct message_header) == 16, "the payload behind it stays aligned");
+
+enum host_state { HOST_UNKNOWN, HOST_CONNECTED, HOST_LEFT, HOST_LOST };
+
+struct host {
+    uint8_t state; /* enum host_state */
+    bool is_farewell_sent;
+    bool is_broken; /* the driver said so, and on_lost has not been called */
+    uint32_t sent_sequence;
+    uint32_t heard_sequence;
+    uint64_t sent_ns; /* the last message to it */
+    uint64_t heard_ns;
+    uint64_t outstanding_count;
+    uint64_t outstanding_bytes;
+    bool has_gone; /* something was done with GONE since the last flush */
+};
+
+struct quoit_net_region {
+    struct quoit_net_key key;
+    void *of_driver;
+    char *memory;
+    struct quoit_net_region *next;
+};
+
+struct quoit_net_window {
+    struct quoit_net *net;
+    uint32_t host;
+    uint64_t bytes;
+    void *of_driver;
+    struct quoit_net_window *next;
+};
+
+struct quoit_net {
+    struct quoit_net_config config;
+    const struct quoit_net_driver *driver;
+    struct quoit_net_end *end;
+    struct quoit_net_limits limits; /* without what the header takes of a message */
+    struct host *hosts;
+    struct quoit_net_region *regions;
+    struct quoit_net_window *windows;
+    uint64_t outstanding_count;
+    uint64_t watch_ns;      /* when the heartbeats were last looked after */
+    uint64_t next_watch_ns; /* when they are next */
+    uint32_t busy_count;
+    uint64_t dropped_count; /* messages of strangers */
+    bool has_broken;        /* a host is_broken */
+    bool is_inside;         /* progress runs: callbacks must not call it */
+};
+
+/* Events of the driver */
+
+static void on_done(void *arg, uint32_t host_index, uint64_t cookie, enum quoit_status status, uint64_t bytes)
+{
+    struct quoit_net *net = arg;
+    struct host *host = &net->hosts[host_index];
+    quoit_assert(host->outstanding_count > 0);
+    quoit_assert(host->outstanding_bytes >= bytes);
+    host->outstanding_count--;
+    host->outstanding_bytes -= bytes;
+    net->outstanding_count--;
+    host->has_gone |= status != QUOIT_OK;
+    if (status == QUOIT_OK)
+        host->heard_ns = net->watch_ns; /* its end, or at least its network, has answered */
+    net->config.on_done(net->config.arg, host_index, cookie, status);
+}
+
+static void on_broken(void *arg, uint32_t host)
+{
+    struct quoit_net *net = arg;
+    net->hosts[host].is_broken = true;
+    net->has_broken = true;
+}
+
+/* Whether the message is of a host of this job, and the next of that host. A peer can send anything. */
+static bool is_ours(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
+{
+    if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || header->tag != net->config.tag ||
+        header->host >= net->config.host_count || header->host == net->config.host || header->kind == 0 ||
+        header->kind >= MESSAGE_KIND_COUNT) {
+        if (net->dropped_count++ == 0)
+            quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
+        return false;
+    }
+    struct host *host = &net->hosts[header->host];
+    if (host->state == HOST_LOST)
+        return false;
+    if (header->sequence != host->heard_sequence + 1) {
+        quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u", header->sequence, header->host,
+                  host->heard_sequence);
+        on_broken(net, header->host);
+        return false;
+    }
+    return true;
+}
+
+static void on_message(void *arg, const void *message, uint32_t bytes)
+{
+    struct quoit_net *net = arg;
+    const struct message_header *header = message;
+    if (!is_ours(net, header, bytes))
+        return;
+    struct host *host = &net->hosts[header->host];
+    host->heard_sequence = header->sequence;
+    host->heard_ns = net->watch_ns;
+    if (header->kind == MESSAGE_LEAVING)
+        host->state = HOST_LEFT;
+    else if (header->kind == MESSAGE_PAYLOAD)
+        net->config.on_message(net->config.arg, header->host, header + 1, bytes - (uint32_t)sizeof *header);
+}
+
+/* Heartbeats and lost hosts */
+
+static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, enum message_kind kind,
+                                   const void *payload, uint32_t bytes)
+{
+    struct host *host = &net->hosts[host_index];
+    struct message_header *header = net->driver->send_buffer(net->end);
+    if (!header)
+        return QUOIT_FULL;
+    *header = (struct message_header){.tag = net->config.tag,
+                                      .sequence = host->sent_sequence + 1,
+                                      .host = (uint16_t)net->config.host,
+                                      .kind = (uint8_t)kind,
+                                      .version = QUOIT_NET_DRIVER_VERSION};
+    if (bytes)
+        memcpy(header + 1, payload, bytes);
+    enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
+    if (status == QUOIT_OK) {
+        host->sent_sequence++;
+        host->sent_ns = net->watch_ns;
+    } else if (status != QUOIT_FULL) {
+        on_broken(net, host_index);
+        status = QUOIT_GONE;
+    }
+    return status;
+}
+
+static uint64_t heartbeat_ns(const struct quoit_net *net)
+{
+    return net->config.lost_limit_ns / HEARTBEATS_A_LIMIT;
+}
+
+static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status)
+{
+    struct host *host = &net->hosts[host_index];
+    bool was_connected = host->state == HOST_CONNECTED;
+    host->is_broken = false;
+    if (host->state == HOST_LOST)
+        return;
+    host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
+    net->driver->abandon(net->end, host_index);
+    if (was_connected)
+        net->config.on_lost(net->config.arg, host_index, status);
+}
+
+static void watch(struct quoit_net *net, uint64_t now_ns)
+{
+    uint64_t period_ns = heartbeat_ns(net);
+    bool was_away = net->watch_ns != 0 && now_ns - net->watch_ns > net->config.lost_limit_ns / 2;
+    net->watch_ns = now_ns;
+    net->next_watch_ns = now_ns + period_ns / 2;
+    for (uint32_t i = 0; i < net->config.host_count; i++) {
+        struct host *host = &net->hosts[i];
+        if (host->state != HOST_CONNECTED)
+            continue;
+        if (was_away) /* nobody was listened to: the others may have spoken */
+            host->heard_ns = now_ns;
+        if (now_ns - host->heard_ns > net->config.lost_limit_ns)
+            lose(net, i, QUOIT_TIMEOUT);
+        else if (now_ns - host->sent_ns >= period_ns && send_kind(net, i, MESSAGE_HEARTBEAT, NULL, 0) == QUOIT_FULL)
+            net->next_watch_ns = now_ns + RETRY_NS;
+    }
+}
+
+uint32_t quoit_net_progress(struct quoit_net *net)
+{
+    quoit_assert(!net->is_inside);
+    net->is_inside = true;
+    uint32_t done_count = net->driver->progress(net->end);
+    if (done_count == 0 || ++net->busy_count % BUSY_CALLS == 0) {
+        uint64_t now_ns = quoit_clock_now_ns();
+        if (now_ns >= net->next_watch_ns)
+            watch(net, now_ns);
+    }
+    for (uint32_t i = 0; net->has_broken && i < net->config.host_count; i++)
+        if (net->hosts[i].is_broken)
+            lose(net, i, QUOIT_GONE);
+    net->has_broken = false;
+    net->is_inside = false;
+    return done_count;
+}
+
+/* Opening */
+
+static uint32_t names_of(const struct quoit_net_config *config, const char *names_out[])
+{
+    uint32_t count = 0;
+    if (config->driver && strcmp(config->driver, "auto") != 0) {
+        names_out[count++] = config->driver;
+        return count;
+    }
+    while ((names_out[count] = quoit_net_driver_name(count)) != NULL)
+        count++;
+    return count;
+}
+
+#define DRIVERS_MAX 8
+
+static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    const struct quoit_net_config *config = &net->config;
+    const char *names[DRIVERS_MAX];
+    uint32_t count = names_of(config, names);
+    enum quoit_status status = QUOIT_UNSUPPORTED;
+    const struct quoit_net_driver_config own = {
+        .provider = config->provider,
+        .device = config->device,
+        .host_count = config->host_count,
+        .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
+    };
+    for (uint32_t i = 0; i < count && status != QUOIT_OK; i++) {
+        net->driver = quoit_net_driver_open(names[i], problem);
+        if (net->driver)
+            status = net->driver->open(&own, &net->end, problem);
+    }
+    return status;
+}
+
+enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
+                                 char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    quoit_assert(config->host < config->host_count);
+    quoit_assert(config->host_count <= QUOIT_NET_HOSTS_MAX);
+    struct quoit_net *net = calloc(1, sizeof *net);
+    struct host *hosts = calloc(config->host_count, sizeof *hosts);
+    enum quoit_status status = QUOIT_NO_MEMORY;
+    problem[0] = '\0';
+    if (!net || !hosts)
+        goto free_net;
+    net->config = *config;
+    net->hosts = hosts;
+    if (net->config.lost_limit_ns == 0)
+        net->config.lost_limit_ns = QUOIT_NET_LOST_LIMIT_NS;
+    status = open_driver(net, problem);
+    if (status != QUOIT_OK)
+        goto free_net;
+    net->limits = net->end->limits;
+    net->limits.message_bytes -= (uint32_t)sizeof(struct message_header);
+    net->watch_ns = quoit_clock_now_ns();
+    *net_out = net;
+    return QUOIT_OK;
+
+free_net:
+    free(hosts);
+    free(net);
+    return status;
+}
+
+void quoit_net_close(struct quoit_net *net)
+{
+    if (!net)
+        return;
+    for (struct quoit_net_window *window = net->windows, *next; window; window = next) {
+        next = window->next;
+        net->driver->detach(net->end, window->of_driver);
+        free(window);
+    }
+    for (struct quoit_net_region *region = net->regions, *next; region; region = next) {
+        next = region->next;
+        net->driver->unreg(net->end, region->of_driver);
+        free(region);
+    }
+    net->driver->close(net->end);
+    free(net->hosts);
+    free(net);
+}
+
+const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net)
+{
+    return &net->limits;
+}
+
+const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net)
+{
+    return &net->end->choice;
+}
+
+const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
+{
+    return &net->end->address;
+}
+
+enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, const struct quoit_net_address *address)
+{
+    quoit_assert(host_index < net->config.host_count);
+    quoit_assert(host_index != net->config.host);
+    struct host *host = &net->hosts[host_index];
+    quoit_assert(host->state == HOST_UNKNOWN);
+    if (address->bytes == 0 || address->bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
+        return QUOIT_INVALID;
+    enum quoit_status status = net->driver->connect(net->end, host_index, address);
+    if (status != QUOIT_OK)
+        return status;
+    net->watch_ns = quoit_clock_now_ns();
+    host->heard_ns = net->watch_ns;
+    host->state = HOST_CONNECTED;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
+                                     struct quoit_net_region **region_out)
+{
+    struct quoit_net_region *region = calloc(1, sizeof *region);
+    if (!region)
+        return QUOIT_NO_MEMORY;
+    enum quoit_status status = net->driver->reg(net->end, memory, bytes, &region->key, &region->of_driver);
+    if (status != QUOIT_OK) {
+        free(region);
+        return status;
+    }
+    region->key.memory_bytes = bytes;
+    region->memory = memory;
+    region->next = net->regions;
+    net->regions = region;
+    *region_out = region;
+    return QUOIT_OK;
+}
+
+const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)
+{
+    return &region->key;
+}
+
+enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
+                                   struct quoit_net_window **window_out)
+{
+    quoit_assert(host < net->config.host_count);
+    if (key->bytes > QUOIT_NET_KEY_BYTES_MAX)
+        return QUOIT_INVALID;
+    struct quoit_net_window *window = calloc(1, sizeof *window);
+    if (!window)
+        return QUOIT_NO_MEMORY;
+    enum quoit_status status = net->driver->attach(net->end, host, key, &window->of_driver);
+    if (status != QUOIT_OK) {
+        free(window);
+        return status;
+    }
+    window->net = net;
+    window->host = host;
+    window->bytes = key->memory_bytes;
+    window->next = net->windows;
+    net->windows = window;
+    *window_out = window;
+    return QUOIT_OK;
+}
+
+/* Operations */
+
+static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_window *window,
+                               enum quoit_status (*operation)(struct quoit_net_end *,
+                                                              const struct quoit_net_transfer *),
+                               struct quoit_net_transfer *transfer, const struct quoit_net_region *region)
+{
+    struct host *host = &net->hosts[window->host];
+    const struct quoit_net_limits *limits = &net->limits;
+    quoit_assert(window->net == net);
+    quoit_assert(host->state != HOST_UNKNOWN);
+    if (transfer->offset > window->bytes || transfer->bytes > window->bytes - transfer->offset ||
+        transfer->bytes > limits->transfer_bytes || transfer->offset % limits->alignment != 0 ||
+        transfer->bytes % limits->alignment != 0)
+        return QUOIT_OUT_OF_RANGE;
+    if (region && ((char *)transfer->local < region->memory ||
+                   (char *)transfer->local + transfer->bytes > region->memory + region->key.memory_bytes))
+        return QUOIT_OUT_OF_RANGE;
+    if (limits->needs_region && !region && transfer->bytes > 0)
+        return QUOIT_INVALID;
+    if (host->state != HOST_CONNECTED)
+        return QUOIT_GONE;
+    if (host->outstanding_count >= QUOIT_NET_TRANSFERS_MAX)
+        return QUOIT_FULL;
+    if (host->outstanding_count > 0 && host->outstanding_bytes + transfer->bytes > QUOIT_NET_WINDOW_BYTES)
+        return QUOIT_FULL;
+    transfer->host = window->host;
+    transfer->window = window->of_driver;
+    transfer->region = region ? region->of_driver : NULL;
+    enum quoit_status status = operation(net->end, transfer);
+    if (status == QUOIT_OK) {
+        host->outstanding_count++;
+        host->outstanding_bytes += transfer->bytes;
+        net->outstanding_count++;
+    } else if (status != QUOIT_FULL) {
+        on_broken(net, window->host);
+        status = QUOIT_GONE;
+    }
+    return status;
+}
+
+enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                const void *source, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    struct quoit_net_transfer transfer = {
+        .offset = offset, .local = (void *)(uintptr_t)source, .bytes = bytes, .cookie = cookie};
+    return begin(net, window, net->driver->put, &transfer, region);
+}
+
+enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                void *destination, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    struct quoit_net_transfer transfer = {.offset = offset, .local = destination, .bytes = bytes, .cookie = cookie};
+    return begin(net, window, net->driver->get, &transfer, region);
+}
+
+enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
+{
+    quoit_assert(host < net->config.host_count);
+    quoit_assert(net->hosts[host].state != HOST_UNKNOWN);
+    if (bytes > net->limits.message_bytes)
+        return QUOIT_OUT_OF_RANGE;
+    if (net->hosts[host].state != HOST_CONNECTED || net->hosts[host].is_broken)
+        return QUOIT_GONE;
+    return send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
+}
+
+uint64_t quoit_net_outstanding(const struct quoit_net *net, uint32_t host)
+{
+    return host == QUOIT_NET_ALL_HOSTS ? net->outstanding_count : net->hosts[host].outstanding_count;
+}
+
+bool quoit_net_is_lost(const struct quoit_net *net, uint32_t host)
+{
+    return net->hosts[host].state == HOST_LOST;
+}
+
+/* Whether something to the host, or to any, was done with GONE; forgets it. */
+static bool take_gone(struct quoit_net *net, uint32_t host)
+{
+    bool has_gone = false;
+    for (uint32_t i = 0; i < net->config.host_count; i++) {
+        if (host != QUOIT_NET_ALL_HOSTS && host != i)
+            continue;
+        has_gone |= net->hosts[i].has_gone;
+        net->hosts[i].has_gone = false;
+    }
+    return has_gone;
+}
+
+enum quoit_status quoit_net_flush(struct quoit_net *net, uint32_t host, uint64_t timeout_ns)
+{
+    uint64_t deadline_ns = 0;
+    while (quoit_net_outstanding(net, host) != 0) {
+        if (quoit_net_progress(net) != 0)
+            continue;
+        uint64_t now_ns = quoit_clock_now_ns();
+        if (deadline_ns == 0)
+            deadline_ns = now_ns + timeout_ns;
+        else if (now_ns >= deadline_ns)
+            return QUOIT_TIMEOUT;
+    }
+    return take_gone(net, host) ? QUOIT_GONE : QUOIT_OK;
+}
+
+int quoit_net_wait_fd(const struct quoit_net *net)
+{
+    return net->driver->wait_fd(net->end);
+}
+
+bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
+{
+    *until_ns_out = net->next_watch_ns;
+    return net->driver->arm(net->end);
+}
+
+/* Whether all have said that they leave, and know that this host does. */
+static bool has_left(struct quoit_net *net)
+{
+    bool is_done = true;
+    for (uint32_t i = 0; i < net->config.host_count; i++) {
+        struct host *host = &net->hosts[i];
+        if (host->state == HOST_UNKNOWN || host->state == HOST_LOST)
+            continue;
+        if (!host->is_farewell_sent)
+            host->is_farewell_sent = send_kind(net, i, MESSAGE_LEAVING, NULL, 0) != QUOIT_FULL;
+        is_done &= host->is_farewell_sent && host->state == HOST_LEFT;
+    }
+    return is_done;
+}
+
+enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
+    while (!has_left(net)) {
+        quoit_net_progress(net);
+        if (quoit_clock_now_ns() >= deadline_ns)
+            return QUOIT_TIMEOUT;
+    }
+    quoit_net_progress(net);
+    return QUOIT_OK;
+}
+
+uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
+                          uint32_t max_count)
+{
+    const char *names[DRIVERS_MAX];
+    uint32_t name_count = names_of(config, names), count = 0;
+    for (uint32_t i = 0; i < name_count && count < max_count; i++) {
+        struct quoit_net_choice *missing = &choices_out[count];
+        *missing = (struct quoit_net_choice){0};
+        const struct quoit_net_driver *driver = quoit_net_driver_open(names[i], missing->reason);
+        memcpy(missing->driver, names[i], strnlen(names[i], QUOIT_NET_NAME_BYTES - 1));
+        if (!driver)
+            count++;
+        else
+            count += driver->survey(config->provider, config->device, missing, max_count - count);
+    }
+    return count;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.h - one host's end of an ordinary network: Ethernet, InfiniBand, Slingshot.
+ *
+ * What it is: the hosts of a job, joined by an existing library (libfabric, UCX) behind a driver (net/driver.h), which
+ * is opened at run time. A host has one end, however many PEs it has. The caller exchanges what the ends need of each
+ * other, addresses and keys of memory, as opaque bytes.
+ *
+ * Operations: put, get and send only begin; on_done reports puts and gets in any order, with their cookie, from within
+ * quoit_net_progress(). A put is done when its bytes are in the other host's memory, a get when they are here. A
+ * message is copied by the call and reported by on_message at the other host, once.
+ * Order: messages from one host to another arrive in the order of their sends. Puts and gets have no order, neither
+ * among them nor against messages; but what is done is in memory before a message that is sent afterwards arrives.
+ * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
+ *
+ * Lost hosts: every end sends heartbeats from within progress. A host that was not heard of for lost_limit_ns, or whose
+ * connection broke, is lost, for good: on_lost names it once, what was outstanding to it is done with GONE, and every
+ * later operation to it returns GONE. The driver may still read or write the memory of such an operation until the end
+ * is closed. A host that leaves says so, and is not lost.
+ *
+ * Trust: messages of another job, by its tag, are dropped. The bytes of a connection are the library's to check.
+ *
+ * Threads: one at a time. Callbacks may start operations, but must not call progress, flush, leave or close.
+ * Errors: FULL: nothing was done; call progress and try again. GONE: the host is lost or has left. OUT_OF_RANGE: beyond
+ * the limits or the window. SYSTEM: the library refused; `problem` says what, where there is one.
+ */
+#ifndef QUOIT_NET_NET_H
+#define QUOIT_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define QUOIT_NET_ADDRESS_BYTES_MAX 256
+#define QUOIT_NET_KEY_BYTES_MAX     256
+#define QUOIT_NET_NAME_BYTES        48
+#define QUOIT_NET_PROBLEM_BYTES     256
+#define QUOIT_NET_HOSTS_MAX         4096
+#define QUOIT_NET_ALL_HOSTS         UINT32_MAX
+#define QUOIT_NET_LOST_LIMIT_NS     2000000000u
+/* Puts and gets to a host take turns with its heartbeats: no more of them are under way than a slow network (100
+ * Mbit/s) carries within the limit. */
+#define QUOIT_NET_WINDOW_BYTES (16u << 20)
+/* Nor so many that a host that answers no more takes all of a driver's entries from the others. */
+#define QUOIT_NET_TRANSFERS_MAX 256u
+
+struct quoit_net;
+struct quoit_net_region; /* memory of this host, registered */
+struct quoit_net_window; /* memory that another host has registered */
+
+struct quoit_net_address {
+    uint32_t bytes;
+    unsigned char data[QUOIT_NET_ADDRESS_BYTES_MAX];
+};
+
+/* Names registered memory to other hosts. */
+struct quoit_net_key {
+    uint64_t memory_bytes;
+    uint32_t bytes;
+    unsigned char data[QUOIT_NET_KEY_BYTES_MAX];
+};
+
+struct quoit_net_limits {
+    uint32_t message_bytes;  /* of a message, at most */
+    uint32_t inline_bytes;   /* the source of a put of so many bytes may change as soon as the call returns */
+    uint32_t alignment;      /* of offsets and sizes of puts and gets; 1: none */
+    uint64_t transfer_bytes; /* of a put or get, at most */
+    bool needs_region;       /* a put or get must name the region of its local memory */
+    bool orders_puts;        /* puts to a host take effect in order */
+    bool is_rdma;            /* puts and gets need no progress at the other host */
+};
+
+/* What carries the traffic. */
+struct quoit_net_choice {
+    char driver[QUOIT_NET_NAME_BYTES];
+    char provider[QUOIT_NET_NAME_BYTES];  /* what the library calls it: "tcp;ofi_rxm" */
+    char device[QUOIT_NET_NAME_BYTES];    /* "eth0", "mlx5_0" */
+    char reason[QUOIT_NET_PROBLEM_BYTES]; /* why this one, or why not */
+    bool is_usable;
+};
+
+struct quoit_net_config {
+    const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works */
+    const char *provider; /* NULL: the driver's choice */
+    const char *device;   /* by name or address; NULL: the driver's choice */
+    uint32_t host;
+    uint32_t host_count;
+    uint64_t tag;           /* of the job: ends with another tag are strangers */
+    uint64_t lost_limit_ns; /* 0: QUOIT_NET_LOST_LIMIT_NS */
+    void (*on_done)(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status);
+    /* The payload is 8-byte aligned, and valid during the call. */
+    void (*on_message)(void *arg, uint32_t host, const void *payload, uint32_t bytes);
+    void (*on_lost)(void *arg, uint32_t host, enum quoit_status status); /* TIMEOUT: silent; GONE: disconnected */
+    void *arg;                                                           /* of all three */
+};
+
+/* UNSUPPORTED: there is no such driver or network here; `problem` says why. */
+QUOIT_MUST_USE enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
+                                                char problem[QUOIT_NET_PROBLEM_BYTES]);
+/* Without a farewell; see quoit_net_leave(). NULL is allowed. Releases windows and regions too. */
+void quoit_net_close(struct quoit_net *net);
+
+const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net);
+const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net);
+const struct quoit_net_address *quoit_net_address(const struct quoit_net *net);
+/* Before the first operation to that host; its own heartbeats are expected from now on, so all hosts connect at about
+ * the same time. INVALID: these bytes are no address. */
+QUOIT_MUST_USE enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host,
+                                                   const struct quoit_net_address *address);
+
+/* Memory that others may put to and get from; it stays mapped until the end is closed. */
+QUOIT_MUST_USE enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
+                                                    struct quoit_net_region **region_out);
+const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region);
+/* The memory behind a key of `host`. */
+QUOIT_MUST_USE enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
+                                                  struct quoit_net_window **window_out);
+
+/* The local memory stays unchanged (put) or unread (get) until the operation is done. region: where it lies, or NULL
+ * unless limits need one. Zero bytes are done by the next progress, as others are. */
+QUOIT_MUST_USE enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window,
+                                               uint64_t offset, const void *source,
+                                               const struct quoit_net_region *region, uint64_t bytes, uint64_t cookie);
+QUOIT_MUST_USE enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window,
+                                               uint64_t offset, void *destination,
+                                               const struct quoit_net_region *region, uint64_t bytes, uint64_t cookie);
+QUOIT_MUST_USE enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload,
+                                                uint32_t bytes);
+
+/* Moves what can be moved and calls back. How much was done; 0: nothing. */
+uint32_t quoit_net_progress(struct quoit_net *net);
+/* Puts and gets to the host that are not done. */
+uint64_t quoit_net_outstanding(const struct quoit_net *net, uint32_t host);
+/* Progresses until all puts and gets to the host, or to QUOIT_NET_ALL_HOSTS, are done. GONE: some with GONE. TIMEOUT.
+ */
+QUOIT_MUST_USE enum quoit_status quoit_net_flush(struct quoit_net *net, uint32_t host, uint64_t timeout_ns);
+bool quoit_net_is_lost(const struct quoit_net *net, uint32_t host);
+
+/* For sleeping: a descriptor that poll(2) finds readable when progress has something to do. Before each sleep
+ * quoit_net_arm() must have said true, and the sleep must end by the time that it names, for heartbeats. -1: the
+ * network has none, and must be polled. */
+int quoit_net_wait_fd(const struct quoit_net *net);
+bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
+
+/* Tells all hosts that this one leaves and waits until they have said so too, so that none finds another lost. TIMEOUT:
+ * some did not. After it only close is allowed. */
+QUOIT_MUST_USE enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns);
+
+/* What networks there are: the one that quoit_net_open() would take is the first usable one. Returns the count, at most
+ * max_count. */
+uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
+                          uint32_t max_count);
+
+#endif

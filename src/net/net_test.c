@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: every network driver keeps the contract of net.h. Method: for each driver that is found, hosts are processes of
+ * this machine over its loopback device (net_rig.h); every byte is checked, hosts are killed and frozen, and strangers
+ * write to their ports. A driver whose library is missing is skipped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/net_rig.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+static const char *driver_now; /* of the tests that run */
+
+/* Skips the test when the driver, or its library, is not here. */
+static struct rig make_rig(uint32_t host_count)
+{
+    struct rig rig = {.driver = driver_now, .device = "lo", .host_count = host_count};
+    struct quoit_net_choice choice = {0};
+    const struct quoit_net_config config = {.driver = driver_now, .device = "lo"};
+    if (quoit_net_survey(&config, &choice, 1) == 0 || !choice.is_usable) {
+        print_message("skipped: %s: %s\n", driver_now, choice.reason);
+        skip();
+    }
+    return rig;
+}
+
+/* What belongs at an offset of the memory of `host` in round `round`. */
+static char byte_at(uint32_t host, uint64_t offset, uint64_t round)
+{
+    return (char)(((offset + 1) * 2654435761u >> 7) + host * 31 + round * 17);
+}
+
+static void fill(char *to, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        to[i] = byte_at(host, offset + i, round);
+}
+
+static bool is_filled(const char *from, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        if (from[i] != byte_at(host, offset + i, round))
+            return false;
+    return true;
+}
+
+static uint32_t next_host(const struct rig *rig)
+{
+    return (rig->host + 1) % rig->host_count;
+}
+
+/* Puts of all sizes, and gets of what they left. The first 8 MiB of a host are the target, then come source and
+ * destination; the bytes round the target stay as they were. */
+static void run_sizes(struct rig *rig)
+{
+    static const uint64_t sizes[] = {0, 1, 7, 8, 63, 64, 65, 4096, 8191, 16384, 65537, 1 << 20, 7 << 20};
+    uint32_t peer = next_host(rig);
+    char *source = rig->memory + (8 << 20), *destination = rig->memory + (16 << 20);
+    for (uint64_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint64_t bytes = sizes[i], offset = 64 + i;
+        fill(source, rig->host, offset, bytes, i);
+        memset(rig->memory, 0x5a, 128 + bytes);
+        memset(destination, 0x77, bytes + 1);
+        rig_barrier(rig);
+        rig_put(rig, peer, offset, source, bytes, i);
+        rig_flush(rig);
+        rig_get(rig, peer, offset, destination, bytes, i);
+        rig_flush(rig);
+        must(is_filled(destination, rig->host, offset, bytes, i));
+        must(destination[bytes] == 0x77);
+        rig_barrier(rig);
+        uint32_t writer = (rig->host + rig->host_count - 1) % rig->host_count;
+        must(rig->memory[offset - 1] == 0x5a && rig->memory[offset + bytes] == 0x5a);
+        must(is_filled(rig->memory + offset, writer, offset, bytes, i));
+    }
+    must(quoit_net_put(rig->net, rig->windows[peer], RIG_MEMORY_BYTES - 7, source, rig->region, 8, 0) ==
+         QUOIT_OUT_OF_RANGE);
+    must(quoit_net_get(rig->net, rig->windows[peer], UINT64_MAX - 3, source, rig->region, 8, 0) == QUOIT_OUT_OF_RANGE);
+    must(quoit_net_put(rig->net, rig->windows[peer], 0, rig->memory + RIG_MEMORY_BYTES - 7, rig->region, 8, 0) ==
+         QUOIT_OUT_OF_RANGE);
+    must(quoit_net_send(rig->net, peer, source, quoit_net_limits(rig->net)->message_bytes + 1) == QUOIT_OUT_OF_RANGE);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(3);
+    assert_int_equal(rig_run(&rig, run_sizes), 0);
+}
+
+/* Random puts and gets, many under way, against a model of the peer's memory. A host writes one third of each peer's
+ * first MiB: the part of its number. */
+#define BATCH_SPACE ((uint64_t)1 << 18)
+#define BATCH_COUNT 64
+
+struct batches {
+    struct quoit_prng chance;
+    char *model; /* [host_count][BATCH_SPACE] */
+    uint64_t issued_count;
+};
+
+static void run_batch(struct rig *rig, struct batches *batches, uint32_t round)
+{
+    char *source = rig->memory + (8 << 20), *destination = rig->memory + (16 << 20);
+    uint64_t at = 0, own = rig->host * BATCH_SPACE;
+    struct {
+        uint32_t host;
+        uint64_t offset, bytes, at;
+    } gets[BATCH_COUNT];
+    uint32_t get_count = 0;
+    for (uint32_t i = 0; i < BATCH_COUNT; i++) { /* puts of one batch do not overlap: they have no order */
+        uint64_t slot = BATCH_SPACE / BATCH_COUNT, bytes = 1 + quoit_prng_choose(&batches->chance, slot - 1);
+        uint64_t offset = i * slot + quoit_prng_choose(&batches->chance, slot - bytes + 1);
+        uint32_t peer =
+            (rig->host + 1 + (uint32_t)quoit_prng_choose(&batches->chance, rig->host_count - 1)) % rig->host_count;
+        char *model = batches->model + peer * BATCH_SPACE;
+        fill(source + at, rig->host, offset, bytes, round);
+        memcpy(model + offset, source + at, bytes);
+        rig_put(rig, peer, own + offset, source + at, bytes, batches->issued_count++);
+        at += bytes;
+    }
+    rig_flush(rig);
+    at = 0;
+    for (uint32_t i = 0; i < BATCH_COUNT; i++) {
+        uint64_t bytes = 1 + quoit_prng_choose(&batches->chance, 20000);
+        uint64_t offset = quoit_prng_choose(&batches->chance, BATCH_SPACE - bytes);
+        uint32_t peer =
+            (rig->host + 1 + (uint32_t)quoit_prng_choose(&batches->chance, rig->host_count - 1)) % rig->host_count;
+        gets[get_count].host = peer, gets[get_count].offset = offset, gets[get_count].bytes = bytes;
+        gets[get_count++].at = at;
+        rig_get(rig, peer, own + offset, destination + at, bytes, batches->issued_count++);
+        at += bytes;
+    }
+    rig_flush(rig);
+    for (uint32_t i = 0; i < get_count; i++)
+        must(memcmp(destination + gets[i].at, batches->model + gets[i].host * BATCH_SPACE + gets[i].offset,
+                    gets[i].bytes) == 0);
+}
+
+static void run_batches(struct rig *rig)
+{
+    struct batches batches = {.chance.state = *(const uint64_t *)rig->arg + rig->host};
+    batches.model = calloc(rig->host_count, BATCH_SPACE);
+    must(batches.model);
+    for (uint32_t round = 0; round < 20; round++)
+        run_batch(rig, &batches, round);
+    must(rig->done_count == batches.issued_count);
+    free(batches.model);
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(3);
+    const char *text = getenv("QUOIT_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
+    print_message("seed %llu: QUOIT_TEST_SEED=%llu replays it\n", (unsigned long long)seed, (unsigned long long)seed);
+    rig.arg = &seed;
+    assert_int_equal(rig_run(&rig, run_batches), 0);
+}
+
+/* Messages of all lengths from every host to every other, all at once: each arrives once, in order, whole. */
+#define MESSAGE_COUNT 3000
+
+static uint32_t bytes_of_message(const struct rig *rig, uint64_t number)
+{
+    uint32_t most = quoit_net_limits(rig->net)->message_bytes;
+    return number % 7 == 0 ? (uint32_t)((number * 7919) % (most + 1)) : (uint32_t)(number % 65);
+}
+
+static void check_message(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes)
+{
+    uint64_t *heard_counts = rig->arg, number = heard_counts[host]++;
+    must((uintptr_t)payload % 8 == 0);
+    must(bytes == bytes_of_message(rig, number));
+    must(is_filled(payload, host, 0, bytes, number));
+}
+
+static void run_messages(struct rig *rig)
+{
+    uint64_t heard_counts[RIG_HOSTS_MAX] = {0};
+    char payload[65536];
+    rig->arg = heard_counts;
+    rig->on_message = check_message;
+    rig_barrier(rig);
+    must(quoit_net_limits(rig->net)->message_bytes <= sizeof payload);
+    for (uint64_t number = 0; number < MESSAGE_COUNT; number++)
+        for (uint32_t host = 0; host < rig->host_count; host++) {
+            if (host == rig->host)
+                continue;
+            uint32_t bytes = bytes_of_message(rig, number);
+            fill(payload, rig->host, 0, bytes, number);
+            rig_send(rig, host, payload, bytes);
+            memset(payload, 0, bytes); /* the call has copied it */
+        }
+    rig_until(rig, rig->message_count == (uint64_t)MESSAGE_COUNT * (rig->host_count - 1));
+    rig_barrier(rig);
+    must(rig->message_count == (uint64_t)MESSAGE_COUNT * (rig->host_count - 1));
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(3);
+    assert_int_equal(rig_run(&rig, run_messages), 0);
+}
+
+/* What was done before a message was sent is in memory when it arrives. */
+static void check_data(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes)
+{
+    const uint64_t *words = payload;
+    must(bytes == 2 * sizeof *words);
+    must(is_filled(rig->memory, host, 0, words[1], words[0]));
+    uint64_t reply = words[0];
+    if (rig->host == 1)
+        rig_send(rig, host, (uint64_t[]){reply, 0}, 2 * sizeof reply);
+}
+
+static void run_put_then_message(struct rig *rig)
+{
+    char *source = rig->memory + (8 << 20);
+    rig->on_message = check_data;
+    rig_barrier(rig);
+    for (uint64_t round = 1; round <= 300 && rig->host == 0; round++) {
+        uint64_t bytes = round % 50 == 0 ? 1 << 20 : round % 5 == 0 ? 20000 : 8;
+        fill(source, 0, 0, bytes, round);
+        rig_put(rig, 1, 0, source, bytes, round);
+        rig_flush(rig);
+        rig_send(rig, 1, (uint64_t[]){round, bytes}, 16);
+        rig_until(rig, rig->message_count == round);
+    }
+}
+
+static void test_put_then_message(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    assert_int_equal(rig_run(&rig, run_put_then_message), 0);
+}
+
+/* More puts under way than the driver has entries: FULL, never lost; each cookie comes back once. */
+#define MANY_COUNT 20000
+
+static void count_cookie(struct rig *rig, uint32_t host, uint64_t cookie, enum quoit_status status)
+{
+    uint8_t *seen = rig->arg;
+    (void)host;
+    must(status == QUOIT_OK);
+    must(cookie < MANY_COUNT);
+    must(seen[cookie]++ == 0);
+}
+
+static void run_many(struct rig *rig)
+{
+    uint64_t *source = (uint64_t *)(rig->memory + (8 << 20)), full_count = 0;
+    uint32_t peer = next_host(rig);
+    rig->arg = calloc(MANY_COUNT, 1);
+    rig->on_done = count_cookie;
+    for (uint64_t i = 0; i < MANY_COUNT; i++) {
+        source[i] = i * 3 + rig->host;
+        while (quoit_net_put(rig->net, rig->windows[peer], i * 8, &source[i], rig->region, 8, i) == QUOIT_FULL) {
+            quoit_net_progress(rig->net);
+            full_count++;
+        }
+    }
+    must(quoit_net_outstanding(rig->net, peer) <= QUOIT_NET_TRANSFERS_MAX);
+    rig_flush(rig);
+    must(full_count > 0);
+    must(rig->done_count == MANY_COUNT);
+    rig_barrier(rig);
+    for (uint64_t i = 0; i < MANY_COUNT; i++)
+        must(((uint64_t *)rig->memory)[i] == i * 3 + peer);
+    free(rig->arg);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    assert_int_equal(rig_run(&rig, run_many), 0);
+}
+
+/* A host is killed, or frozen, while others put to it: they find it lost within the limit, nothing hangs, later calls
+ * say GONE, and the others go on with each other. */
+#define LOST_LIMIT_NS 700000000u
+#define LOST_SLACK_NS 1500000000u /* of a busy machine */
+
+static void run_lost(struct rig *rig)
+{
+    int signal_number = *(const int *)rig->arg;
+    char *source = rig->memory + (8 << 20);
+    uint32_t victim = 2, other = 1 - rig->host;
+    rig_barrier(rig);
+    if (rig->host == victim) {
+        rig_until(rig, false); /* until the signal */
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        rig_put(rig, victim, i * 65536, source, 65536, i);
+    if (rig->host == 0)
+        kill(rig->board->pids[victim], signal_number);
+    uint64_t begin_ns = quoit_clock_now_ns();
+    while (!quoit_net_is_lost(rig->net, victim)) {
+        enum quoit_status status = quoit_net_put(rig->net, rig->windows[victim], 0, source, rig->region, 4096, 1000);
+        must(status == QUOIT_OK || status == QUOIT_FULL || status == QUOIT_GONE);
+        quoit_net_progress(rig->net);
+        must(quoit_clock_now_ns() - begin_ns < LOST_LIMIT_NS + LOST_SLACK_NS);
+    }
+    must(rig->lost_mask == 1u << victim);
+    must(rig->lost_status == (signal_number == SIGSTOP ? QUOIT_TIMEOUT : QUOIT_GONE) ||
+         rig->lost_status == QUOIT_TIMEOUT);
+    must(quoit_net_outstanding(rig->net, victim) == 0);
+    must(quoit_net_flush(rig->net, victim, 1) == QUOIT_GONE);
+    must(quoit_net_put(rig->net, rig->windows[victim], 0, source, rig->region, 8, 0) == QUOIT_GONE);
+    must(quoit_net_get(rig->net, rig->windows[victim], 0, source, rig->region, 8, 0) == QUOIT_GONE);
+    must(quoit_net_send(rig->net, victim, source, 8) == QUOIT_GONE);
+    fill(source, rig->host, 0, 100000, 9);
+    rig_put(rig, other, 0, source, 100000, 0);
+    must(quoit_net_flush(rig->net, other, RIG_DEADLINE_NS) == QUOIT_OK);
+    rig_send(rig, other, "done", 4);
+    rig_until(rig, rig->message_count == 1);
+    must(is_filled(rig->memory, other, 0, 100000, 9));
+    must(quoit_net_leave(rig->net, RIG_DEADLINE_NS) == QUOIT_OK);
+    if (signal_number == SIGSTOP && rig->host == 0)
+        kill(rig->board->pids[victim], SIGKILL);
+}
+
+static void lose_by(int signal_number)
+{
+    struct rig rig = make_rig(3);
+    rig.lost_limit_ns = LOST_LIMIT_NS;
+    rig.stays = true;
+    rig.arg = &signal_number;
+    assert_int_equal(rig_run(&rig, run_lost), 1u << 2);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    lose_by(SIGKILL);
+}
+
+static void test_frozen(void **state)
+{
+    (void)state;
+    lose_by(SIGSTOP);
+}
+
+/* Hosts that say nothing for long, but live, are not lost; a sleeping host wakes for a message. */
+static void run_sleep(struct rig *rig)
+{
+    int fd = quoit_net_wait_fd(rig->net);
+    uint64_t nap_count = 0, end_ns = quoit_clock_now_ns() + 3 * LOST_LIMIT_NS;
+    rig_barrier(rig);
+    while (quoit_clock_now_ns() < end_ns && rig->message_count == 0) {
+        uint64_t until_ns;
+        if (quoit_net_progress(rig->net) != 0 || fd < 0 || !quoit_net_arm(rig->net, &until_ns))
+            continue;
+        uint64_t now_ns = quoit_clock_now_ns();
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        poll(&poll_fd, 1, until_ns > now_ns ? (int)((until_ns - now_ns) / 1000000 + 1) : 0);
+        nap_count++;
+        if (rig->host == 0 && now_ns > end_ns - LOST_LIMIT_NS && rig->arg == NULL) {
+            rig_send(rig, 1, "wake", 4);
+            rig->arg = rig;
+        }
+    }
+    must(rig->lost_mask == 0);
+    must(fd < 0 || nap_count > 3);
+    must(rig->host != 1 || rig->message_count == 1);
+    must(nap_count < 500); /* an end that is never quiet would not sleep */
+}
+
+static void test_sleep(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    rig.lost_limit_ns = LOST_LIMIT_NS;
+    assert_int_equal(rig_run(&rig, run_sleep), 0);
+}
+
+/* An end of another job at the address of host 1: nothing that it says is believed. */
+static void run_stranger(struct rig *rig)
+{
+    rig_barrier(rig);
+    if (rig->host == 1)
+        must(quoit_net_send(rig->net, 0, "I am host 1", 11) != QUOIT_OUT_OF_RANGE);
+    rig_until(rig, rig->lost_mask != 0);
+    must(rig->message_count == 0);
+    rig_barrier(rig);
+}
+
+static void test_stranger(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    rig.lost_limit_ns = LOST_LIMIT_NS;
+    rig.stays = true;
+    rig.has_two_tags = true;
+    assert_int_equal(rig_run(&rig, run_stranger), 0);
+}
+
+/* The TCP ports on which a process listens. */
+static uint32_t list_ports(pid_t pid, uint16_t *ports_out, uint32_t max_count)
+{
+    char path[64], line[512];
+    uint32_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/net/tcp", pid);
+    FILE *table = fopen(path, "re");
+    while (table && fgets(line, sizeof line, table) && count < max_count) {
+        unsigned port, state;
+        unsigned long inode;
+        if (sscanf(line, "%*d: %*x:%x %*x:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %lu", &port, &state, &inode) != 3 ||
+            state != 10)
+            continue;
+        char wanted[64], link_path[400], link_text[64];
+        snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+        snprintf(path, sizeof path, "/proc/%d/fd", pid);
+        DIR *folder = opendir(path);
+        for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+            snprintf(link_path, sizeof link_path, "%s/%s", path, entry->d_name);
+            ssize_t bytes = readlink(link_path, link_text, sizeof link_text - 1);
+            if (bytes > 0 && (link_text[bytes] = '\0', strcmp(link_text, wanted) == 0))
+                ports_out[count++] = (uint16_t)port;
+        }
+        if (folder)
+            closedir(folder);
+    }
+    if (table)
+        fclose(table);
+    return count;
+}
+
+static void send_garbage(uint16_t port, struct quoit_prng *chance, uint32_t kind)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    unsigned char bytes[4096];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = kind == 0 ? (unsigned char)quoit_prng_next(chance) : kind == 1 ? 0 : 0xff;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval limit = {.tv_usec = 200000};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        (void)!send(fd, bytes, 1 + quoit_prng_choose(chance, sizeof bytes - 1), MSG_NOSIGNAL);
+    quoit_clock_sleep_ns(5000000);
+    close(fd);
+}
+
+/* Garbage sent to the listening ports of a host: it goes on. Host 2 has no part in it but to send garbage. */
+static void run_garbage(struct rig *rig)
+{
+    char *source = rig->memory + (8 << 20);
+    rig_barrier(rig);
+    if (rig->host == 2) {
+        struct quoit_prng chance = {.state = 4711};
+        uint16_t ports[8];
+        uint32_t count = list_ports(rig->board->pids[0], ports, 8);
+        must(count > 0);
+        for (uint32_t i = 0; i < 15; i++) {
+            send_garbage(ports[i % count], &chance, i % 3);
+            quoit_net_progress(rig->net);
+        }
+        atomic_store(&rig->board->word[0], 1);
+        return;
+    }
+    for (uint64_t round = 0; round < 5 || atomic_load(&rig->board->word[0]) == 0; round++) {
+        uint32_t peer = 1 - rig->host;
+        fill(source, rig->host, 0, 5000, round);
+        rig_put(rig, peer, 0, source, 5000, round);
+        rig_flush(rig);
+        rig_get(rig, peer, 0, source + 8192, 5000, round);
+        rig_flush(rig);
+        must(is_filled(source + 8192, rig->host, 0, 5000, round));
+    }
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(3);
+    assert_int_equal(rig_run(&rig, run_garbage), 0);
+}
+
+/* What another host sent as its address or key may be anything. */
+static void run_bad_names(struct rig *rig)
+{
+    static struct quoit_net_address address;
+    static struct quoit_net_key key;
+    struct quoit_net_window *window;
+    address.bytes = QUOIT_NET_ADDRESS_BYTES_MAX + 1;
+    must(quoit_net_connect(rig->net, 2, &address) == QUOIT_INVALID);
+    address.bytes = 0;
+    must(quoit_net_connect(rig->net, 2, &address) == QUOIT_INVALID);
+    address.bytes = 3;
+    must(quoit_net_connect(rig->net, 2, &address) == QUOIT_INVALID);
+    key.bytes = QUOIT_NET_KEY_BYTES_MAX + 1;
+    must(quoit_net_attach(rig->net, 1, &key, &window) == QUOIT_INVALID);
+    key.bytes = 1;
+    must(quoit_net_attach(rig->net, 1, &key, &window) == QUOIT_INVALID);
+}
+
+static void test_bad_names(void **state)
+{
+    (void)state;
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    struct rig rig = make_rig(1);
+    struct quoit_net_config config = {.driver = driver_now, .device = "lo", .host_count = QUOIT_NET_HOSTS_MAX};
+    assert_int_equal(quoit_net_open(&config, &rig.net, problem), QUOIT_OK);
+    run_bad_names(&rig);
+    quoit_net_close(rig.net);
+}
+
+/* A driver that does not exist, a provider that does not exist: a sentence that names it. */
+static void test_missing(void **state)
+{
+    (void)state;
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    struct quoit_net *net = NULL;
+    struct quoit_net_config config = {.driver = "carrier-pigeon", .host_count = 2};
+    assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
+    assert_non_null(strstr(problem, "carrier-pigeon"));
+    config.driver = "../../ofi";
+    assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
+    (void)make_rig(2);
+    config.driver = driver_now;
+    config.provider = "no-such-provider";
+    assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
+    assert_non_null(strstr(problem, "no-such-provider"));
+    config.provider = NULL;
+    config.device = "eth99";
+    assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
+    assert_non_null(strstr(problem, "eth99"));
+}
+
+int main(void)
+{
+    static const char *const drivers[] = {"ofi"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_bad_names),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_put_then_message),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_stranger),
+    };
+    int failed_count = 0;
+    cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        driver_now = drivers[i];
+        failed_count += cmocka_run_group_tests_name(drivers[i], tests, NULL, NULL);
+    }
+    return failed_count;
+}

@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The driver for libfabric: one reliable-datagram endpoint a host, one completion queue, manual progress.
+ *
+ * A put completes when it is in the target's memory (FI_DELIVERY_COMPLETE): most providers would otherwise say that a
+ * socket has taken it. Messages are of one buffer's size, below what providers send eagerly, so that they need no
+ * handshake and keep their order.
+ */
+#include <arpa/inet.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "net/driver.h"
+
+#define API_VERSION    FI_VERSION(1, 15)
+#define MESSAGE_BYTES  8192u
+#define SEND_COUNT     128u
+#define RECEIVE_COUNT  256u
+#define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
+#define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
+#define BATCH_COUNT    32               /* completions read at once */
+
+/* What this driver takes by itself, best first. Others (sockets, net, udp, shm) only if they are named. */
+static const char *const ranking[] = {"cxi", "efa", "psm3", "opx", "psm2", "verbs;ofi_rxm", "psm", "tcp;ofi_rxm"};
+#define RANK_COUNT (sizeof ranking / sizeof ranking[0])
+
+enum op_kind { OP_FREE, OP_TRANSFER, OP_ABANDONED, OP_SEND, OP_RECEIVE };
+
+/* libfabric writes into the context, and gives its address back with the completion. */
+struct op {
+    struct fi_context2 context;
+    enum op_kind kind;
+    uint32_t host;
+    uint64_t cookie;
+    uint64_t bytes;
+    char *buffer; /* of a message */
+    struct op *next_free;
+};
+
+struct region {
+    struct fid_mr *mr;
+    uint64_t base; /* what the target's provider adds to offsets */
+};
+
+/* How a key looks to the other host. */
+struct wire_key {
+    uint64_t key;
+    uint64_t base;
+};
+
+struct window {
+    uint64_t key;
+    uint64_t base;
+};
+
+struct peer {
+    fi_addr_t address;   /* FI_ADDR_NOTAVAIL: not connected */
+    uint32_t send_count; /* under way */
+};
+
+struct ofi {
+    struct quoit_net_end end; /* first */
+    struct quoit_net_events events;
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    struct fid_ep *ep;
+    struct fid_mr *buffers_mr; /* NULL: the provider needs none */
+    struct peer *peers;        /* [host_count] */
+    struct op *ops;            /* transfers, sends, receives */
+    struct op *free_transfers;
+    struct op *free_sends;
+    struct op *unposted; /* receives that are not offered to the provider */
+    char *buffers;
+    uint64_t next_key;
+    int wait_fd;
+};
+
+#define OP_COUNT (TRANSFER_COUNT + SEND_COUNT + RECEIVE_COUNT)
+
+/* Choosing */
+
+static struct fi_info *make_hints(const char *provider)
+{
+    struct fi_info *hints = fi_allocinfo();
+    if (!hints)
+        return NULL;
+    hints->caps = FI_MSG | FI_RMA;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->tx_attr->msg_order = FI_ORDER_SAS;
+    hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+    hints->rx_attr->msg_order = FI_ORDER_SAS;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->av_type = FI_AV_TABLE;
+    if (provider)
+        hints->fabric_attr->prov_name = strdup(provider);
+    return hints;
+}
+
+static bool is_loopback(const struct fi_info *info)
+{
+    const struct sockaddr_in *v4 = info->src_addr;
+    const struct sockaddr_in6 *v6 = info->src_addr;
+    if (!v4)
+        return false;
+    return (info->addr_format == FI_SOCKADDR_IN && ntohl(v4->sin_addr.s_addr) >> 24 == 127) ||
+           (info->addr_format == FI_SOCKADDR_IN6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
+}
+
+static bool is_link_local(const struct fi_info *info)
+{
+    const struct sockaddr_in6 *v6 = info->src_addr;
+    return v6 && info->addr_format == FI_SOCKADDR_IN6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
+}
+
+/* The source address as text; "" if it is no Internet address. */
+static void print_address(const struct fi_info *info, char text_out[INET6_ADDRSTRLEN])
+{
+    const struct sockaddr_in *v4 = info->src_addr;
+    const struct sockaddr_in6 *v6 = info->src_addr;
+    text_out[0] = '\0';
+    if (v4 && info->addr_format == FI_SOCKADDR_IN)
+        inet_ntop(AF_INET, &v4->sin_addr, text_out, INET6_ADDRSTRLEN);
+    else if (v6 && info->addr_format == FI_SOCKADDR_IN6)
+        inet_ntop(AF_INET6, &v6->sin6_addr, text_out, INET6_ADDRSTRLEN);
+}
+
+static size_t rank_of(const struct fi_info *info)
+{
+    size_t rank = 0;
+    while (rank < RANK_COUNT && strcmp(ranking[rank], info->fabric_attr->prov_name) != 0)
+        rank++;
+    return rank;
+}
+
+static bool is_device(const struct fi_info *info, const char *device)
+{
+    char address[INET6_ADDRSTRLEN];
+    print_address(info, address);
+    return strcmp(info->domain_attr->name, device) == 0 || strcmp(address, device) == 0;
+}
+
+/* Smaller is better; UINT32_MAX: not by itself, or not what was asked for. */
+static uint32_t cost_of(const struct fi_info *info, const char *provider, const char *device)
+{
+    size_t rank = rank_of(info);
+    if (device && !is_device(info, device))
+        return UINT32_MAX;
+    if (rank == RANK_COUNT && !provider)
+        return UINT32_MAX;
+    return (uint32_t)rank * 16 + (is_loopback(info) ? 8u : 0) + (is_link_local(info) ? 4u : 0) +
+           (info->addr_format == FI_SOCKADDR_IN6 ? 2u : 0);
+}
+
+static const struct fi_info *best_of(const struct fi_info *infos, const char *provider, const char *device)
+{
+    const struct fi_info *best = NULL;
+    uint32_t best_cost = UINT32_MAX;
+    for (const struct fi_info *info = infos; info; info = info->next) {
+        uint32_t cost = cost_of(info, provider, device);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = info;
+        }
+    }
+    return best;
+}
+
+static void describe(const struct fi_info *info, struct quoit_net_choice *choice)
+{
+    char address[INET6_ADDRSTRLEN];
+    memset(choice, 0, sizeof *choice);
+    print_address(info, address);
+    snprintf(choice->driver, sizeof choice->driver, "ofi");
+    snprintf(choice->provider, sizeof choice->provider, "%s", info->fabric_attr->prov_name);
+    snprintf(choice->device, sizeof choice->device, "%s", info->domain_attr->name);
+    choice->is_usable = true;
+    snprintf(choice->reason, sizeof choice->reason, "%s%s%s", address[0] ? "address " : "", address,
+             is_loopback(info) ? ", this machine alone" : "");
+}
+
+static void say_no_network(int error, const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "libfabric has no reliable network%s%.40s%s%.40s with puts and gets%s%s",
+             provider ? " by provider " : "", provider ? provider : "", device ? " on device " : "",
+             device ? device : "", error ? ": " : "", error ? fi_strerror(error) : "");
+}
+
+/* The networks of this machine as libfabric tells them; to be freed. NULL: `error_out` says why. */
+static struct fi_info *list_networks(const char *provider, int *error_out)
+{
+    struct fi_info *hints = make_hints(provider), *infos = NULL;
+    *error_out = hints ? -fi_getinfo(API_VERSION, NULL, NULL, 0, hints, &infos) : FI_ENOMEM;
+    if (hints)
+        fi_freeinfo(hints);
+    return *error_out ? NULL : infos;
+}
+
+static bool has_choice(const struct quoit_net_choice *choices, uint32_t count, const struct quoit_net_choice *choice)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(choices[i].provider, choice->provider) == 0 && strcmp(choices[i].device, choice->device) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                       uint32_t max_count)
+{
+    int error;
+    uint32_t count = 0;
+    struct fi_info *infos = list_networks(provider, &error);
+    const struct fi_info *best = best_of(infos, provider, device);
+    if (max_count == 0)
+        return 0;
+    if (best) {
+        describe(best, &choices_out[count++]);
+    } else {
+        choices_out[count] = (struct quoit_net_choice){.driver = "ofi"};
+        say_no_network(error, provider, device, choices_out[count++].reason);
+    }
+    for (const struct fi_info *info = infos; info && count < max_count; info = info->next) {
+        struct quoit_net_choice *choice = &choices_out[count];
+        describe(info, choice);
+        if (has_choice(choices_out, count, choice))
+            continue;
+        choice->is_usable = cost_of(info, provider, device) != UINT32_MAX;
+        if (!choice->is_usable)
+            snprintf(choice->reason, sizeof choice->reason, "%s",
+                     device && !is_device(info, device) ? "another device was asked for"
+                                                        : "taken only if its provider is named");
+        count++;
+    }
+    if (infos)
+        fi_freeinfo(infos);
+    return count;
+}
+
+/* Opening */
+
+static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what, int error)
+{
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "libfabric: %s: %s", what, fi_strerror(error < 0 ? -error : error));
+    return QUOIT_SYSTEM;
+}
+
+static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_config *config,
+                                char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    int error;
+    struct fi_info *infos = list_networks(config->provider, &error);
+    const struct fi_info *best = best_of(infos, config->provider, config->device);
+    if (best)
+        ofi->info = fi_dupinfo(best);
+    if (infos)
+        fi_freeinfo(infos);
+    if (!best) {
+        say_no_network(error, config->provider, config->device, problem);
+        return QUOIT_UNSUPPORTED;
+    }
+    return ofi->info ? QUOIT_OK : QUOIT_NO_MEMORY;
+}
+
+static enum quoit_status open_queue(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .size = 2 * OP_COUNT, .wait_obj = FI_WAIT_FD};
+    int error = fi_cq_open(ofi->domain, &attr, &ofi->cq, NULL);
+    if (error != 0) { /* it has no descriptor: the end must be polled */
+        attr.wait_obj = FI_WAIT_NONE;
+        error = fi_cq_open(ofi->domain, &attr, &ofi->cq, NULL);
+    }
+    if (error != 0)
+        return refuse(problem, "fi_cq_open", error);
+    ofi->wait_fd = -1;
+    if (attr.wait_obj == FI_WAIT_FD && fi_control(&ofi->cq->fid, FI_GETWAIT, &ofi->wait_fd) != 0)
+        ofi->wait_fd = -1;
+    return QUOIT_OK;
+}
+
+static enum quoit_status open_endpoint(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+    int error = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
+    if (error != 0)
+        return refuse(problem, "fi_fabric", error);
+    error = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL);
+    if (error != 0)
+        return refuse(problem, "fi_domain", error);
+    error = fi_av_open(ofi->domain, &av_attr, &ofi->av, NULL);
+    if (error != 0)
+        return refuse(problem, "fi_av_open", error);
+    enum quoit_status status = open_queue(ofi, problem);
+    if (status != QUOIT_OK)
+        return status;
+    error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
+    if (error != 0)
+        return refuse(problem, "fi_endpoint", error);
+    error = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
+    if (error == 0)
+        error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_RECV);
+    if (error == 0)
+        error = fi_enable(ofi->ep);
+    size_t bytes = sizeof ofi->end.address.data;
+    if (error == 0)
+        error = fi_getname(&ofi->ep->fid, ofi->end.address.data, &bytes);
+    ofi->end.address.bytes = (uint32_t)bytes;
+    return error == 0 ? QUOIT_OK : refuse(problem, "fi_enable", error);
+}
+
+static bool has_mode(const struct ofi *ofi, int mode)
+{
+    return (ofi->info->domain_attr->mr_mode & mode) != 0;
+}
+
+static int register_memory(struct ofi *ofi, void *memory, uint64_t bytes, uint64_t access, struct fid_mr **mr_out)
+{
+    int error = fi_mr_reg(ofi->domain, memory, bytes, access, 0, ofi->next_key++, 0, mr_out, NULL);
+    if (error == 0 && has_mode(ofi, FI_MR_ENDPOINT)) {
+        error = fi_mr_bind(*mr_out, &ofi->ep->fid, 0);
+        if (error == 0)
+            error = fi_mr_enable(*mr_out);
+        if (error != 0)
+            fi_close(&(*mr_out)->fid);
+    }
+    return error;
+}
+
+static void *buffers_desc(const struct ofi *ofi)
+{
+    return ofi->buffers_mr ? fi_mr_desc(ofi->buffers_mr) : NULL;
+}
+
+/* Offers the buffers of received messages again. */
+static void post_receives(struct ofi *ofi)
+{
+    while (ofi->unposted) {
+        struct op *op = ofi->unposted;
+        if (fi_recv(ofi->ep, op->buffer, MESSAGE_BYTES, buffers_desc(ofi), FI_ADDR_UNSPEC, &op->context) != 0)
+            return; /* the queue is full: with the next progress */
+        ofi->unposted = op->next_free;
+    }
+}
+
+static enum quoit_status make_ops(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    uint64_t bytes = (uint64_t)(SEND_COUNT + RECEIVE_COUNT) * MESSAGE_BYTES;
+    ofi->ops = calloc(OP_COUNT, sizeof *ofi->ops);
+    ofi->buffers = aligned_alloc(4096, bytes);
+    if (!ofi->ops || !ofi->buffers)
+        return QUOIT_NO_MEMORY;
+    memset(ofi->buffers, 0, bytes);
+    int error = 0;
+    if (has_mode(ofi, FI_MR_LOCAL))
+        error = register_memory(ofi, ofi->buffers, bytes, FI_SEND | FI_RECV, &ofi->buffers_mr);
+    if (error != 0)
+        return refuse(problem, "fi_mr_reg", error);
+    for (uint32_t i = 0; i < OP_COUNT; i++) {
+        struct op *op = &ofi->ops[i], **list = i < TRANSFER_COUNT ? &ofi->free_transfers : &ofi->free_sends;
+        if (i >= TRANSFER_COUNT)
+            op->buffer = ofi->buffers + (uint64_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
+        if (i < TRANSFER_COUNT + SEND_COUNT) {
+            op->next_free = *list;
+            *list = op;
+            continue;
+        }
+        op->kind = OP_RECEIVE;
+        op->next_free = ofi->unposted;
+        ofi->unposted = op;
+    }
+    post_receives(ofi);
+    return QUOIT_OK;
+}
+
+static void set_limits(struct ofi *ofi)
+{
+    const struct fi_info *info = ofi->info;
+    bool is_rxm_tcp = strncmp(info->fabric_attr->prov_name, "tcp", 3) == 0;
+    ofi->end.limits = (struct quoit_net_limits){
+        .message_bytes = MESSAGE_BYTES,
+        .inline_bytes = (uint32_t)info->tx_attr->inject_size,
+        .alignment = 1,
+        .transfer_bytes = info->ep_attr->max_msg_size,
+        .needs_region = has_mode(ofi, FI_MR_LOCAL),
+        .orders_puts = (info->tx_attr->msg_order & FI_ORDER_WAW) != 0 && info->ep_attr->max_order_waw_size > 0,
+        .is_rdma = !is_rxm_tcp && info->domain_attr->data_progress == FI_PROGRESS_AUTO,
+    };
+    describe(info, &ofi->end.choice);
+}
+
+static void close_end(struct quoit_net_end *end)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    if (ofi->ep)
+        fi_close(&ofi->ep->fid);
+    if (ofi->buffers_mr)
+        fi_close(&ofi->buffers_mr->fid);
+    if (ofi->cq)
+        fi_close(&ofi->cq->fid);
+    if (ofi->av)
+        fi_close(&ofi->av->fid);
+    if (ofi->domain)
+        fi_close(&ofi->domain->fid);
+    if (ofi->fabric)
+        fi_close(&ofi->fabric->fid);
+    if (ofi->info)
+        fi_freeinfo(ofi->info);
+    free(ofi->peers);
+    free(ofi->buffers);
+    free(ofi->ops);
+    free(ofi);
+}
+
+static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
+                                  char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct ofi *ofi = calloc(1, sizeof *ofi);
+    if (!ofi)
+        return QUOIT_NO_MEMORY;
+    ofi->events = config->events;
+    ofi->wait_fd = -1;
+    ofi->peers = calloc(config->host_count, sizeof *ofi->peers);
+    enum quoit_status status = ofi->peers ? choose(ofi, config, problem) : QUOIT_NO_MEMORY;
+    for (uint32_t i = 0; i < config->host_count && ofi->peers; i++)
+        ofi->peers[i].address = FI_ADDR_NOTAVAIL;
+    if (status == QUOIT_OK)
+        status = open_endpoint(ofi, problem);
+    if (status == QUOIT_OK)
+        status = make_ops(ofi, problem);
+    if (status != QUOIT_OK) {
+        close_end(&ofi->end);
+        return status;
+    }
+    set_limits(ofi);
+    *end_out = &ofi->end;
+    return QUOIT_OK;
+}
+
+static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    unsigned char name[QUOIT_NET_ADDRESS_BYTES_MAX + 1] = {0};
+    if (address->bytes != end->address.bytes) /* a provider's addresses have one length */
+        return QUOIT_INVALID;
+    memcpy(name, address->data, address->bytes);
+    return fi_av_insert(ofi->av, name, 1, &ofi->peers[host].address, 0, NULL) == 1 ? QUOIT_OK : QUOIT_INVALID;
+}
+
+/* Memory */
+
+static enum quoit_status reg(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
+                             void **region_out)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    struct region *region = calloc(1, sizeof *region);
+    uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    if (!region)
+        return QUOIT_NO_MEMORY;
+    if (register_memory(ofi, memory, bytes, access, &region->mr) != 0) {
+        free(region);
+        return QUOIT_SYSTEM;
+    }
+    region->base = has_mode(ofi, FI_MR_VIRT_ADDR) ? (uint64_t)(uintptr_t)memory : 0;
+    const struct wire_key key = {.key = fi_mr_key(region->mr), .base = region->base};
+    key_out->bytes = sizeof key;
+    memcpy(key_out->data, &key, sizeof key);
+    *region_out = region;
+    return QUOIT_OK;
+}
+
+static void unreg(struct quoit_net_end *end, void *region_of)
+{
+    struct region *region = region_of;
+    (void)end;
+    fi_close(&region->mr->fid);
+    free(region);
+}
+
+static enum quoit_status attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
+                                void **window_out)
+{
+    (void)end, (void)host;
+    struct wire_key wire;
+    if (key->bytes != sizeof wire)
+        return QUOIT_INVALID;
+    struct window *window = calloc(1, sizeof *window);
+    if (!window)
+        return QUOIT_NO_MEMORY;
+    memcpy(&wire, key->data, sizeof wire);
+    *window = (struct window){.key = wire.key, .base = wire.base};
+    *window_out = window;
+    return QUOIT_OK;
+}
+
+static void detach(struct quoit_net_end *end, void *window)
+{
+    (void)end;
+    free(window);
+}
+
+/* Operations */
+
+static enum quoit_status begin(struct ofi *ofi, const struct quoit_net_transfer *transfer, bool is_put)
+{
+    struct op *op = ofi->free_transfers;
+    if (!op)
+        return QUOIT_FULL;
+    const struct window *window = transfer->window;
+    const struct region *region = transfer->region;
+    void *desc = region ? fi_mr_desc(region->mr) : NULL;
+    struct iovec local = {.iov_base = transfer->local, .iov_len = transfer->bytes};
+    struct fi_rma_iov remote = {.addr = window->base + transfer->offset, .len = transfer->bytes, .key = window->key};
+    const struct fi_msg_rma message = {.msg_iov = &local,
+                                       .desc = &desc,
+                                       .iov_count = 1,
+                                       .addr = ofi->peers[transfer->host].address,
+                                       .rma_iov = &remote,
+                                       .rma_iov_count = 1,
+                                       .context = &op->context};
+    uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+    if (is_put && transfer->bytes <= ofi->end.limits.inline_bytes)
+        flags |= FI_INJECT;
+    ssize_t error = is_put ? fi_writemsg(ofi->ep, &message, flags) : fi_readmsg(ofi->ep, &message, FI_COMPLETION);
+    if (error == -FI_EAGAIN)
+        return QUOIT_FULL;
+    if (error != 0)
+        return QUOIT_GONE;
+    ofi->free_transfers = op->next_free;
+    op->kind = OP_TRANSFER;
+    op->host = transfer->host;
+    op->cookie = transfer->cookie;
+    op->bytes = transfer->bytes;
+    return QUOIT_OK;
+}
+
+static enum quoit_status put(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    return begin((struct ofi *)end, transfer, true);
+}
+
+static enum quoit_status get(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    return begin((struct ofi *)end, transfer, false);
+}
+
+static void *send_buffer(struct quoit_net_end *end)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    return ofi->free_sends ? ofi->free_sends->buffer : NULL;
+}
+
+static enum quoit_status send_message(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    struct op *op = ofi->free_sends;
+    quoit_assert(op);
+    quoit_assert(op->buffer == buffer);
+    if (ofi->peers[host].send_count >= SENDS_MAX)
+        return QUOIT_FULL;
+    struct iovec piece = {.iov_base = buffer, .iov_len = bytes};
+    void *desc = buffers_desc(ofi);
+    const struct fi_msg message = {
+        .msg_iov = &piece, .desc = &desc, .iov_count = 1, .addr = ofi->peers[host].address, .context = &op->context};
+    ssize_t error = fi_sendmsg(ofi->ep, &message, FI_COMPLETION);
+    if (error == -FI_EAGAIN)
+        return QUOIT_FULL;
+    if (error != 0)
+        return QUOIT_GONE;
+    ofi->free_sends = op->next_free;
+    op->kind = OP_SEND;
+    op->host = host;
+    ofi->peers[host].send_count++;
+    return QUOIT_OK;
+}
+
+/* Completions */
+
+static void release(struct ofi *ofi, struct op *op)
+{
+    struct op **list = op->kind == OP_SEND ? &ofi->free_sends : &ofi->free_transfers;
+    op->kind = OP_FREE;
+    op->next_free = *list;
+    *list = op;
+}
+
+static void finish(struct ofi *ofi, struct op *op, enum quoit_status status)
+{
+    bool is_transfer = op->kind == OP_TRANSFER;
+    uint32_t host = op->host;
+    uint64_t cookie = op->cookie, bytes = op->bytes;
+    quoit_assert(op->kind == OP_TRANSFER || op->kind == OP_ABANDONED || op->kind == OP_SEND);
+    ofi->peers[host].send_count -= op->kind == OP_SEND;
+    bool is_known = op->kind != OP_ABANDONED;
+    release(ofi, op);
+    if (status != QUOIT_OK && is_known)
+        ofi->events.broken(ofi->events.arg, host);
+    if (is_transfer)
+        ofi->events.done(ofi->events.arg, host, cookie, status, bytes);
+}
+
+static void receive(struct ofi *ofi, struct op *op, size_t bytes)
+{
+    if (bytes > 0)
+        ofi->events.message(ofi->events.arg, op->buffer, (uint32_t)bytes);
+    op->next_free = ofi->unposted;
+    ofi->unposted = op;
+}
+
+static uint32_t read_error(struct ofi *ofi)
+{
+    struct fi_cq_err_entry entry = {0};
+    if (fi_cq_readerr(ofi->cq, &entry, 0) <= 0)
+        return 0;
+    struct op *op = entry.op_context;
+    if (!op)
+        return 1;
+    if (op->kind == OP_RECEIVE)
+        receive(ofi, op, 0);
+    else
+        finish(ofi, op, QUOIT_GONE);
+    return 1;
+}
+
+static uint32_t progress(struct quoit_net_end *end)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    struct fi_cq_msg_entry entries[BATCH_COUNT];
+    ssize_t count = fi_cq_read(ofi->cq, entries, BATCH_COUNT);
+    if (count == -FI_EAVAIL)
+        return read_error(ofi);
+    for (ssize_t i = 0; i < count; i++) {
+        struct op *op = entries[i].op_context;
+        if (op->kind == OP_RECEIVE)
+            receive(ofi, op, entries[i].len);
+        else
+            finish(ofi, op, QUOIT_OK);
+    }
+    post_receives(ofi);
+    return count > 0 ? (uint32_t)count : 0;
+}
+
+/* libfabric keeps the operations: their contexts stay in use until it gives them back. */
+static void abandon(struct quoit_net_end *end, uint32_t host)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    for (uint32_t i = 0; i < TRANSFER_COUNT; i++) {
+        struct op *op = &ofi->ops[i];
+        if (op->kind != OP_TRANSFER || op->host != host)
+            continue;
+        op->kind = OP_ABANDONED;
+        ofi->events.done(ofi->events.arg, host, op->cookie, QUOIT_GONE, op->bytes);
+    }
+}
+
+static int wait_fd(const struct quoit_net_end *end)
+{
+    return ((const struct ofi *)end)->wait_fd;
+}
+
+static bool arm(struct quoit_net_end *end)
+{
+    struct ofi *ofi = (struct ofi *)end;
+    struct fid *fids[] = {&ofi->cq->fid};
+    return ofi->wait_fd >= 0 && fi_trywait(ofi->fabric, fids, 1) == FI_SUCCESS;
+}
+
+extern const struct quoit_net_driver quoit_net_driver_ofi __attribute__((visibility("default")));
+const struct quoit_net_driver quoit_net_driver_ofi = {
+    .version = QUOIT_NET_DRIVER_VERSION,
+    .name = "ofi",
+    .library = "libfabric",
+    .survey = survey,
+    .open = open_end,
+    .close = close_end,
+    .connect = connect_host,
+    .reg = reg,
+    .unreg = unreg,
+    .attach = attach,
+    .detach = detach,
+    .put = put,
+    .get = get,
+    .send_buffer = send_buffer,
+    .send = send_message,
+    .progress = progress,
+    .abandon = abandon,
+    .wait_fd = wait_fd,
+    .arm = arm,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where drivers are: lib/quoit beside the library or the programs, so that an installation can be moved. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/driver.h"
+
+const char *quoit_net_driver_name(uint32_t index)
+{
+    static const char *const names[] = {"ofi"};
+    return index < sizeof names / sizeof names[0] ? names[index] : NULL;
+}
+
+/* The folder of the file that this code is linked into. */
+static bool find_own_folder(char folder_out[PATH_MAX])
+{
+    Dl_info info;
+    ssize_t bytes = -1;
+    if (dladdr((void *)(uintptr_t)quoit_net_driver_open, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
+        bytes = snprintf(folder_out, PATH_MAX, "%s", info.dli_fname);
+    else
+        bytes = readlink("/proc/self/exe", folder_out, PATH_MAX - 1);
+    if (bytes <= 0 || bytes >= PATH_MAX)
+        return false;
+    folder_out[bytes] = '\0';
+    *strrchr(folder_out, '/') = '\0';
+    return true;
+}
+
+/* The driver's file; false: there is none. */
+static bool find_file(const char *name, char path_out[PATH_MAX])
+{
+    static const char *const places[] = {"quoit", "../lib/quoit", "../" QUOIT_LIBRARY_FOLDER "/quoit",
+                                         "../../lib/quoit"};
+    char folder[PATH_MAX];
+    if (!find_own_folder(folder))
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int bytes = snprintf(path_out, PATH_MAX, "%s/%s/libquoit-net-%s.so", folder, places[i], name);
+        if (bytes < PATH_MAX && access(path_out, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    char path[PATH_MAX], symbol[64];
+    if (strchr(name, '/') || !find_file(name, path)) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "this installation of Quoit has no network driver %.32s", name);
+        return NULL;
+    }
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!object) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", dlerror());
+        return NULL;
+    }
+    snprintf(symbol, sizeof symbol, "quoit_net_driver_%.32s", name);
+    const struct quoit_net_driver *driver = dlsym(object, symbol);
+    if (!driver || driver->version != QUOIT_NET_DRIVER_VERSION) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%.200s is of another version of Quoit", path);
+        return NULL;
+    }
+    return driver;
+}
