@@ -279,6 +279,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .translation_align = 4096,
         .translation_bytes_align = 1,
         .doorbell_bits = DOORBELL_BITS,
+        .scratchpad_count = QUOIT_SCRATCHPAD_COUNT,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
         .capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_WHOLE_MARKS |
                         (config_of(end)->has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0) |

@@ -10,9 +10,8 @@
 
 /* What each host writes into the scratchpads of its neighbour. */
 enum scratchpad {
-    PAD_MAGIC,        /* and wire version */
     PAD_HOST,         /* host id + 1: zero is "not written"; above it its service's doorbell bit + 1, 0: none */
-    PAD_DIGEST,       /* of the client that has the windows */
+    PAD_DIGEST,       /* of the client that has the windows, and the wire version */
     PAD_SLOTS_PAGES,  /* size of the window SLOTS it offers */
     PAD_MEMORY_PAGES, /* size of the window MEMORY it offers */
     PAD_LINK,         /* struct quoit_handshake_word */
@@ -20,7 +19,12 @@ enum scratchpad {
     PAD_BITS_HIGH,
     PAD_COUNT
 };
-_Static_assert(PAD_COUNT <= QUOIT_SCRATCHPAD_COUNT, "there are as many");
+_Static_assert(PAD_COUNT <= QUOIT_SCRATCHPAD_LEAST, "there are as many");
+
+static uint32_t digest_of(const struct quoit_client *client)
+{
+    return client->digest ^ MAGIC;
+}
 
 static uint32_t pages_of(const struct quoit_client *client, enum quoit_side side, enum quoit_window window)
 {
@@ -32,12 +36,11 @@ void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const str
 {
     uint32_t control = bits.control ? (uint32_t)__builtin_ctzll(bits.control) + 1 : 0;
     quoit_port_scratchpad_peer_write(port, PAD_HOST, control << HOST_BITS | (host + 1));
-    quoit_port_scratchpad_peer_write(port, PAD_DIGEST, client->digest);
+    quoit_port_scratchpad_peer_write(port, PAD_DIGEST, digest_of(client));
     quoit_port_scratchpad_peer_write(port, PAD_SLOTS_PAGES, pages_of(client, side, QUOIT_WINDOW_SLOTS));
     quoit_port_scratchpad_peer_write(port, PAD_MEMORY_PAGES, pages_of(client, side, QUOIT_WINDOW_MEMORY));
     quoit_port_scratchpad_peer_write(port, PAD_BITS_LOW, (uint32_t)bits.client);
     quoit_port_scratchpad_peer_write(port, PAD_BITS_HIGH, (uint32_t)(bits.client >> 32));
-    quoit_port_scratchpad_peer_write(port, PAD_MAGIC, MAGIC);
 }
 
 static struct quoit_handshake_bits bits_of(struct quoit_port *port)
@@ -66,8 +69,7 @@ enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighb
     uint32_t host = quoit_port_scratchpad_read(port, PAD_HOST) & ((1u << HOST_BITS) - 1);
     const struct quoit_handshake_bits bits = bits_of(port);
     uint32_t slots_pages = quoit_port_scratchpad_read(port, PAD_SLOTS_PAGES);
-    bool is_ours = quoit_port_scratchpad_read(port, PAD_MAGIC) == MAGIC && host == neighbour + 1 &&
-                   quoit_port_scratchpad_read(port, PAD_DIGEST) == client->digest &&
+    bool is_ours = host == neighbour + 1 && quoit_port_scratchpad_read(port, PAD_DIGEST) == digest_of(client) &&
                    slots_pages == pages_of(client, side, QUOIT_WINDOW_SLOTS);
     if (is_ours && are_good_bits(port, client, bits, bits_inout->client)) {
         *bits_inout = bits;

@@ -9,7 +9,7 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
     const struct quoit_transfer *transfer = &papers->transfers[side];
     uint64_t read_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ),
              freed_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_FREED);
-    const struct quoit_scratchpads *set = &papers->shared->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    const struct quoit_scratchpads *set = &papers->shared->scratchpads[side][quoit_metadata_set(lane, side)];
     bool is_owner = atomic_load(&set->owner) == lane->index + 1;
     bool is_ready = transfer->state == QUOIT_TRANSFER_READY, is_offered = transfer->state == QUOIT_TRANSFER_OFFERED;
     uint64_t placed_count = 0;

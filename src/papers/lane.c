@@ -54,7 +54,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
     struct quoit_arrivals *arrivals = &papers->arrivals[side];
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
     struct quoit_frame frame = {.kind = QUOIT_FRAME_NONE};
-    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
+    uint32_t words[QUOIT_METADATA_WORDS], set = quoit_metadata_set(lane, side);
     bool has_head;
     for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
         words[i] = quoit_port_scratchpad_read(lane->ports[side], set * QUOIT_METADATA_WORDS + i);

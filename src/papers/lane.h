@@ -88,6 +88,14 @@ extern const struct quoit_lane_engine quoit_papers_engine;
 /* doorbell.c: the papers' barrier, which lane 0 runs with any engine. */
 extern const struct quoit_lane_barrier quoit_papers_barrier_engine;
 
+/* The scratchpads that transfers of this lane use on `side`: the same set at both ends. */
+static inline uint32_t quoit_metadata_set(const struct quoit_lane *lane, enum quoit_side side)
+{
+    struct quoit_port_limits limits;
+    quoit_port_limits(lane->ports[side], &limits);
+    return lane->index % (limits.scratchpad_count / QUOIT_METADATA_WORDS);
+}
+
 /* check.c */
 void quoit_papers_check(const struct quoit_lane *lane);
 bool quoit_papers_is_quiescent(const struct quoit_lane *lane);

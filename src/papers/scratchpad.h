@@ -8,9 +8,9 @@
  * Bits: lane n owns bit dmaputget[n] of each link and direction. It has one transfer under way, from the moment the bit
  *   is taken until the receiver frees it.
  * Scratchpads: a transfer's metadata takes four of the eight, so each link and direction has two sets. A lane uses the
- *   set of its number modulo two; one transfer owns a set from before it is written until the receiver has read it.
- * Buffers: each bit has, per direction, three buffers for requests and three for replies at the receiver: one for
- *   transfers that have arrived, two for relayed ones. See quoit_bypass_of().
+ *   set of its number modulo two, or the only one on a chip with fewer than eight; one transfer owns a set from before
+ * it is written until the receiver has read it. Buffers: each bit has, per direction, three buffers for requests and
+ * three for replies at the receiver: one for transfers that have arrived, two for relayed ones. See quoit_bypass_of().
  *
  * Threads: all lanes may call quoit_scratchpads_take and release; the rest is for one thread at a time.
  */
@@ -56,7 +56,7 @@ bool quoit_transfer_may_move(enum quoit_transfer_state from, enum quoit_transfer
 void quoit_transfer_move(enum quoit_transfer_state *state, enum quoit_transfer_state to);
 
 #define QUOIT_METADATA_WORDS 4
-#define QUOIT_METADATA_SETS  (QUOIT_SCRATCHPAD_COUNT / QUOIT_METADATA_WORDS)
+#define QUOIT_METADATA_SETS  (QUOIT_SCRATCHPAD_COUNT / QUOIT_METADATA_WORDS) /* at most */
 
 /* The owner of one set of scratchpads on a link's other side. A zeroed struct: unowned. */
 struct quoit_scratchpads {

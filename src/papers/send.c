@@ -179,7 +179,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
     struct quoit_papers_lane *papers = lane->state;
     struct quoit_transfer *transfer = &papers->transfers[side];
     struct quoit_port *port = lane->ports[side];
-    uint32_t words[QUOIT_METADATA_WORDS], set = lane->index % QUOIT_METADATA_SETS;
+    uint32_t words[QUOIT_METADATA_WORDS], set = quoit_metadata_set(lane, side);
     uint64_t begin_ns = quoit_lane_trace_now(lane);
     quoit_scratchpad_pack(&transfer->out.frame, transfer->count * QUOIT_LANES_MAX + lane->index, words);
     for (uint32_t i = 0; i < QUOIT_METADATA_WORDS; i++)
@@ -196,7 +196,7 @@ static void offer(struct quoit_lane *lane, enum quoit_side side)
 static void release_scratchpads(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
-    uint32_t set = lane->index % QUOIT_METADATA_SETS;
+    uint32_t set = quoit_metadata_set(lane, side);
     quoit_scratchpads_release(&papers->shared->scratchpads[side][set], lane->index);
     for (uint32_t i = 0; i < lane->layout->job.lane_count; i++)
         if (i != lane->index)
@@ -219,7 +219,7 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READY);
         move_count++;
     }
-    struct quoit_scratchpads *set = &papers->shared->scratchpads[side][lane->index % QUOIT_METADATA_SETS];
+    struct quoit_scratchpads *set = &papers->shared->scratchpads[side][quoit_metadata_set(lane, side)];
     if (transfer->state == QUOIT_TRANSFER_READY && quoit_scratchpads_take(set, lane->index)) {
         offer(lane, side);
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_OFFERED);

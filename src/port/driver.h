@@ -32,7 +32,7 @@ struct quoit_port_knobs {
 
 /* One end of a link, before it is described. */
 struct quoit_port_site {
-    int link_fd;        /* of link_create(); -1: the driver has none */
+    int link_fd;        /* of link_create(), or the device of this end, open, where links are cables */
     int peer_memory_fd; /* of memory_create() of the host at the other end; -1: on another machine */
     uint32_t side;      /* 0 or 1: which end of the link */
     struct quoit_port_knobs knobs;

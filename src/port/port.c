@@ -24,6 +24,8 @@ static void check_limits(const struct quoit_port *port)
     quoit_assert(is_power_of_two(port->limits.translation_align));
     quoit_assert(is_power_of_two(port->limits.translation_bytes_align));
     quoit_assert((port->limits.capabilities & QUOIT_PORT_CUTS) == 0 || port->ops.link_cut != NULL);
+    quoit_assert(port->limits.scratchpad_count >= QUOIT_SCRATCHPAD_LEAST);
+    quoit_assert(port->limits.scratchpad_count <= QUOIT_SCRATCHPAD_COUNT);
     quoit_assert(port->limits.dma_channel_count <= QUOIT_DMA_CHANNEL_COUNT);
     if (port->limits.dma_channel_count != 0) {
         quoit_assert(port->ops.dma_submit != NULL);
@@ -186,13 +188,13 @@ enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window win
 
 uint32_t quoit_port_scratchpad_read(struct quoit_port *port, uint32_t index)
 {
-    quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
+    quoit_assert(index < port->limits.scratchpad_count);
     return port->ops.scratchpad_read(port, index);
 }
 
 void quoit_port_scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint32_t value)
 {
-    quoit_assert(index < QUOIT_SCRATCHPAD_COUNT);
+    quoit_assert(index < port->limits.scratchpad_count);
     port->ops.scratchpad_peer_write(port, index, value);
 }
 

@@ -25,11 +25,13 @@
  * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is
  *   the truth: clear first, then read the window.
  * There are no atomics across the link.
- * Scratchpads: 8 words of 32 bits per link side, last writer wins; lost when the link goes down. For set-up, and for
- *   the metadata of the papers' protocol: a word arrives before a doorbell that is rung after it.
- * Link: up when both sides enabled it. It may go down at any instant, in the middle of a write, and come back; going
- *   down wipes translations and scratchpads. link_epoch counts the times it came up. A scratchpad write or a ring while
- *   it is down is lost; a translation set while it is down holds when it comes up.
+ * Scratchpads: words of 32 bits per link side, as many as the limits say, last writer wins; lost when the link goes
+ *   down. For set-up, and for the metadata of the papers' protocol: a word arrives before a doorbell that is rung after
+ *   it.
+ * Link: up when both sides enabled it. Either end sees a change some time after it was made, and not at the same
+ *   instant as the other. It may go down at any instant, in the middle of a write, and come back; going down wipes
+ *   translations and scratchpads. link_epoch counts the times it came up, from before this opening on. A scratchpad
+ *   write or a ring while it is down is lost; a translation set while it is down holds when it comes up.
  * Binding: an opening follows the link until it is bound to a link epoch. From then on everything it sends (writes,
  *   reads, DMA, scratchpads, doorbells) in another epoch is refused: a process that has not noticed that the link was
  *   down never writes behind a loss.
@@ -57,7 +59,8 @@ enum quoit_window {
     QUOIT_WINDOW_COUNT
 };
 
-#define QUOIT_SCRATCHPAD_COUNT  8
+#define QUOIT_SCRATCHPAD_COUNT  8 /* the most that a port has */
+#define QUOIT_SCRATCHPAD_LEAST  7
 #define QUOIT_DOORBELL_COUNT    64 /* bits of a mask; the limits of a port say which of them it has */
 #define QUOIT_DMA_CHANNEL_COUNT 2
 #define QUOIT_DMA_DEPTH         64 /* outstanding descriptors of one channel */
@@ -106,6 +109,7 @@ struct quoit_port_limits {
     uint64_t translation_align;                /* of the start of an inbound range in host memory, a power of two */
     uint64_t translation_bytes_align;          /* of its length, a power of two */
     uint64_t doorbell_bits;                    /* the bits that may be used, the same at both ends; any mask */
+    uint32_t scratchpad_count;                 /* QUOIT_SCRATCHPAD_LEAST or more, the same at both ends */
     uint32_t dma_channel_count;
     uint32_t capabilities; /* of enum quoit_port_capability */
 };

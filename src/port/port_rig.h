@@ -11,6 +11,7 @@
 #ifndef QUOIT_PORT_PORT_RIG_H
 #define QUOIT_PORT_PORT_RIG_H
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +36,9 @@
         }                                                                                                              \
     } while (0)
 
+#define RIG_PATIENCE_NS  20000000000u
 #define RIG_MEMORY_BYTES ((uint64_t)1 << 20)
+#define RIG_MAP_BYTES    ((uint64_t)2 << 20) /* memory may be of huge pages */
 #define RIG_LAST         0x80000 /* the first half of a host's memory is for windows, parks stand behind it */
 
 struct rig_driver;
@@ -45,6 +48,7 @@ struct rig {
     uint8_t *memory[2]; /* of both hosts */
     int memory_fd[2];
     int link_fd;
+    int device_fd[2];              /* of a cable */
     struct quoit_port_knobs knobs; /* those of the row, and what the test adds */
 };
 
@@ -72,6 +76,8 @@ struct rig_driver {
     const char *driver;
     struct quoit_port_knobs knobs;
     const struct rig_world *world; /* NULL: this machine */
+    const char *devices[2];        /* the ends of a link that is a cable; NULL: the driver makes links */
+    uint64_t interrupt_ns;         /* within which an interrupt has woken what it wakes; 0: at once */
 };
 
 static inline const struct quoit_port_driver *rig_table_of(const struct rig_driver *driver)
@@ -88,8 +94,10 @@ static inline struct quoit_port_endpoint rig_describe(const struct rig *rig, uin
 {
     if (rig->driver->world)
         return rig->driver->world->describe(side);
-    const struct quoit_port_site site = {
-        .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .knobs = rig->knobs};
+    const struct quoit_port_site site = {.link_fd = rig->driver->devices[side] ? rig->device_fd[side] : rig->link_fd,
+                                         .peer_memory_fd = rig->memory_fd[1 - side],
+                                         .side = side,
+                                         .knobs = rig->knobs};
     struct quoit_port_endpoint endpoint;
     must(quoit_port_driver_describe(rig_table(rig), &site, &endpoint) == QUOIT_OK);
     return endpoint;
@@ -105,6 +113,15 @@ static inline struct quoit_port *rig_open(struct rig *rig, uint32_t side)
     return port;
 }
 
+static inline void rig_link_make(struct rig *rig)
+{
+    must(quoit_port_driver_link(rig_table(rig), &rig->link_fd) == QUOIT_OK);
+    for (uint32_t side = 0; side < 2 && rig->driver->devices[side]; side++) {
+        rig->device_fd[side] = open(rig->driver->devices[side], O_RDWR | O_CLOEXEC);
+        must(rig->device_fd[side] >= 0);
+    }
+}
+
 static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
 {
     *rig = (struct rig){.driver = driver, .knobs = driver->knobs};
@@ -117,10 +134,10 @@ static inline void rig_make(struct rig *rig, const struct rig_driver *driver)
     for (uint32_t side = 0; side < 2; side++) {
         must(quoit_port_driver_memory(rig_table(rig), "port-test", RIG_MEMORY_BYTES, &rig->memory_fd[side]) ==
              QUOIT_OK);
-        rig->memory[side] = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->memory_fd[side], 0);
+        rig->memory[side] = mmap(NULL, RIG_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->memory_fd[side], 0);
         must(rig->memory[side] != MAP_FAILED);
     }
-    must(quoit_port_driver_link(rig_table(rig), &rig->link_fd) == QUOIT_OK);
+    rig_link_make(rig);
     quoit_park_setup();
 }
 
@@ -128,9 +145,12 @@ static inline void rig_destroy(struct rig *rig)
 {
     if (rig->driver->world)
         return;
-    close(rig->link_fd);
+    if (rig->link_fd >= 0)
+        close(rig->link_fd);
     for (uint32_t side = 0; side < 2; side++) {
-        munmap(rig->memory[side], RIG_MEMORY_BYTES);
+        if (rig->driver->devices[side])
+            close(rig->device_fd[side]);
+        munmap(rig->memory[side], RIG_MAP_BYTES);
         close(rig->memory_fd[side]);
     }
 }
@@ -167,6 +187,23 @@ static inline void rig_thread_join(const struct rig *rig, struct rig_thread *thr
         must(pthread_join(thread->thread, NULL) == 0);
 }
 
+/* Returns when the port sees its link up, or down. */
+static inline void rig_await_link(const struct quoit_port *port, bool is_up)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + RIG_PATIENCE_NS;
+    while (quoit_port_link_is_up(port) != is_up) {
+        must(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(10000);
+    }
+}
+
+/* Of both ends, when a change has woken what it wakes. */
+static inline void rig_interrupt(const struct rig *rig)
+{
+    if (rig->driver->interrupt_ns)
+        quoit_clock_sleep_ns(rig->driver->interrupt_ns);
+}
+
 /* Opens both ends and enables both. */
 static inline void rig_connect(struct rig *rig, struct quoit_port *ports_out[2])
 {
@@ -174,7 +211,8 @@ static inline void rig_connect(struct rig *rig, struct quoit_port *ports_out[2])
         ports_out[side] = rig_open(rig, side);
         quoit_port_link_enable(ports_out[side]);
     }
-    must(quoit_port_link_is_up(ports_out[0]));
+    rig_await_link(ports_out[0], true);
+    rig_await_link(ports_out[1], true);
 }
 
 static inline void rig_disconnect(struct quoit_port *ports[2])
@@ -275,10 +313,10 @@ static inline void rig_other_join(struct rig_other *other)
 #include QUOIT_PORT_ROWS
 #else
 static const struct rig_driver rig_drivers[] = {
-    {"emulated, posted", "emulated", {.arrives_on_return = 0}, NULL},
-    {"emulated, arrived", "emulated", {.arrives_on_return = 1}, NULL},
-    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}, NULL},
-    {"emulated, odd doorbells", "mask-holes", {.arrives_on_return = 0}, NULL}, /* with QUOIT_TEST_DRIVERS */
+    {"emulated, posted", "emulated", {.arrives_on_return = 0}, NULL, {NULL}, 0},
+    {"emulated, arrived", "emulated", {.arrives_on_return = 1}, NULL, {NULL}, 0},
+    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}, NULL, {NULL}, 0},
+    {"emulated, odd doorbells", "mask-holes", {.arrives_on_return = 0}, NULL, {NULL}, 0}, /* with QUOIT_TEST_DRIVERS */
 };
 #endif
 #define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])

@@ -178,7 +178,7 @@ static void test_writes_arrive_in_order(void **state)
 
 static void offer_pads(struct quoit_port *port, uint32_t round)
 {
-    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++)
+    for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_LEAST; i++)
         quoit_port_scratchpad_peer_write(port, i, round);
     must(quoit_port_ring(port, rig_bell(port, 0)));
 }
@@ -193,7 +193,7 @@ static void take_pads(struct quoit_port *port, uint32_t round)
     quoit_port_doorbell_clear(port, rig_bell(port, 0));
     uint32_t first = quoit_port_scratchpad_read(port, 0);
     must(first == round || first == PADS_STOP);
-    for (uint32_t i = 1; i < QUOIT_SCRATCHPAD_COUNT; i++)
+    for (uint32_t i = 1; i < QUOIT_SCRATCHPAD_LEAST; i++)
         must(quoit_port_scratchpad_read(port, i) == first);
 }
 
@@ -424,10 +424,12 @@ static void test_link_drops_under_large_writes(void **state)
     struct quoit_port *port = open_proxy(s, 0), *peer = open_proxy(s, 1);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS;
     while (quoit_clock_now_ns() < deadline_ns) {
-        uint32_t epoch = quoit_port_link_epoch(port);
+        rig_await_link(peer, true);
+        uint32_t epoch = quoit_port_link_epoch(peer);
         quoit_port_link_disable(port);
-        assert_false(quoit_port_link_is_up(peer));
+        rig_await_link(peer, false);
         quoit_port_link_enable(port);
+        rig_await_link(peer, true);
         assert_int_equal(quoit_port_link_epoch(peer), epoch + 1);
         must(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES) == QUOIT_OK);
         for (uint64_t spin = 0; atomic_load(word_of(s, 0, WINDOW_BYTES - 8)) == 0; spin++)
@@ -451,6 +453,12 @@ static void test_link_drops_under_large_writes(void **state)
 #define RANGE_COUNT 8
 #define RANGE_BYTES 8192
 
+/* So that offset and bytes of two translations do not fit. */
+static uint64_t range_bytes(uint64_t index, uint64_t unit)
+{
+    return (RANGE_BYTES - index * 1024 + unit - 1) / unit * unit;
+}
+
 static void write_into_moving_range(void *arg)
 {
     struct setup *s = arg;
@@ -469,10 +477,12 @@ static void test_translation_moves_under_writes(void **state)
     struct rig_other writer = {.run = write_into_moving_range, .arg = s};
     rig_other_start(&writer);
     struct quoit_port *port = open_proxy(s, 0), *peer = open_proxy(s, 1);
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS, move_count = 0;
     for (; quoit_clock_now_ns() < deadline_ns; move_count++) {
         uint64_t index = move_count % RANGE_COUNT;
-        uint64_t bytes = RANGE_BYTES - index * 1024; /* so that offset and bytes of two translations do not fit */
+        uint64_t bytes = range_bytes(index, limits.translation_bytes_align);
         must(quoit_port_set_translation(port, QUOIT_WINDOW_MEMORY, 2 * index * RANGE_BYTES, bytes) == QUOIT_OK);
         if (move_count % 64 == 0)
             sched_yield();
@@ -481,7 +491,7 @@ static void test_translation_moves_under_writes(void **state)
     rig_other_join(&writer);
     for (uint64_t at = 0; at < 2 * RANGE_COUNT * RANGE_BYTES; at++) {
         uint64_t index = at / (2 * RANGE_BYTES), inside = at % (2 * RANGE_BYTES);
-        if (inside >= RANGE_BYTES - index * 1024)
+        if (inside >= range_bytes(index, limits.translation_bytes_align))
             assert_int_equal(s->rig.memory[0][at], 0);
     }
     quoit_port_close(port);
@@ -502,9 +512,9 @@ static void do_everything(struct setup *s, uint32_t side)
         (void)!quoit_port_write(port, QUOIT_WINDOW_SLOTS, 0, source, bytes);
         (void)!quoit_port_write64(port, QUOIT_WINDOW_SLOTS, bytes & ~(uint64_t)7, 0);
         quoit_port_ring(port, rig_bell(port, 0));
-        quoit_port_scratchpad_peer_write(port, (uint32_t)bytes % QUOIT_SCRATCHPAD_COUNT, 1);
-        (void)!quoit_port_dma_submit(port, 0, QUOIT_WINDOW_SLOTS, 0, source, bytes, 0);
-        quoit_port_dma_poll(port, 0, done, 8);
+        quoit_port_scratchpad_peer_write(port, (uint32_t)bytes % QUOIT_SCRATCHPAD_LEAST, 1);
+        if (quoit_port_dma_submit(port, 0, QUOIT_WINDOW_SLOTS, 0, source, bytes, 0) != QUOIT_INVALID)
+            quoit_port_dma_poll(port, 0, done, 8);
         struct quoit_port_vector vector = rig_vector((uint32_t)bytes % 8, 1 + (uint32_t)bytes % 3);
         (void)!quoit_port_set_vector(port, (uint32_t)__builtin_ctzll(rig_bell(port, 1)), &vector);
         (void)!quoit_port_set_translation(port, QUOIT_WINDOW_MEMORY, bytes & ~(uint64_t)4095, 4096);
@@ -522,7 +532,8 @@ static void do_everything(struct setup *s, uint32_t side)
 static void check_link_works(struct setup *s, uint64_t round)
 {
     struct quoit_port *ports[2] = {open_proxy(s, 0), open_proxy(s, 1)};
-    assert_true(quoit_port_link_is_up(ports[0]));
+    rig_await_link(ports[0], true);
+    rig_await_link(ports[1], true);
     for (uint32_t side = 0; side < 2; side++) {
         uint32_t host = 1 - side;
         uint64_t offset = 8 * (round % 100), back = 0;
@@ -538,6 +549,7 @@ static void check_link_works(struct setup *s, uint64_t round)
         quoit_port_doorbell_clear(ports[host], quoit_port_doorbell_read(ports[host]));
         quoit_port_ring(ports[side], rig_bell(ports[side], 0));
         rig_arrive(&s->rig, ports[side]);
+        rig_interrupt(&s->rig);
         assert_int_not_equal(atomic_load(&park->epoch), key);
         assert_int_equal(quoit_port_doorbell_read(ports[host]), rig_bell(ports[host], 0));
         quoit_park_cancel(park);

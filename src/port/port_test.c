@@ -20,6 +20,13 @@ struct setup {
     uint8_t *model[2]; /* what each host's memory must hold */
 };
 
+static struct quoit_port_limits limits_of(const struct quoit_port *port)
+{
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    return limits;
+}
+
 static void translate(struct setup *s, uint32_t side)
 {
     assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_SLOTS, SLOTS_AT, SLOTS_BYTES), QUOIT_OK);
@@ -78,9 +85,7 @@ static enum quoit_status write_bytes(struct setup *s, uint32_t side, enum quoit_
 /* The doorbell bits of the ports, and one by its place among them. */
 static uint64_t all_bells(const struct setup *s)
 {
-    struct quoit_port_limits limits;
-    quoit_port_limits(s->ports[0], &limits);
-    return limits.doorbell_bits;
+    return limits_of(s->ports[0]).doorbell_bits;
 }
 
 static uint64_t bell(const struct setup *s, uint32_t index)
@@ -144,9 +149,13 @@ static void test_translation_is_checked(void **state)
     uint64_t align = limits.translation_align, end = RIG_MEMORY_BYTES;
     assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, align / 2, align), QUOIT_INVALID);
     assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_COUNT, 0, align), QUOIT_INVALID);
-    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, end + 1), QUOIT_OUT_OF_RANGE);
-    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end, 1), QUOIT_OUT_OF_RANGE);
-    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end - align, align + 1), QUOIT_OUT_OF_RANGE);
+    uint64_t unit = limits.translation_bytes_align;
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, end + unit), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end, unit), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end - align, align + unit),
+                     QUOIT_OUT_OF_RANGE);
+    if (unit > 1)
+        assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, unit / 2), QUOIT_INVALID);
     assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, 0, limits.window_bytes[0] * 2),
                      QUOIT_OUT_OF_RANGE);
     assert_int_equal(quoit_port_set_translation(port, QUOIT_WINDOW_SLOTS, end - align, align), QUOIT_OK);
@@ -237,7 +246,8 @@ static void test_translation_moves(void **state)
 {
     struct setup *s = *state;
     for (uint64_t i = 0; i < 100; i++) {
-        uint64_t at = (i * 5 % 100) * 4096, bytes = 64 + i * 8;
+        uint64_t at = (i * 5 % 100) * 4096, unit = limits_of(s->ports[1]).translation_bytes_align;
+        uint64_t bytes = (64 + i * 8 + unit - 1) / unit * unit;
         assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, at, bytes), QUOIT_OK);
         assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_MEMORY, 8, (uint8_t)i, bytes), QUOIT_OK);
         memset(s->model[1] + at + 8, (uint8_t)i, bytes - 8);
@@ -253,27 +263,38 @@ static void test_link_needs_both_sides(void **state)
     struct setup *s = *state;
     uint64_t word = 7;
     translate(s, 1);
-    assert_int_equal(quoit_port_link_epoch(s->ports[0]), 1);
     for (uint32_t side = 0; side < 2; side++) {
-        uint32_t epoch = quoit_port_link_epoch(s->ports[0]);
+        const uint32_t epochs[2] = {quoit_port_link_epoch(s->ports[0]), quoit_port_link_epoch(s->ports[1])};
         arrive(s);
         quoit_port_link_disable(s->ports[side]);
         arrive(s);
         quoit_port_link_disable(s->ports[side]);
         for (uint32_t end = 0; end < 2; end++) {
-            assert_false(quoit_port_link_is_up(s->ports[end]));
-            assert_int_equal(quoit_port_link_epoch(s->ports[end]), epoch);
+            rig_await_link(s->ports[end], false);
+            assert_int_equal(quoit_port_link_epoch(s->ports[end]), epochs[end]);
             assert_int_equal(quoit_port_write(s->ports[end], QUOIT_WINDOW_SLOTS, 0, &word, 8), QUOIT_LINK_DOWN);
             assert_int_equal(quoit_port_write64(s->ports[end], QUOIT_WINDOW_SLOTS, 0, 1), QUOIT_LINK_DOWN);
             assert_int_equal(quoit_port_read(s->ports[end], QUOIT_WINDOW_SLOTS, 0, &word, 8), QUOIT_LINK_DOWN);
         }
         quoit_port_link_enable(s->ports[side]);
         quoit_port_link_enable(s->ports[side]);
-        assert_true(quoit_port_link_is_up(s->ports[0]));
-        assert_true(quoit_port_link_is_up(s->ports[1]));
-        assert_int_equal(quoit_port_link_epoch(s->ports[1 - side]), epoch + 1);
+        for (uint32_t end = 0; end < 2; end++) {
+            rig_await_link(s->ports[end], true);
+            assert_int_equal(quoit_port_link_epoch(s->ports[end]), epochs[end] + 1);
+        }
     }
     assert_memory_is_model(s);
+}
+
+/* Until both ends have seen it. */
+static void set_link(struct setup *s, uint32_t side, bool is_enabled)
+{
+    if (is_enabled)
+        quoit_port_link_enable(s->ports[side]);
+    else
+        quoit_port_link_disable(s->ports[side]);
+    rig_await_link(s->ports[0], is_enabled);
+    rig_await_link(s->ports[1], is_enabled);
 }
 
 static void test_link_down_wipes(void **state)
@@ -284,19 +305,19 @@ static void test_link_down_wipes(void **state)
     memset(s->model[1] + SLOTS_AT, 0x31, 8);
     quoit_port_scratchpad_peer_write(s->ports[0], 3, 1234);
     arrive(s);
-    quoit_port_link_disable(s->ports[0]);
+    set_link(s, 0, false);
     arrive(s);
     assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
     quoit_port_scratchpad_peer_write(s->ports[0], 3, 99); /* lost */
-    quoit_port_link_enable(s->ports[0]);
+    set_link(s, 0, true);
     arrive(s);
     assert_int_equal(quoit_port_scratchpad_read(s->ports[1], 3), 0);
     assert_aborts(s, QUOIT_WINDOW_SLOTS, 0);
     assert_aborts(s, QUOIT_WINDOW_MEMORY, 0);
     arrive(s);
-    quoit_port_link_disable(s->ports[1]);
+    set_link(s, 1, false);
     translate(s, 1); /* holds when the link comes up */
-    quoit_port_link_enable(s->ports[1]);
+    set_link(s, 1, true);
     assert_int_equal(write_bytes(s, 0, QUOIT_WINDOW_SLOTS, 0, 0x32, 8), QUOIT_OK);
     memset(s->model[1] + SLOTS_AT, 0x32, 8);
     assert_memory_is_model(s);
@@ -327,9 +348,9 @@ static void test_bound_to_an_epoch(void **state)
     assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 0, words[0]), QUOIT_OK);
     memcpy(s->model[1] + SEGMENTS_AT, words, 8);
     arrive(s);
-    quoit_port_link_disable(s->ports[1]);
+    set_link(s, 1, false);
     assert_int_equal(quoit_port_bind(port, epoch), QUOIT_LINK_DOWN);
-    quoit_port_link_enable(s->ports[1]);
+    set_link(s, 1, true);
     translate(s, 1);
     assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_MEMORY, 8, words[1]), QUOIT_LINK_DOWN);
     assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 16), QUOIT_LINK_DOWN);
@@ -362,11 +383,11 @@ static void test_scratchpads(void **state)
 {
     struct setup *s = *state;
     for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++) {
+        for (uint32_t i = 0; i < limits_of(s->ports[0]).scratchpad_count; i++) {
             quoit_port_scratchpad_peer_write(s->ports[0], i, 0x10000000u * round + i);
             quoit_port_scratchpad_peer_write(s->ports[1], i, UINT32_MAX - i - round);
         }
-        for (uint32_t i = 0; i < QUOIT_SCRATCHPAD_COUNT; i++) {
+        for (uint32_t i = 0; i < limits_of(s->ports[0]).scratchpad_count; i++) {
             arrive(s);
             assert_int_equal(quoit_port_scratchpad_read(s->ports[1], i), 0x10000000u * round + i);
             assert_int_equal(quoit_port_scratchpad_read(s->ports[0], i), UINT32_MAX - i - round);
@@ -393,7 +414,7 @@ static void test_doorbells_stick_and_coalesce(void **state)
     arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
     assert_int_equal(quoit_port_doorbell_read(s->ports[0]), back);
-    quoit_port_link_disable(s->ports[1]);
+    set_link(s, 1, false);
     quoit_port_ring(s->ports[0], first); /* lost */
     arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
@@ -407,6 +428,7 @@ static uint32_t woken_by(struct setup *s, uint32_t host, void (*deed)(struct set
         keys[i] = quoit_park_prepare(rig_park(&s->rig, host, i));
     deed(s);
     arrive(s);
+    rig_interrupt(&s->rig);
     for (uint32_t i = 0; i < 32; i++) {
         woken |= atomic_load(&rig_park(&s->rig, host, i)->epoch) != keys[i] ? 1u << i : 0;
         quoit_park_cancel(rig_park(&s->rig, host, i));
@@ -477,12 +499,12 @@ static void test_vectors_wake_their_parks(void **state)
 static void take_link_down(struct setup *s)
 {
     arrive(s);
-    quoit_port_link_disable(s->ports[0]);
+    set_link(s, 0, false);
 }
 
 static void take_link_up(struct setup *s)
 {
-    quoit_port_link_enable(s->ports[0]);
+    set_link(s, 0, true);
 }
 
 static void test_link_event_wakes_both_hosts(void **state)
@@ -517,10 +539,11 @@ static void test_an_end_opened_twice(void **state)
     arrive(s);
     assert_int_equal(quoit_port_doorbell_read(second), bell(s, 3));
     assert_int_equal(quoit_port_scratchpad_read(second, 0), 77);
-    quoit_port_link_disable(s->ports[0]);
+    uint32_t epoch = quoit_port_link_epoch(second);
+    set_link(s, 0, false);
     assert_int_equal(quoit_port_write64(second, QUOIT_WINDOW_SLOTS, 64, 6), QUOIT_LINK_DOWN);
-    quoit_port_link_enable(s->ports[0]);
-    assert_int_equal(quoit_port_link_epoch(second), 2);
+    set_link(s, 0, true);
+    assert_int_equal(quoit_port_link_epoch(second), epoch + 1);
     quoit_port_close(second);
     assert_true(quoit_port_link_is_up(s->ports[0])); /* closing does not disable */
 }
@@ -715,11 +738,11 @@ static void test_dma_fails_when_the_link_is_down(void **state)
     uint64_t word = 0x1111111111111111u;
     struct quoit_dma_done done;
     arrive(s);
-    quoit_port_link_disable(s->ports[1]);
+    set_link(s, 1, false);
     assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
     poll_one(s->ports[0], 0, &done);
     assert_int_equal(done.status, QUOIT_LINK_DOWN);
-    quoit_port_link_enable(s->ports[1]);
+    set_link(s, 1, true);
     translate(s, 1);
     assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 8, &word, 8, 2), QUOIT_OK);
     poll_one(s->ports[0], 0, &done);

@@ -42,6 +42,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     limits->capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS |
                            (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
     limits->doorbell_bits = QUOIT_EMULATED_BITS;
+    limits->scratchpad_count = QUOIT_SCRATCHPAD_COUNT;
     limits->dma_channel_count = knobs->dma_channel_count != 0 ? knobs->dma_channel_count : QUOIT_DMA_CHANNEL_COUNT;
     if (!is_power_of_two(limits->translation_align) || limits->dma_channel_count > QUOIT_DMA_CHANNEL_COUNT)
         return QUOIT_INVALID;
