@@ -46,6 +46,30 @@ void *dsm_malloc(size_t bytes);
 void *dsm_calloc(size_t count, size_t bytes);
 void *dsm_aligned_alloc(size_t alignment, size_t bytes); /* alignment: a power of two up to 2 MiB */
 void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe);
+/* A block whose pages are kept coherent otherwise than the rest of the run. A protocol with a handler (ASYNC, ARDMAR,
+ * DRAW) needs a run with handlers: DSM_PROTOCOL is one of these, or DSM_HANDLER=on. Copies are dropped at an acquire
+ * that brings a notice of a write and fetched again when they are touched, or brought up to date at the acquire, by
+ * gets, for pages that are used after every acquire. Where DSM_PROTOCOL is direct there are no copies, and nothing is
+ * chosen here. */
+enum dsm_protocol {
+    DSM_PROTOCOL_RUN, /* as DSM_PROTOCOL says */
+    DSM_PROTOCOL_ASYNC,
+    DSM_PROTOCOL_ARDMAR,
+    DSM_PROTOCOL_DRAW,
+    DSM_PROTOCOL_NEWGENDSM,
+};
+enum dsm_copies {
+    DSM_COPIES_RUN, /* as DSM_COPIES says */
+    DSM_COPIES_INVALIDATE,
+    DSM_COPIES_UPDATE,
+};
+struct dsm_attributes {
+    enum dsm_placement placement;
+    int pe; /* of DSM_ON_PE */
+    enum dsm_protocol protocol;
+    enum dsm_copies copies;
+};
+void *dsm_malloc_with(size_t bytes, const struct dsm_attributes *attributes);
 void dsm_free(void *ptr);
 void *dsm_all_malloc(size_t bytes);
 void dsm_all_free(void *ptr);

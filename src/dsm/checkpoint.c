@@ -16,6 +16,7 @@
 
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
+#include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/sync.h"
 
@@ -112,7 +113,8 @@ static void homes_of_chunk(struct quoit_dsm *dsm, uint64_t first, uint64_t *home
             count = dsm->chunk_pages - i;
         quoit_dsm_get(dsm, homes + i, &dsm->homes[first + i], count * sizeof *homes,
                       quoit_dsm_directory_of(dsm, first + i));
-        i += count;
+        for (uint64_t end = i + count; i < end; i++)
+            homes[i] = (uint64_t)(quoit_dsm_home_in(homes[i]) + 1);
     }
 }
 

@@ -43,8 +43,10 @@ int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
 {
     if (dsm->home_of[page] != QUOIT_DSM_NO_HOME)
         return dsm->home_of[page];
-    if (dsm->fetches_by_service && dsm->options.values[QUOIT_DSM_HOME] % 3 == QUOIT_DSM_HOME_FIRST) {
-        dsm->home_of[page] = (int16_t)quoit_dsm_service_resolve(dsm, page, quoit_dsm_directory_of(dsm, page));
+    int directory = quoit_dsm_directory_of(dsm, page);
+    if (quoit_dsm_fetches_by_service(dsm->protocol) &&
+        dsm->options.values[QUOIT_DSM_HOME] % 3 == QUOIT_DSM_HOME_FIRST) {
+        quoit_dsm_home_learn(dsm, page, quoit_dsm_service_resolve(dsm, page, directory));
         return dsm->home_of[page];
     }
     int choice = dsm->me;
@@ -53,11 +55,15 @@ int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
         choice = (int)(page % count);
     else if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_BLOCK)
         choice = (int)(page / 64 % count);
-    uint64_t found =
-        quoit_dsm_compare_swap(dsm, &dsm->homes[page], 0, (uint64_t)choice + 1, quoit_dsm_directory_of(dsm, page));
-    if (found != 0 && (int)found - 1 != choice)
-        dsm->stats.lost_swaps++;
-    dsm->home_of[page] = (int16_t)(found == 0 ? choice : (int)found - 1);
+    uint64_t word = 0;
+    while (quoit_dsm_home_in(word) == QUOIT_DSM_NO_HOME) { /* again if the block has a kind of its own */
+        uint64_t expected = word, chosen = word + (uint64_t)choice + 1;
+        word = quoit_dsm_compare_swap(dsm, &dsm->homes[page], expected, chosen, directory);
+        if (word == expected)
+            word = chosen;
+    }
+    dsm->stats.lost_swaps += quoit_dsm_home_in(word) != choice;
+    quoit_dsm_home_learn(dsm, page, word);
     return dsm->home_of[page];
 }
 
@@ -69,8 +75,8 @@ static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
         end = page + count;
     quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], quoit_dsm_directory_of(dsm, page));
     for (uint64_t i = 0; i < end - page; i++) {
-        if (words[i] != 0 && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
-            dsm->home_of[page + i] = (int16_t)(words[i] - 1);
+        if (quoit_dsm_home_in(words[i]) != QUOIT_DSM_NO_HOME && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
+            quoit_dsm_home_learn(dsm, page + i, words[i]);
     }
 }
 
@@ -163,7 +169,7 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     int home = dsm->home_of[page];
     char *frame = quoit_dsm_frame(dsm, page);
     size_t bytes = count << dsm->page_shift;
-    if (dsm->fetches_by_service) {
+    if (quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page))) {
         for (uint64_t i = 0; i < count; i++)
             fetch_by_service(dsm, page + i);
     } else {
@@ -191,7 +197,9 @@ static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     }
 }
 
-/* How many pages from `page` on can be fetched, or at home opened, together: invalid, in one chunk, of one home. */
+/* How many pages from `page` on can be fetched, or at home opened, together: invalid, in one chunk, of one home and
+ * kind.
+ */
 static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max)
 {
     uint64_t used = quoit_dsm_chunk_used(dsm, dsm->chunk_of_slot[page / dsm->chunk_pages]) >> dsm->page_shift;
@@ -199,7 +207,7 @@ static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max
     if (count_max > to_end)
         count_max = to_end;
     while (count < count_max && dsm->states[page + count] == QUOIT_DSM_INVALID &&
-           dsm->home_of[page + count] == dsm->home_of[page])
+           dsm->home_of[page + count] == dsm->home_of[page] && dsm->kind_of[page + count] == dsm->kind_of[page])
         count++;
     return count;
 }
@@ -354,7 +362,8 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
     char *frame = quoit_dsm_frame(dsm, page) + offset, *twin = quoit_dsm_twin(dsm, page) + offset;
     int home = dsm->home_of[page];
     char *there = dsm->peers[home].masters;
-    if (there && !dsm->diffs_by_service && !dsm->races && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
+    bool is_by_service = quoit_dsm_diffs_by_service(quoit_dsm_protocol_of(dsm, page));
+    if (there && !is_by_service && !dsm->races && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
         size_t blocks,
             moved = quoit_dsm_diff_move(there + (page << dsm->page_shift) + offset, twin, frame, bytes, &blocks);
         dsm->stats.diff_bytes += moved;
@@ -366,7 +375,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
     quoit_dsm_diff_store(twin, frame, bytes, masks);
     if (dsm->races)
         quoit_dsm_races_add(dsm, page, offset, masks, bytes);
-    if (dsm->diffs_by_service) {
+    if (is_by_service) {
         quoit_dsm_service_diff(dsm, page, offset, twin, masks, bytes);
         return true;
     }
@@ -391,10 +400,11 @@ static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
 /* The version of a page follows its runs. `pages` were changed in this interval; their notices are added here. */
 static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t count, struct interval *interval)
 {
-    bool is_remote = dsm->races != NULL; /* whose runs are puts in any case */
+    bool is_put = dsm->races != NULL; /* whose runs are puts in any case */
     for (uint64_t i = 0; i < count; i++)
-        is_remote = is_remote || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].masters);
-    if (is_remote && !dsm->diffs_by_service)
+        is_put = is_put || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].masters &&
+                            !quoit_dsm_diffs_by_service(quoit_dsm_protocol_of(dsm, pages[i])));
+    if (is_put)
         quoit_dsm_fence(dsm);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t page = pages[i];
@@ -402,7 +412,7 @@ static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t
         uint64_t version = quoit_dsm_notice_add(dsm, &interval->position, interval->start, page);
         if (home == dsm->me)
             __atomic_store_n(version_at(dsm, page, dsm->me), version, __ATOMIC_RELEASE);
-        else if (dsm->diffs_by_service)
+        else if (quoit_dsm_diffs_by_service(quoit_dsm_protocol_of(dsm, page)))
             quoit_dsm_service_version(dsm, page, version);
         else
             quoit_dsm_store(dsm, version_at(dsm, page, dsm->me), peer_version_at(dsm, home, page, dsm->me), version,
@@ -415,7 +425,7 @@ static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t
 
 void quoit_dsm_diffs_settle(struct quoit_dsm *dsm)
 {
-    if (dsm->diffs_by_service)
+    if (dsm->service)
         quoit_dsm_service_settle(dsm);
     quoit_dsm_settle(dsm);
 }
@@ -510,16 +520,23 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
     quoit_dsm_page_set(dsm, page, move->next);
 }
 
+static enum quoit_dsm_event event_of(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return quoit_dsm_is_updated(dsm, page) ? QUOIT_DSM_RENEW : QUOIT_DSM_NOTICE;
+}
+
 /* Takes access away from as many pages from the first on as must lose it and lie in one chunk: one call of the kernel
  * for all. Returns their number. */
-static uint64_t close_run(struct quoit_dsm *dsm, uint64_t page, uint64_t count, enum quoit_dsm_event event)
+static uint64_t close_run(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_drop)
 {
     uint64_t n = 0;
-    while (
-        n < count && (n == 0 || (page + n) % dsm->chunk_pages != 0) &&
-        (quoit_dsm_page_move(dsm->states[page + n], event, is_home(dsm, page + n), dsm->detector->sees_writes).effects &
-         QUOIT_DSM_DO_CLOSE))
-        n++;
+    for (; n < count && (n == 0 || (page + n) % dsm->chunk_pages != 0); n++) {
+        enum quoit_dsm_event event = is_drop ? QUOIT_DSM_DROP : event_of(dsm, page + n);
+        struct quoit_dsm_move move =
+            quoit_dsm_page_move(dsm->states[page + n], event, is_home(dsm, page + n), dsm->detector->sees_writes);
+        if ((move.effects & QUOIT_DSM_DO_CLOSE) == 0)
+            break;
+    }
     if (n > 0)
         dsm->detector->close(dsm, page, n);
     return n;
@@ -528,7 +545,7 @@ static uint64_t close_run(struct quoit_dsm *dsm, uint64_t page, uint64_t count, 
 static void noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t version, bool is_settled)
 {
     struct quoit_dsm_move move =
-        quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_NOTICE, is_home(dsm, page), dsm->detector->sees_writes);
+        quoit_dsm_page_move(dsm->states[page], event_of(dsm, page), is_home(dsm, page), dsm->detector->sees_writes);
     quoit_dsm_written(dsm, page, writer);
     if (dsm->need_of[page] == dsm->epoch &&
         dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] !=
@@ -537,6 +554,10 @@ static void noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t v
         dsm->page_stats[page].false_sharing++;
     }
     give_up(dsm, page, &move);
+    if ((move.effects & QUOIT_DSM_DO_UPDATE) && !dsm->is_stale[page]) {
+        dsm->stale[dsm->stale_count++] = (uint32_t)page;
+        dsm->is_stale[page] = true;
+    }
     if (is_settled)
         return;
     if (move.effects & QUOIT_DSM_DO_NEED)
@@ -552,14 +573,14 @@ void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int
     quoit_assert(count <= dsm->page_count - page);
     for (uint64_t i = 0, closed_end = 0; i < count; i++) {
         if (i >= closed_end)
-            closed_end = i + close_run(dsm, page + i, count - i, QUOIT_DSM_NOTICE);
+            closed_end = i + close_run(dsm, page + i, count - i, false);
         noticed(dsm, page + i, writer, version, is_settled);
     }
 }
 
 void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page)
 {
-    close_run(dsm, page, 1, QUOIT_DSM_DROP);
+    close_run(dsm, page, 1, true);
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_DROP, is_home(dsm, page), dsm->detector->sees_writes);
     give_up(dsm, page, &move);
@@ -577,6 +598,40 @@ void quoit_dsm_drop_all(struct quoit_dsm *dsm)
 }
 
 /* Acquires */
+
+/* What others wrote since the page was fetched is what differs from the twin, or from the copy where this PE has not
+ * written; what this PE has written and not yet sent stays as it is. Pages come by gets under every protocol: a handler
+ * would put a whole page over the copy. */
+static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t since = quoit_dsm_span_begin(dsm);
+    int home = dsm->home_of[page];
+    char *frame = quoit_dsm_frame(dsm, page), *twin = dsm->has_twin[page] ? quoit_dsm_twin(dsm, page) : frame;
+    const char *there = dsm->peers[home].masters;
+    char piece[DIFF_BYTES];
+    await_version(dsm, page, home);
+    for (size_t at = 0, blocks; at < dsm->page_bytes; at += sizeof piece) {
+        const char *from = there ? there + (page << dsm->page_shift) + at : piece;
+        if (!there)
+            quoit_dsm_get(dsm, piece, quoit_dsm_master(dsm, page) + at, sizeof piece, home);
+        quoit_dsm_diff_move(frame + at, twin + at, from, sizeof piece, &blocks);
+    }
+    dsm->stats.updated_pages++;
+    dsm->page_stats[page].fetches++;
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
+}
+
+/* The end of an acquire. */
+static void bring_all_up_to_date(struct quoit_dsm *dsm)
+{
+    for (uint64_t i = 0; i < dsm->stale_count; i++) {
+        uint32_t page = dsm->stale[i];
+        dsm->is_stale[page] = false;
+        if (dsm->states[page] != QUOIT_DSM_INVALID && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_UPDATE)
+            bring_up_to_date(dsm, page);
+    }
+    dsm->stale_count = 0;
+}
 
 static void read_known(struct quoit_dsm *dsm, int pe, uint64_t *known)
 {
@@ -605,6 +660,7 @@ void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
         is_released = true;
         quoit_dsm_notice_apply(dsm, writer, known[writer], false);
     }
+    bring_all_up_to_date(dsm);
 }
 
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
@@ -613,6 +669,7 @@ void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
         if (writer != dsm->me && heads[writer] > dsm->known[writer])
             quoit_dsm_notice_apply(dsm, writer, heads[writer], true);
     }
+    bring_all_up_to_date(dsm);
     dsm->epoch++;
 }
 

@@ -13,6 +13,7 @@
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
 #include "dsm/heap.h"
+#include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/space.h"
 #include "dsm/sync.h"
@@ -26,10 +27,10 @@
 struct header {
     uint64_t mark;
     uint64_t class;
-    uint64_t placement, pe;
-    uint64_t next;  /* address of the next free block's header */
-    uint64_t start; /* of what was taken from the reserve, for messages */
-    uint64_t bytes; /* that were asked for */
+    uint64_t placement, pe; /* placement: enum dsm_placement | kind << 8 */
+    uint64_t next;          /* address of the next free block's header */
+    uint64_t start;         /* of what was taken from the reserve, for messages */
+    uint64_t bytes;         /* that were asked for */
 };
 
 struct records {
@@ -105,7 +106,7 @@ static uint64_t take_listed(uint64_t *list, uint64_t class, uint64_t alignment, 
     return 0;
 }
 
-static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, enum dsm_placement placement, int pe,
+static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, uint64_t placement, int pe,
                       bool *is_new_out)
 {
     *is_new_out = false;
@@ -164,17 +165,22 @@ void *dsm_aligned_alloc(size_t alignment, size_t bytes)
     return allocate(dsm, bytes, alignment < 64 ? 64 : alignment, DSM_DEFAULT, 0, &is_new);
 }
 
-/* Nobody has touched the pages of a new block, so their homes are simply written, 64 words of a directory at once. */
-static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_placement placement, int pe)
+/* Nobody has touched the pages of a new block, so their homes are simply written, 64 words of a directory at once; no
+ * home yet where only their kind is of their own. */
+static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_placement placement, int pe,
+                  uint8_t kind)
 {
     uint64_t pages = (bytes + dsm->page_bytes - 1) >> dsm->page_shift, count = (uint64_t)dsm->pe_count;
     uint64_t share = (pages + count - 1) / count, words[64];
     for (uint64_t i = 0; i < pages;) {
         uint64_t page = quoit_dsm_space_page(dsm, block + (i << dsm->page_shift)), first = page, n = 0;
         do {
-            uint64_t home = placement == DSM_BLOCK ? i / share : placement == DSM_CYCLIC ? i % count : (uint64_t)pe;
-            dsm->home_of[page + n] = (int16_t)home;
-            words[n++] = home + 1;
+            int home = placement == DSM_DEFAULT ? QUOIT_DSM_NO_HOME : pe;
+            if (placement == DSM_BLOCK || placement == DSM_CYCLIC)
+                home = (int)(placement == DSM_BLOCK ? i / share : i % count);
+            words[n] = quoit_dsm_home_word(home, kind);
+            quoit_dsm_home_learn(dsm, page + n, words[n]);
+            n++;
             i++;
         } while (i < pages && (page + n) % 64 != 0 && (page + n) % dsm->chunk_pages != 0);
         quoit_dsm_put(dsm, &dsm->homes[first], words, n * sizeof words[0], quoit_dsm_directory_of(dsm, first));
@@ -182,22 +188,42 @@ static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_p
     quoit_dsm_settle(dsm);
 }
 
-void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe)
+static void *malloc_with(size_t bytes, const struct dsm_attributes *with, const char *call)
 {
-    struct quoit_dsm *dsm = quoit_dsm_running("dsm_malloc_placed");
+    struct quoit_dsm *dsm = quoit_dsm_running(call);
     bool is_new;
-    if (placement == DSM_ON_PE && (pe < 0 || pe >= dsm->pe_count))
-        quoit_dsm_wrong("dsm_malloc_placed: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count,
+    if (with->placement == DSM_ON_PE && (with->pe < 0 || with->pe >= dsm->pe_count))
+        quoit_dsm_wrong("%s: pe is %d, but the job has %d PEs (0..%d)", call, with->pe, dsm->pe_count,
                         dsm->pe_count - 1);
-    if ((unsigned)placement > DSM_ON_PE)
-        quoit_dsm_wrong("dsm_malloc_placed: placement is %d, which is none of enum dsm_placement", (int)placement);
-    char *block = allocate(dsm, bytes, 64, placement, placement == DSM_ON_PE ? pe : 0, &is_new);
-    if (!block || !is_new || dsm->is_direct || placement == DSM_DEFAULT)
+    if ((unsigned)with->placement > DSM_ON_PE)
+        quoit_dsm_wrong("%s: placement is %d, which is none of enum dsm_placement", call, (int)with->placement);
+    if ((unsigned)with->protocol > DSM_PROTOCOL_NEWGENDSM)
+        quoit_dsm_wrong("%s: protocol is %d, which is none of enum dsm_protocol", call, (int)with->protocol);
+    if ((unsigned)with->copies > DSM_COPIES_UPDATE)
+        quoit_dsm_wrong("%s: copies is %d, which is none of enum dsm_copies", call, (int)with->copies);
+    bool needs_handler = with->protocol != DSM_PROTOCOL_RUN && with->protocol != DSM_PROTOCOL_NEWGENDSM;
+    if (needs_handler && !dsm->service && !dsm->is_direct && !dsm->races)
+        quoit_dsm_wrong(
+            "%s: the protocol of the block needs handlers, which this run has not; DSM_HANDLER=on makes them", call);
+    uint8_t kind = quoit_dsm_kind(with->protocol, with->copies);
+    int pe = with->placement == DSM_ON_PE ? with->pe : 0;
+    char *block = allocate(dsm, bytes, 64, (uint64_t)with->placement | (uint64_t)kind << 8, pe, &is_new);
+    if (!block || !is_new || dsm->is_direct || (with->placement == DSM_DEFAULT && kind == 0))
         return block;
     quoit_dsm_lock(dsm);
-    place(dsm, block, bytes, placement, pe);
+    place(dsm, block, bytes, with->placement, pe, kind);
     quoit_dsm_unlock(dsm);
     return block;
+}
+
+void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe)
+{
+    return malloc_with(bytes, &(struct dsm_attributes){.placement = placement, .pe = pe}, "dsm_malloc_placed");
+}
+
+void *dsm_malloc_with(size_t bytes, const struct dsm_attributes *attributes)
+{
+    return malloc_with(bytes, attributes, "dsm_malloc_with");
 }
 
 void dsm_free(void *ptr)
@@ -255,11 +281,13 @@ static bool search_part(struct quoit_dsm *dsm, uint64_t end, uint64_t bytes, uin
     if (word == 0 || word > dsm->slot_count)
         return false;
     uint64_t page = quoit_dsm_page_of_slot(dsm, (int32_t)word - 1) + (start % dsm->chunk_bytes >> dsm->page_shift);
-    uint64_t home = dsm->is_direct ? 1 : quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page));
-    for (uint64_t at = end - HEADER_BYTES; home != 0 && at >= start && at < end; at -= HEADER_BYTES) {
+    uint64_t word_of_home =
+        dsm->is_direct ? 1 : quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page));
+    int home = quoit_dsm_home_in(word_of_home);
+    for (uint64_t at = end - HEADER_BYTES; home != QUOIT_DSM_NO_HOME && at >= start && at < end; at -= HEADER_BYTES) {
         struct header header;
         const char *from = quoit_dsm_master(dsm, page) + (at & (dsm->page_bytes - 1));
-        quoit_dsm_get(dsm, &header, from, sizeof header, (int)home - 1);
+        quoit_dsm_get(dsm, &header, from, sizeof header, home);
         uint64_t block = at + HEADER_BYTES;
         if (header.mark == LIVE && header.start == (uintptr_t)dsm->space + block && offset - block < header.bytes) {
             *block_out = (struct quoit_dsm_block){dsm->space + block, header.bytes};

@@ -34,7 +34,8 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
             quoit_dsm_drop(dsm, page);
         char *master = quoit_dsm_master(dsm, page);
         quoit_dsm_get(dsm, master, master, dsm->page_bytes, from);
-        quoit_dsm_set(dsm, &dsm->homes[page], (uint64_t)to + 1, quoit_dsm_directory_of(dsm, page));
+        quoit_dsm_set(dsm, &dsm->homes[page], quoit_dsm_home_word(to, dsm->kind_of[page]),
+                      quoit_dsm_directory_of(dsm, page));
         dsm->stats.migrations++;
     } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {
         dsm->detector->close(dsm, page, 1);
@@ -48,7 +49,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
 static int home_now(struct quoit_dsm *dsm, uint64_t page)
 {
     if (dsm->home_of[page] == QUOIT_DSM_NO_HOME)
-        dsm->home_of[page] = (int16_t)(quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page)) - 1);
+        quoit_dsm_home_learn(dsm, page, quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page)));
     return dsm->home_of[page];
 }
 

@@ -9,6 +9,54 @@
 
 #include "dsm/state.h"
 
+/* How a page is kept coherent, where that differs from the run: enum dsm_protocol | enum dsm_copies << 3. */
+#define QUOIT_DSM_KIND_SHIFT 16
+
+static inline uint8_t quoit_dsm_kind(uint64_t protocol, uint64_t copies)
+{
+    return (uint8_t)(protocol | copies << 3);
+}
+
+/* What a directory has of a page: its kind, and its home + 1, or 0 if nobody is home yet. */
+static inline uint64_t quoit_dsm_home_word(int home, uint8_t kind)
+{
+    return (uint64_t)kind << QUOIT_DSM_KIND_SHIFT | (uint64_t)(home + 1);
+}
+
+static inline int quoit_dsm_home_in(uint64_t word)
+{
+    return (int)(word & 0xffff) - 1;
+}
+
+static inline void quoit_dsm_home_learn(struct quoit_dsm *dsm, uint64_t page, uint64_t word)
+{
+    dsm->home_of[page] = (int16_t)quoit_dsm_home_in(word);
+    dsm->kind_of[page] = (uint8_t)(word >> QUOIT_DSM_KIND_SHIFT);
+}
+
+static inline enum quoit_dsm_protocol quoit_dsm_protocol_of(const struct quoit_dsm *dsm, uint64_t page)
+{
+    uint8_t own = dsm->kind_of[page] & 7;
+    return own != 0 && !dsm->races ? (enum quoit_dsm_protocol)own : dsm->protocol;
+}
+
+/* Whether pages come from the handler at the home, and whether diffs go to it. */
+static inline bool quoit_dsm_fetches_by_service(enum quoit_dsm_protocol protocol)
+{
+    return protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_DRAW;
+}
+
+static inline bool quoit_dsm_diffs_by_service(enum quoit_dsm_protocol protocol)
+{
+    return protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_ARDMAR;
+}
+
+static inline bool quoit_dsm_is_updated(const struct quoit_dsm *dsm, uint64_t page)
+{
+    uint8_t own = dsm->kind_of[page] >> 3;
+    return own != 0 ? own == 2 : dsm->options.values[QUOIT_DSM_COPIES] != 0;
+}
+
 /* A page was written in this epoch, here or, as a notice says, by another PE. */
 void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer);
 

@@ -178,6 +178,9 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->has_twin = sparse(pages);
     dsm->was_used = sparse(pages);
     dsm->home_of = sparse(pages * sizeof *dsm->home_of);
+    dsm->kind_of = sparse(pages);
+    dsm->stale = sparse(pages * sizeof *dsm->stale);
+    dsm->is_stale = sparse(pages);
     memset(dsm->home_of, 0xff, pages * sizeof *dsm->home_of);
     dsm->twins = sparse(pages << dsm->page_shift);
     dsm->needs = sparse(pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
@@ -258,8 +261,6 @@ static void choose_protocol(struct quoit_dsm *dsm)
         quoit_dsm_wrong("DSM_PROTOCOL is direct, but not all PEs are on one host, or DSM_LOCAL is off");
     dsm->protocol = protocol;
     dsm->is_direct = protocol == QUOIT_DSM_DIRECT;
-    dsm->fetches_by_service = protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_DRAW;
-    dsm->diffs_by_service = protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_ARDMAR;
 }
 
 static void compare_options(struct quoit_dsm *dsm)

@@ -15,6 +15,10 @@
       "how pages travel; auto is direct where all PEs share a host, else newgendsm")                                   \
     X(DETECT, "DSM_DETECT", 0, 0, 3, "auto async wp segv",                                                             \
       "how writes are seen: userfaultfd WP_ASYNC with PAGEMAP_SCAN, userfaultfd write faults, or SIGSEGV")             \
+    X(HANDLER, "DSM_HANDLER", 0, 0, 1, "auto on",                                                                      \
+      "whether each PE has a handler: as DSM_PROTOCOL needs it, or also for blocks whose own protocol does")           \
+    X(COPIES, "DSM_COPIES", 0, 0, 1, "invalidate update",                                                              \
+      "what an acquire does to copies of pages that others wrote: drop them, or bring them up to date")                \
     X(HOME, "DSM_HOME", 0, 0, 3, "first cyclic block migrate",                                                         \
       "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
       "and then with its only writer")                                                                                 \
@@ -34,7 +38,7 @@
     X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
       "for tests: a random pause of up to so many us before every one-sided operation")                                \
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
-    X(BREAK, "DSM_BREAK", 0, 0, 6, "no notice version run causality home exclusive",                                   \
+    X(BREAK, "DSM_BREAK", 0, 0, 7, "no notice version run causality home exclusive update",                            \
       "for tests: leave out one step of the protocol, which the tests must see")                                       \
     X(STATS, "DSM_STATS", 0, 0, 4, "off text json blocks pages",                                                       \
       "what dsm_finalize prints on stderr: a line a PE, or JSON for each block or page that anything happened to")
@@ -63,7 +67,8 @@ enum quoit_dsm_break {
     QUOIT_DSM_BREAK_RUN,       /* the last run of a diff is one byte short */
     QUOIT_DSM_BREAK_CAUSALITY, /* an acquire takes over only the notices of the last releaser */
     QUOIT_DSM_BREAK_HOME,      /* a home's own writes make no notice */
-    QUOIT_DSM_BREAK_EXCLUSIVE  /* a home never learns that others have fetched its pages */
+    QUOIT_DSM_BREAK_EXCLUSIVE, /* a home never learns that others have fetched its pages */
+    QUOIT_DSM_BREAK_UPDATE     /* copies that should be brought up to date are left as they are */
 };
 
 struct quoit_dsm_options {

@@ -12,6 +12,7 @@
 #define TWIN       QUOIT_DSM_DO_TWIN
 #define OPEN_READ  QUOIT_DSM_DO_OPEN_READ
 #define OPEN_WRITE QUOIT_DSM_DO_OPEN_WRITE
+#define UPDATE     QUOIT_DSM_DO_UPDATE
 #define TO(state, effects)                                                                                             \
     {                                                                                                                  \
         (effects), QUOIT_DSM_##state                                                                                   \
@@ -25,41 +26,43 @@ typedef struct quoit_dsm_move row[QUOIT_DSM_EVENT_COUNT];
  * falls between the two. */
 static const row copies[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, FETCH | OPEN_READ), TO(DIRTY, FETCH | TWIN | OPEN_WRITE), TO(INVALID, 0),
-                           TO(INVALID, NEED), TO(INVALID, 0), NEVER, NEVER},
+                           TO(INVALID, NEED), TO(INVALID, NEED), TO(INVALID, 0), NEVER, NEVER},
     [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(DIRTY, TWIN | OPEN_WRITE), TO(CLEAN, DIFF),
-                         TO(INVALID, CLOSE | DIFF | NEED), TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
+                         TO(INVALID, CLOSE | DIFF | NEED), TO(CLEAN, NEED | UPDATE), TO(INVALID, CLOSE | DIFF), NEVER,
+                         NEVER},
     [QUOIT_DSM_DIRTY] = {TO(DIRTY, OPEN_WRITE), TO(DIRTY, OPEN_WRITE), TO(CLEAN, DIFF),
-                         TO(INVALID, CLOSE | DIFF | NEED), TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
+                         TO(INVALID, CLOSE | DIFF | NEED), TO(DIRTY, NEED | UPDATE), TO(INVALID, CLOSE | DIFF), NEVER,
+                         NEVER},
 };
 
 /* Copies under WP_ASYNC: any open page may have been written, and there is always a twin. */
 static const row async_copies[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, FETCH | TWIN | OPEN_READ), TO(CLEAN, FETCH | TWIN | OPEN_READ), TO(INVALID, 0),
-                           TO(INVALID, NEED), TO(INVALID, 0), NEVER, NEVER},
+                           TO(INVALID, NEED), TO(INVALID, NEED), TO(INVALID, 0), NEVER, NEVER},
     [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(CLEAN, DIFF), TO(INVALID, CLOSE | DIFF | NEED),
-                         TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
+                         TO(CLEAN, NEED | UPDATE), TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
 };
 
 /* A shared page is written from then on: with a detector that sees writes it is DIRTY until the release watches it, the
  * other one takes a page that it did not watch for written. */
 static const row homes[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, OPEN_READ), TO(DIRTY, OPEN_WRITE), TO(INVALID, 0), TO(INVALID, AWAIT),
-                           TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
+                           TO(INVALID, AWAIT), TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
     [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(DIRTY, OPEN_WRITE), TO(CLEAN, LOG), TO(CLEAN, AWAIT),
-                         TO(INVALID, CLOSE | LOG), NEVER, TO(CLEAN, 0)},
+                         TO(CLEAN, AWAIT), TO(INVALID, CLOSE | LOG), NEVER, TO(CLEAN, 0)},
     [QUOIT_DSM_DIRTY] = {TO(DIRTY, OPEN_WRITE), TO(DIRTY, OPEN_WRITE), TO(CLEAN, LOG), TO(DIRTY, AWAIT),
-                         TO(INVALID, CLOSE | LOG), NEVER, TO(DIRTY, 0)},
+                         TO(DIRTY, AWAIT), TO(INVALID, CLOSE | LOG), NEVER, TO(DIRTY, 0)},
     [QUOIT_DSM_EXCLUSIVE] = {TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, 0),
-                             TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(DIRTY, 0)},
+                             TO(EXCLUSIVE, AWAIT), TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(DIRTY, 0)},
 };
 
 static const row async_homes[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(INVALID, 0), TO(INVALID, AWAIT),
-                           TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
-    [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(CLEAN, LOG), TO(CLEAN, AWAIT),
+                           TO(INVALID, AWAIT), TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
+    [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(CLEAN, LOG), TO(CLEAN, AWAIT), TO(CLEAN, AWAIT),
                          TO(INVALID, CLOSE | LOG), NEVER, TO(CLEAN, 0)},
     [QUOIT_DSM_EXCLUSIVE] = {TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, 0),
-                             TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(CLEAN, 0)},
+                             TO(EXCLUSIVE, AWAIT), TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(CLEAN, 0)},
 };
 
 struct quoit_dsm_move quoit_dsm_page_move(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home,

@@ -27,6 +27,7 @@ enum quoit_dsm_event {
     QUOIT_DSM_WRITE,   /* a store faulted */
     QUOIT_DSM_RELEASE, /* the interval ends and the detector reports the page; it is watched again already */
     QUOIT_DSM_NOTICE,  /* another PE wrote the page in an interval that is now visible here */
+    QUOIT_DSM_RENEW,   /* as NOTICE, for a page whose copies are brought up to date */
     QUOIT_DSM_DROP,    /* the copy is given up without a notice: the home moves, or the program asks for the newest */
     QUOIT_DSM_ALONE,   /* an access faulted at the home, and no other PE has fetched the page */
     QUOIT_DSM_SHARE,   /* at the home: another PE has fetched the page, or is about to */
@@ -44,6 +45,7 @@ enum {
     QUOIT_DSM_DO_TWIN = 1 << 6,  /* copy the page for the diff, unless the twin is there */
     QUOIT_DSM_DO_OPEN_READ = 1 << 7,  /* allow loads, watch stores */
     QUOIT_DSM_DO_OPEN_WRITE = 1 << 8, /* allow both */
+    QUOIT_DSM_DO_UPDATE = 1 << 9,     /* before the acquire ends: store what others wrote into the copy */
 };
 
 struct quoit_dsm_move {

@@ -78,8 +78,12 @@ static void check_exclusive(enum quoit_dsm_state state, enum quoit_dsm_event eve
 static void check_notices(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
 {
     struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
-    assert_int_equal(HAS(move, NEED), event == QUOIT_DSM_NOTICE && !is_home);
-    assert_int_equal(HAS(move, AWAIT), event == QUOIT_DSM_NOTICE && is_home);
+    bool is_notice = event == QUOIT_DSM_NOTICE || event == QUOIT_DSM_RENEW;
+    assert_int_equal(HAS(move, NEED), is_notice && !is_home);
+    assert_int_equal(HAS(move, AWAIT), is_notice && is_home);
+    assert_int_equal(HAS(move, UPDATE), event == QUOIT_DSM_RENEW && !is_home && state != QUOIT_DSM_INVALID);
+    if (event == QUOIT_DSM_RENEW)
+        assert_int_equal(move.next, state);
     assert_int_equal(HAS(move, CLOSE), state != QUOIT_DSM_INVALID && move.next == QUOIT_DSM_INVALID);
     if (event == QUOIT_DSM_NOTICE)
         assert_int_equal(move.next, is_home ? state : QUOIT_DSM_INVALID);

@@ -9,6 +9,7 @@
 #include "dsm/coherence.h"
 #include "dsm/diff.h"
 #include "dsm/exclusive.h"
+#include "dsm/home.h"
 #include "dsm/net.h"
 
 #define BUFFERS       4
@@ -19,7 +20,7 @@ struct request {
     uint64_t number;
     uint64_t page;
     uint64_t is_first; /* the requester does not know the home: appoint it, or forward */
-    uint64_t unused;
+    uint64_t word;     /* else what the directory has, or the requester */
 };
 
 /* Written by the sender, `ticket` last. bytes is 0 for a time-stamp. The payload: one mask for each 64 bytes, then the
@@ -35,7 +36,7 @@ struct buffer {
 /* Where answers come, at the requester. */
 struct answer {
     uint64_t number; /* of the request; last */
-    uint64_t home;
+    uint64_t word;   /* as the directory has it */
 };
 
 struct quoit_dsm_service {
@@ -62,7 +63,7 @@ struct quoit_dsm_service {
 static void ask(struct quoit_dsm *dsm, uint64_t page, int pe, bool is_first)
 {
     struct quoit_dsm_service *service = dsm->service;
-    struct request request = {++service->number, page, is_first, 0};
+    struct request request = {++service->number, page, is_first, quoit_dsm_home_word(pe, dsm->kind_of[page])};
     struct request *there = &service->requests[dsm->me];
     quoit_dsm_put(dsm, &there->page, &request.page, sizeof request - sizeof request.number, pe);
     quoit_dsm_fence(dsm);
@@ -71,13 +72,13 @@ static void ask(struct quoit_dsm *dsm, uint64_t page, int pe, bool is_first)
     quoit_dsm_wait_least(dsm, &service->answer->number, request.number);
 }
 
-int quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory)
+uint64_t quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory)
 {
     ask(dsm, page, directory, true);
-    int home = (int)dsm->service->answer->home;
-    if (home != dsm->me)
+    uint64_t word = dsm->service->answer->word;
+    if (quoit_dsm_home_in(word) != dsm->me)
         dsm->arrived_page = page;
-    return home;
+    return word;
 }
 
 void quoit_dsm_service_fetch(struct quoit_dsm *dsm, uint64_t page, int home)
@@ -139,26 +140,26 @@ void quoit_dsm_service_settle(struct quoit_dsm *dsm)
 
 /* The handler's side */
 
-static void answer(struct quoit_dsm *dsm, int requester, const struct request *request, int home)
+static void answer(struct quoit_dsm *dsm, int requester, const struct request *request, uint64_t word)
 {
     struct quoit_dsm_service *service = dsm->service;
-    uint64_t word = (uint64_t)home;
-    if (home == dsm->me) {
+    if (quoit_dsm_home_in(word) == dsm->me) {
         quoit_dsm_exclusive_mark(dsm, request->page);
         quoit_dsm_put(dsm, service->versions, &dsm->version[request->page * (uint64_t)dsm->pe_count],
                       (size_t)dsm->pe_count * sizeof(uint64_t), requester);
         char *frame = quoit_dsm_frame(dsm, request->page);
         quoit_dsm_put(dsm, frame, frame, dsm->page_bytes, requester);
     }
-    quoit_dsm_put(dsm, &service->answer->home, &word, sizeof word, requester);
+    quoit_dsm_put(dsm, &service->answer->word, &word, sizeof word, requester);
     quoit_dsm_fence(dsm);
     quoit_dsm_set(dsm, &service->answer->number, request->number, requester);
 }
 
-static void forward(struct quoit_dsm *dsm, int requester, const struct request *request, int home)
+static void forward(struct quoit_dsm *dsm, int requester, const struct request *request, uint64_t word)
 {
     struct request *there = &dsm->service->requests[requester];
-    struct request onward = {request->number, request->page, false, 0};
+    struct request onward = {request->number, request->page, false, word};
+    int home = quoit_dsm_home_in(word);
     quoit_dsm_put(dsm, &there->page, &onward.page, sizeof onward - sizeof onward.number, home);
     quoit_dsm_fence(dsm);
     quoit_dsm_set(dsm, &there->number, request->number, home);
@@ -170,17 +171,19 @@ static void serve_request(struct quoit_dsm *dsm, int requester)
 {
     struct request request = dsm->service->requests[requester];
     if (!request.is_first) {
-        answer(dsm, requester, &request, dsm->me);
+        answer(dsm, requester, &request, request.word);
         return;
     }
-    uint64_t found = 0;
-    __atomic_compare_exchange_n(&dsm->homes[request.page], &found, (uint64_t)requester + 1, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_ACQUIRE);
-    int home = found == 0 ? requester : (int)found - 1;
-    if (home == requester || home == dsm->me)
-        answer(dsm, requester, &request, home);
+    uint64_t *at = &dsm->homes[request.page], word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    while (quoit_dsm_home_in(word) == QUOIT_DSM_NO_HOME) {
+        uint64_t appointed = word + (uint64_t)requester + 1;
+        if (__atomic_compare_exchange_n(at, &word, appointed, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            word = appointed;
+    }
+    if (quoit_dsm_home_in(word) == requester || quoit_dsm_home_in(word) == dsm->me)
+        answer(dsm, requester, &request, word);
     else
-        forward(dsm, requester, &request, home);
+        forward(dsm, requester, &request, word);
 }
 
 static void apply_buffer(struct quoit_dsm *dsm, int sender, const struct buffer *buffer)
@@ -256,7 +259,8 @@ static void *symmetric(size_t count, size_t bytes)
 
 void quoit_dsm_service_start(struct quoit_dsm *dsm)
 {
-    if (!dsm->fetches_by_service && !dsm->diffs_by_service)
+    if (!quoit_dsm_fetches_by_service(dsm->protocol) && !quoit_dsm_diffs_by_service(dsm->protocol) &&
+        (dsm->options.values[QUOIT_DSM_HANDLER] == 0 || dsm->is_direct))
         return;
     size_t count = (size_t)dsm->pe_count;
     struct quoit_dsm_service *service = calloc(1, sizeof *service);

@@ -13,9 +13,9 @@
 void quoit_dsm_service_start(struct quoit_dsm *dsm);
 void quoit_dsm_service_stop(struct quoit_dsm *dsm);
 
-/* Asks the directory for a page whose home is unknown: returns the home, which may be the own PE, appointed by this
- * request. If it is another, the page has come, and dsm->arrived_page says so. */
-int quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory);
+/* Asks the directory for a page whose home is unknown: returns its word of homes, whose home may be the own PE,
+ * appointed by this request. If it is another, the page has come, and dsm->arrived_page says so. */
+uint64_t quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory);
 /* The page comes from its home into its frame; service_versions are those it had there. */
 void quoit_dsm_service_fetch(struct quoit_dsm *dsm, uint64_t page, int home);
 const uint64_t *quoit_dsm_service_versions(const struct quoit_dsm *dsm);

@@ -45,6 +45,7 @@ enum quoit_dsm_span {
     X(chunk_faults)                                                                                                    \
     X(fetched_pages)                                                                                                   \
     X(prefetched_pages)                                                                                                \
+    X(updated_pages)                                                                                                   \
     X(version_retries)                                                                                                 \
     X(lost_swaps)                                                                                                      \
     X(exclusive_ends)                                                                                                  \
@@ -106,7 +107,7 @@ struct quoit_dsm {
     struct quoit_dsm_options options;
     int me, pe_count;
     enum quoit_dsm_protocol protocol;
-    bool fetches_by_service, diffs_by_service, is_direct;
+    bool is_direct;
 
     uint32_t page_shift, chunk_shift;
     uint64_t chunk_bytes, page_bytes, page_count, chunk_pages, slot_count, chunk_count;
@@ -121,7 +122,7 @@ struct quoit_dsm {
     char *frames;
     char *masters;     /* where homes keep their pages: frames; with DSM_RACES a block of its own */
     uint64_t *version; /* [page][writer] */
-    uint64_t *homes;   /* [page]: PE + 1, at the page's directory PE; 0: nobody yet */
+    uint64_t *homes;   /* [page]: at the page's directory PE; see quoit_dsm_home_word */
     uint64_t *marks;   /* [page / 64], at the home: a bit for each page that another PE has fetched; see exclusive.h */
     uint64_t *chunks;  /* [chunk / PEs]: slot + 1, at PE chunk % PEs; 0: not touched yet */
     uint64_t *log;
@@ -146,11 +147,15 @@ struct quoit_dsm {
     bool *has_twin;         /* [page] */
     bool *was_used;         /* [page] an access faulted since the copy was fetched: the rest came by prefetch */
     int16_t *home_of;       /* [page] last known home */
-    char *twins;            /* [page] */
-    uint64_t *needs;        /* [page][writer] */
-    uint32_t *need_of;      /* [page] the epoch that its needs belong to */
-    int16_t *writers;       /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
-    uint32_t *written;      /* pages whose writers is not 0 */
+    uint8_t *kind_of;       /* [page] learned with the home; see quoit_dsm_kind */
+    uint32_t *stale;        /* pages to bring up to date before the acquire ends */
+    bool *is_stale;         /* [page] */
+    uint64_t stale_count;
+    char *twins;       /* [page] */
+    uint64_t *needs;   /* [page][writer] */
+    uint32_t *need_of; /* [page] the epoch that its needs belong to */
+    int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
+    uint32_t *written; /* pages whose writers is not 0 */
     uint64_t written_count;
     uint32_t *dirty; /* pages that the detector reported since the last release */
     uint64_t dirty_count;

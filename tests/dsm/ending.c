@@ -45,6 +45,8 @@ int main(int count, char **arguments)
         *(volatile int *)(uintptr_t)strtoul(count > 2 ? arguments[2] : "16", NULL, 0) = 1; // no object is there
     if (strcmp(how, "unlock") == 0 && is_last)
         dsm_unlock(lock);
+    if (strcmp(how, "handler") == 0 && is_last)
+        dsm_malloc_with(64, &(struct dsm_attributes){.protocol = DSM_PROTOCOL_ASYNC});
     if (strcmp(how, "free") == 0 && is_last)
         dsm_free(words + 8);
     if (strcmp(how, "full") == 0) {

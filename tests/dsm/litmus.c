@@ -17,6 +17,7 @@
 #define PAGE       4096
 #define LOCK_COUNT 65536
 #define WORDS      512
+#define KIND_COUNT 15 /* of enum dsm_protocol and enum dsm_copies */
 
 struct page {
     uint64_t words[WORDS];
@@ -33,6 +34,8 @@ struct shared {
     dsm_rwlock_t rw;
     dsm_barrier_t some;
     uint64_t counter, pointer;
+    uint64_t *kinds[KIND_COUNT];
+    dsm_flag_t arrived[64];
     dsm_lock_t locks[LOCK_COUNT];
     uint64_t counts[LOCK_COUNT];
 };
@@ -424,6 +427,57 @@ static void ranges(uint64_t n)
     check(S->z.words[400], n, "a word that was released");
 }
 
+/* Blocks of every kind that the run has, each with its protocol and its copies: messages by lock, flag and barrier,
+ * with several writers in a page. */
+#define KIND_BYTES (2 * PAGE)
+
+static bool has_kind(int kind)
+{
+    enum dsm_protocol protocol = (enum dsm_protocol)(kind / 3);
+    const char *handler = getenv("DSM_HANDLER"), *run = getenv("DSM_PROTOCOL");
+    return protocol == DSM_PROTOCOL_RUN || protocol == DSM_PROTOCOL_NEWGENDSM || handler ||
+           (run && strcmp(run, "newgendsm") != 0 && !getenv("DSM_RACES"));
+}
+
+static void kinds(uint64_t n)
+{
+    for (int kind = 0; test.round == 0 && kind < KIND_COUNT; kind++) {
+        struct dsm_attributes with = {kind % 2 ? DSM_CYCLIC : DSM_DEFAULT, 0, (enum dsm_protocol)(kind / 3),
+                                      (enum dsm_copies)(kind % 3)};
+        if (test.me == part(kind) && has_kind(kind))
+            S->kinds[kind] = dsm_malloc_with(KIND_BYTES, &with);
+    }
+    dsm_barrier_all();
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        uint64_t *words = S->kinds[kind];
+        for (int i = test.me; words && i < KIND_BYTES / 8; i += test.pe_count)
+            words[i] = n + (uint64_t)(i * kind);
+    }
+    dsm_barrier_all();
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        uint64_t *words = S->kinds[kind];
+        for (int i = 0; words && i < KIND_BYTES / 8; i++)
+            check(words[i], n + (uint64_t)(i * kind), "a word that a barrier shows");
+    }
+    dsm_barrier_all();
+    for (int pe = 0; pe < test.pe_count; pe++) {
+        dsm_lock(&S->a);
+        for (int kind = 0; kind < KIND_COUNT; kind++) {
+            if (S->kinds[kind])
+                S->kinds[kind][5 + 600 * (pe % 2)]++;
+        }
+        dsm_unlock(&S->a);
+    }
+    dsm_flag_set(&S->arrived[test.me], n);
+    for (int pe = 0; pe < test.pe_count; pe++)
+        dsm_flag_wait(&S->arrived[pe], n);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        uint64_t all = (uint64_t)(test.pe_count * test.pe_count);
+        if (S->kinds[kind])
+            check(S->kinds[kind][5] + S->kinds[kind][605], 2 * n + (uint64_t)(610 * kind) + all, "the counts of locks");
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(uint64_t n);
@@ -451,6 +505,7 @@ static const struct {
     {"adding", adding},
     {"migrating", migrating},
     {"ranges", ranges},
+    {"kinds", kinds},
 };
 
 int main(int count, char **words)
