@@ -128,6 +128,8 @@ static void make_config(struct job *job)
         .protocol = (uint8_t)quoit_protocol_named(plan_text(plan, QUOIT_OPT_PROTOCOL)),
         .barrier = is_option(plan, QUOIT_OPT_BARRIER, "papers") ? QUOIT_BARRIER_PAPERS : QUOIT_BARRIER_AUTO,
         .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
+        .direct_puts =
+            is_option(plan, QUOIT_OPT_DIRECT_PUTS, "always") ? QUOIT_DIRECT_PUTS_ALWAYS : QUOIT_DIRECT_PUTS_EXACT,
     };
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));

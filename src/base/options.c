@@ -265,6 +265,8 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
         return strcmp(text, "dma") && strcmp(text, "copy") ? "dma or copy" : NULL;
     case QUOIT_OPT_BARRIER:
         return strcmp(text, "auto") && strcmp(text, "papers") ? "auto or papers" : NULL;
+    case QUOIT_OPT_DIRECT_PUTS:
+        return strcmp(text, "exact") && strcmp(text, "always") ? "exact or always" : NULL;
     case QUOIT_OPT_WRITES:
         return strcmp(text, "posted") && strcmp(text, "arrived") ? "posted or arrived" : NULL;
     case QUOIT_OPT_PATH:

@@ -136,6 +136,10 @@ enum quoit_option_type {
       "papers: a start signal goes once around the ring, and an end signal follows it. A link that goes down ends "    \
       "the "                                                                                                           \
       "job.")                                                                                                          \
+    X(DIRECT_PUTS, "direct-puts", "QUOIT_DIRECT_PUTS", STRING, "exact", "exact|always", 0, 0, RING, JOB,               \
+      "puts that PEs write through a link themselves: only where each arrives exactly once, or always",                \
+      "exact: where a link can be lost between the bytes of a small put and their mark, all puts go through the "      \
+      "proxy. always: there such a put is written twice, which shows if its destination was overwritten meanwhile.")   \
     X(LINK_TIMEOUT, "link-timeout", "QUOIT_LINK_TIMEOUT", DURATION, "10s", "TIME", 1, 0, RING, JOB,                    \
       "how long a host waits at start for its neighbours", "")                                                         \
     X(LINK_LIMIT, "link-limit", "QUOIT_LINK_LIMIT", DURATION, "2s", "TIME", 1, 0, RING, JOB,                           \

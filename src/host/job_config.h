@@ -19,6 +19,8 @@ enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PRO
 enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIER_KIND_COUNT };
 /* How payload is moved in the protocol SCRATCHPAD. */
 enum quoit_payload_kind { QUOIT_PAYLOAD_DMA, QUOIT_PAYLOAD_COPY, QUOIT_PAYLOAD_KIND_COUNT };
+/* Which links PEs put through directly: those on which a loss leaves no put in parts, or all. */
+enum quoit_direct_puts { QUOIT_DIRECT_PUTS_EXACT, QUOIT_DIRECT_PUTS_ALWAYS, QUOIT_DIRECT_PUTS_COUNT };
 
 /* The payload size from which on DMA is used: in bytes, or one of these. */
 #define QUOIT_DMA_MEASURED 0 /* each proxy measures it at start */
@@ -35,7 +37,8 @@ struct quoit_job_config {
     uint8_t protocol;     /* enum quoit_protocol */
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
-    uint8_t unused[5];
+    uint8_t direct_puts;  /* enum quoit_direct_puts */
+    uint8_t unused[4];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
 };

@@ -6,7 +6,7 @@
 #include "port/emulated/emulated.h"
 
 #if defined(QUOIT_TEST_DRIVERS)
-extern const struct quoit_port_driver quoit_driver_lossy; /* tests/drivers */
+extern const struct quoit_port_driver quoit_driver_lossy, quoit_driver_split; /* tests/drivers */
 extern const struct quoit_port_driver quoit_driver_mask_fff0, quoit_driver_mask_12, quoit_driver_mask_holes,
     quoit_driver_mask_one;
 #endif
@@ -14,8 +14,8 @@ extern const struct quoit_port_driver quoit_driver_mask_fff0, quoit_driver_mask_
 static const struct quoit_port_driver *const drivers[] = {
     &quoit_driver_emulated,
 #if defined(QUOIT_TEST_DRIVERS)
-    &quoit_driver_lossy,      &quoit_driver_mask_fff0, &quoit_driver_mask_12,
-    &quoit_driver_mask_holes, &quoit_driver_mask_one,
+    &quoit_driver_lossy,    &quoit_driver_split,      &quoit_driver_mask_fff0,
+    &quoit_driver_mask_12,  &quoit_driver_mask_holes, &quoit_driver_mask_one,
 #endif
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A port driver for tests: the emulated one, which loses a posted write every now and then, and the link with it. The
- * link comes back as soon as a host looks at it. It joins by a row of src/port/drivers.c alone: --driver lossy. */
+/* Port drivers for tests: the emulated one, which loses a posted write every now and then, and the link with it. The
+ * link comes back as soon as a host looks at it. `split` writes bytes and mark one after the other, as real bridges do,
+ * and may lose the mark alone. They join by a row each of src/port/drivers.c: --driver lossy, --driver split. */
 #include "base/prng.h"
 #include "env/clock.h"
 #include "port/emulated/emulated.h"
@@ -52,6 +53,16 @@ static void adjust(struct quoit_port *port)
     port->limits.capabilities &= ~(uint32_t)QUOIT_PORT_ARRIVES_ON_RETURN;
 }
 
+static void adjust_split(struct quoit_port *port)
+{
+    adjust(port);
+    port->ops.write_marked = NULL;
+}
+
+const struct quoit_port_driver quoit_driver_split = {.name = "split",
+                                                     .sentence = "for tests: as lossy, and marks are lost alone",
+                                                     .base = &quoit_driver_emulated,
+                                                     .adjust = adjust_split};
 const struct quoit_port_driver quoit_driver_lossy = {.name = "lossy",
                                                      .sentence = "for tests: links that lose posted writes at random",
                                                      .base = &quoit_driver_emulated,

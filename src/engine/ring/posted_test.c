@@ -46,6 +46,7 @@ static struct {
     char *neighbour; /* the first segment of the next host */
     uint64_t heap;   /* where the heap begins in a segment */
     /* the link */
+    uint32_t capabilities;
     bool is_cut;
     uint32_t epoch;
     uint32_t bound;
@@ -179,7 +180,8 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
                                                      .translation_align = 4096,
                                                      .translation_bytes_align = 1,
                                                      .doorbell_bits = BELLS,
-                                                     .capabilities = QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS};
+                                                     .scratchpad_count = QUOIT_SCRATCHPAD_COUNT,
+                                                     .capabilities = test.capabilities};
     return QUOIT_OK;
 }
 
@@ -411,19 +413,20 @@ static char *map(uint64_t bytes)
     return memory;
 }
 
-static int start(void **state)
+static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts)
 {
-    (void)state;
     const struct quoit_job_config job = {.host_count = 3,
                                          .pe_count = 3,
                                          .lane_count = 1,
                                          .slot_count = 2,
                                          .chunk_bytes = QUOIT_JOURNAL_PUT_MAX,
+                                         .direct_puts = (uint8_t)direct_puts,
                                          .data_bytes = 4096,
                                          .heap_bytes = WORDS_MAX * 8};
     const struct quoit_port_endpoint endpoint = {0};
     struct quoit_port_config ports[QUOIT_SIDE_COUNT];
     memset(&test, 0, sizeof test);
+    test.capabilities = capabilities;
     test.epoch = 1;
     test.is_in_order = true;
     assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
@@ -445,6 +448,12 @@ static int start(void **state)
     test.self.engines[test.self.engine_count++] = test.engine;
     test.peer = (struct quoit_peer){.engine = test.engine, .pe = 1, .host = 1};
     assert_true(test.engine->ops->connect(test.engine, &test.peer));
+}
+
+static int start(void **state)
+{
+    (void)state;
+    start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT);
     assert_int_equal(test.peer.capabilities, QUOIT_PEER_DIRECT);
     return 0;
 }
@@ -664,6 +673,35 @@ static void a_large_put_is_there_when_it_returns(void **state)
     assert_int_equal(resend_count(), 1);
 }
 
+/* Without the promise that a put and its mark are lost together or not at all, nothing is written to the neighbour
+ * unless the user wants it. */
+static void puts_are_direct_where_none_arrives_twice(void **state)
+{
+    static const struct {
+        uint32_t capabilities;
+        enum quoit_direct_puts wish;
+        bool is_direct;
+    } rows[] = {
+        {0, QUOIT_DIRECT_PUTS_ALWAYS, false},
+        {QUOIT_PORT_WHOLE_MARKS | QUOIT_PORT_ARRIVES_ON_RETURN, QUOIT_DIRECT_PUTS_ALWAYS, false},
+        {QUOIT_PORT_DIRECT, QUOIT_DIRECT_PUTS_EXACT, false},
+        {QUOIT_PORT_DIRECT, QUOIT_DIRECT_PUTS_ALWAYS, true},
+        {QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, true},
+        {QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN, QUOIT_DIRECT_PUTS_EXACT, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        start_with(rows[i].capabilities, rows[i].wish);
+        assert_int_equal(test.peer.capabilities, rows[i].is_direct ? QUOIT_PEER_DIRECT : 0);
+        put(1, 0, 3);
+        assert_int_equal(test.wire_count != 0, rows[i].is_direct);
+        arrive(test.wire_count);
+        quiet();
+        check_once(3);
+        stop(state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -676,6 +714,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_fence_puts_an_atomic_behind, start, stop),
         cmocka_unit_test_setup_teardown(random_losses, start, stop),
         cmocka_unit_test_setup_teardown(a_large_put_is_there_when_it_returns, start, stop),
+        cmocka_unit_test(puts_are_direct_where_none_arrives_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,16 @@ static const struct quoit_link_record *link_of(const struct quoit_self *self, en
     return &((const struct quoit_host_header *)self->memory)->links[side];
 }
 
+/* Where a put and its mark can be lost apart, nothing tells afterwards whether the put arrived: it would be repeated.
+ */
+static bool allows_direct_puts(const struct quoit_job_config *job, const struct quoit_port_limits *limits)
+{
+    const uint32_t exact = QUOIT_PORT_ARRIVES_ON_RETURN | QUOIT_PORT_WHOLE_MARKS;
+    if (!quoit_job_config_traits(job)->has_direct_puts || (limits->capabilities & QUOIT_PORT_DIRECT) == 0)
+        return false;
+    return (limits->capabilities & exact) != 0 || job->direct_puts == QUOIT_DIRECT_PUTS_ALWAYS;
+}
+
 /* With two hosts both sides reach the neighbour; requests and direct puts use the same one. */
 static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
 {
@@ -26,13 +36,13 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     own->spread = (self->host + self->local + peer->local) % 2;
     enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
     own->side = (uint8_t)side;
-    if (quoit_layout_neighbour(layout, side) != peer->host || !quoit_job_config_traits(job)->has_direct_puts)
+    if (quoit_layout_neighbour(layout, side) != peer->host)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
     uint64_t window = limits.window_bytes[QUOIT_WINDOW_MEMORY];
     uint64_t start = peer->local * layout->segment_stride;
-    if ((limits.capabilities & QUOIT_PORT_DIRECT) == 0 || start >= window)
+    if (!allows_direct_puts(job, &limits) || start >= window)
         return true;
     if (ring->direct[side].journal != NULL && ring->direct[side].mark_offset + sizeof(uint64_t) > window)
         return true; /* the papers' protocol cannot tell what was lost with the link from what arrived */
