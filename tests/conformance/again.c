@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process that is a PE several times: each life puts, adds, splits, allocates, and checks all of it; what the program
- * keeps in its variables stays; nested initializations count. */
+/* A process that is a PE several times: in each initialization it puts, adds, splits a team, allocates, and checks the
+ * results; the program's variables keep their values; nested initializations count. */
 #include "check.h"
 
 #define LIVES 5

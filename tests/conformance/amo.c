@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every atomic of every type, plain, with a context, non-blocking, and by its old name (9.7). Method: first each
- * operation once on a word of the next PE that nobody else touches, compared with C's operators; then all PEs, near and
- * far, add to, compare and swap on, and set bits of, the same word of PE 0 and of the last PE, where nothing may be
+ * operation once on a word of the next PE that no other PE accesses, compared with C's operators; then all PEs, local
+ * and remote, add to, compare-and-swap and set bits of the same word of PE 0 and of the last PE, and no update may be
  * lost. */
 #include "check.h"
 
@@ -153,7 +153,7 @@ QUOIT_AMO_OLD_EXTENDED_TYPES(X)
 QUOIT_AMO_OLD_TYPES(X)
 #undef X
 
-/* Every PE adds 4 to the word, in three ways, again and again. */
+/* Every PE adds 4 to the word by three routines, repeatedly. */
 enum { CONTENDED = 25 };
 #define X(N, T)                                                                                                        \
     static T contended_##N;                                                                                            \
@@ -177,7 +177,7 @@ enum { CONTENDED = 25 };
 QUOIT_AMO_TYPES(X)
 #undef X
 
-/* Every PE puts its own numbers in and keeps what it takes out: each number is somewhere once. */
+/* Every PE swaps its own numbers in and records what it swaps out: each number ends in exactly one place. */
 static double taken_sum, all_taken, given_sum, all_given;
 #define X(N, T)                                                                                                        \
     static T swapped_##N;                                                                                              \
@@ -200,7 +200,7 @@ static double taken_sum, all_taken, given_sum, all_given;
 QUOIT_AMO_EXTENDED_TYPES(X)
 #undef X
 
-/* Up to 31 PEs own a bit each, and find it as they left it. */
+/* Up to 31 PEs own one bit each, and find it as they left it. */
 #define X(N, T)                                                                                                        \
     static T bits_##N;                                                                                                 \
     static void run_bits_##N(int owner)                                                                                \
@@ -221,7 +221,7 @@ QUOIT_AMO_EXTENDED_TYPES(X)
 QUOIT_AMO_BITWISE_TYPES(X)
 #undef X
 
-/* Tickets: all PEs draw from one counter of each PE; every number is drawn once. */
+/* Tickets: all PEs draw from one counter on each PE; every number is drawn once. */
 static long counter;
 static void run_tickets(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h - what the conformance programs share. Each runs with any number of PEs on any number of hosts, compares what
- * it gets with what the specification says, prints the first mismatches and one line of PE 0 at the end. The status is
- * 1 if any PE found a mismatch.
+/* check.h - shared by the conformance programs. Each runs with any number of PEs on any number of hosts, compares
+ * results with the specification, and prints the first mismatches, and one line of PE 0 at the end. The status is 1 if
+ * any PE found a mismatch.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -23,7 +23,7 @@ static int me, npes;
         }                                                                                                              \
     } while (0)
 
-/* A number that differs between PEs, places and uses, small enough for every type to hold or to wrap alike. */
+/* A number that differs between PEs, elements and calls, and that every type holds exactly or wraps alike. */
 #define VALUE(TYPE, PE, I, SALT) ((TYPE)(((PE)*37 + (int)(I)*5 + (SALT)) % 113))
 
 static inline void check_begin(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: broadcast, collect, fcollect, alltoall, alltoalls of every type, over the world, the PEs of the own host and
- * split teams; barrier and sync (9.10). Method: each result is compared with what a sequential program would say; calls
- * follow each other without barriers, and in each round other roots and sizes. */
+/* Aim: broadcast, collect, fcollect, alltoall, alltoalls of every type, over the world team, the PEs of one host and
+ * split teams; barrier and sync (9.10). Method: each result is compared with that of a sequential program; calls follow
+ * each other without barriers, and each round has other roots and sizes. */
 #include "check.h"
 
 #define COUNT 5
@@ -89,7 +89,7 @@ static void run_strided_mem(shmem_team_t team)
     shmem_team_sync(team);
 }
 
-/* Nobody leaves a barrier before everybody came, and what was put before it is there after it. */
+/* No PE leaves a barrier before all have entered it, and puts issued before it have landed after it. */
 static void run_barriers(void)
 {
     static long came[PES];
@@ -103,7 +103,7 @@ static void run_barriers(void)
     }
 }
 
-/* Without elements there is nothing to point at. */
+/* Without elements the addresses are not used. */
 static void run_nothing(shmem_team_t team)
 {
     int size = shmem_team_n_pes(team), rank = shmem_team_my_pe(team);
@@ -117,7 +117,7 @@ static void run_nothing(shmem_team_t team)
         CHECK(shmem_int_sum_inscan(team, NULL, NULL, 0) == 0, "inscan");
         CHECK(shmem_int_sum_exscan(team, NULL, NULL, 0) == 0, "exscan");
     }
-    source_int[0] = 7; /* only the last has something, the others have no source */
+    source_int[0] = 7; /* only the last PE contributes; the others have no source */
     int is_last = rank == size - 1;
     shmem_int_collect(team, dest_int, is_last ? source_int : NULL, is_last ? 1 : 0);
     CHECK(dest_int[0] == 7, "collect of one");

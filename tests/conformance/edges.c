@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the edges of remote memory access (9.6, 9.8): zero elements, one element, a whole block of the heap, the own PE,
- * addresses that are not aligned, and the names that need no type. Method: a run of elements is pre-set to a mark;
- * after the calls what should have changed is compared element by element, and the rest must bear the mark still. */
+/* Aim: boundary cases of remote memory access (9.6, 9.8): zero elements, one element, a whole block of the heap, the
+ * calling PE itself, unaligned addresses, and the untyped routines. Method: a range of elements is filled with a mark;
+ * after the calls the elements that must have changed are compared one by one, and all others must still hold the mark.
+ */
 #include "check.h"
 
 #define COUNT 6
@@ -9,7 +10,7 @@
 static shmem_ctx_t ctx;
 static uint64_t sig;
 
-/* Calls of no elements change nothing and need no address; a signal is updated all the same. */
+/* Calls with no elements change nothing and accept any address; the signal is updated all the same. */
 #define ZERO(N, PRE, CTX, AT, NOWHERE, pe)                                                                             \
     shmem_##PRE##N##_put(CTX AT, NOWHERE, 0, pe);                                                                      \
     shmem_##PRE##N##_get(CTX AT, NOWHERE, 0, pe);                                                                      \
@@ -42,14 +43,14 @@ static uint64_t sig;
         for (int i = 0; i < COUNT; i++)                                                                                \
             CHECK(at[i] == (T)99, "no elements of " #N " changed element %d", i);                                      \
         shmem_barrier_all();                                                                                           \
-        shmem_##N##_put(at + 1, one, 1, next); /* one element, and one block that is far from the next */              \
+        shmem_##N##_put(at + 1, one, 1, next); /* one element, and a block far from the next */                        \
         shmem_##N##_ibput(at + 3, one, 1000, 1000, 2, 1, next);                                                        \
         shmem_##N##_iput(at + 5, one, 1000, 1000, 1, next);                                                            \
         shmem_barrier_all();                                                                                           \
         CHECK(at[1] == VALUE(T, previous, 3, 1) && at[5] == at[1], "one element of " #N);                              \
         CHECK(at[3] == VALUE(T, previous, 3, 1) && at[4] == VALUE(T, previous, 4, 1), "one block of " #N);             \
         CHECK(at[0] == (T)99 && at[2] == (T)99, "one element of " #N " had neighbours");                               \
-        shmem_##N##_get(got, at, COUNT, me); /* of the own PE */                                                       \
+        shmem_##N##_get(got, at, COUNT, me); /* of the calling PE */                                                   \
         CHECK(memcmp(got + 1, at + 1, sizeof(T)) == 0 && got[1] == at[1] && got[4] == at[4], "own " #N);               \
         shmem_##N##_put(at + 2, one + 1, 1, me);                                                                       \
         shmem_quiet();                                                                                                 \
@@ -59,7 +60,7 @@ static uint64_t sig;
 QUOIT_RMA_TYPES(X)
 #undef X
 
-/* Bytes at every alignment of both sides; each PE sends to both neighbours, to a half for each. */
+/* Bytes at every alignment of both sides; each PE sends to both neighbours, one half each. */
 enum { SPAN = 96, LONGEST = 40 };
 static unsigned char bytes[2][SPAN];
 
@@ -107,7 +108,7 @@ static void put_and_get_bytes(int form, size_t to, size_t from, size_t length)
     shmem_barrier_all();
 }
 
-/* A block as large as several chunks, whole, both ways. */
+/* A block of several chunks, whole, in both directions. */
 static void run_whole_block(void)
 {
     enum { WORDS = 40000 };
@@ -129,11 +130,12 @@ static void run_whole_block(void)
     free(own);
 }
 
-/* Larger than several chunks, into symmetric memory: each chunk has its own place there. Words name their place, so a
- * chunk that lands on another one shows; a blocking and a non-blocking get, into a block and into a variable. */
+/* Larger than several chunks, into symmetric memory: every chunk goes to its own place there. Words encode their index,
+ * so a chunk that lands in the place of another is detected; a blocking and a non-blocking get, into a block and into a
+ * variable. */
 static void run_get_into_symmetric(void)
 {
-    enum { WORDS = 30000 }; /* 7 chunks and a part */
+    enum { WORDS = 30000 }; /* 7 chunks and a fraction */
     static uint64_t variable[WORDS];
     uint64_t *source = shmem_malloc(WORDS * sizeof *source), *dest = shmem_malloc(WORDS * sizeof *dest);
     for (int i = 0; i < WORDS; i++)

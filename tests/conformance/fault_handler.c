@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: private buffers may fault, and the handler may call the library: no lock is held over a touch of them. Method:
- * before each operation the pages of the private side are taken away; the handler puts, gets, adds and fences, to all
- * PEs, then gives the page back. The data must be right; a lock that is held hangs. */
+/* Aim: private buffers may fault, and the fault handler may call the library: no lock is held while they are accessed.
+ * Method: before each operation the pages of the private side are protected; the handler puts, gets, adds and fences,
+ * to all PEs, then unprotects the page. The data must be right; a lock that is held hangs the test. */
 #include "check.h"
 
 #include <signal.h>
@@ -55,7 +55,7 @@ static void fill(int salt)
         own[i] = (unsigned char)(i * 7 + (i >> 8) + (size_t)salt);
 }
 
-/* What the others put here; `bytes` of it. */
+/* Written by the other PEs; `bytes` of it. */
 static void must_be(const char *what, const unsigned char *bytes, size_t count, int salt)
 {
     size_t wrong = 0;
@@ -99,7 +99,7 @@ static void gets_from(int pe)
     shmem_long_iget((long *)(void *)own, (const long *)(const void *)back, 1, 1, BYTES / ELEMENT, pe);
     must_be("iget", own, BYTES, pe);
     take_away();
-    is_quiet = false; /* what a quiet waits for is what faults */
+    is_quiet = false; /* the source of an operation that quiet must complete faults */
     shmem_getmem_nbi(own, back, BYTES, pe);
     shmem_quiet();
     must_be("getmem_nbi", own, BYTES, pe);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: every C11 type-generic routine picks the routine of its type, with and without a context. Method: for each type
- * all are called once; results that differ between types (fractions, widths, signs) tell a wrong choice. */
+/* Aim: every C11 type-generic routine selects the routine of its type, with and without a context. Method: all are
+ * called once for each type; results that differ between types (fractions, widths, signs) reveal a wrong selection. */
 #include "check.h"
 
-/* Tables of its own: those of types.h are at work inside the selections, and a macro is not expanded within itself. */
+/* Own type tables: those of types.h are being expanded inside the selections, and a macro is not expanded within
+ * itself. */
 #define OLD_TYPES(X)          X(int, int) X(long, long) X(longlong, long long)
 #define STANDARD_TYPES(X)     OLD_TYPES(X) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
 #define P2P_TYPES(X)          X(short, short) X(ushort, unsigned short) STANDARD_TYPES(X)

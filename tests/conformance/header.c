@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiles without a warning: the headers of the user, under both names, twice. */
+/* Compiles without a warning: the public headers, under both names, each included twice. */
 #include <mpp/shmem.h>
 #include <mpp/shmemx.h>
 #include <shmem.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Built twice, with variables at different places: a put into one of a PE of the other program would hit another. */
+/* Built twice, with variables at different addresses: a put into a variable of a PE that runs the other program would
+ * hit another variable. */
 #include <shmem.h>
 #include <stdio.h>
 

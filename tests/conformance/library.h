@@ -5,10 +5,10 @@
 
 #define LIBRARY_WORDS 5000
 
-/* By function, or the linker would move the variables into the program. */
+/* Through a function, or the linker would copy the variables into the program. */
 long *library_words(void);   /* [LIBRARY_WORDS]: 7, 0, 0, ... */
 long *library_counter(void); /* 0 */
 long *library_hidden(void);  /* a static inside a function: 11 */
-long library_sum(void);      /* of the words, as the library itself sees them */
+long library_sum(void);      /* of the words, as the library itself reads them */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the variables of a shared library are symmetric, like those of the program. Method: puts, gets, strided puts,
- * atomics, a signal and a collective on variables of library.c, looked at here and by the library itself; a forked
- * child has variables of its own, and what a library was before shmem_init it is after. */
+ * atomics, a signal and a collective on variables of library.c, read here and by the library itself; a forked child has
+ * a private copy of the variables, and the library's state before shmem_init is preserved. */
 #include "check.h"
 #include "library.h"
 
@@ -15,7 +15,7 @@ static void put_and_get(int to, int from)
 {
     for (int i = 0; i < LIBRARY_WORDS; i++)
         copy[i] = VALUE(long, me, i, 3);
-    shmem_long_put(words, copy, LIBRARY_WORDS, to); /* more than the fast way takes */
+    shmem_long_put(words, copy, LIBRARY_WORDS, to); /* more than the fast path handles */
     shmem_barrier_all();
     long sum = 0;
     for (int i = 0; i < LIBRARY_WORDS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: set_lock, test_lock, clear_lock (9.13). Method: a counter on PE 0 that is not atomic is raised under the lock by
- * all PEs; several locks at once; test_lock gives 1 while another PE has the lock. */
+/* Aim: set_lock, test_lock, clear_lock (9.13). Method: all PEs increment a non-atomic counter on PE 0 under the lock;
+ * several locks at once; test_lock returns 1 while another PE holds the lock. */
 #include "check.h"
 
 #define ROUNDS 40

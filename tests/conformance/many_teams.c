@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: teams keep synchronising however many were made before. Method: linked with the library's inside, PEs count as
- * if 2^24 - 3 teams had been made, which is where numbers of 24 bits end, then make more, one after another and in each
- * other; after each sync a PE sees what another, which comes late, has stored before. */
+/* Aim: teams keep synchronising however many have been created. Method: linked with the library's internals, PEs start
+ * with a count of 2^24 - 3 created teams, just below the end of 24-bit numbers, then create more, one after another and
+ * nested; after each sync a PE sees what another one, which arrives late, stored before it. */
 #include "check.h"
 
 #include <unistd.h>

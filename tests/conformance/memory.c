@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the symmetric heap (9.3). Method: blocks of many sizes are taken, filled, checked for overlap by their content,
- * resized and given back in a fixed mixture; offsets must be the same on all PEs, which a put from each PE proves. */
+/* Aim: the symmetric heap (9.3). Method: blocks of many sizes are allocated, filled, checked for overlap by their
+ * content, resized and freed in a fixed mixture; offsets must be the same on all PEs, which a put from each PE
+ * verifies. */
 #include "check.h"
 
 #define BLOCKS 60
@@ -23,7 +24,7 @@ static void look(int i)
 
 static void run_mixture(void)
 {
-    uint64_t chance = 12345; /* the same on all PEs: the calls are collective */
+    uint64_t chance = 12345; /* the same on all PEs, since the calls are collective */
     for (int step = 0; step < 600; step++) {
         chance = chance * 6364136223846793005u + 1442695040888963407u;
         int i = (int)((chance >> 33) % BLOCKS);
@@ -77,7 +78,7 @@ static void run_edges(void)
         CHECK(shmem_realloc(kept, SIZE_MAX - less) == NULL, "realloc to SIZE_MAX - %zu", less);
     CHECK(kept[1] == 77, "a block that was not resized");
     shmem_free(kept);
-    if (!getenv("QUOIT_CHECK")) /* which says what is wrong */
+    if (!getenv("QUOIT_CHECK")) /* which reports the error */
         CHECK(shmem_align(63, 100) == NULL && shmem_align(0, 100) == NULL, "align to no power of two");
     long *hinted = shmem_malloc_with_hints(64, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
     CHECK(hinted != NULL, "malloc_with_hints");
@@ -94,7 +95,7 @@ static void run_edges(void)
     shfree(old);
 }
 
-/* The heap grows beneath objects that are in use. */
+/* The heap grows while objects in it are in use. */
 static void run_growth(void)
 {
     int next = (me + 1) % npes, before = (me + npes - 1) % npes;

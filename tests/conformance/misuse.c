@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One wrong call, chosen by its name. Every one must end the job with its message; misuse.sh and CMakeLists.txt say
- * with which. Runs with any number of PEs. */
+/* One wrong call, selected by its name. Each must end the job with its message, listed in misuse.txt; misuse.sh checks
+ * it. Runs with any number of PEs. */
 #include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void put_malloc(void)
 }
 static void put_library(void)
 {
-    shmem_putmem(stdout, &global, 8, 0); /* what it points to is the C library's */
+    shmem_putmem(stdout, &global, 8, 0); /* it points into the C library */
 }
 static void put_constant(void)
 {
@@ -125,7 +125,7 @@ static void bad_root(void)
 }
 static void collect_null(void)
 {
-    int is_last = shmem_my_pe() == shmem_n_pes() - 1; /* the others have nothing, but get what it has */
+    int is_last = shmem_my_pe() == shmem_n_pes() - 1; /* the others contribute nothing, but receive as many elements */
     shmem_long_collect(SHMEM_TEAM_WORLD, NULL, globals, is_last ? 1 : 0);
 }
 static void free_wild(void)
@@ -248,7 +248,7 @@ static void after_finalize(void)
     shmem_long_p(&global, 1, 0);
 }
 
-/* Found by --check alone. */
+/* Detected by --check only. */
 static long psync[SHMEM_SYNC_SIZE], wrong_psync[SHMEM_SYNC_SIZE] = {9};
 static void check_put_past_block(void)
 {
@@ -371,7 +371,7 @@ static void check_two_at_once(void)
     usleep(300000);
     shmem_quiet();
 }
-/* One thread reads for long by the context, the other meets it there. */
+/* One thread is in a long get on the context when the other calls. */
 static shmem_ctx_t shared_ctx;
 static char *many;
 static void *read_by_shared_ctx(void *arg)
@@ -416,7 +416,7 @@ static void check_set_alltoall_overlap(void)
 {
     shmem_alltoall64(many_globals + 1, many_globals, 1, 0, 0, shmem_n_pes(), psync);
 }
-/* Two teams of the same members; the PEs do not agree which is meant. */
+/* Two teams of the same members; the PEs call with different ones. */
 static void check_wrong_team(void)
 {
     shmem_team_t teams[2];
@@ -461,7 +461,7 @@ static void check_malloc_size(void)
 {
     shmem_malloc(100 + (size_t)shmem_my_pe());
 }
-/* PE 1 is held in the first while PE 0, the root, enters the second. */
+/* PE 1 is delayed in the first collective while PE 0, the root, enters the second. */
 static void check_psync_in_use(void)
 {
     static char large[32 << 20];
@@ -588,7 +588,7 @@ static const struct {
     CASE(check_leak_of_some),
 };
 
-/* What a case needs. */
+/* What a case requires. */
 static int level_of(const char *name)
 {
     if (strcmp(name, "check_two_at_once") == 0)
@@ -613,6 +613,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
-    sleep(20); /* the message of another PE ends this one */
+    sleep(20); /* ended by the message of another PE */
     return 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# misuse.sh TEXT COMMAND... CASE: the command must fail, and say TEXT (a regular expression) on stderr, then which line
-# of the program made the wrong call: one of the function CASE, or of main or of a thread.
+# misuse.sh TEXT COMMAND... CASE: the command must fail with TEXT (a regular expression) on stderr, followed by the line
+# of the program that made the wrong call: one of the function CASE, or of main or of a thread function.
 text=$1
 shift
 for case; do :; done
@@ -14,7 +14,7 @@ run() {
         echo "$said"
         exit 1
     fi
-    # Variables of a position-independent program are shown as PROGRAM+0x4010.
+    # Variables of a position-independent program appear as PROGRAM+0x4010.
     if ! echo "$said" | sed 's/conformance_misuse+0x/0x/g' | grep -Eq -- "$text"; then
         echo "not said: $text"
         echo "said: $said"
@@ -23,7 +23,7 @@ run() {
 }
 
 says_line() {
-    case $case in # what it calls in its last statement may stand for it
+    case $case in # a tail call in its last statement may appear instead
     check_free_twice) own="$case|free_twice" ;;
     check_malloc_size) own="$case|different_sizes" ;;
     *) own=$case ;;
@@ -34,8 +34,8 @@ says_line() {
 
 run "$@"
 case $case in
-check_store_after_free) exit 0 ;; # found at the end of the program, which no line of it calls
-check_serialized_ctx) exit 0 ;;   # two threads are in the library, and one name of a call is kept
+check_store_after_free) exit 0 ;; # detected at the end of the program, where no line made a call
+check_serialized_ctx) exit 0 ;;   # two threads are in the library, and the name of only one call is recorded
 esac
 if command -v addr2line >/dev/null && ! says_line; then
     run "$@" # addr2line has 1.5 s, which may be short once on a busy machine

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the promises about order (9.8, 9.12): a fence orders the deliveries to each PE, a quiet completes all of its
- * context, a signal comes after its data, and atomics of near and far PEs on one word never lose one. Method: each PE
- * writes numbered rounds into its part of every PE, in the order that is promised, while the receiver looks at the part
- * without any help of the writer; a round must never be seen before its data. Plain stores by shmem_ptr stand among the
- * puts where there is a pointer. */
+/* Aim: the ordering guarantees (9.8, 9.12): a fence orders the deliveries to each PE, a quiet completes all operations
+ * of its context, a signal arrives after its data, and atomics of local and remote PEs on one word lose no update.
+ * Method: each PE writes numbered rounds into its part of every PE's memory, in the guaranteed order, while the
+ * receiver polls that part without synchronising with the writer; a round must never be seen before its data. Where
+ * shmem_ptr returns a pointer, plain stores are mixed with the puts. */
 #include "check.h"
 
 #include <sched.h>
@@ -16,7 +16,7 @@
 static long data[PES][WORDS];
 static long flags[PES];
 static uint64_t signals[PES];
-static long taken[PES]; /* by the reader, told to the writer */
+static long taken[PES]; /* written by the reader, read by the writer */
 static long total;
 static shmem_ctx_t ctxs[2];
 
@@ -37,7 +37,7 @@ enum way { FENCE, CTX_FENCE, QUIET_OF_OTHER, PE_QUIET, STORE, STORE_LATER, SIGNA
 static const char *const ways[] = {"fence",       "ctx_fence",  "quiet",          "pe_quiet", "store",
                                    "later store", "put_signal", "put_signal_nbi", "signal"};
 
-/* Half of the data by plain stores where that can be, half by a put; a fence orders both before the flag. */
+/* Half of the data by plain stores where possible, half by a put; a fence orders both before the flag. */
 static void store_round(const long *source, long round, int to)
 {
     long *stored = shmem_ptr(data[me], to);
@@ -51,7 +51,7 @@ static void store_round(const long *source, long round, int to)
     shmem_long_p(&flags[me], round, to);
 }
 
-/* The flag by a plain store, behind puts that a fence orders before it; it wakes who waits. */
+/* The flag by a plain store, after puts that a fence orders before it; it ends the wait. */
 static void store_flag(const long *source, long round, int to)
 {
     long *stored = shmem_ptr(&flags[me], to);
@@ -63,7 +63,7 @@ static void store_flag(const long *source, long round, int to)
         shmem_long_p(&flags[me], round, to);
 }
 
-/* Two halves of the data, then the number of the round. */
+/* Two halves of the data, then the round number. */
 static void send_round(enum way way, const long *source, long round, int to)
 {
     long *dest = data[me];
@@ -122,12 +122,12 @@ static void await_round(enum way way, long round, int from)
         shmem_signal_wait_until(&signals[from], SHMEM_CMP_GE, (uint64_t)round);
     else if (round % 2)
         shmem_long_wait_until(&flags[from], SHMEM_CMP_GE, round);
-    else /* as a program without the routine would */
+    else /* as a program that lacks the routine would */
         while (shmem_long_atomic_fetch(&flags[from], me) < round)
             sched_yield();
 }
 
-/* Everybody writes to the PE `distance` after it. */
+/* Every PE writes to the PE `distance` after it. */
 static void run_rounds(enum way way, int distance)
 {
     static long source[2][WORDS];
@@ -137,7 +137,7 @@ static void run_rounds(enum way way, int distance)
     shmem_barrier_all();
     for (long round = 1; round <= ROUNDS; round++) {
         shmem_long_wait_until(&taken[to], SHMEM_CMP_GE, round - 1);
-        shmem_quiet(); /* the source of the round before last may be changed */
+        shmem_quiet(); /* the source buffer of the round before last may be reused */
         fill(source[round % 2], round);
         send_round(way, source[round % 2], round, to);
         if (way == SIGNAL_NBI || way == SIGNAL_LATER)
@@ -149,7 +149,7 @@ static void run_rounds(enum way way, int distance)
     shmem_barrier_all();
 }
 
-/* All PEs on one word of PE 0 with three kinds of atomics, while its owner does the same. */
+/* All PEs update one word of PE 0 by three kinds of atomics, as does its owner. */
 static void run_one_word(void)
 {
     enum { EACH = 300 };
@@ -173,7 +173,7 @@ static void run_one_word(void)
         CHECK(total == (long)EACH * npes, "%ld increments of %ld", total, (long)EACH * npes);
 }
 
-/* The routines of old: the first goes on when the word is not what it was. */
+/* The deprecated routines: shmem_wait returns when the word differs from the given value. */
 static void run_wait(void)
 {
     static long word = 5;
@@ -183,7 +183,7 @@ static void run_wait(void)
     CHECK(word == 6, "wait went on at %ld", word);
     shmem_barrier_all();
     shmem_long_p(&word, 8, (me + 1) % npes);
-    (shmem_wait_until)(&word, SHMEM_CMP_GT, 7); /* the routine, not the selection of that name */
+    (shmem_wait_until)(&word, SHMEM_CMP_GT, 7); /* the function, not the type-generic macro of that name */
     CHECK(word == 8, "wait_until went on at %ld", word);
     shmem_barrier_all();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: wait_until and test in all forms and types with all comparisons (9.11). Method: comparisons are tried on known
- * values, also at the ends of each type's range; then PEs wake each other around the ring of PE numbers. */
+/* Aim: wait_until and test in all forms, types and comparisons (9.11). Method: comparisons are tried on known values,
+ * including the limits of each type's range; then PEs wake each other around the ring of PE numbers. */
 #include "check.h"
 
 #define COUNT 6
@@ -31,7 +31,7 @@ static const int cmps[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_G
                 }                                                                                                      \
         flag_##N = 0;                                                                                                  \
         shmem_barrier_all();                                                                                           \
-        /* a message runs once around all PEs */                                                                       \
+        /* a message travels once around all PEs */                                                                    \
         if (me == 0)                                                                                                   \
             shmem_##N##_p(&flag_##N, (T)5, (me + 1) % npes);                                                           \
         shmem_##N##_wait_until(&flag_##N, SHMEM_CMP_EQ, (T)5);                                                         \
@@ -55,7 +55,7 @@ QUOIT_P2P_TYPES(X)
 QUOIT_WAIT_TYPES(X)
 #undef X
 
-/* Element i becomes i + 1, in an order of the sender's; element 1 is excluded and never comes. */
+/* Element i becomes i + 1, in an order chosen by the sender; element 1 is excluded and never changes. */
 #define X(N, T)                                                                                                        \
     static T many_##N[COUNT];                                                                                          \
     static void send_##N(void)                                                                                         \
@@ -128,7 +128,7 @@ QUOIT_WAIT_TYPES(X)
 QUOIT_P2P_TYPES(X)
 #undef X
 
-/* An element that always holds must not hide another for ever. */
+/* An element whose condition always holds must not starve another. */
 static void run_fair(void)
 {
     memset(many_long, 0, sizeof many_long);

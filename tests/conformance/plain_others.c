@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: below SHMEM_THREAD_SERIALIZED a wait notices stores that no routine of the library makes: of another thread
- * that never calls it, of a signal handler, of a forked child. Method: each stores long after the PE has fallen asleep,
- * and says when; what is not noticed hangs, and being late by more than LATE_NS is an error. A wait for any of several
- * objects, for a signal word, and one that lasts longer, likewise. */
+/* Aim: below SHMEM_THREAD_SERIALIZED a wait detects stores made without any routine of the library: by another thread
+ * that never calls it, by a signal handler, by a forked child. Method: each stores long after the PE has fallen asleep,
+ * and records when; a store that goes undetected hangs the test, and detecting it more than LATE_NS late is an error. A
+ * wait for any of several objects, for a signal word, and one that lasts longer are tested likewise. */
 #include "check.h"
 
 #include <pthread.h>
@@ -15,14 +15,14 @@
 
 #define REST_NS 30000000
 #define LONG_NS 400000000
-#define LATE_NS 2000000000 /* the promise is an eighth of the wait; others compute on this machine, too */
+#define LATE_NS 2000000000 /* the bound is an eighth of the wait; other processes compute on this machine too */
 #define STORED  7
 
 struct note {
-    uint64_t stored_ns; /* when the flag was stored */
+    uint64_t stored_ns; /* time of the store to the flag */
     uint64_t flags[4];
 };
-static struct note *note; /* symmetric, of the heap, which a forked child shares */
+static struct note *note; /* symmetric, in the heap, which a forked child shares */
 
 static uint64_t now_ns(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a PE that waits sees what is stored through shmem_ptr, which wakes nobody. Method: the others have time to fall
- * asleep before PE 0 asks for the pointer, and again before it stores; what is not seen hangs. */
+/* Aim: a waiting PE sees stores through shmem_ptr, which wake no PE. Method: the others have time to fall asleep before
+ * PE 0 asks for the pointer, and again before it stores; a store that goes undetected hangs the test. */
 #include "check.h"
 
 #include <time.h>

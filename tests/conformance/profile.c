@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a tool can stand between program and library (10). Method: this program defines some routines itself, on top of
- * their pshmem_ twins, as a profiling library would; calls by name and by type-generic name must come through them and
- * do their work, and no routine of the library may call another under a name that the tool has taken. */
+/* Aim: a tool can interpose between program and library (10). Method: this program defines some routines itself, on top
+ * of their pshmem_ twins, as a profiling library would; calls by name and by type-generic name must reach them and do
+ * their work, and no routine of the library may call another under an interposed name. */
 #include <pshmem.h>
 
 #include "check.h"

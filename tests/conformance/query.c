@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: set-up and queries (9.1, 9.2). Method: answers against each other and against the constants; a load through
+/* Aim: set-up and queries (9.1, 9.2). Method: results compared with each other and with the constants; a load through
  * shmem_ptr sees what a put wrote. */
 #include "check.h"
 
@@ -16,7 +16,7 @@ int main(void)
     CHECK(provided >= SHMEM_THREAD_SINGLE && provided <= SHMEM_THREAD_MULTIPLE, "level %d", provided);
     shmem_query_initialized(&is_there);
     CHECK(is_there == 1, "not initialized after init");
-    shmem_init(); /* a second time; its finalize below leaves the library running */
+    shmem_init(); /* a second initialization; the finalize below leaves the library running */
     shmem_finalize();
     check_begin();
     shmem_query_thread(&level);
@@ -50,6 +50,6 @@ int main(void)
         CHECK(!global || *global == pe + 1000, "global of %d through shmem_ptr", pe);
         CHECK(shmem_long_g(&word, pe) == pe + 1000, "global of %d", pe);
     }
-    shmem_finalize(); /* check_begin's; check_end has the last */
+    shmem_finalize(); /* check_begin's; check_end makes the last one */
     return check_end("query");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: all reductions and scans of every type, in place and not, and those of active sets (9.10). Method: compared with
- * the same operator applied in the order of PE numbers. Values are small, so that no order rounds. */
+ * the same operator applied in PE order. Values are small, so that no order of evaluation rounds. */
 #include "check.h"
 
 #define COUNT 7
 
 static long psync[2][SHMEM_REDUCE_SYNC_SIZE];
 
-/* Small for products, with bits for and, or, xor. */
+/* Small enough for products, with bits for and, or, xor. */
 #define PART(T, PE, I) ((T)(((PE) + (int)(I)) % 3 + 1))
 
 #define APPLY_sum(A, B)  ((A) + (B))
@@ -102,7 +102,7 @@ QUOIT_REDUCE_ARITHMETIC_TYPES(X)
     }
 #define X(N, T)               TO_ALL(N, T, and) TO_ALL(N, T, or) TO_ALL(N, T, xor)
 #define BITWISE_OLD_UNIQUE(X) X(short, short) X(int, int) X(long, long) X(longlong, long long)
-/* and, or, xor of signed types exist only for active sets. */
+/* and, or, xor of signed types exist for active sets only. */
 #define Y(N, T) CONFORM_OLD(N, T, and) CONFORM_OLD(N, T, or) CONFORM_OLD(N, T, xor)
 #define CONFORM_OLD(N, T, OP)                                                                                          \
     static T source_##OP##_##N[COUNT], dest_##OP##_##N[COUNT + 1];                                                     \

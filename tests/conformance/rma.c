@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: put, get, p, g and their non-blocking forms, every type and size, to every distance, from the heap and from
- * globals, with and without a context (9.6). Method: each PE writes numbers made of its own number to a part of the
- * target that is its alone, and after a barrier everybody looks at all parts, and reads those of all others. */
+/* Aim: put, get, p, g and their non-blocking forms, every type and size, at every distance, from the heap and from
+ * globals, with and without a context (9.6). Method: each PE writes numbers derived from its own to its part of the
+ * target, and after a barrier every PE reads all parts, its own and those of the others. */
 #include "check.h"
 
 #define COUNT  9
 #define PES    64
-#define GUARD  2 /* elements behind each part that nobody may touch */
+#define GUARD  2 /* elements after each part that must stay unchanged */
 #define STRIDE (COUNT + GUARD)
 
 static shmem_ctx_t ctx;

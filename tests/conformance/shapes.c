@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: every collective on every team that up to 12 PEs can form: all starts, strides of both directions and sizes
- * (9.4, 9.10). Method: the members call each collective on numbers that follow from their PE, and compare all of dest
- * with what a loop over the members gives; those outside see that nothing of theirs was touched. Lengths, roots and
- * strides change from team to team. */
+/* Aim: every collective on every team that up to 12 PEs can form: all starts, all sizes, strides of both signs (9.4,
+ * 9.10). Method: the members call each collective on numbers derived from their PE, and compare all of dest with the
+ * result of a loop over the members; PEs outside verify that their memory is unchanged. Lengths, roots and strides
+ * differ from team to team. */
 #include "check.h"
 
 #define MOST_PES 12

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: shmem4py 1.0 builds on this header. Method: what its source file libshmem.c does with an implementation whose
- * name it does not know: for each of its macros that is missing it defines the routines itself, which the compiler
- * refuses when the header has them; where the macro is there, the routine is used. */
+/* Aim: shmem4py 1.0 builds against this header. Method: the steps of its source file libshmem.c for an implementation
+ * whose name it does not know: where one of its macros is undefined it defines the routines itself, which the compiler
+ * rejects if the header declares them; where the macro is defined, it uses the routine. */
 #include <shmem.h>
 
 #ifndef PySHMEM_HAVE_shmem_malloc_with_hints
@@ -76,7 +76,7 @@ static void shmem_pcontrol(int level, ...)
 {
 }
 #endif
-/* Families: one routine of each stands for all. */
+/* Families: one routine of each represents all. */
 #define FAMILY(HAVE) static_assert(HAVE == 1, "the header declares the family")
 #include <assert.h>
 FAMILY(PySHMEM_HAVE_shmem_broadcast);

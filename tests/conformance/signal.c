@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: put-with-signal of every type and size, and the operations on signals (9.8). Method: data and signal go to the
- * next PE; whoever sees the signal must see the data, at once and without a barrier between. */
+ * next PE; once a PE sees the signal it must see the data, immediately and without a barrier. */
 #include "check.h"
 
 #define COUNT 40
@@ -48,7 +48,7 @@ CONFORM(64, uint64_t, put64_signal, put64_signal_nbi)
 CONFORM(128, long double, put128_signal, put128_signal_nbi)
 CONFORM(mem, unsigned char, putmem_signal, putmem_signal_nbi)
 
-/* A large message overtaken by its signal would show. */
+/* A large message overtaken by its signal would be detected. */
 static void run_large(void)
 {
     const size_t bytes = 200000;

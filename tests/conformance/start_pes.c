@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the names from before shmem_ was the prefix (appendix F), and the end of a job by shmem_global_exit (9.1).
- * Method: the old names against the new; then the last PE ends the job while the others wait for what never comes: the
- * status is the last PE's, whatever it found. */
+/* Aim: the names that predate the prefix shmem_ (appendix F), and the end of a job by shmem_global_exit (9.1). Method:
+ * old names compared with new ones; then the last PE ends the job while the others wait for a flag that never comes:
+ * the job's status is that of the last PE. */
 #include "check.h"
 
 static long never;
@@ -11,7 +11,7 @@ int main(void)
 {
     int is_initialized;
     start_pes(0);
-    start_pes(0); /* no effect: one finalize is the last */
+    start_pes(0); /* no effect: a single finalize is the last */
     shmem_finalize();
     shmem_query_initialized(&is_initialized);
     CHECK(!is_initialized, "initialized after the only finalize");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: iput, iget, ibput, ibget of every type and size (9.6). Method: a pattern of elements is scattered to the next
- * PE; every element of the target, also those between, is compared with a model that copies one by one. */
+ * PE; every element of the target, including those between, is compared with a model that copies one element at a time.
+ */
 #include "check.h"
 
 #define PLACES 200
@@ -20,7 +21,7 @@ static const struct shape shapes[] = {{1, 1, 1, 0},
                                       {7, 3, 2, 20},
                                       {5, 9, 5, 15},
                                       {3, 3, 0, 9},
-                                      /* at the edges: the last place, blocks side by side, a stride of no meaning */
+                                      /* boundary cases: the last element, adjacent blocks, a stride without effect */
                                       {199, 1, 1, 2},
                                       {1, 199, 1, 2},
                                       {199, 199, 1, 2},
@@ -59,7 +60,7 @@ static const struct shape shapes[] = {{1, 1, 1, 0},
             for (int i = 0; i < PLACES; i++)                                                                           \
                 CHECK(memcmp(&heap[i], &model[i], sizeof(T) < 16 ? sizeof(T) : 10) == 0,                               \
                       #IPUT " shape %zu element %d", s / 2, i);                                                        \
-            /* back again: the strides change sides, so what was sent returns to where it was read */                  \
+            /* and back: source and target strides are swapped, so each element returns to where it was read */        \
             if (shape.bsize == 1 && s % 2)                                                                             \
                 shmem_##IGET(got, heap, shape.sst, shape.dst, shape.nblocks, next);                                    \
             else if (shape.bsize == 1)                                                                                 \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: teams and contexts (9.4, 9.5, 9.9). Method: numbers of split teams against arithmetic, operations on contexts
- * of teams go to the team's PEs, many teams and contexts made and destroyed. */
+/* Aim: teams and contexts (9.4, 9.5, 9.9). Method: PE numbers of split teams compared with arithmetic, operations on
+ * contexts of teams address the team's PEs, many teams and contexts created and destroyed. */
 #include "check.h"
 
 static long words[4];
@@ -113,7 +113,7 @@ static void run_contexts(void)
     }
 }
 
-/* As many teams at once as there is room for; then a clean refusal on all PEs, and room again after destroying. */
+/* As many teams at once as possible; one more fails cleanly on all PEs, and succeeds again after one is destroyed. */
 static void many_teams(void)
 {
     enum { MOST = 100, LEAST = 60 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: values at the edges of each type survive every kind of transfer bit for bit, and are compared, added and reduced
- * as C does: least, largest, minus one, infinities, NaNs with a payload, minus zero, denormals. Method: values are made
- * from bit patterns; transfers are compared by their bits, the rest with what C says of the same values. */
+/* Aim: values at the limits of each type survive every kind of transfer bit for bit, and are compared, added and
+ * reduced as C does: minimum, maximum, minus one, infinities, NaNs with a payload, minus zero, denormals. Method:
+ * values are made from bit patterns; transfers are compared bitwise, the rest with C's result for the same values. */
 #include "check.h"
 
 #include <math.h>
 
 #define VALUES 8
 #define PES    64
-/* Of the 16 bytes of a long double 10 are its value. */
+/* 10 of the 16 bytes of a long double hold its value. */
 #define VALUE_BYTES(T) (sizeof(T) > 8 ? 10 : sizeof(T))
 
-/* Value i of any type of `bytes` bytes. The highest byte is the last. */
+/* Value i of any type of `bytes` bytes. The last byte is the most significant. */
 static void make(void *value, size_t bytes, int i)
 {
     static const unsigned char high[VALUES] = {0x00, 0x80, 0x7f, 0xff, 0x7f, 0x7f, 0xff, 0x01};
@@ -25,7 +25,7 @@ static void make(void *value, size_t bytes, int i)
     if (count > 1)
         to[count - 2] = next[i];
     if (count == 10)
-        to[7] |= 0x80; /* the first bit of a long double's fraction is written out */
+        to[7] |= 0x80; /* the first bit of a long double's significand is explicit */
 }
 
 #define X(N, T)                                                                                                        \
@@ -72,7 +72,7 @@ static void make(void *value, size_t bytes, int i)
 QUOIT_RMA_TYPES(X)
 #undef X
 
-/* One value at a time goes through a word of another PE. */
+/* One value at a time through a word of another PE. */
 #define X(N, T)                                                                                                        \
     static void swap_##N(int to)                                                                                       \
     {                                                                                                                  \
@@ -95,7 +95,7 @@ QUOIT_RMA_TYPES(X)
 QUOIT_AMO_EXTENDED_TYPES(X)
 #undef X
 
-/* Integers wrap round, and a comparison is of all bits. */
+/* Integers wrap around, and comparisons are of all bits. */
 #define X(N, T)                                                                                                        \
     static void add_##N(int to)                                                                                        \
     {                                                                                                                  \
@@ -117,7 +117,7 @@ QUOIT_AMO_EXTENDED_TYPES(X)
 QUOIT_AMO_TYPES(X)
 #undef X
 
-/* Each test, and each wait that ends at once, against the operator of C. */
+/* Each test, and each wait that returns immediately, compared with C's operator. */
 #define X(N, T)                                                                                                        \
     static void compare_##N(void)                                                                                      \
     {                                                                                                                  \
@@ -140,7 +140,7 @@ QUOIT_AMO_TYPES(X)
 QUOIT_P2P_TYPES(X)
 #undef X
 
-/* The extremes of what all PEs give; a NaN, of which the specification says nothing, is left out. */
+/* Minimum and maximum over all PEs; NaNs, which the specification does not define here, are left out. */
 #define X(N, T)                                                                                                        \
     static void reduce_##N(void)                                                                                       \
     {                                                                                                                  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: one operation moves the whole symmetric heap: puts and gets of each form, from and to private memory, to every
- * distance, and collectives in place or with a half for each side. Method: the largest block there is leaves nothing
- * else; after each operation every byte of it is compared with what a formula says. SHMEM_SYMMETRIC_SIZE is small. */
+/* Aim: one operation moves the whole symmetric heap: puts and gets of each form, from and to private memory, at every
+ * distance, and collectives in place or with one half for each side. Method: the largest possible block leaves nothing
+ * else; after each operation every byte of it is compared with a formula. SHMEM_SYMMETRIC_SIZE is small. */
 #include "check.h"
 
 #define BYTES_MAX (16 << 20)
@@ -31,7 +31,7 @@ static void look(const unsigned char *at, size_t count, int pe, int salt, const 
     CHECK(wrong == 0, "%s: %zu of %zu bytes are not those of PE %d, the first is %zu", what, wrong, count, pe, first);
 }
 
-/* Halves the step until the largest block is known. */
+/* Halves the step until the largest block is found. */
 static size_t find_largest(void)
 {
     size_t largest = 0;
@@ -74,7 +74,7 @@ static void put_whole(enum form form, int to, int salt)
         shmem_putmem_signal(block, private, bytes, &sig, 9, SHMEM_SIGNAL_SET, to);
         shmem_signal_wait_until(&sig, SHMEM_CMP_EQ, 9);
         break;
-    default: /* the words at even places, then those at odd ones */
+    default: /* the words at even indices, then those at odd ones */
         for (int i = 0; i < 2; i++)
             shmem_iput64(block + 8 * i, private + 8 * i, 2, 2, bytes / 16, to);
     }
@@ -85,7 +85,7 @@ static void put_whole(enum form form, int to, int salt)
     shmem_barrier_all();
 }
 
-/* The block of each PE is as fill(me) made it. */
+/* The block of each PE as fill(me) made it. */
 static void get_whole(int from, int salt)
 {
     fill(block, bytes, me, salt);
@@ -123,7 +123,7 @@ static void run_in_place(void)
     shmem_barrier_all();
 }
 
-/* One half is the source, the other dest; what does not divide is left over. */
+/* One half is the source, the other dest; a remainder is unused. */
 static void run_halves(void)
 {
     size_t half = bytes / 2, part = half / (size_t)npes;
@@ -152,7 +152,7 @@ int main(void)
 {
     check_begin();
     CHECK(shmem_ctx_create(0, &ctx) == 0, "no context");
-    if (shmem_malloc(BYTES_MAX)) { /* the machine's memory is not for this */
+    if (shmem_malloc(BYTES_MAX)) { /* not enough memory on this machine */
         fprintf(stderr, "whole: set SHMEM_SYMMETRIC_SIZE to less than %d\n", BYTES_MAX);
         shmem_global_exit(1);
     }

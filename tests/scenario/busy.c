@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* busy [ROUNDS]: every PE puts to every other, adds to a counter of its neighbour, and meets in barriers; for ever
- * without an argument. Prints a line when it has begun. */
+/* busy [ROUNDS]: every PE puts to every other, adds to a counter of its neighbour, and enters barriers; for ever
+ * without an argument. Prints a line when it has started. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes marks that say where they stand and whose they are, waits for all, then PE 1 (PE 0 if alone) crashes. Most of
- * its heap and of its variables is never touched. */
+/* Writes marks that encode their place and their PE, waits for all PEs, then PE 1 (PE 0 if alone) crashes. Most of its
+ * heap and variables is never touched. */
 #include <shmem.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: the core file of a crashed PE holds what a debugger asks for, its variables and the used part of its heap, and
-neither the memory of others nor pages that were never touched, which the kernel would take memory for to write zeros.
-Method: marks in memory are looked for in the file."""
+"""Aim: the core file of a crashed PE holds what a debugger needs, its variables and the used part of its heap, and
+neither the memory of other PEs nor untouched pages, which the kernel would allocate in order to write zeros. Method:
+the file is searched for marks left in memory."""
 import os
 import resource
 import subprocess
@@ -26,7 +26,7 @@ class Core(scenario.Case):
             self.skipTest("a sanitizer takes the signal")
 
     def core_of(self, *arguments):
-        """Bytes of the core file of a job, and how much of the disk it takes."""
+        """Bytes of a job's core file, and bytes it occupies on disk."""
         with tempfile.TemporaryDirectory() as folder:
             def prepare():
                 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

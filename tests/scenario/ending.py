@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: however a job ends, oshrun ends soon with the right status, says what happened, and nothing stays behind.
-Method: programs that end in every way, first without the library (sh, sleep), then PEs that misbehave, on one host and
-on a ring; signals to oshrun. Every test looks for processes that were left (scenario.Case.tearDown)."""
+"""Aim: however a job ends, oshrun ends soon with the right status, explains what happened, and leaves no process
+behind.
+Method: programs that end in every possible manner, first without the library (sh, sleep), then PEs that misbehave, on
+one host and on a ring; signals to oshrun. After each test scenario.Case.tearDown looks for leftover processes."""
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ import scenario
 MISBEHAVE = scenario.program("scenario_misbehave")
 PRETEND = scenario.program("scenario_pretend")
 HAS_LIBRARY = os.path.exists(MISBEHAVE)
-# Without addr2line of binutils the messages have addresses for lines.
+# Without binutils' addr2line messages print addresses instead of lines.
 HAS_LINES = shutil.which("addr2line") is not None
 LINE = r" \(misbehave.c:\d+\)" if HAS_LINES else ""
 
@@ -133,7 +134,8 @@ class Plain(scenario.Case):
             self.assert_nothing_left()
 
     def test_kill_of_the_launcher_beside_other_sessions(self):
-        """What a PE has put in a session of its own ends too, whichever of oshrun's two processes is killed."""
+        """A process that a PE started in a session of its own ends too, whichever of oshrun's two processes is
+        killed."""
         for name in ("oshrun", "quoit-job"):
             job = self.start("-n", 2, "sh", "-c", "setsid sh -c 'setsid sleep 100 & sleep 102' & sleep 101; true")
             self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 6,
@@ -146,7 +148,7 @@ class Plain(scenario.Case):
             self.assertEqual("Q0219" in err.decode(), name == "quoit-job", err)
 
     def test_stopped_reader_of_the_output(self):
-        """oshrun can be ended while nobody reads what the PEs printed, also after they have ended."""
+        """oshrun can be ended while the reader of the PEs' output is stalled, also after the PEs have ended."""
         for body in ("head -c 900000 /dev/zero", "head -c 9000000 /dev/zero"):
             for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None):
                 options = ["--timeout", "1s"] if how is None else []
@@ -198,7 +200,7 @@ class Pes(scenario.Case):
             self.assertIn("was killed by SIGSEGV (address 0x0)", result.err)
             self.assertRegex(result.err, place("solve"))
             self.assertIn("[Q0201]", result.err)
-            # On a busy machine they may not have come to sleep yet.
+            # On a busy machine they may not be asleep yet.
             self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_barrier_all{LINE}|running)")
             self.assertLessEqual(len(result.err.splitlines()), 8)
         for result in self.misbehave(1, "put-null"):
@@ -211,7 +213,7 @@ class Pes(scenario.Case):
 
     @unittest.skipIf(scenario.SANITIZE, "a sanitizer takes the signal")
     def test_crash_beside_a_tool_that_hangs(self):
-        """The places in the program come from addr2line; the end does not wait for it."""
+        """Source lines come from addr2line; the end of the job does not wait for it."""
         with tempfile.TemporaryDirectory() as folder:
             tool = os.path.join(folder, "addr2line")
             with open(tool, "w") as file:
@@ -228,7 +230,7 @@ class Pes(scenario.Case):
             self.assertIn("was killed by SIGKILL", result.err)
 
     def test_kill_of_a_lock_holder(self):
-        """Those who wait for the lock do not wait for ever, and the message says who had died."""
+        """PEs that wait for the lock do not wait for ever, and the message names the PE that died."""
         for result in self.misbehave(-1, "lock", 1):
             self.assertEqual(result.status, 128 + signal.SIGKILL, result)
             self.assertIn("PE 1 on host", result.err)
@@ -258,7 +260,7 @@ class Pes(scenario.Case):
             self.assertIn("PE 0 was running", result.err)
 
     def test_timeout_says_what_is_waited_for(self):
-        """Objects by name or place, values with their sign, who holds a lock, and where a PE computes."""
+        """Objects by name or address, signed values, the holder of a lock, and where a PE computes."""
         for shape in self.shapes:
             for deed, words in (("signed", "for signed_flag == 5, which is -3"),
                                 ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
@@ -286,7 +288,7 @@ class Pes(scenario.Case):
             self.assertIn("PE 1 was stopped by a signal", result.err)
 
     def test_one_leaves_early(self):
-        """Its shmem_finalize meets a barrier of the others, which then wait for what will not come."""
+        """Its shmem_finalize matches a barrier of the others, which then wait for ever."""
         for deed, words in (("exit", "by exit(0)"), ("finalize", "by shmem_finalize")):
             for result in self.misbehave(1, deed, 0):
                 self.assertEqual(result.status, 1, result)
@@ -295,7 +297,7 @@ class Pes(scenario.Case):
                                  rf"waiting in shmem_barrier_all{LINE}|running)")
 
     def test_one_leaves_and_the_others_wait(self):
-        """exit(0) waits in shmem_finalize for PEs that wait for a flag: told, as nothing moves."""
+        """exit(0) waits in shmem_finalize for PEs that wait for a flag: reported, since nothing progresses."""
         for shape in self.shapes[:2]:
             result = self.run_job("--timeout", "9s", *shape, MISBEHAVE, -1, "desert", 1)
             self.assertEqual(result.status, 124, result)
@@ -312,14 +314,15 @@ class Pes(scenario.Case):
             self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_messages_that_come_late(self):
-        """On a busy machine the same message comes from PE after PE: all are told as one, and the job ends soon."""
+        """On a busy machine the same message arrives from PE after PE: it is reported once for all, and the job ends
+        soon."""
         for result in self.misbehave(-1, "bad-pe", 130):
             self.assertEqual(result.status, 1, result)
             self.assertRegex(result.err, "PEs 0-[23]: shmem_long_p: pe is 1000")
             self.assertLess(result.seconds, scenario.SOON_S)
 
     def test_closed_descriptors(self):
-        """A program that closes every descriptor has closed the boot socket; its end is judged as any other one."""
+        """A program that closes every descriptor has closed the boot socket; its end is judged like any other."""
         for who in (1, -1):
             for result in self.misbehave(who, "close-all"):
                 self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
@@ -335,7 +338,7 @@ class Pes(scenario.Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can name another process as the sender")
     def test_no_stranger_is_signalled(self):
-        """A PE says HELLO in the name of a process that is no part of the job."""
+        """A PE sends HELLO in the name of a process outside the job."""
         stranger = subprocess.Popen(["sleep", "100"])
         try:
             job = self.start("-n", 1, PRETEND, "impostor", stranger.pid)
@@ -356,14 +359,14 @@ class Pes(scenario.Case):
         self.assertIn("the memory of host0 cannot be laid out: 8796093022208 MiB of variables", result.err)
 
     def test_report_is_plain_text(self):
-        """What a PE says reaches the terminal as text; its control characters do not."""
+        """Text from a PE reaches the terminal without its control characters."""
         result = self.run_job("-n", 1, PRETEND, "escape")
         self.assertEqual(result.status, 3, result)
         self.assertIn("?[31mred?]0;title? ?? end", result.err)
         self.assertNotRegex(result.err, r"[^ -~\n]")
 
     def test_pid_namespace(self):
-        """In a pid namespace of its own a PE calls itself by a number that means another process outside."""
+        """In its own pid namespace a PE reports a pid that denotes another process outside."""
         apart = ["unshare", "--pid", "--fork"]
         if not shutil.which("unshare") or subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
             self.skipTest("pid namespaces are not allowed here")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: --fault does what it says, a job outlives one link, and ends soon and with names when it is cut in two.
-Method: jobs that greet or sleep on a ring while oshrun cuts links; wrong words for --fault. Programs that check each
+"""Aim: --fault causes the faults it describes; a job survives one link down, and ends soon, naming the links, when the
+ring is partitioned.
+Method: jobs that greet or sleep on a ring while oshrun cuts links; invalid values of --fault. Programs that check every
 byte under faults are in tests/stress."""
 import os
 import unittest
@@ -46,7 +47,8 @@ class Faults(scenario.Case):
         self.assertIn("resends", result.err)
 
     def test_many_changes_are_folded(self):
-        """Some thousand changes a second are told as about a hundred lines and ten a second, with the number of the rest."""
+        """Some thousand changes a second are reported as about a hundred lines and ten a second, with the number of the
+        others."""
         result = self.faulty("links random every 200us for 50us seed 3", seconds=1)
         self.assertEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if "(--fault)" in line]
@@ -54,7 +56,7 @@ class Faults(scenario.Case):
         self.assertRegex(lines[-1], r"after \d+ changes that are not told")
 
     def test_faults_faster_than_they_can_be_done(self):
-        """oshrun goes on serving: its own limit of time ends the job."""
+        """oshrun keeps serving: its own time limit ends the job."""
         result = self.faulty("links random every 2ns for 1ns", options=("--timeout", "1s"))
         self.assertEqual(result.status, 124, result)
         self.assertLess(result.seconds, 1 + scenario.SOON_S)

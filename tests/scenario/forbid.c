@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forbid CALL[,CALL]... COMMAND: runs a command in which the kernel refuses system calls with EPERM, as in many
- * containers; "errno=N" among them refuses with another number. */
+/* forbid CALL[,CALL]... COMMAND: runs a command under a filter that refuses system calls with EPERM, as many containers
+ * do; "errno=N" in the list sets another error. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -38,7 +38,7 @@ static int number_of(const char *name)
     exit(99);
 }
 
-/* Two rules a call: the number compared, and the refusal, which is passed over if it is another one. */
+/* Two rules per call: compare its number, and refuse; the comparison skips the refusal if the number differs. */
 static void forbid(char *names)
 {
     struct sock_filter rules[RULES_MAX] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};

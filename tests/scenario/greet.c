@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The smallest program: says who it is. */
+/* The smallest program: prints its PE number. */
 #include <shmem.h>
 #include <stdio.h>
 

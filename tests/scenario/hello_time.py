@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long the smallest job takes from the first instruction of oshrun to its end. A measurement, not a test.
+"""The time of the smallest job from the first instruction of oshrun to its end. A measurement, not a test.
 Usage: hello_time.py BIN_FOLDER PROGRAM [REPETITIONS]"""
 import statistics
 import subprocess

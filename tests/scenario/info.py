@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: `quoit info` and SHMEM_INFO tell what there is. Method: text and JSON of the command must say the same and agree
-with this machine and with the ring's geometry; a job prints the same table with its own transports."""
+"""Aim: `quoit info` and SHMEM_INFO describe the machine and the job. Method: text and JSON of the command must agree
+with each other, with this machine and with the ring's geometry; a job prints the same table with its own transports."""
 import json
 import os
 import re

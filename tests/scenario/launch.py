@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: oshrun starts what it was told, where it was told, with the environment it was told, and refuses bad usage
-before anything starts. Method: programs of the system (sh, pwd, env) under oshrun, and their output."""
+"""Aim: oshrun starts the given programs in the given place with the given environment, and rejects bad usage before
+anything starts. Method: programs of the system (sh, pwd, env) under oshrun, and their output."""
 import os
 import re
 import subprocess
@@ -103,7 +103,7 @@ class Launch(scenario.Case):
             result = self.run_job("plain", cwd=folder)
             self.assertEqual(result.status, 127)
             self.assertIn("did you mean ./plain?", result.err)
-            # The second program is bad: the first must not have run either.
+            # The second program is invalid: the first must not have run either.
             result = self.run_job("touch", folder + "/made", ":", plain)
             self.assertEqual(result.status, 126)
             self.assertFalse(os.path.exists(folder + "/made"))
@@ -123,7 +123,7 @@ class Launch(scenario.Case):
         self.assertEqual(result.err.count("did you mean QUOIT_LANES?"), 1)
 
     def test_own_variables_by_x(self):
-        """-x of a variable of ours is as good as the variable in oshrun's environment."""
+        """-x of one of Quoit's variables has the same effect as the variable in oshrun's environment."""
         result = self.run_job("-x", "QUOIT_TAG=1", "-n", 2, "echo", "hi")
         self.assertEqual(sorted(result.out.splitlines()), ["[PE 0 host0] hi", "[PE 1 host0] hi"], result)
         result = self.run_job("-x", "QUOIT_TIMEOUT=300ms", "sleep", 100)
@@ -157,7 +157,8 @@ class Launch(scenario.Case):
                 self.assertIn(name.replace("-", "\\-"), manual)
 
     def test_where_options_go(self):
-        """The table says of each option who reads it; what PEs read reaches them, one value for all or one a program."""
+        """The table names each option's reader; options read by PEs reach them, with one value for all or one per
+        program."""
         manual = self.run_job("--man-options").out.replace("\\-", "-")
         entries = manual.split("\n.TP\n")[1:]
         self.assertEqual([entry for entry in entries if "Read by " not in entry], [])
@@ -168,7 +169,7 @@ class Launch(scenario.Case):
         self.assertEqual(sorted(one.out.splitlines()), ["1,,,", "1,none,,"], one)
 
     def test_every_form_of_fault(self):
-        """What --fault takes stands in the help of the option and in the manual."""
+        """The values of --fault are described in the help of the option and in the manual."""
         manual = self.run_job("--man-options").out.replace("\\-", "-")
         for form in ("link A-B down at TIME for TIME", "link A-B down at TIME", "host H dies at TIME",
                      "links random every TIME for TIME", "seed N"):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits WHAT: takes so many of it as there are, gives one back and takes it again; prints how many there were. */
+/* limits WHAT: creates as many of WHAT as possible, releases one and creates it again; prints how many there were. */
 #include <shmem.h>
 #include <stdio.h>
 #include <string.h>

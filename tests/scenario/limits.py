@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: each named limit that a user can meet is reached without harm, and one more is refused with the limit in the
-message. Method: the bounds of every numeric option, read from the table of options itself, so that a new option is in it;
-then a table of the other limits, whose numbers are read from the headers that name them."""
+message. Method: the bounds of every numeric option, read from the table of options itself, so that new options are
+included; then a table of the other limits, whose values are read from the headers that define them."""
 import os
 import re
 import unittest
@@ -10,7 +10,7 @@ import scenario
 
 SOURCE = os.environ["SCENARIO_SOURCE"]
 LIMITS = scenario.program("scenario_limits")
-# What else an option needs at its upper end.
+# Other options that an option needs at its upper bound.
 BESIDE = {"hosts": ["-n", 1024], "n": ["--hosts", 65]}
 
 
@@ -50,7 +50,7 @@ class Limits(scenario.Case):
     def test_bounds_of_options(self):
         options = list(numeric_options())
         self.assertGreater(len(options), 12)
-        # Bounds that the layers below have too.
+        # Bounds that the layers below enforce too.
         bounds = {name: largest for name, _, _, largest in options}
         self.assertEqual(bounds["n"], number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"))
         self.assertEqual(bounds["hosts"], number("src/ring/ring.h", "QUOIT_RING_HOSTS_MAX"))
@@ -83,21 +83,22 @@ class Limits(scenario.Case):
 
     @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")
     def test_handles(self):
-        """Contexts and teams: the last of them works, one more is no handle, and one that was given back comes again."""
+        """Contexts and teams: the last possible one works, one more is an invalid handle, and a destroyed one can be
+        created again."""
         for what, most in (("contexts", number("src/shmem/job.h", "QUOIT_CONTEXTS_MAX")),
                            ("teams", number("src/coll/coll.h", "QUOIT_TEAM_PIECES"))):
             for shape in (("-n", 1), ("--hosts", 2, "-n", 2)):
                 result = self.run_job(*shape, LIMITS, what)
                 self.assertEqual(result.status, 0, result)
                 counts = {int(line) for line in result.out.split()}
-                # WORLD and SHARED, or the default context, may take places of the same table.
-                # A slot of a team is never what runs out: its workspace is.
+                # WORLD and SHARED, or the default context, may occupy entries of the same table. The table of teams is
+                # never exhausted first: their workspace is.
                 self.assertGreater(number("src/shmem/handle.h", "QUOIT_TEAMS_MAX"), number("src/coll/coll.h", "QUOIT_TEAM_PIECES"))
                 self.assertTrue(all(most - 2 <= count <= most for count in counts), (what, most, counts))
 
     @unittest.skipUnless(os.path.exists(LIMITS), "the library was not built")
     def test_long_words(self):
-        """Longer than a message holds: cut, not lost."""
+        """Longer than a message holds: truncated, not dropped."""
         long = "x" * 3000
         result = self.run_job("--fault", long, "--hosts", 2, "-n", 2, "true")
         self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), result)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* misbehave PE DEED [ARGUMENT]: that PE does the deed, the others wait in a barrier as well-behaved ones do. */
+/* misbehave PE DEED [ARGUMENT]: that PE misbehaves, the others wait in a barrier. */
 #include <shmem.h>
 #include <signal.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ static void wait_in_vain(const char *deed)
         shmem_long_wait_until(heap_place, SHMEM_CMP_GE, 7);
 }
 
-/* PE `holder` keeps the lock that all want. */
+/* PE `holder` never releases the lock that the others wait for. */
 static void hold_lock(int holder)
 {
     if (shmem_my_pe() == holder)
@@ -62,7 +62,7 @@ static void hold_lock(int holder)
         shmem_set_lock(&held_lock);
 }
 
-/* PE `holder` is killed while it has the lock and another PE has asked for it. */
+/* PE `holder` is killed while it holds the lock and another PE waits for it. */
 static void die_with_lock(int holder)
 {
     static long lock;
@@ -79,7 +79,7 @@ static void die_with_lock(int holder)
 
 static int mine[64], others[64];
 
-/* Closes all descriptors, the library's too, and takes their numbers for sockets of its own. */
+/* Closes all descriptors, including the library's, and reuses their numbers for sockets of its own. */
 static void close_all(void)
 {
     int ends[2];
@@ -91,7 +91,7 @@ static void close_all(void)
     }
 }
 
-/* Nothing may have come to them. */
+/* The sockets must not have received anything. */
 static void check_sockets(void)
 {
     char bytes[4096];
@@ -119,7 +119,7 @@ static void misbehave(const char *deed, int argument)
     else if (strcmp(deed, "global-exit") == 0)
         shmem_global_exit(argument);
     else if (strcmp(deed, "bad-pe") == 0) {
-        usleep((unsigned)(1000 * argument * shmem_my_pe())); /* one after the other */
+        usleep((unsigned)(1000 * argument * shmem_my_pe())); /* one after another */
         shmem_long_p(&flag, 1, 1000);
     } else if (strcmp(deed, "flag") == 0)
         wait_for_flag();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program that is linked with MPI has among its symbols. */
+/* The symbols of a program that is linked with MPI. */
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv);
 int MPI_Init(int *argc, char ***argv)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes 64 MiB of the symmetric heap in blocks of 1 MiB, writes them, and tells how much of what it writes huge pages
- * back: "PE N: K KiB", of the mapping in which its heap lies; "none here" where the kernel gives memfds no huge pages.
- */
+/* Allocates 64 MiB of the symmetric heap in blocks of 1 MiB, writes them, and prints how much of the heap's mapping is
+ * backed by huge pages: "PE N: K KiB"; "none here" where the kernel has no huge pages for memfds. */
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ static int has_huge_pages(void)
     int fd = memfd_create("pages", 0);
     if (fd < 0 || ftruncate(fd, (off_t)(2 * HUGE)) != 0)
         return 0;
-    /* Mapped from a place that has the alignment of its offset. */
+    /* Mapped at an address aligned like its offset. */
     char *reserve = mmap(NULL, 3 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *base = reserve + (-(uintptr_t)reserve & (HUGE - 1));
     if (mmap(base, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)

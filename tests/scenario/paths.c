@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets of every fourth power of two up to 4 MiB and odd sizes beside it, from heap and globals of the next PE,
- * each byte compared. With an argument each must have gone to the kernel ("cma") or none ("mapped"): the calls of the
- * library end in functions here, which count them. Prints "paths ok" on PE 0. */
+/* Puts and gets of every fourth power of two up to 4 MiB and neighbouring odd sizes, from heap and globals of the next
+ * PE, every byte compared. With an argument all transfers must have used the kernel ("cma") or none ("mapped"): the
+ * library's calls resolve to functions here, which count them. Prints "paths ok" on PE 0. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long own_c
 }
 #pragma GCC visibility pop
 
-/* After a transfer. */
+/* After each transfer. */
 static void check_way(const char *what, size_t bytes, int may_be_kernel)
 {
     int is_right = !expected[0] || (call_count > 0) == (may_be_kernel && strcmp(expected, "cma") == 0);
@@ -62,7 +62,7 @@ static void try(unsigned char *shared, size_t bytes)
     int me = shmem_my_pe(), count = shmem_n_pes(), next = (me + 1) % count, previous = (me + count - 1) % count;
     for (size_t i = 0; i < bytes; i++)
         mine[i] = mark(i, bytes, me);
-    shared[bytes] = 0x5a; /* must stay */
+    shared[bytes] = 0x5a; /* must be unchanged */
     shmem_barrier_all();
     call_count = 0;
     shmem_putmem(shared, mine, bytes, next);
@@ -70,7 +70,7 @@ static void try(unsigned char *shared, size_t bytes)
     shmem_barrier_all();
     check(shared, bytes, previous, "put");
     call_count = 0;
-    shmem_getmem(mine, shared, bytes, next); /* what this PE put there */
+    shmem_getmem(mine, shared, bytes, next); /* put here by this PE */
     check_way("get", bytes, 1);
     check(mine, bytes, me, "get");
     if (shared[bytes] != 0x5a)
@@ -78,7 +78,7 @@ static void try(unsigned char *shared, size_t bytes)
     shmem_barrier_all();
 }
 
-/* Words and what touches the memory of many PEs at once stay with the mapping, whatever path is forced. */
+/* Words, and operations on the memory of many PEs at once, use the mapping, whatever method is forced. */
 static void try_others(unsigned char *shared)
 {
     static long word;

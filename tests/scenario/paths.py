@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: the path of a copy between PEs of one host is the one that was forced or tuned, `quoit info paths` says which and
-why, and what is missing, broken, foreign or forbidden loses nothing. Method: a program that compares every byte, under
-tables written here, made by `quoit tune`, and under a filter that refuses process_vm_*."""
+"""Aim: a copy between PEs of one host uses the forced or tuned method, `quoit info paths` prints which and why, and a
+table that is missing, broken, of another machine or forbidden loses no data. Method: a program that compares every
+byte, under tables written here, made by `quoit tune`, and under a filter that refuses process_vm_*."""
 import json
 import os
 import re
@@ -47,7 +47,7 @@ class Paths(scenario.Case):
             file.write(text)
 
     def table(self, way):
-        """A good table of this machine in which every size takes one way: its head is what quoit tells."""
+        """A valid table of this machine in which every size uses one method; its header is that of quoit."""
         told, _ = self.told()
         head = f"quoit paths 2\nmachine {told['machine']}\nprocessor {told['processor']}\n"
         return head + "".join(" ".join([kind, *len(SIZES) * [way]]) + "\n" for kind in ("heap", "globals"))
@@ -114,7 +114,7 @@ class Paths(scenario.Case):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("stored in " + self.file, result.stdout)
         rows = re.findall(r"^(heap|globals) .*? (warm|cold) +(\S+) +([0-9.]+)(?: +[0-9.-]+){3}  (\w+)$", result.stdout, re.M)
-        measured = SIZES[:3]  # larger ones take what 512K takes
+        measured = SIZES[:3]  # larger sizes use the method of 512K
         self.assertEqual({row[:3] for row in rows},
                          {(kind, use, size) for kind in ("heap", "globals") for use in ("warm", "cold") for size in measured})
         self.assertTrue(all(float(row[3]) > 0 for row in rows))
@@ -136,7 +136,7 @@ class Paths(scenario.Case):
         self.assertTrue(len(rows) >= 12 and all(row[0] == "-" and row[1] != "cma" for row in rows), result.stdout)
 
     def test_tune_under_load(self):
-        """With two programs that compute on each processor nothing is stored, and what was stored before stays."""
+        """With two programs that compute on each processor nothing is stored, and the previous table is preserved."""
         self.write(self.table("stream"))
         spin = "while True: pass"
         busy = [subprocess.Popen([sys.executable, "-c", spin], env=scenario.environment(self.mark))
@@ -160,7 +160,7 @@ class Paths(scenario.Case):
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
             self.assertTrue(result.stderr.startswith("quoit tune: "), result.stderr)
         with open(os.path.join(self.folder.name, "quoit"), "w"):
-            pass  # a file where the folder should be
+            pass  # a file in place of the folder
         result = self.run_in(QUOIT, "tune", "--time", "100ms", "--memory", "1M")
         self.assertEqual(result.returncode, 1)
         self.assertIn(self.file, result.stderr)

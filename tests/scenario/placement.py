@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: no thread of a job runs where the user did not allow it. Method: a job that shares processors, with lanes that
-relay and PEs that wait, is confined to one processor, before it starts or while it runs; for three seconds the affinity
-mask of every thread is read as often as possible, and never has another processor in it."""
+"""Aim: no thread of a job runs on a processor that the user excluded. Method: a job that shares processors, with lanes
+that relay and PEs that wait, is confined to one processor, before it starts or while it runs; for three seconds the
+affinity mask of every thread is read as often as possible, and must never include another processor."""
 import os
 import subprocess
 import time
@@ -70,8 +70,8 @@ class Placement(scenario.Case):
         self.start(set(ONLINE))
         time.sleep(0.5)
         last = {ONLINE[-1]}
-        # A thread that moves itself in this moment may set its old mask behind ours: as taskset -a -p, which is not
-        # atomic either, say it until all threads have it.
+        # A thread that is moving itself may restore its previous mask after ours: repeat until all threads have it,
+        # like taskset -a -p, which is not atomic either.
         for _ in range(3):
             for pid in scenario.processes(self.mark):
                 for thread in threads(pid):

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pretend impostor PID: says HELLO to oshrun in the name of another process, which only root may, and waits.
- * pretend escape: ends the job with control characters in the text.
- * pretend huge: says HELLO with more variables than any memory has.
- * pretend usr1: a PE that says when SIGUSR1 comes, and ends then. */
+/* pretend impostor PID: sends HELLO to oshrun in the name of another process, which only root may do, and waits.
+ * pretend escape: ends the job with control characters in the text. pretend huge: sends HELLO with more variables than
+ * any memory holds. pretend usr1: a PE that reports SIGUSR1 and then ends. */
 #include <poll.h>
 #include <shmem.h>
 #include <signal.h>
@@ -40,7 +39,7 @@ static int say_hello_as(pid_t pid)
     return sendmsg(atoi(getenv(QUOIT_BOOT_FD_VARIABLE)), &packet, 0) == (ssize_t)sizeof message ? 0 : 77;
 }
 
-/* Ends the job with a text that a terminal would obey. */
+/* Ends the job with a text of terminal control sequences. */
 static int say_with_escapes(void)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};

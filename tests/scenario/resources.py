@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: whatever the machine lacks or forbids, a job either works or ends with one message that says what is too small and
-what helps, and leaves nothing behind. Method: the same small programs under resource limits, control groups, filters of
-system calls, other mounts, another user. What needs rights that this machine does not give is skipped, and says so."""
+"""Aim: whatever the machine lacks or forbids, a job either works or ends with one message that says what is too small
+and what helps, and leaves nothing behind. Method: the same small programs under resource limits, control groups, system
+call filters, other mounts, another user. Tests that need rights not available here are skipped with a reason."""
 import os
 import pwd
 import re
@@ -18,12 +18,12 @@ STARVE = scenario.program("scenario_starve")
 QUOIT = os.path.join(os.path.dirname(scenario.OSHRUN), "quoit")
 SHAPES = (("-n", 4), ("--hosts", 3, "-n", 6))
 MIB = 1 << 20
-# A sanitizer reserves terabytes and has threads of its own.
+# A sanitizer reserves terabytes and starts threads of its own.
 plain_only = unittest.skipIf(scenario.SANITIZE, "a sanitizer needs more than the limit")
 
 
 def group_folder(kind, control):
-    """A folder in which control groups of this kind can be made: (folder, True if it is version 2), or None."""
+    """A folder in which control groups of this version can be created: (folder, True if version 2), or None."""
     if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
         with open("/sys/fs/cgroup/cgroup.subtree_control") as file:
             return ("/sys/fs/cgroup", True) if kind in file.read().split() else None
@@ -58,14 +58,14 @@ class Resources(scenario.Case):
         return result.stdout
 
     def refused(self, result, code, *words):
-        """The job ends with status 1, and a line of oshrun or the library with that code says all the words."""
+        """The job ends with status 1, and a line of oshrun or the library with that code contains all the words."""
         self.assertEqual(result.returncode, 1, result.stderr)
         lines = [line for line in result.stderr.splitlines() if code in line]
         self.assertTrue(any(all(word in line for word in words) for line in lines), result.stderr)
         return result.stderr
 
     def unshared(self, script, *command):
-        """A command after a script in mounts of its own; skips the test where that is not allowed."""
+        """Runs a command after a script in a mount namespace of its own; skips the test where that is not allowed."""
         how = ["unshare", "-m", "sh", "-c"]
         if not shutil.which("unshare") or subprocess.run([*how, script], capture_output=True).returncode != 0:
             self.skipTest(f"mounts of one's own are not allowed here: {script}")
@@ -113,13 +113,14 @@ class Resources(scenario.Case):
 
     @plain_only
     def test_private_memory(self):
-        """Records of blocks are private memory: where that ends the job ends, since one PE alone cannot say no."""
+        """Records of blocks are private memory: without it the job ends, since a single PE cannot fail a collective
+        call."""
         limits = [(resource.RLIMIT_DATA, 12 * MIB)]
         for command in ((scenario.OSHRUN, "-n", 2, STARVE, "words"), (STARVE, "words")):
             self.refused(self.run_in(*command, limits=limits), "[Q0122]", "shmem_malloc", "ulimit -v or -d")
 
     def test_descriptors(self):
-        """Every number of descriptors: the job works or says that they are too few."""
+        """Every number of descriptors: the job works, or reports that they are too few."""
         for shape in SHAPES:
             worked = [self.descriptors_are_told(shape, count) for count in range(6, 48, 3)]
             self.assertFalse(worked[0])
@@ -164,14 +165,16 @@ class Resources(scenario.Case):
 
     @plain_only
     def test_group_too_small_to_start(self):
-        """Less memory than the job needs before the first shmem_malloc: the kernel kills, and that is said."""
+        """Less memory than the job needs before the first shmem_malloc: the kernel kills a process, which is
+        reported."""
         group = self.make_group("memory", "memory.limit_in_bytes", "memory.max", str(24 * MIB), str(24 * MIB))
         result = self.job("--hosts", 8, "-n", 64, GREET, group=group)
-        if result.returncode > 0: # the launcher itself may be the one that is killed
+        if result.returncode > 0: # the launcher itself may be killed
             self.assertRegex(result.stderr, r"killed by SIGKILL \(kill -9, or memory ran out|has died of SIGKILL \(kill -9, or memory")
 
     def test_forbidden_calls(self):
-        """What many containers refuse. Without memfd_create there is no memory to share; all else has another way."""
+        """System calls that many containers refuse. Without memfd_create there is no shared memory; the others have
+        fallbacks."""
         for shape in SHAPES:
             self.refused(self.run_in(FORBID, "memfd_create", scenario.OSHRUN, *shape, GREET), "[Q0215]", "memfd_create",
                          "seccomp")
@@ -182,7 +185,7 @@ class Resources(scenario.Case):
                 self.works(self.run_in(FORBID, calls, scenario.OSHRUN, *shape, STARVE, 8))
 
     def test_small_shared_memory(self):
-        """Memory of jobs is no file of /dev/shm, so how large that is does not matter, nor whether it is there."""
+        """Memory of jobs is not in /dev/shm, so the size and presence of that do not matter."""
         for size in ("32m", "4k"):
             for shape in SHAPES:
                 self.works(self.unshared(f"mount -t tmpfs -o size={size} none /dev/shm", scenario.OSHRUN, *shape, STARVE, 64))
@@ -203,7 +206,7 @@ class Resources(scenario.Case):
 
     @plain_only
     def test_group_memory(self):
-        """A control group with less memory than the heap may have: shmem_malloc says no, nobody is killed."""
+        """A control group with less memory than the heap's limit: shmem_malloc fails, and no process is killed."""
         group = self.make_group("memory", "memory.limit_in_bytes", "memory.max", str(256 * MIB), str(256 * MIB))
         for shape in SHAPES:
             out = self.works(self.job(*shape, STARVE, group=group))
@@ -212,7 +215,7 @@ class Resources(scenario.Case):
             self.assertLess(got * shape[-1], 256)
 
     def test_group_processors(self):
-        """`quoit info` tells how many processors the waiting reckons with."""
+        """`quoit info` prints how many processors the wait policy assumes."""
         def told(*prefix, **how):
             text = self.works(self.run_in(*prefix, QUOIT, "info", **how))
             return int(re.search(r"processors allowed +(\d+)", text).group(1))
@@ -224,7 +227,7 @@ class Resources(scenario.Case):
         self.assertLessEqual(allowed, len(os.sched_getaffinity(0)))
 
     def test_huge_pages(self):
-        """A heap that grew in small steps is backed by huge pages, all but what is not a whole one."""
+        """A heap that grew in small steps is backed by huge pages, except for a partial one at its end."""
         for shape in SHAPES:
             out = self.works(self.job(*shape, scenario.program("scenario_pages")))
             if "none here" in out:
@@ -234,7 +237,7 @@ class Resources(scenario.Case):
             self.assertGreaterEqual(min(kib), 60 << 10)
 
     def test_many(self):
-        """64 and 200 PEs on whatever processors there are, every one greeted."""
+        """64 and 200 PEs on any number of processors: every PE greets."""
         if scenario.SANITIZE:
             self.skipTest("200 shadows of memory")
         for shape in (("-n", 64), ("-n", 200), ("--hosts", 8, "-n", 64)):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: whole jobs on one host and on rings: they start, work, tell what the links carried, and survive no part of
-themselves: a PE, a proxy or oshrun killed at a random instant ends everything, with a message, and leaves nothing, with
-either protocol.
-Method: busy.c (puts to everybody, atomics, barriers, checked) and kill -9; the seed is printed and can be given as
+"""Aim: whole jobs on one host and on rings start, work and print what the links carried; and a PE, a proxy or oshrun
+killed at a random instant ends the whole job, with a message, and leaves nothing, with either protocol.
+Method: busy.c (puts to all PEs, atomics, barriers, checked) and kill -9; the seed is printed and can be set as
 SCENARIO_SEED."""
 import os
 import random
@@ -48,7 +47,7 @@ class Whole(scenario.Case):
         self.assertEqual(sorted(row[:3] for row in rows),
                          sorted((str(link), a, b) for link in range(4)
                                 for a, b in ((str(link), str((link + 1) % 4)), (str((link + 1) % 4), str(link)))))
-        # Each host puts 20000 bytes ten times to each neighbour, so no direction carries less.
+        # Each host puts 20000 bytes ten times to each neighbour, so each direction carries at least that.
         for row in rows:
             self.assertGreaterEqual(int(row[3]), 200000, result)
         for host in range(4):

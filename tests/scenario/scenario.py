@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scenario tests share: starting oshrun, and looking for what a job left behind.
+"""Shared by the scenario tests: starting oshrun, and finding what a job left behind.
 
-Every job carries a mark in its environment, so that its processes can be found in /proc whoever started them.
-The folder of the programs under test comes from SCENARIO_BIN, that of the small test programs from SCENARIO_PROGRAMS.
-"""
+Every job has a mark in its environment, by which its processes are found in /proc, whichever process started them. The
+folder of the programs under test comes from SCENARIO_BIN, that of the test programs from SCENARIO_PROGRAMS."""
 import os
 import signal
 import subprocess
@@ -16,9 +15,9 @@ BIN = os.environ["SCENARIO_BIN"]
 PROGRAMS = os.environ["SCENARIO_PROGRAMS"]
 SANITIZE = os.environ.get("SCENARIO_SANITIZE", "")
 OSHRUN = os.path.join(BIN, "oshrun")
-# Long enough for a loaded machine; a job that needs it hangs.
+# Long enough for a loaded machine; a job that takes longer hangs.
 LIMIT_S = 60
-# "Within a second", with room for a machine that is busy with other tests.
+# "Within a second", with a margin for a machine that runs other tests.
 SOON_S = 5
 
 
@@ -42,7 +41,7 @@ def environment(mark, **more):
 
 
 def processes(mark):
-    """Pids of living processes that carry the mark."""
+    """Pids of living processes that have the mark."""
     found = []
     needle = ("SCENARIO_MARK=" + mark).encode()
     for entry in os.listdir("/proc"):

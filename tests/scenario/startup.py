@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: a program that was started in a way in which it cannot be part of a job says so, with what helps; it never runs as
-N jobs of one PE in silence. Method: a small program with the environment that other launchers leave, with broken
-connections to oshrun, under scarce descriptors and addresses."""
+"""Aim: a program started in an environment in which it cannot be part of a job says so, with a remedy; it never
+silently runs as N jobs of one PE. Method: a small program with the environment of other launchers, with broken
+connections to oshrun, with few descriptors and little address space."""
 import resource
 import shutil
 import subprocess
@@ -44,7 +44,7 @@ class Startup(scenario.Case):
         self.assertIn("PMIX_RANK=0", result.err)
 
     def test_one_process_of_a_launcher(self):
-        """Nothing is wrong with a job of one process, nor with oshrun inside of another launcher's job."""
+        """A job of one process is valid, and so is oshrun inside another launcher's job."""
         for env in ({"SLURM_STEP_NUM_TASKS": "1"}, {"OMPI_COMM_WORLD_SIZE": "1"}, {"SLURM_NTASKS": "4"}):
             self.assertEqual(self.alone(GREET, env=env).status, 0)
         self.assertEqual(self.run_job("-n", 2, GREET, env={"SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}).status, 0)
@@ -79,7 +79,8 @@ class Startup(scenario.Case):
 
     @unittest.skipIf(scenario.SANITIZE or not shutil.which("valgrind"), "no valgrind")
     def test_valgrind_alone(self):
-        """It has fewer addresses than the heap's limit by default, and no limit of the process says so."""
+        """Its address space is smaller than the default limit of the heap, and no resource limit of the process says
+        so."""
         result = self.alone("valgrind", "-q", GREET)
         self.assertEqual(result.status, 0, result)
         result = self.alone("valgrind", "-q", GREET, env={"SHMEM_SYMMETRIC_SIZE": "200G"})

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes blocks of the symmetric heap until there are no more (at most argv[1] MiB), writes every page of each, gives
- * them back, and takes the first again. The smallest that any PE got must be what all got. Prints "starve: N MiB".
- * "starve words": a million blocks of one word, for which the library needs memory of its own. */
+/* Allocates blocks of the symmetric heap until it is exhausted (at most argv[1] MiB), writes every page of each, frees
+ * them, and allocates the first again. All PEs must have got as many as the one that got fewest. Prints "starve: N
+ * MiB". "starve words": a million blocks of one word, for which the library needs private memory. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: programs that use the terminal run under oshrun as under a shell: PE 0 reads it, changes its modes, has Ctrl-C and
-Ctrl-Z; the others do without and are not stopped by it; a debugger has it whole. Method: oshrun as the leader of a session
-on a pseudo terminal, keys written to the other end, and what appears there."""
+"""Aim: programs that use the terminal run under oshrun as under a shell: PE 0 reads it, changes its modes, receives
+Ctrl-C and Ctrl-Z; the others run without it and are not stopped; a debugger has the whole terminal. Method: oshrun as
+the leader of a session on a pseudo terminal, keys written to the other end, and the text that appears there."""
 import os
 import pty
 import select
@@ -22,7 +22,7 @@ class Terminal(scenario.Case):
         self.seen = b""
 
     def open(self, *arguments):
-        """oshrun on a terminal of its own."""
+        """oshrun on its own pseudo terminal."""
         environment = scenario.environment(self.mark)
         try:
             self.pid, self.keys = pty.fork()
@@ -98,7 +98,7 @@ class Terminal(scenario.Case):
         time.sleep(0.3)
         self.type("\x03")
         self.assertEqual(self.status(), 130)
-        # From the PE that has the terminal: it ends by the key, and the job as if oshrun had got it.
+        # From the PE that has the terminal: the key ends it, and the job ends as if oshrun had received it.
         self.seen = b""
         self.open("-n", 2, sys.executable, "-c", "import signal, sys, time\nsignal.signal(signal.SIGINT, "
                   "signal.SIG_DFL)\nprint(sys.stdin.readline(), flush=True)\ntime.sleep(100)")
@@ -128,12 +128,12 @@ class Terminal(scenario.Case):
         self.status()
 
     def test_modes_come_back(self):
-        """A PE that dies with the terminal in raw mode leaves it as it was."""
+        """A PE that dies with the terminal in raw mode leaves it restored."""
         self.open("-n", 1, "sh", "-c", "stty raw -echo </dev/tty; kill -9 $$")
         self.assertEqual(self.status(), 137)
 
     def test_debugger(self):
-        """The debugged PE has the whole terminal, the others what they always have."""
+        """The debugged PE has the whole terminal; the others run as usual."""
         tool = "sh -c '[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo whole $2; " + READ + "; exec \"$@\"' tool"
         self.open("-n", 2, "--debugger", tool, "sh", "-c", "echo $1 ran", "sh", "program")
         self.expect("whole")

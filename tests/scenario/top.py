@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: `quoit top` and `oshrun --stats-json` tell what the links of a job carry and where its PEs are, and leave the
-terminal and the machine as they were.
-Method: jobs whose traffic and waits are known are watched from outside: two looks must agree with the rates told between
-them, the last look with the numbers at the end, and who waits with the program; a pseudo terminal plays the user."""
+"""Aim: `quoit top` and `oshrun --stats-json` print what the links of a job carry and where its PEs wait, and leave
+terminal and machine unchanged.
+Method: jobs with known traffic and waits are observed from outside: two samples must agree with the rates printed
+between them, the last sample with the totals at the end, and the waiting PEs with the program; a pseudo terminal acts
+as the user."""
 import fcntl
 import json
 import os
@@ -30,7 +31,7 @@ class Top(scenario.Case):
                               timeout=scenario.LIMIT_S, env=scenario.environment(self.mark), **how)
 
     def begin(self, *options):
-        """A job that has said its first line."""
+        """A job that has printed its first line."""
         job = self.start(*options)
         self.assertEqual(job.stdout.readline(), b"begun\n")
         return job
@@ -88,7 +89,7 @@ class Top(scenario.Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can make a pid namespace here")
     def test_a_pe_in_a_pid_namespace(self):
-        """Its pid is the one that whoever looks can use."""
+        """The printed pid is that of the observer's namespace."""
         job = self.start("-n", 1, "unshare", "--pid", "--fork", "--kill-child", MISBEHAVE, 0, "flag")
         looks = ["--once", "--json", "--interval", "50ms", job.pid]
         self.wait_for(lambda: '"waiting"' in self.top(*looks).stdout, "the PE to wait")
@@ -128,7 +129,7 @@ class Top(scenario.Case):
         alone = self.look(two)
         self.end(one)
         self.end(two)
-        # Other tests may run jobs beside these.
+        # Other tests may run jobs at the same time.
         self.assertEqual(told.returncode, 2)
         for job in (one, two):
             self.assertIn(str(job.pid), told.stderr)
@@ -144,7 +145,7 @@ class Top(scenario.Case):
             self.assertTrue(result.stderr.startswith("quoit top: "), result.stderr)
 
     def play(self, columns, end, **env):
-        """quoit top in a terminal of so many columns, until it has drawn twice and `end` was done to it."""
+        """quoit top in a terminal of that many columns, until it has drawn twice and `end` has been called."""
         job = self.begin("--hosts", 3, "-n", 3, BUSY)
         user, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20, columns, 0, 0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: oshcc and oshc++ build programs that run, from the build tree and from an installed tree that was moved; the
-packages (pkg-config, CMake) do the same; the manual has every option. Method: install into a folder, move it, build and
-run a program with each way."""
+"""Aim: oshcc and oshc++ build programs that run, from the build tree and from an installed tree that was moved; so do
+the packages (pkg-config, CMake); the manual documents every option. Method: install into a folder, move it, then build
+and run a program with each of these."""
 import os
 import re
 import shutil
@@ -90,7 +90,7 @@ class Wrappers(scenario.Case):
         self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
 
     def test_mathematics(self):
-        """A program that calls sqrt and names no library links, as the specification's examples do."""
+        """A program that calls sqrt and names no libraries, as the specification's examples do."""
         with open(os.path.join(self.work, "root.c"), "w") as file:
             file.write("#include <math.h>\n#include <shmem.h>\nint main(int c, char **v)\n{\n    shmem_init();\n"
                        "    return sqrt(c + 3.0) != 2.0 || !v;\n}\n")
@@ -99,7 +99,8 @@ class Wrappers(scenario.Case):
             self.command(os.path.join(self.prefix, "bin", "oshrun"), "-n", 2, "./root")
 
     def test_static(self):
-        """-static links the library and all below it; such a program runs as others do, on one host and on a ring."""
+        """-static links the library and everything below it; such a program runs like others, on one host and on a
+        ring."""
         if scenario.SANITIZE:
             self.skipTest("a sanitizer needs its shared library")
         if self.command("cc", "-print-file-name=libc.a").strip() == "libc.a":
@@ -152,7 +153,7 @@ class Wrappers(scenario.Case):
         self.check_hello(os.path.join(self.prefix, "bin"), "out/hello_cxx")
 
     def complete(self, shell, script, *words):
-        """What the shell offers for the last of the words."""
+        """The shell's completions of the last word."""
         path = os.path.join(self.prefix, "bin") + ":" + os.environ["PATH"]
         return self.command(shell, "-c", script, shell, *words, env={"PATH": path}).splitlines()
 
@@ -194,7 +195,8 @@ class Wrappers(scenario.Case):
         self.assertEqual(offered("figures", "--out", "dra"), ["drawn"])
 
     def test_manual_of_quoit(self):
-        """A page for each command, which tells each of its options and no other, and that the first page names."""
+        """A page for each command, which documents each of its options and no other, and is listed on the first
+        page."""
         folder = os.path.join(self.prefix, "share", "man", "man1")
         pages = {name for name in os.listdir(folder) if name.startswith("quoit-")}
         self.assertEqual(pages, {f"quoit-{name}.1" for name in self.commands_of_quoit()})
