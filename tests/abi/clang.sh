@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# clang.sh SOURCE FOLDER LIST: the library built with clang in FOLDER exports LIST as well. Status 77: no clang here.
+# clang.sh SOURCE FOLDER LIST: the library built with clang in FOLDER exports LIST too. Status 77: clang is not
+# installed.
 if ! command -v clang >/dev/null || ! command -v clang++ >/dev/null; then
     echo "no clang and clang++ on this machine: the library cannot be built with them"
     exit 77

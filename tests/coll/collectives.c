@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collectives.c - random collectives give what a sequential program would, byte for byte.
+/* collectives.c - random collectives give the result of a sequential program, byte for byte.
  *
  * Use: collectives [--seed N] [--steps N] [--seconds S]     (seed 1; 100 steps, or as many as fit in S seconds)
  * Aim: every collective of the public header, of each type and operator, on any number of hosts, one after another
- * without a barrier, on the world, on teams made by splits (strided both ways, in two dimensions, splits of splits) and
- * on active sets. Method: all members draw the same operations from one seed; contents are functions of (key, rank,
- * position), so each member computes alone what it must get. After each operation the source is overwritten at once,
- * and dest is compared, with the bytes around it, and filled anew.
+ * without a barrier, on the world, on teams made by splits (strided in both directions, in two dimensions, splits of
+ * splits) and on active sets. Method: all members draw the same operations from one seed; contents are functions of
+ * (key, rank, position), so each member computes its expected result alone. After each operation the source is
+ * overwritten at once, and dest is compared, with the bytes around it, and refilled.
  */
 #include "collectives.h"
 

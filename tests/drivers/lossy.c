@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Port drivers for tests: the emulated one, which loses a posted write every now and then, and the link with it. The
- * link comes back as soon as a host looks at it. `split` writes bytes and mark one after the other, as real bridges do,
- * and may lose the mark alone. They join by a row each of src/port/drivers.c: --driver lossy, --driver split. */
+/* Port drivers for tests, derived from the emulated one: they lose a posted write at random, and the link with it. The
+ * link comes back as soon as a host checks it. `split` writes bytes and mark one after the other, as real bridges do,
+ * and may lose the mark alone. Their only registration is a row each of src/port/drivers.c: --driver lossy, --driver
+ * split. */
 #include "base/prng.h"
 #include "env/clock.h"
 #include "port/emulated/emulated.h"
 
-#define CHANCE 20000u /* one write of so many */
+#define CHANCE 20000u /* one write of this many */
 #define inner  quoit_driver_emulated.ops
 
-/* Only what would have been sent can be lost: a ring of no bit tells. */
+/* Only what would be sent can be lost: a ring of no bit sends nothing. */
 static bool loses(struct quoit_port *port)
 {
     struct quoit_prng prng = {.state = quoit_clock_now_ns()};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Port drivers for tests: the emulated one on chips that have other doorbell bits than all sixteen, or fewer
+/* Port drivers for tests: the emulated one with other doorbell bits than the lowest sixteen, or with fewer
  * scratchpads. */
 #include "port/emulated/emulated.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* checkpoint - a computation that writes a checkpoint every few steps, goes on from one if it is there, and prints a
- * result that must not depend on how often it was ended: checkpoint PATH STEPS [STEP], with a kill of the last PE in
- * STEP, in the middle of a checkpoint's interval. */
+/* checkpoint - a computation that writes a checkpoint every few steps, continues from one if it exists, and prints a
+ * result that must not depend on how often it was interrupted: checkpoint PATH STEPS [STEP] kills the last PE in STEP,
+ * between two checkpoints. */
 #include <dsm.h>
 #include <errno.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ int main(int count, char **words)
                (unsigned long)units);
     }
     dsm_barrier_all();
-    dsm_lock(&state->lock); /* one PE after another: held, so that a checkpoint refuses */
+    dsm_lock(&state->lock); /* one PE after another; the lock is held, so a checkpoint must refuse */
     dsm_unlock(&state->lock);
     dsm_barrier_all();
     if (me == 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A job on shared pages that is killed between two checkpoints goes on from the last one, with as many PEs or others, and comes
-to the result of a job that ran through. Without the checkpoint's files it begins anew; with a damaged one it says so.
+"""A job on shared pages that is killed between two checkpoints continues from the last one, with the same or another
+number of PEs, and gives the result of an uninterrupted job. Without the checkpoint's files it starts from the
+beginning; a damaged checkpoint is reported.
 Use: checkpoint_test.py OSHRUN PROGRAM"""
 import glob
 import os

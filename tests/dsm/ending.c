@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ending - how a job on shared pages ends when something goes wrong: `ending HOW`. The tests look at status and
- * message. */
+/* ending - how a job on shared pages ends after an error: `ending HOW`. The tests check status and message. */
 #include <dsm.h>
 #include <errno.h>
 #include <shmem.h>
@@ -16,7 +15,7 @@
 static dsm_lock_t *lock;
 static long *words;
 
-/* Works under a lock until it is ended, or for good. */
+/* Works under a lock until the job is ended, or for ever. */
 static void work(long rounds)
 {
     for (long i = 0; i < rounds; i++) {
@@ -72,5 +71,5 @@ int main(int count, char **arguments)
         printf("worked\n");
     if (strcmp(how, "shmem-first") == 0)
         shmem_finalize();
-    return 0; /* without dsm_finalize: a return is one */
+    return 0; /* without dsm_finalize: returning from main finalizes */
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""quoit figures dsm with small sizes: every number of the paper's table 2 stands in the page beside ours, each relation is judged by
-its own range, and what is missing is said. The values are the machine's and are not judged here.
+"""quoit figures dsm with small sizes: the page shows every number of the paper's table 2 beside the measured one, each
+relation is judged by its own range, and missing values are reported. The measured values depend on the machine and are
+not judged here.
 Use: figures_test.py QUOIT PROGRAMS"""
 import json
 import os

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* globals - variables marked DSM_SHARED: initial values of PE 0, plain loads and stores, objects among them, private
- * variables beside them, and their values after the end. Prints PASSED on PE 0. */
+/* globals - variables marked DSM_SHARED: initial values of PE 0, plain loads and stores, synchronisation objects among
+ * them, private variables beside them, and their values after finalize. Prints PASSED on PE 0. */
 #include <dsm.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define COUNT 100000 /* three chunks and a part */
+#define COUNT 100000 /* three chunks and a fraction */
 
 static long before = 1;
 DSM_SHARED long counter = 5;
@@ -28,7 +28,7 @@ static void check(int is_right, const char *what)
 
 int main(void)
 {
-    counter = 6; /* private yet; what PE 0 has is the beginning */
+    counter = 6; /* still private; PE 0's value becomes the initial one */
     dsm_init();
     int me = dsm_my_pe(), pes = dsm_n_pes();
     check(counter == 6 && post.message == 3, "an initial value is wrong");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* litmus - small programs whose outcome release consistency forbids or requires, one after another, each in rounds.
  *
- * Variables of one program lie in pages of their own, or share one where that is the point. Between rounds is a
- * barrier. A wrong outcome prints the program, the round and what was seen.
+ * Variables of one program lie in separate pages, or share one where false sharing is tested. Rounds are separated by
+ * barriers. A wrong outcome prints the program, the round and the values read.
  *
- * Use: litmus [--rounds N] [--only NAME]. DSM_DELAY makes the interleavings. */
+ * Use: litmus [--rounds N] [--only NAME]. DSM_DELAY varies the interleavings.
+ */
 #include <dsm.h>
 #include <errno.h>
 #include <shmem.h>
@@ -23,7 +24,7 @@ struct page {
     uint64_t words[WORDS];
 };
 
-/* What a program uses; x to z are in pages of their own. */
+/* The variables of a program; x to z are in separate pages. */
 struct shared {
     struct page x, y, z, several;
     dsm_lock_t a, b, c;
@@ -59,7 +60,7 @@ static void check(uint64_t seen, uint64_t expected, const char *what)
     _exit(1);
 }
 
-/* The PE that plays a part: parts move round by round, so homes differ. */
+/* The PE of a role: roles rotate round by round, so homes differ. */
 static int part(int number)
 {
     return (int)(((uint64_t)number + test.round) % (uint64_t)test.pe_count);
@@ -108,7 +109,7 @@ static void mp_barrier(uint64_t n)
     check(S->x.words[7], n, "the message");
 }
 
-/* A tells B by one lock, B tells C by another: C sees what A wrote. */
+/* A synchronises with B by one lock, B with C by another: C sees what A wrote. */
 static void wrc(uint64_t n)
 {
     if (test.me == part(0)) {
@@ -144,7 +145,7 @@ static void isa2(uint64_t n)
     }
 }
 
-/* Values of one word never go back. */
+/* The values of one word never go backwards. */
 static void corr(uint64_t n)
 {
     uint64_t last = 0;
@@ -159,7 +160,7 @@ static void corr(uint64_t n)
     }
 }
 
-/* Writes of one lock in order: the last stands, on every PE. */
+/* Writes under one lock in order: the last one remains, on every PE. */
 static void coww(uint64_t n)
 {
     dsm_lock(&S->a);
@@ -171,7 +172,7 @@ static void coww(uint64_t n)
     check(S->z.words[5], S->z.words[6], "the last write");
 }
 
-/* All write one page at once, every PE its own bytes of each word; the home among them. */
+/* All PEs write one page at once, each its own bytes of each word; the home among them. */
 static void several_writers(uint64_t n)
 {
     unsigned char *bytes = (unsigned char *)S->several.words;
@@ -182,7 +183,7 @@ static void several_writers(uint64_t n)
         check(bytes[i], (unsigned char)(n * 7 + (uint64_t)i), "a byte of the page");
 }
 
-/* One lock a PE, all in one page that all write meanwhile. */
+/* One lock per PE, all in one page that all PEs write meanwhile. */
 static void home_writes(uint64_t n)
 {
     if (test.me == part(0))
@@ -200,7 +201,7 @@ static void home_writes(uint64_t n)
         check(S->several.words[1 + pe], n * 16 + 10, "a PE's word");
 }
 
-/* A page under way to its home is read by a third: it has all of the diff or waits. */
+/* A third PE reads a page while its diff is travelling to the home: it sees the whole diff or waits. */
 static void torn(uint64_t n)
 {
     if (test.me == part(0)) {
@@ -236,7 +237,7 @@ static void first_touch(uint64_t n)
         dsm_free(block);
 }
 
-/* The condition may be signalled before anybody waits: the predicate is what counts. */
+/* The condition may be signalled before any PE waits: the predicate decides. */
 static void condition(uint64_t n)
 {
     dsm_lock(&S->c);
@@ -284,8 +285,8 @@ static void many_locks(uint64_t n)
     }
 }
 
-/* 64 K locks held and given up one after another, from where each PE begins; then what they protected. Alone: it takes
- * seconds over a ring. */
+/* 64 K locks acquired and released one after another, each PE starting at another one; then the data they protected.
+ * Run alone: over a ring it takes seconds. */
 static void all_locks(uint64_t n)
 {
     if (!test.is_only)
@@ -325,7 +326,7 @@ static void trying(uint64_t n)
         dsm_unlock(&S->a);
 }
 
-/* A buffer of one place, by two semaphores. */
+/* A buffer of one element, with two semaphores. */
 static void semaphores(uint64_t n)
 {
     static uint64_t sum;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* races - programs with a data race, and programs that only look like it: races NAME. The tests look at the reports. */
+/* races - programs with a data race, and race-free ones that look similar: races NAME. The tests check the reports. */
 #include <dsm.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ __attribute__((noinline)) static void store_second(long value)
     shared->words[700] = value;
 }
 
-/* The bytes of one word differ, so one is changed by both. */
+/* The bytes of one word differ; both PEs change one of them. */
 static void same_word(int me)
 {
     if (me == 0)
@@ -40,7 +40,7 @@ static void adjacent_bytes(int me)
     ((volatile char *)&shared->words[700])[me] = 1;
 }
 
-/* Each has a lock, but not the same. */
+/* Each holds a lock, but not the same one. */
 static void wrong_lock(int me)
 {
     dsm_lock_t *lock = me == 0 ? &shared->lock : &shared->other;
@@ -75,7 +75,7 @@ static void handed_on(int me)
     }
 }
 
-/* As before, but PE 2 does not wait. */
+/* The same, but PE 2 does not wait. */
 static void not_handed_on(int me)
 {
     if (me == 0) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* random - random race-free programs on shared memory, every byte against a reference that does not use it.
+/* random - random race-free programs on shared memory, every byte compared with a reference outside it.
  *
  * Two regions. Bytes of `locked` belong to locks, adjacent bytes to different ones: under its lock a thread compares
- * all bytes of the lock with the reference, kept in OpenSHMEM memory of PE 0, and changes some of both. Bytes of
- * `phased` belong in each phase between two barriers to a PE that all PEs know, as they know what it writes: each PE
- * compares bytes that nobody writes now. Blocks come and go meanwhile.
+ * all bytes of the lock with the reference, in OpenSHMEM memory of PE 0, and changes some of both. In each phase
+ * between two barriers a byte of `phased` has one writer; all PEs know which, and the value: each PE compares the bytes
+ * that are not being written. Blocks are allocated and freed meanwhile.
  *
- * Use: random [--seed N] [--steps N] [--threads N]. A failure prints seed, step, byte and both values. */
+ * Use: random [--seed N] [--steps N] [--threads N]. A failure prints seed, step, byte and both values.
+ */
 #include <dsm.h>
 #include <pthread.h>
 #include <shmem.h>
@@ -30,7 +31,7 @@ struct shared {
 
 static struct {
     struct shared *shared;
-    unsigned char *reference; /* symmetric, PE 0's counts */
+    unsigned char *reference; /* symmetric, PE 0's is used */
     unsigned char phased[PHASED_BYTES];
     uint64_t seed;
     int steps, threads, me, pe_count;
@@ -75,7 +76,7 @@ static void locked_step(struct quoit_prng *prng, int step)
     dsm_unlock(&test.shared->locks[lock]);
 }
 
-/* Runs of 1 to 64 bytes have one owner; in each phase about a third are written. */
+/* Runs of 1 to 64 bytes have one owner; each phase writes about a third of them. */
 static int writer_of(int phase, size_t at)
 {
     uint64_t run = at >> chance(1, (uint64_t)(phase / 4), 0) % 7;

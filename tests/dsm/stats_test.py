@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DSM_STATS: the parts of a PE's time add up to its wall time, and pages and blocks tell of faults, fetches and diffs;
-the block that two PEs write at once is the one that shows it. Use: stats_test.py OSHRUN PROGRAM (races)"""
+"""DSM_STATS: the parts of a PE's time add up to its wall time; pages and blocks count faults, fetches and diffs; the
+block that two PEs write at once stands out. Use: stats_test.py OSHRUN PROGRAM (races)"""
 import collections
 import json
 import os

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package graph against a model of its own.
+"""The package graph against an independent model.
 
-Aim: what pkggraph prints is right, not only the same on one PE and on many. Method: small graphs, made here or drawn
-from a seed, are ranked and searched by plain Python and compared with every number printed; bad files must end the job
-with a message that names the line.
+Aim: pkggraph prints correct results, not merely the same on one PE and on many. Method: small graphs, written here or
+drawn from a seed, are ranked and searched by plain Python and compared with every number printed; invalid files must
+end the job with a message that names the line.
 
-Use: pkggraph_test.py OSHRUN PKGGRAPH [SEED]
-"""
+Use: pkggraph_test.py OSHRUN PKGGRAPH [SEED]"""
 import os
 import random
 import re
@@ -63,7 +62,7 @@ def fail(what, result):
 
 
 def compare(result, edges, root, is_backward):
-    """Everything that was printed, with the model."""
+    """Compares everything printed with the model."""
     names = numbered(edges)
     if result.returncode != 0 or not result.stdout.rstrip().endswith("verified"):
         fail(f"status {result.returncode}", result)

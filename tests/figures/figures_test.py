@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: a figure of the papers is drawn from the simulator, each relation that the papers state is tested as quoted, and what
-the model does not reach is told. Method: the figure with few sizes, in every column; the values are held against the ranges
-again; the page is read back; constants are changed so that a relation must fail, or hold, and that must be told."""
+"""Aim: a figure of the papers is drawn from the simulator, each relation stated in the papers is tested as quoted, and
+values that the model does not reach are reported. Method: the figure with few sizes, in every column; the values are
+compared with the ranges again; the page is read back; constants are changed so that a relation must fail, or hold, and
+the report must say so."""
 import json
 import os
 import re
@@ -73,8 +74,8 @@ def test_mistakes():
 
 
 def test_out_of_range():
-    """Reading and writing memory cost nothing to turn between: links that are all busy are as fast as one alone. Links of
-    half the rate are no longer in the stated range."""
+    """Without turn-around between reading and writing memory, links that are all busy are as fast as one alone. Links
+    of half the rate leave the stated range."""
     model = ("--model", "memory_turn_ns=0", "--model", "memory_bus_ps_per_byte=0")
     found, _ = make(*model, "19/8")
     check([one["values"][0]["reached"] for one in found] == [True, False, False], f"{found}")

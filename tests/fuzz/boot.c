@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a PE takes a layout from its launcher that is consistent, or says that it does not understand. Method: the
- * message of a job of two PEs on one host with the job's memory, changed by the input. Input: how many descriptors come
- * with it, how much of it, then changes. */
+/* Aim: a PE accepts only a consistent layout from its launcher, and reports any other. Method: the message of a job of
+ * two PEs on one host with the job's memory, mutated by the input. Input: the number of descriptors sent with it, its
+ * length, then mutations. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include "boot/boot.h"
 #include "fuzz.h"
 
-#define FIRST_FD 200 /* what a run opens lies above the library's own */
+#define FIRST_FD 200 /* descriptors opened during a run are above the library's own */
 
 static void send_message(int fd, const struct quoit_boot_message *message, size_t bytes, int memory_fd,
                          uint32_t fd_count)
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         close(ends[i]);
     close(memory_fd);
     close_range(FIRST_FD, ~0u, 0);
-    for (int fd = 3; fd < 32; fd++) { /* descriptors that came with a refused message */
+    for (int fd = 3; fd < 32; fd++) { /* descriptors of a rejected message */
         char link[64], path[64];
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(link, path, sizeof path - 1);

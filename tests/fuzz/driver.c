@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a fuzz target where clang's libFuzzer is not: every file of the corpus, then random changes of them.
+/* Runs a fuzz target without clang's libFuzzer: every file of the corpus, then random mutations of them.
  *
  * Use: fuzz_TARGET [--seconds S] [--seed N] FILE_OR_FOLDER...
- * An input at which the target dies or stays for 10 s is written to fuzz-TARGET.input; the same program given that file
- * repeats it. Prints its seed. Standard error of the target is silenced, since many inputs are refused with a message.
+ * An input on which the target dies or runs for 10 s is written to fuzz-TARGET.input; the same program given that file
+ * repeats it. Prints its seed. Standard error of the target is silenced, since many inputs are rejected with a message.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a --fault that is taken names a link or host that is there; any other is refused with a sentence. Input: the
- * text. */
+/* Aim: an accepted --fault names an existing link or host; any other is rejected with a sentence. Input: the text. */
 #include "oshrun/fault.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a frame that passes quoit_frame_check() cannot make its receiver touch what is not the job's. Method: what the
- * check promises is asked again, with arithmetic that does not wrap. Input: the kind, then changes. */
+/* Aim: a frame that passes quoit_frame_check() cannot make its receiver access memory outside the job's. Method: the
+ * guarantees of the check are recomputed, with arithmetic that does not wrap. Input: the kind, then mutations. */
 #include "wire/frame.h"
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz.h - what the fuzz targets share.
+/* fuzz.h - shared by the fuzz targets.
  *
- * A target is one file with the entry that libFuzzer wants. It is linked with driver.c for the tests, and with clang's
- * libFuzzer by scripts/fuzz. A property that does not hold is an abort. Targets whose input is a struct begin with a
- * sound one and take the input as changes to it, so that the corpus outlives a change of the struct.
+ * A target is one file with libFuzzer's entry point. It is linked with driver.c for the tests, and with clang's
+ * libFuzzer by scripts/fuzz. A violated property aborts. Targets whose input is a struct begin with a valid one and
+ * apply the input as mutations, so that the corpus survives a change of the struct.
  */
 #ifndef QUOIT_FUZZ_H
 #define QUOIT_FUZZ_H
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
         }                                                                                                              \
     } while (0)
 
-/* Changes bytes of an object: each three bytes of input are a place (taken round the object) and a value. */
+/* Mutates bytes of an object: each three bytes of input are an offset (modulo its size) and a value. */
 static inline void fuzz_change(void *object, size_t object_bytes, const uint8_t *data, size_t bytes)
 {
     uint8_t *at = object;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: no text makes an option take a value outside its limits, and what is refused is named. Method: the lines of the
- * input are an environment, then each a --name=value. */
+/* Aim: no text gives an option a value outside its limits, and a rejected one is named. Method: the lines of the input
+ * are an environment, then each a --name=value. */
 #include "base/options.h"
 #include "fuzz.h"
 

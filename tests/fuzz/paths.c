@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a table of paths is read whole or refused with a reason. Method: what was read names methods that this processor
- * has. Input: the file. */
+/* Aim: a table of copy methods is read completely or rejected with a reason. Method: an accepted table names only
+ * methods that this processor has. Input: the file. */
 #include "local/paths.h"
 #include "fuzz.h"
 

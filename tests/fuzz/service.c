@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: whatever PEs say on their boot sockets, the launcher's state stays sound, and it signals nobody. Method: the
- * launcher's side of a job of two PEs on one host, whose processes are this one's: each message is sound, changed by
- * the input, and taken as the loop does. Input: for each message which PE, which kind, how much of it, the number of
- * changes and then these. */
+/* Aim: whatever PEs send on their boot sockets, the launcher's state stays consistent, and it signals no process.
+ * Method: the launcher's side of a job of two PEs on one host, whose processes are this one's: each message is a valid
+ * one, mutated by the input, and handled as the loop does. Input: for each message the PE, the kind, the length, the
+ * number of mutations and then these. */
 #include "oshrun/end.h"
 #include "oshrun/hosts.h"
 #include "oshrun/job.h"
@@ -81,7 +81,7 @@ static void check(const struct rig *rig)
         const struct pe *pe = &rig->pes[i];
         hello_count += pe->phase != PE_STARTED;
         leaving_count += pe->is_leaving;
-        FUZZ_HOLDS(pe->pid == 0 && pe->program_pid == 0 && pe->program_fd < 0); /* nobody could be signalled */
+        FUZZ_HOLDS(pe->pid == 0 && pe->program_pid == 0 && pe->program_fd < 0); /* no process could be signalled */
         FUZZ_HOLDS(!pe->abort_text || strlen(pe->abort_text) < QUOIT_BOOT_TEXT_BYTES);
         FUZZ_HOLDS(pe->phase < PE_RUNNING || job->is_going || pe->phase == PE_READY);
     }

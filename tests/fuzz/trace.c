@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: whatever a PE writes into its ring of events, the launcher's reader stays inside it and ends. Method: the rings
- * of a job of two hosts, with sound events that the input changes, are drained into nothing. Input: changes, of all
- * rings in turn; where it is a 'T' before them each event is of another thread, and few threads may have a track. */
+/* Aim: whatever a PE writes into its event ring, the launcher's reader stays within it and terminates. Method: the
+ * rings of a job of two hosts, with valid events mutated by the input, are drained to nowhere. Input: mutations, of all
+ * rings in turn; after a leading 'T' each event is of another thread, and few threads may have a track. */
 #include "oshrun/job.h"
 #include "oshrun/trace.h"
 #include "fuzz.h"
@@ -43,7 +43,7 @@ static void make_job(void)
     }
 }
 
-/* As if a program had written all that fits. */
+/* As if a program had written the whole ring. */
 static void fill(struct quoit_trace_ring *ring, bool is_crowded, const uint8_t *data, size_t bytes)
 {
     const size_t slots_bytes = 16 * sizeof(struct quoit_trace_slot);
@@ -65,7 +65,7 @@ static void fill(struct quoit_trace_ring *ring, bool is_crowded, const uint8_t *
     fuzz_change(ring->slots, slots_bytes, data, bytes);
 }
 
-/* How often a word stands in a file. */
+/* How often a word occurs in a file. */
 static uint32_t count_in(int fd, const char *word)
 {
     off_t bytes = lseek(fd, 0, SEEK_END);
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             fill(ring, is_crowded, data + is_crowded + (2 * host + i) * part, part);
         }
     FUZZ_HOLDS(trace_finish(&job));
-    /* a track tells its name and its thread's */
+    /* a track names itself and its thread */
     FUZZ_HOLDS(count_in(fd, "host0 thread ") <= 2 * TRACKS_MAX && count_in(fd, "host0 other threads") <= 2);
     FUZZ_HOLDS(!is_crowded || bytes > 1 || count_in(fd, "host0 other threads") == 2);
     FUZZ_HOLDS(count_in(fd, "lane 0 DMA") <= 2 * QUOIT_TRACE_DMAS_MAX); /* of two lanes */

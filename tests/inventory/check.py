@@ -28,7 +28,7 @@ def fail(text):
 
 
 def compile_source(command, source, is_cxx):
-    """The object's path; the compiler's own words if it does not compile."""
+    """The object's path, or the compiler's messages if it does not compile."""
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "inventory.cpp" if is_cxx else "inventory.c")
     with open(path, "w", encoding="utf-8") as file:
@@ -49,7 +49,7 @@ def in_cxx(text):
 
 
 def prototypes(routine):
-    """The routine's and, if it has one, its twin's."""
+    """Name and prototype of the routine and, if it has one, of its twin."""
     yield routine.name, routine.prototype
     if not TWINLESS.match(routine.name):
         yield "p" + routine.name, routine.prototype.replace(routine.name + "(", "p" + routine.name + "(", 1)
@@ -78,7 +78,7 @@ def call_of(routine, generic):
 
 
 def chosen_by(path):
-    """What each function of an object compiled with -ffunction-sections refers to."""
+    """The symbols that each function of an object compiled with -ffunction-sections refers to."""
     text = subprocess.run(["objdump", "-r", path], stdout=subprocess.PIPE, text=True, check=True).stdout
     found, section = {}, None
     for line in text.splitlines():
@@ -106,7 +106,7 @@ def check_generics(routines, command):
         same = f"shmem_{context}{inventory.SAME.get(name, name)}_{deed}"
         names = found.get(routine.name, [])
         is_long = inventory.SAME.get(name, name) == "long"
-        is_own = is_long and generic in own and names == [generic]  # shmem_wait_until is itself that of long
+        is_own = is_long and generic in own and names == [generic]  # shmem_wait_until without a type is that of long
         if not is_own and not (len(names) == 1 and same_type(names[0], same)):
             fail(f"{generic} of {name} calls {names}, not {routine.name}")
     print(f"inventory: {len(called)} type-generic calls")
@@ -172,7 +172,7 @@ def sees(check, *arguments):
 
 
 def check_self(cc, library):
-    """Each check sees a wrong or an unknown routine."""
+    """Each check detects a wrong and an unknown routine."""
     routine = inventory.Routine("", "shmem_int_p", "current", "void shmem_int_p(int *dest, int value, int pe);")
     wrong = routine._replace(prototype=routine.prototype.replace("int value", "long value"))
     unknown = inventory.Routine("", "shmem_int_q", "current", "void shmem_int_q(int *dest, int value, int pe);")

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """quoit perf as a user sees it: every test on one host and on rings with its data verified, results and pages well
-formed, comparisons of made-up results, wrong command lines; and a library that does one thing wrong, which must be seen.
+formed, comparisons of synthetic results, wrong command lines; and a library with one error, which must be detected.
 
 Use: perf_test.py PART QUOIT PERF_WRONG        PART is one of the functions below without its test_
-No time that is measured decides anything.
-"""
+No measured time decides anything."""
 import contextlib
 import glob
 import json
@@ -137,7 +136,7 @@ def test_compare():
         check(result.returncode == 0 and ends == [["2.11", "2.00", "One"], ["1.17", "1.20", "-"], ["1.01", "1.01", "-"],
                                                   ["0.40", "0.50", "Two"]], f"{result.stdout}")
         check(lines[-1] == "4 rows: One faster in 1, Two in 1, no difference beyond noise in 2", lines[-1])
-        # Several files of one side: a difference between them is noise. 20 and 30 make 25, from 5 on.
+        # Several files of one side: their difference is noise. 20 and 30 give 25, from 5 on.
         several = perf("--compare", a, f"{b},{c}").stdout.splitlines()
         check([line.split()[-3:] for line in several if line.startswith("put")][0] == ["0.56", "2.50", "-"], f"{several}")
         for text in ("nothing", "[]", '{"form": "quoit perf 1"}', '{"form": "else"}', ""):
@@ -166,7 +165,7 @@ def test_page():
 
 
 def test_other_library():
-    """The installed source, built by a wrapper and started by a launcher as another library's would be."""
+    """The installed source, built by a wrapper and started by a launcher, as with another library."""
     result = perf("--cc", os.path.join(BIN, "oshcc"), "--launch", f"{os.path.join(BIN, 'oshrun')} --tag -np {{pes}}", "-n",
                   "3", "--name", "an\"other", "--tests", "put,barrier", "--sizes", "8", *QUICK, "--json", "/dev/stderr")
     check(result.returncode == 0 and "[PE 0" in result.stdout and 'an\\"other' in result.stderr, f"{result}")
@@ -174,7 +173,7 @@ def test_other_library():
 
 
 def test_killed():
-    """However it ends, its folder does not stay behind."""
+    """However it ends, its folder is removed."""
     for number in (None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with tempfile.TemporaryDirectory() as where:
             page = os.path.join(where, "page.html")
@@ -196,13 +195,13 @@ def test_killed():
                 check(number is not None, "the folder is there after a run that ended well")
                 time.sleep(0.01)
             check(not glob.glob(os.path.join(where, "quoit-perf-*")), f"signal {number}: the folder stays")
-            if number == signal.SIGKILL:  # its launcher, if there was one yet, lives on; it must not outlive the test
+            if number == signal.SIGKILL:  # its launcher, if already started, survives it and must be ended
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGTERM)
 
 
 def test_hybrid():
-    """Every size, PE count and limit is drawn."""
+    """Every size, PE count and limit is plotted."""
     sys.path.insert(0, os.path.join(SOURCE, "tests", "report"))
     from page import check as check_page, tables
     for wrong in (["--out"], ["--nothing"], ["more"]):

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wrong.c - a library that does one thing wrong, as WRONG in the environment says, so that the benchmark's verification
- * is seen to fail: linked with it, these routines stand before the library's, which are called by their pshmem_ names.
- */
+/* wrong.c - a library with one error, selected by WRONG in the environment, to test the benchmark's verification: these
+ * routines interpose on the library's, which are called by their pshmem_ names. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ void shmem_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
     pshmem_putmem_nbi(dest, source, bytes + is_wrong("putmem_nbi"), pe);
 }
 
-/* From the own memory. */
+/* From this PE's memory. */
 void shmem_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
 {
     pshmem_getmem_nbi(dest, source, bytes, is_wrong("getmem_nbi") ? pshmem_my_pe() : pe);

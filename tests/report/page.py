@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every page of the report writer must keep, for tests of the commands that write one."""
+"""Requirements of every page of the report writer, for tests of the commands that write one."""
 import re
 import xml.etree.ElementTree as ElementTree
 
 
 def check(path):
-    """The page as a tree. It is well-formed, its identifiers are unique, and nothing in it leads out of it."""
+    """The page as a tree. It is well-formed, its identifiers are unique, and it refers to nothing outside itself."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     assert text.startswith("<!DOCTYPE html>\n"), "no doctype"

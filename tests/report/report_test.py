@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: quoit report writes what its data say, in a page that needs nothing else, and refuses wrong data by naming the place.
-Method: one report with every kind of item and part; the page is read back as a tree and compared with the data; then
-copies of the data with one thing wrong each."""
+"""Aim: quoit report writes its data into a self-contained page, and rejects invalid data naming the place. Method: one
+report with every kind of item and part; the page is read back as a tree and compared with the data; then copies of the
+data with one error each."""
 import copy
 import json
 import os
@@ -91,7 +91,7 @@ def test_wrong_data():
 
 
 def test_matplotlib_missing():
-    """With a broken one that is found first."""
+    """With a broken one that precedes it in PATH."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
             file.write("raise ImportError('not here')\n")

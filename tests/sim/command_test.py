@@ -18,7 +18,7 @@ QUOIT = sys.argv[1]
 
 def quoit(*arguments):
     result = subprocess.run([QUOIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
-    # The address sanitizer remarks, with its process id, that it sees a change of stacks.
+    # The address sanitizer prints, with its process id, a remark on each switch of stacks.
     result.stderr = re.sub(r"^==\d+==WARNING: ASan.*\n", "", result.stderr, flags=re.M)
     return result
 
@@ -48,7 +48,8 @@ def test_json_and_model():
 
 
 def test_large_puts_fill_the_link():
-    """Each proxy measures on its simulated port that DMA is faster, and uses it: 95 % of the wire, over two hops too."""
+    """Each proxy measures on its simulated port that DMA is faster, and uses it: 95 % of the wire rate, over two hops
+    too."""
     link = 1e6 / 160  # MB/s of link_ps_per_byte
     figures = json.loads(quoit("sim", "--workload", "bandwidth", "--json").stdout)["figures"]
     copied = json.loads(quoit("sim", "--workload", "bandwidth", "--dma-bytes", "never", "--json").stdout)["figures"]
@@ -61,7 +62,7 @@ def test_large_puts_fill_the_link():
 
 
 def test_machine():
-    """What this machine costs is measured: more bytes take longer, nothing is free."""
+    """The costs measured on this machine are plausible: more bytes take longer, and nothing is free."""
     machine = json.loads(quoit("sim", "--machine").stdout)
     copies = machine.pop("copy_ns")
     check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
@@ -69,7 +70,8 @@ def test_machine():
 
 
 def test_shared_processors():
-    """Hosts that share one processor wait for each other: a barrier of 4 hosts costs switches, and one of 8 twice as many."""
+    """Hosts that share one processor wait for each other: a barrier of 4 hosts costs context switches, one of 8 twice
+    as many."""
     def barrier(hosts, shared):
         arguments = ("sim", "--json", "--workload", "calls", "--hosts", str(hosts), "--steps", "20", "--direct", "arrived")
         model = ("--model", f"shared_core_count={shared}", "--model", "thread_wake_ns=0", "--model", "switch_ns=2000")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""quoit predict as a user sees it: the same each time, relations that must hold, clear refusals, a page."""
+"""quoit predict as a user sees it: reproducible results, relations that must hold, clear errors, a page."""
 import json
 import os
 import subprocess
@@ -21,7 +21,7 @@ def check(condition, what):
 
 
 def series_of(*arguments):
-    """Points by name of the series."""
+    """Points by the name of their series."""
     report = json.loads(predict("--json", *arguments).stdout)
     items = [item for section in report["sections"] for item in section["items"]]
     return {series["name"]: dict(map(tuple, series["points"])) for item in items for series in item.get("series", [])}
@@ -50,14 +50,14 @@ def test_relations():
         check(series["put 8 B, round a dead link"][hosts] > series["put 8 B, farthest"][hosts], "round is not longer")
         check(series["all-to-all, one link dead"][hosts] < series["all-to-all"][hosts], "a dead link costs nothing")
         check(series["barrier, one link dead"][hosts] > series["barrier"][hosts], "a dead link costs no time")
-    # There are two directions a host, and a byte passes a quarter of the ring.
+    # Each host has two directions, and a byte passes a quarter of the ring on average.
     link = 1e6 / 160  # MB/s of link_ps_per_byte
     check(all(series["all-to-all"][hosts] <= 8 * link for hosts in rings), "all-to-all is more than the links carry")
     check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
 
 
 def test_fair():
-    """In a steady state no host has less than 70 % of its fair share, also of puts that are more than the slots, and with a
+    """In a steady state no host has less than 70 % of its fair share, also with puts larger than the slots, and with a
     dead link; there 8 hosts and more do not reach it (docs/prediction.md)."""
     for hosts, seed in ("5", "1"), ("5", "2"), ("5", "3"), ("4", "1"):
         result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--hosts", hosts, "--bytes", "1M", "--seed",
@@ -69,7 +69,7 @@ def test_fair():
 
 
 def test_ranges():
-    """Seeds differ by noise, and the table tells the range."""
+    """Seeds differ by noise, and the table prints the range."""
     table = json.loads(predict("--json", "--hosts", "5").stdout)["sections"][0]["items"][0]
     barrier = next(row for row in table["rows"] if row[0].startswith("barrier"))[1]
     least, largest = map(float, barrier.split("(")[1].rstrip(")").split("-"))

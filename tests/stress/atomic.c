@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* atomic.c - atomics on words shared by all PEs, of which more is known than any PE knows alone:
+/* atomic.c - atomics on words shared by all PEs, checked by what all results together must satisfy:
  *
- * sums     what all PEs added is there at the end, in 32 and 64 bits, by every way to add;
- * tickets  fetch-and-increment gives each number once: the hashes of all numbers that were given sum up;
- * chain    swap: what went in is what came out and what is there at the end, each value once;
+ * sums     the sum of what all PEs added, in 32 and 64 bits, by every adding routine;
+ * tickets  fetch-and-increment returns each number once: the hashes of all numbers returned add up;
+ * chain    swap: each value swapped in is swapped out again or remains at the end, exactly once;
  * bits     and, or, xor: each PE owns one bit of a word, and finds it as it left it;
- * own      words of a pair: set, fence, fetch gives the same back, for integers and floating point;
+ * own      words of a pair: set, fence, fetch returns the same value, for integers and floating point;
  * lock     a plain counter under a lock.
  */
 #include "mix.h"
@@ -24,7 +24,7 @@ struct words { /* of each PE, symmetric */
     uint32_t sum32, compared, bits32, unused;
 };
 
-struct tally { /* what one PE did to the words of each PE: [PE] each, symmetric, as they are summed up */
+struct tally { /* this PE's contributions to the words of each PE: [PE] each, symmetric, since they are reduced */
     uint64_t *sum64, *sum32, *tickets, *ticket_hashes, *chain, *compared;
 };
 
@@ -35,11 +35,11 @@ struct atomics {
     long *own_long;
     int *own_int;
     struct tally mine, all;
-    uint64_t *tallies; /* symmetric: where both lie */
+    uint64_t *tallies; /* symmetric: the owner of both words */
     bool *my_bit64, *my_bit32;
     uint64_t chain_next;
-    uint64_t locked_count; /* how often this PE added to the counter under the lock */
-    struct later {         /* tickets that were asked for without waiting */
+    uint64_t locked_count; /* this PE's increments of the counter under the lock */
+    struct later {         /* tickets requested by non-blocking fetches */
         uint64_t ticket;
         int pe;
     } later[LATER_MAX];
@@ -47,7 +47,7 @@ struct atomics {
 };
 
 static long lock;                        /* symmetric */
-static uint64_t locked_counter;          /* symmetric: that of PE 0 counts */
+static uint64_t locked_counter;          /* symmetric: only PE 0's is used */
 static uint64_t locked_here, locked_all; /* symmetric */
 
 static uint64_t ticket_hash(uint64_t ticket)
@@ -130,7 +130,7 @@ static void step_chain(struct mix *mix, int pe)
     struct atomics *a = mix->atomics;
     uint64_t value = ++a->chain_next << 8 | (uint64_t)mix->me;
     uint64_t old = shmem_uint64_atomic_swap(&a->words->chain, value, pe);
-    if (old != 0) /* zero is the start, and was put in by nobody */
+    if (old != 0) /* zero is the initial value, not swapped in by any PE */
         a->mine.chain[pe] -= mix_hash(old, 3, 3);
     a->mine.chain[pe] += mix_hash(value, 3, 3);
 }
@@ -143,7 +143,7 @@ static void step_compared(struct mix *mix, int pe)
     a->mine.compared[pe] += old == seen;
 }
 
-/* The own bit of a word: set, cleared or flipped; the old value must show it as this PE left it. */
+/* This PE's bit of a word: set, cleared or flipped; the old value must show it as this PE left it. */
 #define STEP_BITS(type, name, width)                                                                                   \
     static void step_bits##width(struct mix *mix, int pe)                                                              \
     {                                                                                                                  \
@@ -152,7 +152,7 @@ static void step_compared(struct mix *mix, int pe)
         bool was = a->my_bit##width[pe], is_fetching = mix_choose(mix, 2) == 0;                                        \
         if (mix->me >= width)                                                                                          \
             return;                                                                                                    \
-        shmem_fence(); /* after the non-fetching ones before it */                                                     \
+        shmem_fence(); /* ordered after the non-fetching ones before it */                                             \
         switch (mix_choose(mix, 3)) {                                                                                  \
         case 0:                                                                                                        \
             a->my_bit##width[pe] = true;                                                                               \
@@ -216,7 +216,7 @@ static void step_own(struct mix *mix, int pe)
                  number);
 }
 
-/* The counter under the lock is that of PE 0, whatever PE is asked for. */
+/* The counter under the lock is on PE 0, whatever PE was chosen. */
 static void step_lock(struct mix *mix, int pe)
 {
     (void)pe;
@@ -234,7 +234,7 @@ static step_function *const kinds[] = {step_sum64,    step_sum32,  step_ticket, 
                                        step_compared, step_bits64, step_bits32, step_own};
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Many at once, so that those of several PEs meet: of one kind, or of all. */
+/* Many at once, so that those of several PEs collide: of one kind, or of all. */
 void atomics_step(struct mix *mix, int pe)
 {
     step_function *same = mix_choose(mix, 2) == 0 ? kinds[mix_choose(mix, KIND_COUNT)] : NULL;

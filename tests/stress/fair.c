@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fair [ROUNDS]: locks are given in the order of asking, however PEs are scheduled.
+/* fair [ROUNDS]: locks are granted in the order of requests, however PEs are scheduled.
  *
- * In each round one PE holds the lock and lets the others ask for it in a random order, one after the other: it tells
- * one, and sees that it has joined before it tells the next. (The last of the queue stands in the low half of the lock
- * on one PE, and zero on the others: src/shmem/lock.c.) Then it clears the lock and asks again at once, which must
- * bring it behind all others. Each PE that gets the lock notes itself on PE 0; the notes must be in that order. */
+ * In each round one PE holds the lock and makes the others request it in a random order, one after another: it signals
+ * one, and waits until that one has joined the queue before it signals the next. (The tail of the queue is in the low
+ * half of the lock on one PE; it is zero on the others: src/shmem/lock.c.) Then it clears the lock and requests it
+ * again at once, which must put it behind all others. Each PE that acquires the lock appends itself to a list on PE 0;
+ * the list must have that order.
+ */
 #include <inttypes.h>
 #include <shmem.h>
 #include <stdint.h>
@@ -14,12 +16,12 @@
 #define PES_MAX 256
 
 static long lock;
-static long turn;          /* the round in which this PE may ask */
+static long turn;          /* the round in which this PE may request the lock */
 static int notes[PES_MAX]; /* on PE 0 */
 static int note_count;
 static int order[PES_MAX];
 
-/* The same on all PEs, and another one each round. */
+/* The same on all PEs, and different in each round. */
 static void shuffle(int count, int holder, uint64_t *state)
 {
     int last = 0;

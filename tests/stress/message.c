@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.c - letters. Each PE has a box for every sender. Letter k of a pair, its length and its bytes, follows from
- * the seed, so the receiver knows what it must be the instant the signal says k. The next letter is sent when the
- * receiver has said that it read the one before.
- */
+/* message.c - messages. Each PE has a buffer for every sender. The length and contents of message k of a pair follow
+ * from the seed, so the receiver can verify it the instant the signal has the value k. The next message is sent when
+ * the receiver has acknowledged the previous one. */
 #include "mix.h"
 
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 #define BOX_BYTES (128 << 10)
 
-enum way { /* in which a letter is announced */
+enum way { /* written here before the signal */
            SIGNAL_SET,
            SIGNAL_ADD,
            SIGNAL_SET_NBI,
@@ -25,12 +24,12 @@ enum way { /* in which a letter is announced */
 
 struct messages {
     uint8_t *boxes;       /* symmetric: [sender][BOX_BYTES] */
-    uint64_t *signals;    /* symmetric: [sender] letters that came */
-    uint64_t *read;       /* symmetric: [receiver] letters that it has read */
-    uint64_t *promised;   /* symmetric: [sender] letters that it sent in all, told before a check */
+    uint64_t *signals;    /* symmetric: [sender] messages that have arrived */
+    uint64_t *read;       /* symmetric: [receiver] messages that it has read */
+    uint64_t *promised;   /* symmetric: [sender] messages sent in all, put before a check */
     uint64_t *sent;       /* [receiver] */
     uint64_t *seen;       /* [sender] */
-    uint8_t *letter;      /* what is being sent */
+    uint8_t *letter;      /* the contents of the next message */
     uint64_t round_count; /* of the token */
 };
 
@@ -78,7 +77,7 @@ static void send(struct mix *mix, int pe, enum way way, size_t bytes, uint64_t k
         shmem_uint64_p(signal, k, pe);
     }
     if (way == SIGNAL_SET_NBI || way == SIGNAL_ADD_NBI || way == NBI_FENCE_THEN_INC)
-        shmem_quiet(); /* before the letter may be reused */
+        shmem_quiet(); /* before the buffer may be reused */
     memset(m->letter, 0xdd, bytes);
 }
 
@@ -120,7 +119,7 @@ void messages_poll(struct mix *mix)
         read_letter(mix, from);
 }
 
-/* Everything sent has arrived; then each tells its right neighbour, who waits for it in both ways. */
+/* Everything sent has arrived; then each PE signals its right neighbour, which waits for it by both routines. */
 void messages_check(struct mix *mix)
 {
     static uint64_t token, signalled, carried; /* symmetric */

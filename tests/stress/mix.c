@@ -2,8 +2,8 @@
 /* mix.c - every PE does all kinds of operations at once, random sizes to random PEs, and every byte is checked.
  *
  * Use: mix [--seconds S] [--seed N] [--max-bytes B]     (3 seconds, seed 1, 4 MiB)
- * The run is cut into pieces of about a second; after each, with nothing under way, all memory is compared with the
- * model. A failure prints the seed; the same seed gives the same operations, though not the same timing.
+ * The run is divided into parts of about a second; after each, with no operation outstanding, all memory is compared
+ * with the model. A failure prints the seed; the same seed gives the same operations, though not the same timing.
  */
 #include "mix.h"
 
@@ -95,7 +95,7 @@ double mix_seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* One operation, or a burst of one kind, with any PE; often with that PE which all prefer in this piece of the run. */
+/* One operation, or a burst of one kind, with any PE; often with the PE that all prefer in this part of the run. */
 static void step(struct mix *mix, int preferred)
 {
     int pe = mix_choose(mix, 3) == 0 ? preferred : (int)mix_choose(mix, (size_t)mix->pe_count);
@@ -117,14 +117,13 @@ static void step(struct mix *mix, int preferred)
 static void run_piece(struct mix *mix, int piece, double seconds)
 {
     int preferred = (int)(mix_hash(mix->seed, (uint64_t)piece, 5) % (uint64_t)mix->pe_count);
-    /* In every third piece that PE works alone while the others sleep: what keeps a busy ring awake is missing there.
-     */
+    /* In every third part only that PE works while the others sleep, so that nothing keeps the ring awake. */
     bool is_working = piece % 3 != 2 || mix->me == preferred;
     double end = mix_seconds_now() + seconds;
     while (is_working && mix_seconds_now() < end)
         step(mix, preferred);
     atomics_storm(mix, preferred);
-    shmem_barrier_all(); /* completes everything that is under way */
+    shmem_barrier_all(); /* completes all outstanding operations */
     transfers_completed(mix);
     atomics_completed(mix);
     messages_check(mix);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mix.h - the parts of the stress program: each does random operations of one kind and knows what must come of them.
+/* mix.h - the parts of the stress program: each does random operations of one kind and knows their results.
  *
  * Every part has open (collective), step (one random operation to PE `pe`), check (collective, between two barriers
- * with nothing under way) and close. What is wrong ends the job with a message that has the seed in it.
+ * with no operation outstanding) and close. An error ends the job with a message that includes the seed.
  */
 #ifndef STRESS_MIX_H
 #define STRESS_MIX_H
@@ -16,7 +16,7 @@
 struct mix {
     int me, pe_count;
     uint64_t seed, step_count;
-    uint64_t byte_count; /* that this PE moved */
+    uint64_t byte_count; /* moved by this PE */
     size_t bytes_max;    /* of one operation */
     struct quoit_prng prng;
     struct transfers *transfers;
@@ -24,7 +24,7 @@ struct mix {
     struct atomics *atomics;
 };
 
-/* Prints what is wrong, the seed and the step, and ends the job. */
+/* Prints the error, the seed and the step, and ends the job. */
 __attribute__((noreturn, format(printf, 2, 3))) void mix_fail(const struct mix *mix, const char *format, ...);
 
 void *mix_symmetric(const struct mix *mix, size_t count, size_t bytes); /* zeroed, or the end of the job; collective */
@@ -32,32 +32,32 @@ void *mix_private(const struct mix *mix, size_t count, size_t bytes);
 
 double mix_seconds_now(void);
 size_t mix_choose(struct mix *mix, size_t n); /* 0..n-1 */
-/* 1..most, each power of two as likely as the others, so that small ones and large ones come. */
+/* 1..most, each power of two equally likely, so that small and large sizes occur. */
 size_t mix_choose_size(struct mix *mix, size_t most);
 uint64_t mix_hash(uint64_t a, uint64_t b, uint64_t c);
 void mix_fill(uint8_t *bytes, size_t count, uint64_t key);
-/* The first byte that is not what mix_fill made, or count. */
+/* The first byte that differs from what mix_fill wrote, or count. */
 size_t mix_differs(const uint8_t *bytes, size_t count, uint64_t key);
 
-/* put, get, strided, single elements, blocking or not: each PE owns a region at every other, mirrored at home. */
+/* put, get, strided, single elements, blocking or not: each PE owns a region at every other, mirrored locally. */
 void transfers_open(struct mix *mix);
 void transfers_step(struct mix *mix, int pe);
-/* After anything that included a quiet: what was under way is complete and is looked at. */
+/* After any quiet: outstanding operations are complete and their results are checked. */
 void transfers_completed(struct mix *mix);
 void transfers_check(struct mix *mix);
 void transfers_close(struct mix *mix);
 
-/* Letters from PE to PE, announced by a signal in every way that promises that the letter comes first. */
+/* Messages between PEs, announced by a signal, in every form that orders the message before the signal. */
 void messages_open(struct mix *mix);
 void messages_step(struct mix *mix, int pe);
 void messages_poll(struct mix *mix);
 void messages_check(struct mix *mix);
 void messages_close(struct mix *mix);
 
-/* Atomics on words that all PEs share. */
+/* Atomics on words shared by all PEs. */
 void atomics_open(struct mix *mix);
 void atomics_step(struct mix *mix, int pe);
-/* Collective: all PEs at once on the words of one PE, one kind after the other. */
+/* Collective: all PEs at once on the words of one PE, one kind of operation after another. */
 void atomics_storm(struct mix *mix, int pe);
 void atomics_completed(struct mix *mix);
 void atomics_check(struct mix *mix);

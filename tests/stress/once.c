@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: a put arrives exactly once, whatever links are lost. Method: each PE puts flags with the number of the round
- * into the next PE, which takes each flag back to 0 as soon as it sees it, and then acknowledges the round. So a put
- * that is lost stops the ring (--timeout), and one that is sent again though it had arrived shows an old number.
+ * into the next PE, which resets each flag to 0 as soon as it sees it, and then acknowledges the round. So a lost put
+ * stalls the ring (--timeout), and a put that arrived and is sent again shows an old number.
  *
- * Use: once SECONDS */
+ * Use: once SECONDS
+ */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what a fence, a put with signal and a flag promise, while large puts are split over lanes and small ones are
- * not. Method: each PE writes the same places at another PE again and again, small over large and large over small,
- * with a fence between; what lies there in the end, and what is there when a flag is seen, must be what was written
- * last. Then many letters of all sizes at once, each with a signal of its own, in each form that promises the data
- * before the signal: every byte of the letter's place is compared when its signal is seen.
+/* Aim: the order guaranteed by a fence, a put with signal and a flag, while large puts are split over lanes and small
+ * ones are not. Method: each PE writes the same addresses on another PE repeatedly, small over large and large over
+ * small, with a fence between; the bytes at the end, and the bytes when a flag is seen, must be those written last.
+ * Then many messages of all sizes at once, each with its own signal, in each form that orders the data before the
+ * signal: every byte of a message's buffer is compared when its signal is seen.
  *
  * Use: order [ROUNDS]
  */
@@ -21,7 +21,7 @@
 #define LETTERS     8
 
 static int me, npes;
-static uint64_t flag_count; /* symmetric: how many messages came */
+static uint64_t flag_count; /* symmetric: number of messages that have arrived */
 
 static void must_be(const unsigned char *bytes, size_t count, unsigned char value, const char *what, int round)
 {
@@ -40,12 +40,12 @@ static size_t place(int i)
 }
 
 struct buffers {
-    unsigned char *to;     /* symmetric: where others put */
+    unsigned char *to;     /* symmetric: targets of other PEs' puts */
     unsigned char *shared; /* symmetric: sources that the proxy reads in place */
     unsigned char *own;    /* private */
 };
 
-/* A large put, maybe split, right behind small ones that ride one lane and still wait in it. */
+/* A large put, which may be split, directly after small ones that use one lane and are still queued in it. */
 static void large_over_small(const struct buffers *b, int pe, int round)
 {
     memset(b->own, 1, SMALL);
@@ -74,7 +74,7 @@ static void small_over_large(const struct buffers *b, int pe, int round)
         must_be(b->own + place(i), SMALL, 4, "a small put after a fence", round);
 }
 
-/* Data, then a flag: by fence and an atomic, or in one call. The owner looks when it sees the flag. */
+/* Data, then a flag: by a fence and an atomic, or in one call. The owner checks the data once it sees the flag. */
 static void data_then_flag(const struct buffers *b, int pe, int round)
 {
     unsigned char value = (unsigned char)(10 + round % 200);
@@ -93,7 +93,8 @@ static void data_then_flag(const struct buffers *b, int pe, int round)
     shmem_quiet();
 }
 
-/* What PE `from` sends as letter `number` of a round; ring sizes and the edges of chunks are among the lengths. */
+/* The contents of message `number` of a round from PE `from`; queue sizes and chunk boundaries are among the lengths.
+ */
 struct letter {
     size_t at, bytes;
     struct quoit_prng prng; /* of the contents */
@@ -122,7 +123,7 @@ struct places {
     unsigned char *to;     /* symmetric: [LETTERS][LARGE] */
     unsigned char *shared; /* likewise, sources */
     unsigned char *own;    /* private sources */
-    unsigned char *model;  /* private: what lies at `to` */
+    unsigned char *model;  /* private: the expected contents of `to` */
 };
 
 static void send_letter(const struct places *p, int number, int pe, int round)
@@ -195,7 +196,8 @@ int main(int argc, char **argv)
     if (!b.to || !b.shared || !b.own)
         shmem_global_exit(1);
     for (int round = 0; round < round_count; round++) {
-        int pe = (me + 1 + round / 3 % (npes - 1)) % npes; /* all PEs the same distance, so each has one writer */
+        int pe =
+            (me + 1 + round / 3 % (npes - 1)) % npes; /* the same distance for all PEs, so each target has one writer */
         large_over_small(&b, pe, round);
         small_over_large(&b, pe, round);
         shmem_barrier_all();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: with more PEs than processors a loop that polls takes little more time than a wait. Method: a word goes round
- * all PEs; each finds out that it has come by one of the ways to poll, or waits for it. All ways take turns, several
- * times over, and the smallest time of each counts, since others use this machine, too. One way polls something that
- * holds until it no longer does.
+/* Aim: with more PEs than processors a polling loop takes little more time than a wait. Method: a word travels around
+ * all PEs; each detects its arrival by one of the routines that poll, or waits for it. All routines take turns, several
+ * times over, and the smallest time of each is compared, since other processes use this machine too. One routine polls
+ * a condition that holds until it becomes false.
  *
- * Use: poll [MOST]      times the time of shmem_int_wait_until; a way that takes more is an error (4)
+ * Use: poll [MOST]      the largest allowed ratio to the time of shmem_int_wait_until (4)
  */
 #include <shmem.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 #define ROUNDS  40
 #define BATCHES 9
-#define SKIP_NS 400000000 /* a batch that takes longer is not repeated */
+#define SKIP_NS 400000000 /* a longer batch is not repeated */
 
 static int word;             /* symmetric */
 static uint64_t signal_word; /* symmetric */
@@ -110,7 +110,7 @@ static void pass_on(int round)
     shmem_signal_set(&signal_word, (uint64_t)round, next);
 }
 
-/* Nanoseconds of a round. A lock is asked for by all at once instead. */
+/* Nanoseconds of a round. For a lock all PEs compete instead. */
 static int64_t batch(size_t way)
 {
     shmem_barrier_all();
@@ -136,7 +136,7 @@ static int64_t batch(size_t way)
 int main(int argc, char **argv)
 {
     int64_t least_ns[WAY_COUNT];
-    static int is_slow[WAY_COUNT]; /* symmetric: PE 0 tells all */
+    static int is_slow[WAY_COUNT]; /* symmetric: broadcast by PE 0 */
     double most = argc > 1 ? strtod(argv[1], NULL) : 4;
     int status = 0;
     shmem_init();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a source may be changed as soon as a blocking put returned, and a blocking get has all its bytes, however large
- * they are and wherever they lie. Method: sizes around one chunk, around what is copied aside, and far above; from the
- * heap, from a variable of the program and from private memory; each way of putting, to each PE in turn. The source is
- * overwritten at once, and every byte that arrived is compared with a value that no other put has at that place.
+/* Aim: a source may be changed as soon as a blocking put has returned, and a blocking get has all its bytes, whatever
+ * their size and memory. Method: sizes around one chunk, around the limit below which payload is copied, and far above;
+ * from the heap, from a variable of the program and from private memory; each form of put, to each PE in turn. The
+ * source is overwritten at once, and every byte that arrives is compared with a value that no other put has at that
+ * address.
  *
  * Use: reuse CHUNK_BYTES [ROUNDS]
  */
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
                 shmem_barrier_all();
                 snprintf(what, sizeof what, "%s from %s", way_names[way], source_names[i]);
                 must_be(to, bytes, turn, from, what);
-                /* Back again, into the same kinds of memory: complete when it returns. */
+                /* And back, into the same kinds of memory: complete on return. */
                 shmem_getmem(sources[i], to, bytes, (me + distance) % npes);
                 snprintf(what, sizeof what, "shmem_getmem into %s", source_names[i]);
                 must_be(sources[i], bytes, turn, me, what);

@@ -2,13 +2,14 @@
 /* threads.c - eight threads of each PE do everything at once: SHMEM_THREAD_MULTIPLE.
  *
  * Use: threads [--seconds S] [--seed N]     (2 seconds, seed 1)
- * Aim: no byte, count or order is lost when threads share a PE. Method: thread t of PE p owns a cell at each PE, which
- * no other writes, and a mailbox at the thread of its number on each PE; sums and the lock's counter are shared by all.
- * Threads use, by their number, the default context, contexts of their own that they destroy and make anew meanwhile
- * (private ones, and some of a team that counts the PEs backwards), or one of two serialized ones that several share
- * under a mutex. Those that share no context also split a team of their own, add up over the part, and destroy it, all
- * at the same time; one of them takes and frees blocks of the heap. The own cell is read back at once; every byte of a
- * mailbox is compared when its signal is seen; after the run sums are compared with what was added.
+ * Aim: no byte, count or order is lost when threads share a PE. Method: thread t of PE p owns a cell on each PE, which
+ * no other thread writes, and a mailbox for the thread of its index on each PE; sums and the lock's counter are shared
+ * by all. According to their index threads use the default context, contexts of their own that they destroy and
+ * recreate meanwhile (private ones, and some of a team in reverse PE order), or one of two serialized contexts that
+ * several threads share under a mutex. Threads that share no context also split a team of their own, reduce over it,
+ * and destroy it, all at the same time; one of them allocates and frees blocks of the heap. A cell is read back at
+ * once; every byte of a mailbox is compared when its signal is seen; after the run the sums are compared with what was
+ * added.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -44,13 +45,13 @@ struct thread {
     int number;
     struct quoit_prng prng;
     shmem_ctx_t ctx;
-    bool is_ctx_own;                /* made and destroyed by this thread */
-    bool is_ctx_backward;           /* of the team that counts the PEs backwards */
-    pthread_mutex_t *ctx_lock;      /* NULL: nobody else uses ctx */
+    bool is_ctx_own;                /* created and destroyed by this thread */
+    bool is_ctx_backward;           /* of the team in reverse PE order */
+    pthread_mutex_t *ctx_lock;      /* NULL: no other thread uses ctx */
     uint64_t *added;                /* [pe_count] to the sums */
-    unsigned char mail[CELL_BYTES]; /* what must lie in the mailbox */
+    unsigned char mail[CELL_BYTES]; /* the expected contents of the mailbox */
     uint64_t ctx_count;
-    shmem_team_t team; /* of all PEs; nobody else splits it */
+    shmem_team_t team; /* of all PEs; split by this thread only */
     uint64_t team_count;
     uint64_t locked_count;
     uint64_t round_count;
@@ -66,7 +67,7 @@ static struct {
     uint64_t *sums;            /* [THREADS + 1]: each thread's, and one for all */
     pthread_mutex_t shared[2];
     pthread_mutex_t lock_turn; /* a lock belongs to a PE: its threads take turns */
-    shmem_team_t backward;     /* all PEs, the last first */
+    shmem_team_t backward;     /* all PEs, in reverse order */
 } test;
 
 static long lock;                   /* symmetric */
@@ -108,13 +109,14 @@ static void fill(struct thread *thread, unsigned char *bytes, size_t count)
     }
 }
 
-/* The number of a PE in the thread's context. */
+/* The number of a PE in the team of the thread's context. */
 static int in_ctx(const struct thread *thread, int pe)
 {
     return thread->is_ctx_backward ? test.pe_count - 1 - pe : pe;
 }
 
-/* Puts of all forms into the own cell at a PE; after quiet of this context alone, gets of all forms see them. */
+/* Puts of all forms into this thread's cell at a PE; after a quiet of this context alone, gets of all forms see them.
+ */
 static void step_cell(struct thread *thread, int pe)
 {
     int to = in_ctx(thread, pe);
@@ -158,7 +160,7 @@ static void step_words(struct thread *thread, int pe)
         fail(thread, "a non-blocking fetch at PE %d gave %llu, not 7", pe, (unsigned long long)old);
 }
 
-/* Elements with gaps, there and back. */
+/* Strided elements, there and back. */
 static void step_strided(struct thread *thread, int pe)
 {
     struct cell *cell = own_cell(thread);
@@ -194,7 +196,7 @@ static void step_lock(struct thread *thread)
     thread->locked_count++;
 }
 
-/* What thread `number` of a PE sends in a round: how much, and where in the mailbox. */
+/* The message of thread `number` of a PE in a round: its length and place in the mailbox. */
 struct letter {
     size_t at, bytes;
     struct quoit_prng prng; /* of the contents */
@@ -214,7 +216,7 @@ static void write_letter(struct letter *letter, unsigned char *to)
         to[i] = (unsigned char)quoit_prng_next(&letter->prng);
 }
 
-/* Data before its signal, in each way that promises it. */
+/* Data before its signal, in each form that guarantees it. */
 static void send_letter(struct thread *thread, struct letter *letter, uint64_t round, int pe)
 {
     static unsigned char letters[THREADS][CELL_BYTES]; /* symmetric */
@@ -258,7 +260,7 @@ static void await(struct thread *thread, uint64_t *word, uint64_t value)
     }
 }
 
-/* All threads of one number send round their ring of PEs and wait for their own mail, then for a plain flag. */
+/* All threads of one index send around their ring of PEs and wait for their own message, then for a plain flag. */
 static void step_mail(struct thread *thread)
 {
     struct mailbox *box = &test.mailboxes[thread->number];
@@ -272,13 +274,14 @@ static void step_mail(struct thread *thread)
         if (box->bytes[i] != thread->mail[i])
             fail(thread, "byte %d of the mailbox is %d, not %d; PE %d sent %zu bytes to %zu", i, box->bytes[i],
                  thread->mail[i], before, theirs.bytes, theirs.at);
-    shmem_ctx_uint64_atomic_inc(thread->ctx, &box->accepted, in_ctx(thread, before)); /* it may be written again */
+    shmem_ctx_uint64_atomic_inc(thread->ctx, &box->accepted, in_ctx(thread, before)); /* the buffer may be reused */
     await(thread, &box->accepted, round);
     shmem_ctx_uint64_atomic_set(thread->ctx, &flag[thread->number], round, in_ctx(thread, next));
     await(thread, &flag[thread->number], round);
 }
 
-/* Thread 0 takes blocks of the heap, which may have to grow, while the others go on: what is put into one is there. */
+/* Thread 0 allocates blocks of the heap, which may have to grow, while the others continue; data put into a block must
+ * arrive. */
 static void step_heap(struct thread *thread)
 {
     struct quoit_prng prng = {.state = test.seed * 104729 + thread->round_count};
@@ -298,7 +301,7 @@ static void step_heap(struct thread *thread)
     shmem_free(block);
 }
 
-/* The PEs fall apart by turns into one or two parts, and each adds up over its part. */
+/* The PEs split into one or two teams in turn, and each reduces over its team. */
 static void step_team(struct thread *thread)
 {
     static uint64_t given[THREADS][SUM_WORDS], got[THREADS][SUM_WORDS]; /* symmetric */
@@ -351,7 +354,8 @@ static void step(struct thread *thread)
         step_lock(thread);
 }
 
-/* Another context for the own one, while the other threads go on. What was under way on the old one is completed. */
+/* Replaces this thread's context while the other threads continue. Outstanding operations of the old one are completed.
+ */
 static void renew_ctx(struct thread *thread)
 {
     long options = quoit_prng_choose(&thread->prng, 2) ? SHMEM_CTX_PRIVATE : 0;
@@ -372,7 +376,7 @@ static void run_rounds(struct thread *thread, int round_count)
             renew_ctx(thread);
         for (int i = 0; i < 8; i++)
             step(thread);
-        if (thread->ctx_lock) /* who waits for mail or for a team must not keep others from sending theirs */
+        if (thread->ctx_lock) /* waiting for a message or a team must not keep others from sending theirs */
             continue;
         step_mail(thread);
         if (thread->round_count % 4 == 0)
@@ -383,10 +387,10 @@ static void run_rounds(struct thread *thread, int round_count)
 }
 
 static pthread_barrier_t all_threads;
-static int rounds_next; /* decided by PE 0 for all; 0: enough */
+static int rounds_next; /* decided by PE 0 for all; 0: the end */
 static int rounds_of_all;
 
-/* Thread 0 decides with the other PEs how many rounds come next, so that all do the same number. */
+/* Thread 0 agrees with the other PEs how many rounds come next, so that all do the same number. */
 static void *run(void *arg)
 {
     struct thread *thread = arg;
@@ -435,7 +439,7 @@ static void *symmetric(size_t count, size_t bytes)
     return memory;
 }
 
-/* What all threads of all PEs added to the sums of each PE is there. */
+/* The contributions of all threads of all PEs to the sums of each PE are complete. */
 static void check_sums(struct thread *threads)
 {
     size_t pe_count = (size_t)test.pe_count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transfer.c - puts and gets of all kinds. Only PE s writes the region s of each PE, so s can keep a mirror of it. What
- * the mirror says is compared with what gets bring, and, at a check, with what the owner itself sees by its loads.
+/* transfer.c - puts and gets of all kinds. Only PE s writes region s of each PE, so s can keep a mirror of it. The
+ * mirror is compared with the results of gets and, at a check, with what the owner reads by its own loads.
  *
- * The rules of the specification that keep this well-defined: two puts to the same place have a fence between them; a
- * get of what was put comes after a quiet; the source of a non-blocking put stays until a quiet.
+ * The rules of the specification that make this well-defined: two puts to the same address have a fence between them; a
+ * get of what was put comes after a quiet; the source of a non-blocking put is unchanged until a quiet.
  */
 #include "mix.h"
 
@@ -25,7 +25,7 @@ static uint8_t static_regions[STATIC_PES * STATIC_BYTES]; /* symmetric */
 struct shelf {           /* regions in one kind of memory */
     uint8_t *regions;    /* symmetric: [writer][bytes] */
     uint8_t *mirrors;    /* private: [owner][bytes] */
-    uint64_t *hash_seen; /* symmetric: [writer], what the owner sees */
+    uint64_t *hash_seen; /* symmetric: [writer], as read by the owner */
     size_t bytes;
 };
 
@@ -40,14 +40,14 @@ struct open_write {
     bool is_source_in_use; /* non-blocking: the mirror must not change before a quiet */
 };
 
-struct reading { /* a non-blocking get under way */
+struct reading { /* an outstanding non-blocking get */
     struct range range;
     uint8_t *into; /* owned */
 };
 
 struct transfers {
     struct shelf shelves[2];
-    uint8_t *library; /* symmetric: never changes, known to all */
+    uint8_t *library; /* symmetric: never changes, the same on all PEs */
     size_t library_bytes;
     uint8_t *scratch;
     struct open_write open[OPEN_MAX];
@@ -56,7 +56,7 @@ struct transfers {
     size_t reading_count;
 };
 
-#define LIBRARY (-1) /* the shelf of a range in the library */
+#define LIBRARY (-1) /* the range of the library's variable */
 
 typedef void put_function(void *to, const void *from, size_t count, int pe);
 typedef void strided_function(void *to, const void *from, ptrdiff_t to_stride, ptrdiff_t from_stride, size_t count,
@@ -107,7 +107,7 @@ static bool overlap(struct range a, struct range b)
     return a.shelf == b.shelf && a.pe == b.pe && a.first < b.end && b.first < a.end;
 }
 
-/* Compares what a get brought with what the model says. */
+/* Compares the result of a get with the mirror. */
 static void look_at(const struct mix *mix, struct range range, const uint8_t *brought, const char *call)
 {
     size_t bytes = range.end - range.first, at = 0;
@@ -155,7 +155,7 @@ static void fence(struct mix *mix)
         mix->transfers->open[i].is_fenced = true;
 }
 
-/* Makes it lawful to write a range, and remembers that it is being written. */
+/* Orders a write to a range after earlier ones, as the specification requires, and records it as outstanding. */
 static void begin_write(struct mix *mix, struct range range, bool is_nbi)
 {
     struct transfers *t = mix->transfers;
@@ -185,7 +185,8 @@ static void begin_read(struct mix *mix, struct range range)
     }
 }
 
-/* A range of at most `most` bytes, of whole elements, in one of the own regions at PE pe, or in its library. */
+/* A range of at most `most` bytes, of whole elements, in one of this PE's regions at PE pe, or in the library's
+ * variable there. */
 static struct range choose_range(struct mix *mix, int pe, size_t element, size_t most, bool is_library_allowed)
 {
     const struct transfers *t = mix->transfers;
@@ -209,7 +210,7 @@ static void step_put(struct mix *mix, int pe)
     mix_fill(mirror(mix, range), bytes, quoit_prng_next(&mix->prng));
     if (is_nbi) {
         kind->put_nbi(there(mix, range), mirror(mix, range), bytes / kind->element, pe);
-    } else { /* the source may be reused at once, so it is */
+    } else { /* the source may be reused at once, so it is overwritten */
         memcpy(mix->transfers->scratch, mirror(mix, range), bytes);
         kind->put(there(mix, range), mix->transfers->scratch, bytes / kind->element, pe);
         memset(mix->transfers->scratch, 0xee, bytes);
@@ -329,7 +330,7 @@ void transfers_step(struct mix *mix, int pe)
     }
 }
 
-/* The owner tells each writer what it sees in the writer's region; the writer compares with its mirror. */
+/* The owner sends each writer what it reads in the writer's region; the writer compares that with its mirror. */
 void transfers_check(struct mix *mix)
 {
     struct transfers *t = mix->transfers;

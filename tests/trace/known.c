@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* known ROUNDS BYTES: PE 0 alone puts BYTES to every other PE, gets as many from it and adds to its counter, ROUNDS
- * times, with a quiet after each; then the data is checked. What a trace of it must show follows from the arguments. */
+ * times, with a quiet after each; then the data is verified. The arguments determine what a trace of it must contain.
+ */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

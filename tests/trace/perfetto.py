@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a Perfetto trace: a decoder of protobuf, and the messages that a trace of ours may hold, written from the .proto
-files of Perfetto (protos/perfetto/trace/), not from the code that writes them. Strict: a field that the files do not have
-where it stands, or of another type, is an error.
+"""Reads a Perfetto trace: a decoder of protobuf, and the messages that Quoit's traces may contain, written from the
+.proto files of Perfetto (protos/perfetto/trace/), not from the code that writes them. Strict: a field that the files do
+not define there, or of another type, is an error.
 
-Use: perfetto.py FILE      a summary
-"""
+Use: perfetto.py FILE      a summary"""
 import collections
 import sys
 
@@ -30,7 +29,7 @@ MONOTONIC = 3
 
 
 class Cut(Exception):
-    """The bytes end inside of a field."""
+    """The bytes end inside a field."""
 
 
 def varint(data, at):
@@ -91,7 +90,7 @@ Slice = collections.namedtuple("Slice", "track name begin end notes flows parent
 
 
 class Trace:
-    """tracks: {uuid: descriptor}; slices, instants (as slices whose end is their begin) in order of begin, counters: {uuid:
+    """tracks: {uuid: descriptor}; slices, instants (as slices of no length) in order of their start, counters: {uuid:
     [(time, value)]}; `open`: slices that never ended."""
 
     def __init__(self, path, may_be_cut=False):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: `oshrun --trace` writes what happened: every call once, every request with a complete chain of hops, slices that
-nest, counters that agree with --stats; and a valid file whoever is killed, and however much is lost.
-Method: programs of which the calls, ways and hops are known are traced, and the file is read by perfetto.py, which was
+"""Aim: `oshrun --trace` records what happened: every call once, every request with a complete chain of hops, nested
+slices, counters that agree with --stats; and a valid file whichever process is killed, and however many events are
+lost.
+Method: programs whose calls, routes and hops are known are traced, and the file is read by perfetto.py, which was
 written from Perfetto's .proto files."""
 import collections
 import json
@@ -36,7 +37,7 @@ class Tracing(scenario.Case):
         super().tearDown()
 
     def trace(self, *arguments):
-        """With one lane, unless the test says else: which of several carries a request is not known before."""
+        """With one lane, unless the test sets more: which of several lanes carries a request is not determined."""
         lanes = () if "--lanes" in arguments else ("--lanes", 1)
         result = self.run_job("--trace", self.path, *lanes, *arguments)
         self.assertEqual((result.status, result.err), (0, ""), result)
@@ -51,7 +52,7 @@ class Tracing(scenario.Case):
         return found[0]
 
     def hops(self, hosts, source, dest):
-        """The hosts on the way, the shorter one; equally long ways follow the parity that ring.h tells."""
+        """The hosts on the shortest route; of two equally long ones the parity described in ring.h decides."""
         right, left = (dest - source) % hosts, (source - dest) % hosts
         step = 1 if right < left or (right == left and source % 2 == 0) else -1
         way = [source]
@@ -72,13 +73,13 @@ class Known(Tracing):
         self.check_way(trace, chain[1:len(way) + 1], way, kind)
         if answer:
             self.assertEqual(len(chain), 1 + 2 * len(way))
-            # Ties go by the flow of the request, so that the answer of a tie comes back the same way.
+            # Ties are broken by the flow of the request, so a response comes back by the same route.
             self.check_way(trace, chain[len(way) + 1:], way[::-1], answer)
         else:
             self.assertEqual(len(chain), 1 + len(way))
 
     def check_job(self, hosts, rounds, size):
-        """One PE a host; PE 0 works. Without DMA, of which a proxy decides what is faster."""
+        """One PE per host; PE 0 works. Without DMA, since a proxy decides by measurement whether that is faster."""
         trace = self.trace("--dma-bytes", "never", "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
         self.assertEqual([part for part in trace.slices if part.category == "DMA"], [])
         flows = trace.flows()
@@ -161,14 +162,15 @@ class Known(Tracing):
             self.assertEqual(len([part for part in sent if part.category == "relay"]), row["relays"])
 
     def take_dma(self, trace, chain):
-        """The chain without its DMA, which is returned as (host, name)."""
+        """The chain without its DMA slices, which are returned as (host, name)."""
         dma = [part for part in chain if part.category == "DMA"]
         self.assertTrue(all(trace.name(part.track) == "lane 0 DMA" for part in dma), dma)
         hosts = [int(trace.name(trace.tracks[part.track]["parent_uuid"]).removeprefix("proxy host")) for part in dma]
         return [part for part in chain if part not in dma], list(zip(hosts, (part.name for part in dma)))
 
     def test_dma(self):
-        """Every payload that does not fit beside its header goes by DMA, hop by hop, and its hop begins it."""
+        """Every payload that does not fit beside its header goes by DMA on each hop, and the hop's slice starts with
+        it."""
         hosts, rounds, size, deed = 6, 4, 40000, ("send", "relay")
         trace = self.trace("--dma-bytes", 1, "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
         seen = collections.Counter()
@@ -182,7 +184,7 @@ class Known(Tracing):
             for hop, part in zip(hops, moved):
                 self.assertTrue(hop.begin <= part.begin <= hop.end, (hop, part))
                 self.assertEqual(part.notes["bytes"], hop.notes["bytes"])
-            for part, after in zip(moved, hops[1:]):  # the next host has the frame when all of it is there
+            for part, after in zip(moved, hops[1:]):  # the next host receives the frame once all of it has arrived
                 self.assertLessEqual(part.begin, after.begin)
             seen.update(name for _, name in dma)
         # Two chunks each. Puts to neighbours are direct up to a size; data to all five, over 1, 2, 3, 2 and 1 hops.
@@ -194,8 +196,8 @@ class Known(Tracing):
         self.check_way(trace, chain[len(way):], way_back, answer)
 
     def test_arrows_of_the_papers_protocol(self):
-        """From the request through each hop to where it is executed, and on with the answer: all to the right, but for
-        the requests of gets, which come over the hosts by which the data go."""
+        """From the request through each hop to where it is executed, and on with the response: all to the right, except
+        the requests of gets, which travel against their data."""
         hosts, rounds, size = 4, 3, 40000
         trace = self.trace("--protocol", "scratchpad", "--hosts", hosts, "-n", hosts, KNOWN, rounds, size)
         ways = collections.Counter()
@@ -203,7 +205,7 @@ class Known(Tracing):
             rest, dma = self.take_dma(trace, chain)
             kind = rest[0].name.removeprefix("request ")
             if not rest[0].name.startswith("request ") or trace.name(rest[0].track) != "PE 0 host0":
-                continue  # of the barrier, by others
+                continue  # of the barrier, from other PEs
             to = rest[0].notes["pe"]
             right, left = list(range(to + 1)), [0, *range(hosts - 1, to - 1, -1)]
             back = [*range(to, hosts), 0]
@@ -225,7 +227,7 @@ class Known(Tracing):
     def test_scratchpad_protocol(self):
         trace = self.trace("--protocol", "scratchpad", "--hosts", 4, "-n", 4, KNOWN, 3, 40000)
         deeds = collections.Counter((trace.name(part.track), part.name) for part in trace.slices)
-        # All go to the right: to PE 2 by way of host 1, to PE 3 by way of hosts 1 and 2, in two chunks each.
+        # All to the right: to PE 2 through host 1, to PE 3 through hosts 1 and 2, in two chunks each.
         self.assertEqual(deeds["lane 0 host0", "send PUT"], 3 * 3 * 2)
         self.assertEqual(deeds["lane 0 host1", "relay PUT"], 3 * 2 * 2)
         self.assertEqual(deeds["lane 0 host2", "relay PUT"], 3 * 2)
@@ -282,7 +284,8 @@ class Killed(Tracing):
                 self.assert_nothing_left()
                 trace = perfetto.Trace(self.path, may_be_cut=kind == "oshrun")
                 self.assertTrue([part for part in trace.slices if part.name == "shmem_putmem"])
-                # What a PE was killed in is still open, and nothing else; a file that was cut may end inside anything.
+                # Calls during which a PE was killed are still open, and no others; a truncated file may end inside any
+                # of them.
                 self.assertTrue(kind == "oshrun" or all(trace.name(part.track).startswith("PE ") for part in trace.open),
                                 trace.open)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Aim: what uapi/quoit_ntb.h promises, between two machines joined by one link. Method: the same program at both ends
- * (a: checks and times, b: answers); every byte that crossed is compared with a pattern of its offset.
+/* Aim: the guarantees of uapi/quoit_ntb.h, between two machines joined by one link. Method: the same program at both
+ * ends (a: checks and times, b: answers); every byte that crossed is compared with a pattern of its offset.
+ *
  * Use: port_pair DEVICE a|b
  */
 #include <errno.h>
@@ -76,7 +77,7 @@ static struct quoit_ntb_link bring_up(int port, int on_link)
     return link;
 }
 
-/* What a client may not do. */
+/* Calls that a client may not make. */
 static void check_refusals(int port, const struct quoit_ntb_info *info)
 {
     struct quoit_ntb_bits bits = {.bits = info->doorbell_bits};
@@ -99,7 +100,7 @@ static void check_refusals(int port, const struct quoit_ntb_info *info)
     CHECK(fails_with(ioctl(port, _IO('N', 0x7f)), ENOTTY));
 }
 
-/* A second client cannot have what the first one leased, and gets it when that one is gone. */
+/* A second client cannot lease what the first one has, and gets it once that is gone. */
 static void check_leases(const char *device, int port, uint64_t bit)
 {
     int other = open(device, O_RDWR);
@@ -116,7 +117,7 @@ static void check_leases(const char *device, int port, uint64_t bit)
     CHECK(ioctl(port, QUOIT_NTB_LEASE, &lease) == 0);
 }
 
-/* One end of the pair: its port, what it exposes, and what it sees of the other. */
+/* One end of the pair: its port, its exposed memory, and the peer's windows. */
 struct end {
     bool is_a;
     int port, on_link, on_bit, memory;
@@ -145,7 +146,7 @@ static void open_end(struct end *end, const char *device)
     check_leases(device, end->port, BIT);
 }
 
-/* Both windows are there when both scratchpads say so. */
+/* Both windows are ready when both scratchpads say so. */
 static void meet(struct end *end)
 {
     struct quoit_ntb_memory wanted = {.bytes = BYTES};
@@ -183,13 +184,13 @@ static void check_window(struct end *end)
         printf("a word there and back: %.2f us\n", (now_s() - begin_s) * 1e6 / ROUNDS);
     for (size_t at = DATA_AT; at < BYTES; at++)
         end->out[at] = pattern(at + end->is_a);
-    end->out_word[1] = 1; /* writes of one port keep their order */
+    end->out_word[1] = 1; /* writes of one port stay in order */
     await_word(end->in_word + 1, 1);
     for (size_t at = DATA_AT; at < BYTES; at++)
         CHECK(end->in[at] == pattern(at + !end->is_a));
 }
 
-/* A bit that fired is masked until it is cleared and unmasked. */
+/* A bit that interrupted is masked until it is cleared and unmasked. */
 static void check_doorbells(struct end *end)
 {
     struct quoit_ntb_bits bit = {.bits = BIT};

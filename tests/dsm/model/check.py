@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The model of shared pages' versions and notices, searched by spin.
 
-Aim: in no order of events does a reader miss a write that it was told of; and the protocol with one step left out is seen
-to fail, by an assertion and not by a deadlock. Method: pages.pml as it is must be searched to its end without an error;
-each variant must violate an assertion.
+Aim: in no order of events does a reader miss a write announced to it; and the protocol with one step omitted fails, by
+an assertion and not by a deadlock. Method: the search of pages.pml must complete without an error; each variant must
+violate an assertion.
 
-Use: check.py. Exit status: 0 all as it must be, 1 not, 77 spin is not installed.
-"""
+Use: check.py. Exit status: 0 all results as expected, 1 not, 77 spin is not installed."""
 import os
 import re
 import shutil
@@ -22,7 +21,7 @@ DEPTH_MAX = 100000
 
 
 def search(variant):
-    """What the searcher prints."""
+    """The verifier's output."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(HERE, "pages.pml"), folder)
         for command in (["spin", "-a", f"-D{variant}", "pages.pml"], ["gcc", "-O1", "-w", "-DSAFETY", "-o", "pan", "pan.c"]):
