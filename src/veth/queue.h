@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queue.h - frames to and from one neighbour: slots in its memory that this host writes, slots here that it writes.
+ *
+ * A frame is one marked write: header and payload into the next free slot, and behind them the count of frames sent.
+ * The reader gives slots back by writing its count of consumed ones. Counts begin at 0 each time the link comes up, and
+ * what was in the slots is gone.
+ *
+ * Deadlock: a host may pass on a frame while there is one free slot, and may add one of its own only while two are
+ * free. So in each direction of the ring some queue always has a free slot, and what is in the ring moves.
+ *
+ * Threads: any number send; one receives; begin and end belong to the manager of the links. No lock is held while the
+ * caller's code runs, except that receive's callback runs under the lock that keeps end() from returning.
+ */
+#ifndef QUOIT_VETH_QUEUE_H
+#define QUOIT_VETH_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port/port.h"
+#include "veth/frame.h"
+
+#define QUOIT_VETH_SLOT_COUNT 32u
+#define QUOIT_VETH_SLOT_BYTES (68u << 10)
+
+/* In the memory of the receiving host, written by the neighbour. A zeroed range is a valid start. */
+struct quoit_veth_range {
+    _Alignas(64) _Atomic uint64_t sent;     /* frames that the neighbour has written here */
+    _Alignas(64) _Atomic uint64_t consumed; /* frames from here that the neighbour has consumed */
+    _Alignas(4096) uint8_t slots[QUOIT_VETH_SLOT_COUNT][QUOIT_VETH_SLOT_BYTES];
+};
+
+/* Free slots that a send leaves to others. */
+enum quoit_veth_reserve { QUOIT_VETH_TRANSIT = 0, QUOIT_VETH_INJECT = 1 };
+
+struct quoit_veth_queue {
+    struct quoit_port *port;
+    uint64_t window_offset; /* of the neighbour's range, in its window SLOTS */
+    struct quoit_veth_range *inbound;
+    _Atomic bool is_up;
+    pthread_mutex_t send_lock;
+    uint64_t sent; /* under send_lock */
+    pthread_mutex_t receive_lock;
+    uint64_t taken; /* under receive_lock, as `credited` */
+    uint64_t credited;
+    _Atomic uint64_t seen_consumed;
+};
+
+void quoit_veth_queue_open(struct quoit_veth_queue *queue, struct quoit_port *port, uint64_t window_offset,
+                           struct quoit_veth_range *inbound);
+void quoit_veth_queue_close(struct quoit_veth_queue *queue);
+/* The link is up: counts are 0 at both ends. */
+void quoit_veth_queue_begin(struct quoit_veth_queue *queue);
+/* The link went down. On return nobody sends or receives here. */
+void quoit_veth_queue_end(struct quoit_veth_queue *queue);
+
+/* Sends the header and the `header->bytes` bytes behind it. FULL: fewer than 1 + reserve slots are free. LINK_DOWN. */
+QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send(struct quoit_veth_queue *queue,
+                                                       const struct quoit_veth_header *header,
+                                                       enum quoit_veth_reserve reserve);
+/* Or the link is down, so that a send would not wait. */
+bool quoit_veth_queue_has_room(struct quoit_veth_queue *queue, enum quoit_veth_reserve reserve);
+
+/* What receive() does with each frame; false: it cannot yet, and is asked again later. The callee may change it. */
+typedef bool quoit_veth_take(void *arg, struct quoit_veth_header *frame);
+/* Takes up to `most` frames in order and gives slots back; returns how many. The neighbour's doorbell is to be rung if
+ * *has_credited_out. */
+uint32_t quoit_veth_queue_receive(struct quoit_veth_queue *queue, quoit_veth_take *take, void *arg, uint32_t most,
+                                  bool *has_credited_out);
+/* Whether credits came since the last call. The receiving thread. */
+bool quoit_veth_queue_has_credits(struct quoit_veth_queue *queue);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tap.h - the network device of a host: a TAP device in the network namespace of the caller.
+ *
+ * Frames are read and written whole with a struct virtio_net_hdr in front: segments of up to 64 KiB are passed without
+ * being cut, and checksums are left out until a frame leaves the ring.
+ * Threads: any. Errors: SYSTEM, with errno and a message for the user.
+ */
+#ifndef QUOIT_VETH_TAP_H
+#define QUOIT_VETH_TAP_H
+
+#include "veth/frame.h"
+
+#include "base/status.h"
+
+struct quoit_tap_config {
+    const char *name; /* of the device, at most 15 characters */
+    uint8_t mac[QUOIT_MAC_BYTES];
+    uint32_t mtu;     /* 68 to QUOIT_VETH_MTU_MAX */
+    uint32_t address; /* IPv4, host byte order; 0: none */
+    uint32_t prefix;  /* bits of the network */
+    bool has_offload; /* false: frames of at most the MTU, with checksums */
+};
+
+/* Makes the device and sets it up; it exists until *fd_out, which does not block, is closed. */
+QUOIT_MUST_USE enum quoit_status quoit_tap_open(const struct quoit_tap_config *config, int *fd_out);
+/* Carrier, as the kernel and its routing daemons see it. No effect on other kinds of descriptors. */
+void quoit_tap_set_carrier(int fd, bool has_carrier);
+/* Brings a device of this name up, such as "lo". */
+QUOIT_MUST_USE enum quoit_status quoit_tap_set_up(const char *name);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* veth.h - the Ethernet device of a host: carries frames between a TAP device and the ring. LINK (SIGCOMM 2018) has the
+ * same three layers: the port, the queues (queue.h), the virtual Ethernet (here).
+ *
+ * What it is: a client of the ring service (link/service.h) with two threads. The transmitter reads the device, selects
+ * the way (topology.h) and writes the frame into the neighbour's slots; while these are full it reads no further, so
+ * that the kernel's queue fills. The receiver delivers to the device what is for this host, and passes on the rest from
+ * slot to slot. A frame that meets a dead link turns round, once.
+ *
+ * Threads: run() blocks its caller; stop() may be called from any thread or signal handler; stats() from any thread.
+ * Errors: a device that fails ends run(), with a line logged.
+ */
+#ifndef QUOIT_VETH_VETH_H
+#define QUOIT_VETH_VETH_H
+
+#include "env/wait.h"
+#include "link/service.h"
+
+struct quoit_veth_config {
+    struct quoit_service *service;
+    const struct quoit_link_record *records; /* [QUOIT_SIDE_COUNT], as in the service's config */
+    void *memory;                            /* of the host */
+    uint64_t offset; /* of quoit_veth_bytes() there, a multiple of the port's translation unit */
+    uint32_t host;
+    uint32_t host_count;
+    uint32_t ring; /* 24 bits, the same on all hosts */
+    int device_fd; /* of quoit_tap_open(), or any descriptor that keeps the bounds of frames; stays the caller's */
+    struct quoit_wait_policy policy;
+};
+
+#define QUOIT_VETH_STATS_TABLE(X)                                                                                      \
+    X(sent_frames, "frames from the device onto the ring")                                                             \
+    X(sent_bytes, "their bytes")                                                                                       \
+    X(received_frames, "frames from the ring to the device")                                                           \
+    X(received_bytes, "their bytes")                                                                                   \
+    X(forwarded_frames, "frames passed on to the next host")                                                           \
+    X(turned_frames, "frames that met a dead link and went back")                                                      \
+    X(lost_frames, "frames dropped at a dead link")                                                                    \
+    X(refused_frames, "frames that the device did not take")                                                           \
+    X(malformed_frames, "headers from a neighbour that cannot be")                                                     \
+    X(full_waits, "times that the transmitter waited for slots")
+
+struct quoit_veth_stats {
+#define X(name, sentence) uint64_t name;
+    QUOIT_VETH_STATS_TABLE(X)
+#undef X
+};
+
+struct quoit_veth; /* opaque */
+
+/* Bytes of the host's memory that the device needs. */
+uint64_t quoit_veth_bytes(void);
+/* Attaches to the service: FULL or OUT_OF_RANGE as there. */
+QUOIT_MUST_USE enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct quoit_veth **veth_out);
+/* Carries frames until stop(). */
+QUOIT_MUST_USE enum quoit_status quoit_veth_run(struct quoit_veth *veth);
+void quoit_veth_stop(struct quoit_veth *veth);
+void quoit_veth_stats(const struct quoit_veth *veth, struct quoit_veth_stats *stats_out);
+/* After run() has ended and while no manager runs. NULL is allowed. */
+void quoit_veth_close(struct quoit_veth *veth);
+
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what veth.h promises: frames reach the host of their address whole, once and in order, broadcasts reach
+ * everybody once, also with a dead link; traffic in all directions at once never stops; garbage from a neighbour is
+ * refused. Method: whole rings in this process, with the emulated driver; the devices are socket pairs. Each frame's
+ * bytes follow from its source and number, so the receiver checks all of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/prng.h"
+#include "env/clock.h"
+#include "proxy/ring_rig.h"
+#include "veth/queue.h"
+#include "veth/veth.h"
+
+#define RING        0x123456u
+#define HEADER      (QUOIT_VNET_BYTES + QUOIT_ETHERNET_BYTES)
+#define FRAME_BYTES (QUOIT_VETH_SLOT_BYTES - 16)
+#define START_NS    10000000000u
+#define WAIT_MS     20000
+
+struct host {
+    uint32_t index;
+    struct quoit_service *service;
+    struct quoit_link_record records[QUOIT_SIDE_COUNT];
+    struct quoit_veth *veth;
+    int device, far; /* the two ends of the socket pair */
+    _Atomic uint32_t is_stopping;
+    pthread_t manager, carrier;
+};
+
+struct world {
+    struct ring_rig rig;
+    struct host hosts[RIG_HOSTS_MAX];
+};
+
+/* Of a test's frame, behind the Ethernet header. */
+struct body {
+    uint32_t source, number, bytes;
+};
+
+static void fill(uint8_t *frame, uint32_t source, const uint8_t dest_mac[QUOIT_MAC_BYTES], uint32_t number,
+                 uint32_t bytes)
+{
+    const struct body body = {.source = source, .number = number, .bytes = bytes};
+    struct quoit_prng prng;
+    prng.state = (uint64_t)source << 32 | number;
+    memset(frame, 0, HEADER);
+    memcpy(frame + QUOIT_VNET_BYTES, dest_mac, QUOIT_MAC_BYTES);
+    quoit_veth_mac(RING, source, frame + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES);
+    memcpy(frame + HEADER, &body, sizeof body);
+    for (uint32_t i = HEADER + sizeof body; i < bytes; i++)
+        frame[i] = (uint8_t)quoit_prng_choose(&prng, 256);
+}
+
+static void send_frame(struct host *host, const uint8_t dest_mac[QUOIT_MAC_BYTES], uint32_t number, uint32_t bytes)
+{
+    uint8_t *frame = malloc(bytes);
+    fill(frame, host->index, dest_mac, number, bytes);
+    assert_int_equal(send(host->far, frame, bytes, 0), bytes);
+    free(frame);
+}
+
+static void send_to(struct host *host, uint32_t dest, uint32_t number, uint32_t bytes)
+{
+    uint8_t mac[QUOIT_MAC_BYTES];
+    quoit_veth_mac(RING, dest, mac);
+    send_frame(host, mac, number, bytes);
+}
+
+/* The next frame within wait_ms, every byte checked; false: none came. */
+static bool receive_frame(struct host *host, int wait_ms, struct body *body_out)
+{
+    static _Thread_local uint8_t frame[FRAME_BYTES], expected[FRAME_BYTES];
+    struct pollfd polled = {.fd = host->far, .events = POLLIN};
+    if (poll(&polled, 1, wait_ms) != 1)
+        return false;
+    ssize_t bytes = recv(host->far, frame, sizeof frame, 0);
+    assert_true(bytes >= (ssize_t)(HEADER + sizeof *body_out));
+    memcpy(body_out, frame + HEADER, sizeof *body_out);
+    assert_int_equal(body_out->bytes, bytes);
+    fill(expected, body_out->source, frame + QUOIT_VNET_BYTES, body_out->number, (uint32_t)bytes);
+    assert_memory_equal(frame, expected, (size_t)bytes);
+    return true;
+}
+
+static void *manage(void *arg)
+{
+    struct host *host = arg;
+    assert_int_equal(quoit_service_manage(host->service, &host->is_stopping), QUOIT_OK);
+    return NULL;
+}
+
+static void *carry(void *arg)
+{
+    struct host *host = arg;
+    assert_int_equal(quoit_veth_run(host->veth), QUOIT_OK);
+    return NULL;
+}
+
+static void *start(void *arg)
+{
+    struct host *host = arg;
+    assert_int_equal(quoit_service_start(host->service, START_NS), QUOIT_OK);
+    return NULL;
+}
+
+static void open_host(struct world *world, uint32_t index)
+{
+    struct host *host = &world->hosts[index];
+    struct rig_host *rig = &world->rig.hosts[index];
+    int pair[2];
+    uint64_t park_offset = (quoit_veth_bytes() + 4095) / 4096 * 4096;
+    assert_in_range(park_offset + sizeof(struct quoit_park), 0, rig->layout.total_bytes);
+    struct quoit_service_config service = {.host = index,
+                                           .host_count = world->rig.host_count,
+                                           .records = host->records,
+                                           .park = (struct quoit_park *)(void *)((char *)rig->memory + park_offset),
+                                           .park_offset = park_offset};
+    rig_ports(&world->rig, rig, service.ports);
+    host->index = index;
+    assert_int_equal(quoit_service_open(&service, &host->service), QUOIT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    host->device = pair[0];
+    host->far = pair[1];
+    assert_int_equal(fcntl(host->device, F_SETFL, O_NONBLOCK), 0);
+    const struct quoit_veth_config config = {.service = host->service,
+                                             .records = host->records,
+                                             .memory = rig->memory,
+                                             .host = index,
+                                             .host_count = world->rig.host_count,
+                                             .ring = RING,
+                                             .device_fd = host->device,
+                                             .policy = quoit_wait_policy_for(4, 1)};
+    assert_int_equal(quoit_veth_open(&config, &host->veth), QUOIT_OK);
+}
+
+static struct world *open_world(uint32_t host_count)
+{
+    const struct quoit_job_config job = {.pe_count = host_count,
+                                         .host_count = host_count,
+                                         .lane_count = 1,
+                                         .slot_count = 4,
+                                         .chunk_bytes = 4096,
+                                         .heap_bytes = 8u << 20};
+    const struct quoit_port_knobs knobs = {0};
+    struct world *world = calloc(1, sizeof *world);
+    rig_make(&world->rig, &job, &knobs);
+    for (uint32_t i = 0; i < host_count; i++)
+        open_host(world, i);
+    for (uint32_t i = 0; i < host_count; i++)
+        assert_int_equal(pthread_create(&world->hosts[i].manager, NULL, start, &world->hosts[i]), 0);
+    for (uint32_t i = 0; i < host_count; i++)
+        pthread_join(world->hosts[i].manager, NULL);
+    for (uint32_t i = 0; i < host_count; i++) {
+        assert_int_equal(pthread_create(&world->hosts[i].manager, NULL, manage, &world->hosts[i]), 0);
+        assert_int_equal(pthread_create(&world->hosts[i].carrier, NULL, carry, &world->hosts[i]), 0);
+    }
+    return world;
+}
+
+static void close_world(struct world *world)
+{
+    for (uint32_t i = 0; i < world->rig.host_count; i++) {
+        struct host *host = &world->hosts[i];
+        quoit_veth_stop(host->veth);
+        pthread_join(host->carrier, NULL);
+        atomic_store(&host->is_stopping, 1);
+        quoit_service_wake(host->service);
+        pthread_join(host->manager, NULL);
+    }
+    for (uint32_t i = 0; i < world->rig.host_count; i++) {
+        quoit_veth_close(world->hosts[i].veth);
+        quoit_service_close(world->hosts[i].service);
+        close(world->hosts[i].device);
+        close(world->hosts[i].far);
+    }
+    rig_free(&world->rig);
+    free(world);
+}
+
+static struct quoit_veth_stats stats_of(struct world *world, uint32_t host)
+{
+    struct quoit_veth_stats stats;
+    quoit_veth_stats(world->hosts[host].veth, &stats);
+    return stats;
+}
+
+static void every_pair(void **state)
+{
+    const uint32_t sizes[] = {HEADER + 12, 64, 1514, 9000, FRAME_BYTES};
+    struct body body;
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 5; host_count++) {
+        struct world *world = open_world(host_count);
+        for (uint32_t from = 0; from < host_count; from++)
+            for (uint32_t to = 0; to < host_count; to++)
+                for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0] && to != from; i++) {
+                    send_to(&world->hosts[from], to, i, sizes[i]);
+                    assert_true(receive_frame(&world->hosts[to], WAIT_MS, &body));
+                    assert_int_equal(body.source, from);
+                    assert_int_equal(body.number, i);
+                    assert_int_equal(body.bytes, sizes[i]);
+                }
+        for (uint32_t host = 0; host < host_count; host++)
+            assert_false(receive_frame(&world->hosts[host], 0, &body));
+        close_world(world);
+    }
+}
+
+static void expect_broadcast(struct world *world, uint32_t from, uint32_t number)
+{
+    static const uint8_t everybody[QUOIT_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    struct body body;
+    send_frame(&world->hosts[from], everybody, number, 200 + number);
+    for (uint32_t host = 0; host < world->rig.host_count; host++) {
+        assert_int_equal(receive_frame(&world->hosts[host], host == from ? 0 : WAIT_MS, &body), host != from);
+        if (host != from)
+            assert_int_equal(body.number, number);
+    }
+    for (uint32_t host = 0; host < world->rig.host_count; host++)
+        assert_false(receive_frame(&world->hosts[host], 2, &body));
+}
+
+static void cut(struct world *world, uint32_t link, bool is_cut)
+{
+    struct quoit_port *port = quoit_service_port(world->hosts[link].service, QUOIT_RIGHT);
+    assert_int_equal(is_cut ? quoit_port_cut(port) : quoit_port_mend(port), QUOIT_OK);
+}
+
+/* Until a broadcast from every host reaches all others, as it does when the hosts know what is up. */
+static void settle(struct world *world)
+{
+    static const uint8_t everybody[QUOIT_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    static uint32_t number = 1000;
+    uint32_t host_count = world->rig.host_count, most = 200;
+    struct body body;
+    for (bool is_settled = false; !is_settled; most--) {
+        assert_int_not_equal(most, 0);
+        is_settled = true;
+        for (uint32_t from = 0; from < host_count; from++, number++) {
+            send_frame(&world->hosts[from], everybody, number, 100);
+            for (uint32_t host = 0; host < host_count; host++) {
+                bool has_come = false;
+                while (receive_frame(&world->hosts[host], host == from || has_come ? 0 : 50, &body))
+                    has_come |= body.number == number;
+                is_settled &= has_come || host == from;
+            }
+        }
+    }
+}
+
+static void broadcast(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 5; host_count++) {
+        struct world *world = open_world(host_count);
+        for (uint32_t from = 0; from < host_count; from++)
+            expect_broadcast(world, from, from);
+        cut(world, 1, true);
+        settle(world);
+        for (uint32_t from = 0; from < host_count; from++)
+            expect_broadcast(world, from, 10 + from);
+        cut(world, 1, false);
+        settle(world);
+        for (uint32_t from = 0; from < host_count; from++)
+            expect_broadcast(world, from, 20 + from);
+        close_world(world);
+    }
+}
+
+static void foreign_addresses(void **state)
+{
+    const uint8_t guest[QUOIT_MAC_BYTES] = {0x52, 0x54, 0, 1, 2, 3};
+    struct world *world = open_world(4);
+    struct body body;
+    uint8_t frame[100], mac[QUOIT_MAC_BYTES];
+    (void)state;
+    send_frame(&world->hosts[0], guest, 1, 100); /* not known: everybody gets it */
+    for (uint32_t host = 1; host < 4; host++)
+        assert_true(receive_frame(&world->hosts[host], WAIT_MS, &body));
+    quoit_veth_mac(RING, 0, mac); /* a frame of the guest, behind host 2, to host 0 */
+    fill(frame, 2, mac, 2, sizeof frame);
+    memcpy(frame + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, guest, sizeof guest);
+    assert_int_equal(send(world->hosts[2].far, frame, sizeof frame, 0), sizeof frame);
+    assert_int_equal(recv(world->hosts[0].far, frame, sizeof frame, 0), sizeof frame);
+    send_frame(&world->hosts[0], guest, 3, 100); /* now it is */
+    assert_true(receive_frame(&world->hosts[2], WAIT_MS, &body));
+    assert_int_equal(body.number, 3);
+    assert_false(receive_frame(&world->hosts[1], 5, &body));
+    assert_false(receive_frame(&world->hosts[3], 5, &body));
+    send_to(&world->hosts[0], 77, 4, 100); /* an address of the ring that no host has */
+    for (uint32_t host = 1; host < 4; host++)
+        assert_false(receive_frame(&world->hosts[host], 5, &body));
+    close_world(world);
+}
+
+/* All hosts send to all others at once, through links that are cut meanwhile or not. */
+struct flow {
+    struct world *world;
+    uint32_t host;
+    uint32_t count; /* frames to send */
+    uint32_t received;
+    uint32_t next[RIG_HOSTS_MAX]; /* by source: the least number that may come next */
+    _Atomic uint32_t *running;
+    pthread_t sender, receiver;
+    bool must_be_in_order;
+};
+
+static void *send_all(void *arg)
+{
+    struct flow *flow = arg;
+    struct quoit_prng prng;
+    prng.state = flow->host;
+    for (uint32_t i = 0; i < flow->count; i++) {
+        uint32_t hosts = flow->world->rig.host_count;
+        uint32_t dest = (flow->host + 1 + (uint32_t)quoit_prng_choose(&prng, hosts - 1)) % hosts;
+        uint32_t bytes = quoit_prng_choose(&prng, 4) ? 100 + (uint32_t)quoit_prng_choose(&prng, 1400)
+                                                     : 30000 + (uint32_t)quoit_prng_choose(&prng, 30000);
+        send_to(&flow->world->hosts[flow->host], dest, i, bytes);
+    }
+    atomic_fetch_sub(flow->running, 1);
+    return NULL;
+}
+
+static void *receive_all(void *arg)
+{
+    struct flow *flow = arg;
+    struct body body;
+    for (;;) {
+        bool is_over = atomic_load(flow->running) == 0;
+        if (!receive_frame(&flow->world->hosts[flow->host], is_over ? 500 : 50, &body)) {
+            if (is_over)
+                return NULL;
+            continue;
+        }
+        if (flow->must_be_in_order)
+            assert_true(body.number >= flow->next[body.source]);
+        flow->next[body.source] = body.number + 1;
+        flow->received++;
+    }
+}
+
+static void run_flows(struct world *world, uint32_t count, uint32_t cut_count)
+{
+    struct flow flows[RIG_HOSTS_MAX] = {0};
+    uint32_t hosts = world->rig.host_count, received = 0;
+    _Atomic uint32_t running = hosts;
+    struct quoit_veth_stats sum = {0};
+    for (uint32_t i = 0; i < hosts; i++) {
+        flows[i] = (struct flow){
+            .world = world, .host = i, .count = count, .running = &running, .must_be_in_order = cut_count == 0};
+        pthread_create(&flows[i].receiver, NULL, receive_all, &flows[i]);
+        pthread_create(&flows[i].sender, NULL, send_all, &flows[i]);
+    }
+    for (uint32_t i = 0; i < cut_count; i++) {
+        cut(world, i % hosts, true);
+        quoit_clock_sleep_ns(20000000);
+        cut(world, i % hosts, false);
+        quoit_clock_sleep_ns(20000000);
+    }
+    for (uint32_t i = 0; i < hosts; i++) {
+        pthread_join(flows[i].sender, NULL);
+        pthread_join(flows[i].receiver, NULL);
+        received += flows[i].received;
+        struct quoit_veth_stats stats = stats_of(world, i);
+        sum.sent_frames += stats.sent_frames;
+        sum.received_frames += stats.received_frames;
+        sum.refused_frames += stats.refused_frames;
+        sum.malformed_frames += stats.malformed_frames;
+        sum.lost_frames += stats.lost_frames;
+    }
+    assert_int_equal(received, sum.received_frames);
+    assert_int_equal(sum.malformed_frames, 0);
+    if (cut_count == 0) { /* nothing is lost but what the device refuses */
+        assert_int_equal(sum.sent_frames, hosts * count);
+        assert_int_equal(received + sum.refused_frames, hosts * count);
+    }
+    assert_in_range(received, hosts * count / 4, hosts * count);
+}
+
+static void everybody_to_everybody(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 5; host_count++) {
+        struct world *world = open_world(host_count);
+        run_flows(world, 400, 0);
+        close_world(world);
+    }
+}
+
+static void links_are_cut_meanwhile(void **state)
+{
+    struct world *world = open_world(5);
+    struct body body;
+    (void)state;
+    run_flows(world, 400, 10);
+    settle(world);
+    for (uint32_t from = 0; from < 5; from++) /* and then all is as before */
+        for (uint32_t to = 0; to < 5; to++) {
+            if (from == to)
+                continue;
+            send_to(&world->hosts[from], to, 5000, 500);
+            assert_true(receive_frame(&world->hosts[to], WAIT_MS, &body));
+            assert_int_equal(body.number, 5000);
+        }
+    close_world(world);
+}
+
+static void headers_are_checked(void **state)
+{
+    const struct quoit_veth_header good = {.kind = QUOIT_VETH_ETHERNET, .hops = 1, .source = 1, .dest = 2, .bytes = 64};
+    struct quoit_veth_header bad[] = {good, good, good, good, good, good, good, good};
+    (void)state;
+    assert_true(quoit_veth_header_is_valid(&good, 3));
+    bad[0].kind = QUOIT_VETH_KIND_COUNT;
+    bad[1].hops = 0;
+    bad[2].hops = 3;
+    bad[3].source = 3;
+    bad[4].dest = 3;
+    bad[5].bytes = HEADER - 1;
+    bad[6].bytes = FRAME_BYTES + 1;
+    bad[7].is_turned = 2;
+    for (uint32_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(quoit_veth_header_is_valid(&bad[i], 3));
+}
+
+/* A neighbour writes random bytes as headers and counts; the host goes on. */
+static void garbage(void **state)
+{
+    struct world *world = open_world(3);
+    struct quoit_port *port = quoit_service_port(world->hosts[0].service, QUOIT_RIGHT);
+    struct quoit_prng prng;
+    struct body body;
+    (void)state;
+    prng.state = 7;
+    for (uint64_t sent = 1; sent <= 30; sent++) {
+        uint8_t bytes[sizeof(struct quoit_veth_header)];
+        uint64_t slot = (sent - 1) % QUOIT_VETH_SLOT_COUNT;
+        for (uint32_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)quoit_prng_choose(&prng, 256);
+        assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS,
+                                          offsetof(struct quoit_veth_range, slots) + slot * QUOIT_VETH_SLOT_BYTES,
+                                          bytes, sizeof bytes),
+                         QUOIT_OK);
+        assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, offsetof(struct quoit_veth_range, sent), sent),
+                         QUOIT_OK);
+        quoit_port_ring(port, atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells));
+    }
+    for (uint32_t wait = 0; stats_of(world, 1).malformed_frames == 0 && wait < 1000; wait++)
+        quoit_clock_sleep_ns(1000000);
+    assert_in_range(stats_of(world, 1).malformed_frames, 1, 30);
+    /* Counts that cannot be. */
+    assert_int_equal(
+        quoit_port_write64(port, QUOIT_WINDOW_SLOTS, offsetof(struct quoit_veth_range, consumed), 1u << 30), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, offsetof(struct quoit_veth_range, sent), 1u << 30),
+                     QUOIT_OK);
+    quoit_port_ring(port, atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells));
+    send_to(&world->hosts[2], 1, 9, 300);
+    assert_true(receive_frame(&world->hosts[1], WAIT_MS, &body));
+    close_world(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_are_checked),
+        cmocka_unit_test(every_pair),
+        cmocka_unit_test(broadcast),
+        cmocka_unit_test(foreign_addresses),
+        cmocka_unit_test(everybody_to_everybody),
+        cmocka_unit_test(links_are_cut_meanwhile),
+        cmocka_unit_test(garbage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
