@@ -15,6 +15,7 @@ int command_info(int argc, char **argv);
 int command_perf(int argc, char **argv);
 int command_predict(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_ring(int argc, char **argv);
 int command_sim(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_tune(int argc, char **argv);

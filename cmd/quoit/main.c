@@ -11,6 +11,7 @@ static const struct command commands[] = {
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
     {"report", "make a page with plots from the data of a report", command_report},
+    {"ring", "emulated hosts that stay, with an Ethernet device each", command_ring},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
     {"top", "watch a running job: what its links carry, and where its PEs are", command_top},
     {"tune", "measure the copy methods between PEs of this machine and store the best for each size", command_tune},

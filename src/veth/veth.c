@@ -18,8 +18,15 @@
 #define ROUTE_NAP_NS   1000000u
 #define DIGEST         0x76657468u /* of what both ends must agree on: this layout */
 
+struct stats {
+#define X(name, sentence) _Atomic uint64_t name;
+    QUOIT_VETH_STATS_TABLE(X)
+#undef X
+};
+
 /* In the host's memory. */
 struct shared {
+    struct stats stats; /* writers: both threads */
     struct quoit_park receiver;
     struct quoit_park transmitter;
     _Alignas(4096) struct quoit_veth_range ranges[QUOIT_SIDE_COUNT];
@@ -28,12 +35,6 @@ struct shared {
 struct frame {
     struct quoit_veth_header header;
     uint8_t payload[QUOIT_VETH_SLOT_BYTES - sizeof(struct quoit_veth_header)];
-};
-
-struct stats {
-#define X(name, sentence) _Atomic uint64_t name;
-    QUOIT_VETH_STATS_TABLE(X)
-#undef X
 };
 
 struct side {
@@ -52,13 +53,12 @@ struct quoit_veth {
     pthread_mutex_t topology_lock;
     int stop_fd;
     _Atomic bool is_stopping;
-    struct stats stats;
     struct frame outgoing;       /* the transmitter's */
     struct frame topology_frame; /* the receiver's */
 };
 
 #define COUNT(veth, name, number)                                                                                      \
-    atomic_fetch_add_explicit(&(veth)->stats.name, (uint64_t)(number), memory_order_relaxed)
+    atomic_fetch_add_explicit(&(veth)->shared->stats.name, (uint64_t)(number), memory_order_relaxed)
 
 uint64_t quoit_veth_bytes(void)
 {
@@ -487,9 +487,10 @@ void quoit_veth_stop(struct quoit_veth *veth)
     quoit_park_wake(&veth->shared->transmitter);
 }
 
-void quoit_veth_stats(const struct quoit_veth *veth, struct quoit_veth_stats *stats_out)
+void quoit_veth_stats(const void *memory, uint64_t offset, struct quoit_veth_stats *stats_out)
 {
-#define X(name, sentence) stats_out->name = atomic_load_explicit(&veth->stats.name, memory_order_relaxed);
+    const struct shared *shared = (const void *)((const char *)memory + offset);
+#define X(name, sentence) stats_out->name = atomic_load_explicit(&shared->stats.name, memory_order_relaxed);
     QUOIT_VETH_STATS_TABLE(X)
 #undef X
 }

@@ -55,7 +55,8 @@ QUOIT_MUST_USE enum quoit_status quoit_veth_open(const struct quoit_veth_config 
 /* Carries frames until stop(). */
 QUOIT_MUST_USE enum quoit_status quoit_veth_run(struct quoit_veth *veth);
 void quoit_veth_stop(struct quoit_veth *veth);
-void quoit_veth_stats(const struct quoit_veth *veth, struct quoit_veth_stats *stats_out);
+/* Of the device at this place of a host's memory; any process that maps it. */
+void quoit_veth_stats(const void *memory, uint64_t offset, struct quoit_veth_stats *stats_out);
 /* After run() has ended and while no manager runs. NULL is allowed. */
 void quoit_veth_close(struct quoit_veth *veth);
 

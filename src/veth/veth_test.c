@@ -186,7 +186,7 @@ static void close_world(struct world *world)
 static struct quoit_veth_stats stats_of(struct world *world, uint32_t host)
 {
     struct quoit_veth_stats stats;
-    quoit_veth_stats(world->hosts[host].veth, &stats);
+    quoit_veth_stats(world->rig.hosts[host].memory, 0, &stats);
     return stats;
 }
 

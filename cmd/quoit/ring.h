@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ring.h - emulated rings that stay: what the parts of `quoit ring` share.
+ *
+ * A ring is a keeper process, which makes the memory and the links and answers requests on an abstract socket named
+ * after the user and the ring, and a process for each host in a network namespace of its own: ring service and Ethernet
+ * device. Each host dies with the keeper, so nothing is left behind whichever process is killed; a host that dies is
+ * started again, as a machine that boots.
+ */
+#ifndef QUOIT_RING_H
+#define QUOIT_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "link/state.h"
+#include "port/driver.h"
+#include "ring/ring.h"
+#include "veth/veth.h"
+
+#define RING_HOSTS_MAX  64
+#define RING_NAME_BYTES 32
+#define RING_DEVICE     "quoit0"
+
+struct ring_plan {
+    char name[RING_NAME_BYTES];
+    uint32_t host_count;
+    uint32_t address; /* of the network, host byte order; host h has address + h + 1 */
+    uint32_t prefix;
+    uint32_t mtu;
+    uint32_t has_offload;
+    struct quoit_port_knobs knobs;
+};
+
+/* At the start of each host's memory. */
+struct ring_memory {
+    struct quoit_link_record links[QUOIT_SIDE_COUNT];
+    struct quoit_park manager;
+    _Atomic uint32_t is_ready;
+};
+
+struct ring_host {
+    uint32_t index;
+    int memory_fd;
+    int link_fd; /* to the right */
+    void *memory;
+    uint64_t veth_offset;
+    uint64_t bytes;
+    pid_t pid; /* 0: not running */
+    uint32_t start_count;
+    uint64_t start_ns; /* when it is to be started again */
+};
+
+struct ring {
+    struct ring_plan plan;
+    const struct quoit_port_driver *driver;
+    struct ring_host hosts[RING_HOSTS_MAX];
+};
+
+/* ring_host.c: the process of a host, from fork to its end; returns the exit status. */
+int ring_host_run(const struct ring *ring, const struct ring_host *host);
+/* The ends of a host's links. */
+enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
+                                struct quoit_port_endpoint *endpoint_out);
+
+/* ring_keeper.c: makes the ring, starts its hosts, and answers until it is asked to end. Writes 'r' to ready_fd once
+ * all hosts are up, or closes it. Returns the exit status. */
+int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
+
+enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER };
+struct ring_request {
+    uint32_t kind;
+    uint32_t host; /* of ENTER */
+};
+struct ring_host_status {
+    int32_t pid; /* 0: not running */
+    uint32_t start_count;
+    uint32_t is_ready;
+    uint32_t link_states[QUOIT_SIDE_COUNT];
+    uint32_t outage_counts[QUOIT_SIDE_COUNT];
+    struct quoit_veth_stats stats;
+};
+/* In reply to STATUS and DOWN; to ENTER with two descriptors, of the user and network namespace, if the host runs. */
+struct ring_reply {
+    struct ring_plan plan;
+    struct ring_host_status hosts[RING_HOSTS_MAX];
+};
+
+#endif

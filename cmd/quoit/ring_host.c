@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The process of one host of a ring that stays. */
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "env/limits.h"
+#include "ring/route.h"
+#include "veth/tap.h"
+
+#define START_NS 10000000000u
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* A user who is not root becomes root of a user namespace, which owns the network namespace. */
+static bool enter_namespaces(void)
+{
+    char uid_map[40], gid_map[40];
+    snprintf(uid_map, sizeof uid_map, "0 %u 1", geteuid());
+    snprintf(gid_map, sizeof gid_map, "0 %u 1", getegid());
+    if (unshare(CLONE_NEWNET) == 0)
+        return true;
+    if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
+        write_file("/proc/self/uid_map", uid_map) && write_file("/proc/self/gid_map", gid_map))
+        return true;
+    quoit_say("cannot make a network namespace: %s; be root, or have the administrator allow user namespaces "
+              "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+              "kernel.apparmor_restrict_unprivileged_userns) [Q0602]",
+              strerror(errno));
+    return false;
+}
+
+enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
+                                struct quoit_port_endpoint *endpoint_out)
+{
+    uint32_t count = ring->plan.host_count, left = quoit_ring_neighbour(count, QUOIT_LEFT, host);
+    const struct quoit_port_site site = {
+        .link_fd = ring->hosts[side == QUOIT_RIGHT ? host : left].link_fd,
+        .peer_memory_fd = ring->hosts[quoit_ring_neighbour(count, side, host)].memory_fd,
+        .side = side == QUOIT_RIGHT ? 0 : 1,
+        .knobs = ring->plan.knobs,
+    };
+    return quoit_port_driver_describe(ring->driver, &site, endpoint_out);
+}
+
+static enum quoit_status open_device(const struct ring *ring, const struct ring_host *host, uint32_t number,
+                                     int *fd_out)
+{
+    struct quoit_tap_config tap = {.name = RING_DEVICE,
+                                   .mtu = ring->plan.mtu,
+                                   .address = ring->plan.address + host->index + 1,
+                                   .prefix = ring->plan.prefix,
+                                   .has_offload = ring->plan.has_offload};
+    quoit_veth_mac(number, host->index, tap.mac);
+    enum quoit_status status = quoit_tap_set_up("lo");
+    return status == QUOIT_OK ? quoit_tap_open(&tap, fd_out) : status;
+}
+
+static enum quoit_status open_service(const struct ring *ring, const struct ring_host *host,
+                                      struct quoit_service **service_out)
+{
+    struct ring_memory *memory = host->memory;
+    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
+    struct quoit_service_config config = {.host = host->index,
+                                          .host_count = ring->plan.host_count,
+                                          .records = memory->links,
+                                          .park = &memory->manager,
+                                          .park_offset = offsetof(struct ring_memory, manager)};
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        enum quoit_status status = ring_describe(ring, host->index, side, &ends[side]);
+        if (status != QUOIT_OK)
+            return status;
+        config.ports[side] = (struct quoit_port_config){
+            .driver = ring->driver, .memory = {memory, host->bytes}, .endpoint = &ends[side]};
+    }
+    return quoit_service_open(&config, service_out);
+}
+
+/* 24 bits of FNV-1a of the ring's name, so that the addresses of two rings differ. */
+static uint32_t number_of(const char *name)
+{
+    uint32_t digest = 2166136261u;
+    for (; *name; name++)
+        digest = (digest ^ (unsigned char)*name) * 16777619u;
+    return digest & 0xffffffu;
+}
+
+static void *manage(void *arg)
+{
+    static _Atomic uint32_t never;
+    if (quoit_service_manage(arg, &never) != QUOIT_OK)
+        exit(1); /* the host begins anew */
+    return NULL;
+}
+
+int ring_host_run(const struct ring *ring, const struct ring_host *host)
+{
+    struct ring_memory *memory = host->memory;
+    struct quoit_service *service;
+    struct quoit_veth *veth;
+    pthread_t manager;
+    int device_fd;
+    pid_t keeper = getppid();
+    char who[24];
+    snprintf(who, sizeof who, "host%u", host->index);
+    quoit_log_setup(QUOIT_LOG_WARN, who);
+    prctl(PR_SET_NAME, "quoit-host");
+    if (!enter_namespaces())
+        return 1;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
+    if (getppid() != keeper)
+        return 1;
+    memset(memory->links, 0, sizeof memory->links);
+    uint32_t number = number_of(ring->plan.name);
+    if (open_device(ring, host, number, &device_fd) != QUOIT_OK || open_service(ring, host, &service) != QUOIT_OK)
+        return 1;
+    const struct quoit_veth_config config = {
+        .service = service,
+        .records = memory->links,
+        .memory = memory,
+        .offset = host->veth_offset,
+        .host = host->index,
+        .host_count = ring->plan.host_count,
+        .ring = number,
+        .device_fd = device_fd,
+        .policy = quoit_wait_policy_for(ring->plan.host_count * 2, quoit_limits_core_count()),
+    };
+    if (quoit_veth_open(&config, &veth) != QUOIT_OK || quoit_service_start(service, START_NS) != QUOIT_OK ||
+        pthread_create(&manager, NULL, manage, service) != 0)
+        return 1;
+    atomic_store(&memory->is_ready, 1);
+    return quoit_veth_run(veth) == QUOIT_OK ? 0 : 1;
+}
