@@ -36,6 +36,7 @@ static void print_help(void)
            "       quoit ring status [--json]          hosts, links and Ethernet traffic\n"
            "       quoit ring exec HOST -- CMD...      run a command on a host\n"
            "       quoit ring shell HOST               run a shell on a host\n"
+           "       quoit ring cut LINK | mend LINK     pull the cable between hosts LINK and LINK + 1, or put it back\n"
            "       quoit ring list                     your rings on this machine\n\n"
            "Each host is a network namespace with the Ethernet device " RING_DEVICE ". All take --ring NAME (ring).\n\n"
            "  --hosts N                how many (5), 2 to 64\n"
@@ -63,8 +64,8 @@ struct call {
     struct ring_plan plan;
     bool is_json;
     const char *command;
-    const char *host; /* of exec and shell */
-    char **words;     /* what exec runs, ends with NULL */
+    const char *number; /* of the host, for exec and shell; of the link */
+    char **words;       /* what exec runs, ends with NULL */
 };
 
 static bool take_number(const char *text, uint64_t least, uint64_t most, uint32_t *number_out)
@@ -173,8 +174,8 @@ static int take_words(struct call *call, int argc, char **argv)
             int status = take_option(call, argc, argv, &i);
             if (status >= 0)
                 return status;
-        } else if (!call->host) {
-            call->host = argv[i];
+        } else if (!call->number) {
+            call->number = argv[i];
         } else {
             return refuse("\"%s\" is one word too many; a command stands behind --", argv[i]);
         }
@@ -222,9 +223,8 @@ static int say_absent(const struct call *call)
     return STATUS_FAILED;
 }
 
-static bool ask(const struct call *call, uint32_t kind, struct ring_reply *reply)
+static bool ask(const struct call *call, struct ring_request request, struct ring_reply *reply)
 {
-    const struct ring_request request = {.kind = kind};
     int fd = call_keeper(call->plan.name, &request);
     if (fd < 0)
         return false;
@@ -283,8 +283,8 @@ static int up(const struct call *call)
 
 static int down(const struct call *call)
 {
-    static struct ring_reply reply;
-    return ask(call, RING_DOWN, &reply) ? 0 : say_absent(call);
+    struct ring_reply reply;
+    return ask(call, (struct ring_request){.kind = RING_DOWN}, &reply) ? 0 : say_absent(call);
 }
 
 static void print_json(const struct ring_reply *reply)
@@ -343,14 +343,38 @@ static void print_table(const struct ring_reply *reply)
 
 static int status(const struct call *call)
 {
-    static struct ring_reply reply;
-    if (!ask(call, RING_STATUS, &reply))
+    struct ring_reply reply;
+    if (!ask(call, (struct ring_request){.kind = RING_STATUS}, &reply))
         return say_absent(call);
     if (call->is_json)
         print_json(&reply);
     else
         print_table(&reply);
     return 0;
+}
+
+static int set_cut(const struct call *call, uint32_t kind)
+{
+    struct ring_reply reply;
+    struct ring_request request = {.kind = RING_STATUS};
+    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.number))
+        return refuse("%s needs the number of a link, that of the host at its left", call->command);
+    if (!ask(call, request, &reply))
+        return say_absent(call);
+    if (request.number >= reply.plan.host_count)
+        return refuse("the ring \"%s\" has the links 0 to %u", call->plan.name, reply.plan.host_count - 1);
+    request.kind = kind;
+    return ask(call, request, &reply) ? 0 : say_absent(call);
+}
+
+static int cut(const struct call *call)
+{
+    return set_cut(call, RING_CUT);
+}
+
+static int mend(const struct call *call)
+{
+    return set_cut(call, RING_MEND);
 }
 
 /* Receives the namespaces of a host; false: it does not run. */
@@ -385,7 +409,7 @@ static int run_on_host(const struct call *call, char **words)
 {
     struct ring_request request = {.kind = RING_ENTER};
     int fds[2];
-    if (!call->host || !take_number(call->host, 0, RING_HOSTS_MAX - 1, &request.host))
+    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.number))
         return refuse("%s needs the number of a host%s", call->command,
                       strcmp(call->command, "exec") == 0 ? ", and a command behind --" : "");
     if (!words || !words[0])
@@ -394,12 +418,12 @@ static int run_on_host(const struct call *call, char **words)
     if (fd < 0)
         return say_absent(call);
     if (!receive_namespaces(fd, fds)) {
-        fprintf(stderr, "quoit ring: the ring \"%s\" has no host %u that runs\n", call->plan.name, request.host);
+        fprintf(stderr, "quoit ring: the ring \"%s\" has no host %u that runs\n", call->plan.name, request.number);
         return STATUS_FAILED;
     }
     close(fd);
     if (!enter(fds[0], fds[1])) {
-        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", request.host, strerror(errno));
+        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", request.number, strerror(errno));
         return STATUS_FAILED;
     }
     execvp(words[0], words);
@@ -441,7 +465,7 @@ static const struct command_row {
     const char *name;
     int (*run)(const struct call *call);
 } commands[] = {{"up", up},       {"down", down}, {"status", status}, {"exec", exec_command},
-                {"shell", shell}, {"list", list}};
+                {"shell", shell}, {"cut", cut},   {"mend", mend},     {"list", list}};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 int command_ring(int argc, char **argv)
@@ -463,6 +487,6 @@ int command_ring(int argc, char **argv)
             int result = take_words(&call, argc, argv);
             return result >= 0 ? result : commands[i].run(&call);
         }
-    return refuse("%s%s%s: up, down, status, exec, shell or list (see --help)",
+    return refuse("%s%s%s: up, down, status, exec, shell, cut, mend or list (see --help)",
                   *call.command ? "there is no \"" : "a command is missing", call.command, *call.command ? "\"" : "");
 }

@@ -60,6 +60,8 @@ struct ring {
 
 /* ring_host.c: the process of a host, from fork to its end; returns the exit status. */
 int ring_host_run(const struct ring *ring, const struct ring_host *host);
+/* Leaves the terminal, or the pipes, of the command that made the ring. */
+void ring_detach(void);
 /* The ends of a host's links. */
 enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
                                 struct quoit_port_endpoint *endpoint_out);
@@ -68,10 +70,10 @@ enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quo
  * all hosts are up, or closes it. Returns the exit status. */
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
-enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER };
+enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER, RING_CUT, RING_MEND };
 struct ring_request {
     uint32_t kind;
-    uint32_t host; /* of ENTER */
+    uint32_t number; /* of ENTER: the host; of CUT and MEND: the link */
 };
 struct ring_host_status {
     int32_t pid; /* 0: not running */
@@ -81,7 +83,8 @@ struct ring_host_status {
     uint32_t outage_counts[QUOIT_SIDE_COUNT];
     struct quoit_veth_stats stats;
 };
-/* In reply to STATUS and DOWN; to ENTER with two descriptors, of the user and network namespace, if the host runs. */
+/* In reply to all but ENTER; to that with two descriptors, of the user and network namespace, if the host runs.
+ * Link i joins host i, at its right, to host i + 1. */
 struct ring_reply {
     struct ring_plan plan;
     struct ring_host_status hosts[RING_HOSTS_MAX];

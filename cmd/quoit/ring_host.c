@@ -103,6 +103,14 @@ static uint32_t number_of(const char *name)
     return digest & 0xffffffu;
 }
 
+void ring_detach(void)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
+        dup2(nothing, fd);
+    close(nothing);
+}
+
 static void *manage(void *arg)
 {
     static _Atomic uint32_t never;
@@ -146,6 +154,7 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
     if (quoit_veth_open(&config, &veth) != QUOIT_OK || quoit_service_start(service, START_NS) != QUOIT_OK ||
         pthread_create(&manager, NULL, manage, service) != 0)
         return 1;
+    ring_detach();
     atomic_store(&memory->is_ready, 1);
     return quoit_veth_run(veth) == QUOIT_OK ? 0 : 1;
 }

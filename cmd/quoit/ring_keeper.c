@@ -56,21 +56,38 @@ static bool start_host(struct ring *ring, struct ring_host *host)
     return host->pid > 0;
 }
 
+/* NULL: there is no such port. */
+static struct quoit_port *open_port(const struct ring *ring, uint32_t host, enum quoit_side side)
+{
+    struct quoit_port_endpoint endpoint;
+    struct quoit_port *port;
+    if (ring_describe(ring, host, side, &endpoint) != QUOIT_OK)
+        return NULL;
+    const struct quoit_port_config config = {
+        .driver = ring->driver, .memory = {ring->hosts[host].memory, ring->hosts[host].bytes}, .endpoint = &endpoint};
+    return quoit_port_open(&config, &port) == QUOIT_OK ? port : NULL;
+}
+
 /* What a machine that loses its power does to its neighbours: both its links go down. */
 static void drop_links(const struct ring *ring, const struct ring_host *host)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        struct quoit_port_endpoint endpoint;
-        struct quoit_port *port;
-        if (ring_describe(ring, host->index, side, &endpoint) != QUOIT_OK)
-            continue;
-        const struct quoit_port_config config = {
-            .driver = ring->driver, .memory = {host->memory, host->bytes}, .endpoint = &endpoint};
-        if (quoit_port_open(&config, &port) != QUOIT_OK)
-            continue;
-        quoit_port_link_disable(port);
+        struct quoit_port *port = open_port(ring, host->index, side);
+        if (port)
+            quoit_port_link_disable(port);
         quoit_port_close(port);
     }
+}
+
+static void set_cut(const struct ring *ring, uint32_t link, bool is_cut)
+{
+    struct quoit_port *port = link < ring->plan.host_count ? open_port(ring, link, QUOIT_RIGHT) : NULL;
+    enum quoit_status status = QUOIT_OK;
+    if (port)
+        status = is_cut ? quoit_port_cut(port) : quoit_port_mend(port);
+    if (status != QUOIT_OK)
+        quoit_log(QUOIT_LOG_WARN, "link %u cannot be cut: %s", link, quoit_status_text(status));
+    quoit_port_close(port);
 }
 
 static void reap(struct ring *ring)
@@ -183,7 +200,7 @@ static void send_namespaces(const struct ring *ring, int fd, uint32_t index)
 /* Its owner and root may ask. True: end the ring. */
 static bool serve(struct ring *ring, int listen_fd)
 {
-    static struct ring_reply reply;
+    struct ring_reply reply;
     const struct timeval limit = {.tv_sec = REQUEST_SECONDS};
     struct ring_request request;
     struct ucred peer;
@@ -198,11 +215,15 @@ static bool serve(struct ring *ring, int listen_fd)
     bool is_down = false;
     if (is_allowed && recv(fd, &request, sizeof request, 0) == (ssize_t)sizeof request) {
         is_down = request.kind == RING_DOWN;
+        if (request.kind == RING_CUT || request.kind == RING_MEND)
+            set_cut(ring, request.number, request.kind == RING_CUT);
         fill_status(ring, &reply);
-        if (is_down)
+        if (is_down) {
             end_hosts(ring);
+            close(listen_fd); /* the name is free when the reply comes */
+        }
         if (request.kind == RING_ENTER)
-            send_namespaces(ring, fd, request.host);
+            send_namespaces(ring, fd, request.number);
         else
             send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
     }
@@ -263,10 +284,8 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
 
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
 {
-    static struct ring ring;
     sigset_t signals;
-    ring.plan = *plan;
-    ring.driver = quoit_port_driver_at(0);
+    struct ring ring = {.plan = *plan, .driver = quoit_port_driver_at(0)};
     prctl(PR_SET_NAME, "quoit-ring");
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
@@ -276,11 +295,8 @@ int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     bool is_up = signal_fd >= 0 && make(&ring) && wait_ready(&ring);
     if (is_up && write(ready_fd, "r", 1) == 1) {
-        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
         close(ready_fd);
-        dup2(nothing, STDIN_FILENO);
-        dup2(nothing, STDOUT_FILENO);
-        dup2(nothing, STDERR_FILENO);
+        ring_detach();
         keep(&ring, listen_fd, signal_fd);
     }
     end_hosts(&ring);

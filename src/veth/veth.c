@@ -39,8 +39,8 @@ struct frame {
 
 struct side {
     struct quoit_veth_queue queue;
-    uint64_t doorbells;         /* of this port */
-    _Atomic bool owes_topology; /* the neighbour has not the latest table */
+    uint64_t doorbells;               /* of this port */
+    _Atomic bool is_topology_pending; /* the neighbour has not the latest table */
 };
 
 struct quoit_veth {
@@ -78,10 +78,10 @@ static enum quoit_status send(struct quoit_veth *veth, enum quoit_side side, con
 
 /* Topology */
 
-static void owe_topology(struct quoit_veth *veth)
+static void mark_topology_pending(struct quoit_veth *veth)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        atomic_store(&veth->sides[side].owes_topology, true);
+        atomic_store(&veth->sides[side].is_topology_pending, true);
 }
 
 /* What this host sees of a link of its own counts more than what others say. */
@@ -103,15 +103,15 @@ static void update_topology(struct quoit_veth *veth, const uint32_t *words, uint
     has_changed |= see_own_links(veth);
     pthread_mutex_unlock(&veth->topology_lock);
     if (has_changed)
-        owe_topology(veth);
+        mark_topology_pending(veth);
 }
 
-/* The table as it is now; the neighbour passes on what is news to it. True: there is nothing to send any more. */
+/* The table as it is now; the neighbour merges it. True: there is nothing to send any more. */
 static bool send_topology(struct quoit_veth *veth, enum quoit_side side)
 {
     struct frame *frame = &veth->topology_frame;
     uint32_t count = veth->config.host_count, words[QUOIT_VETH_HOSTS_MAX];
-    atomic_store(&veth->sides[side].owes_topology, false);
+    atomic_store(&veth->sides[side].is_topology_pending, false);
     for (uint32_t link = 0; link < count; link++)
         words[link] = atomic_load_explicit(&veth->topology.links[link], memory_order_relaxed);
     frame->header = (struct quoit_veth_header){.kind = QUOIT_VETH_TOPOLOGY,
@@ -122,7 +122,7 @@ static bool send_topology(struct quoit_veth *veth, enum quoit_side side)
     memcpy(frame->payload, words, frame->header.bytes);
     enum quoit_status status = send(veth, side, &frame->header, QUOIT_VETH_INJECT);
     if (status == QUOIT_FULL)
-        atomic_store(&veth->sides[side].owes_topology, true);
+        atomic_store(&veth->sides[side].is_topology_pending, true);
     return status == QUOIT_OK;
 }
 
@@ -215,7 +215,7 @@ static bool receive(void *arg)
         struct side *side = &veth->sides[index];
         struct arrival arrival = {.veth = veth, .side = index};
         bool has_credited = false;
-        if (atomic_load_explicit(&side->owes_topology, memory_order_relaxed))
+        if (atomic_load_explicit(&side->is_topology_pending, memory_order_relaxed))
             has_moved |= send_topology(veth, index);
         if (quoit_veth_queue_has_credits(&side->queue)) {
             quoit_park_wake(&veth->shared->transmitter);
@@ -363,7 +363,7 @@ static void changed(void *arg, enum quoit_side index)
     uint32_t target = atomic_load_explicit(&veth->config.records[index].target, memory_order_acquire);
     if (QUOIT_LINK_TARGET_IS_UP(target)) {
         quoit_veth_queue_begin(&side->queue);
-        atomic_store(&side->owes_topology, true);
+        atomic_store(&side->is_topology_pending, true);
     } else {
         quoit_veth_queue_end(&side->queue);
     }
@@ -439,6 +439,8 @@ static enum quoit_status attach(struct quoit_veth *veth)
 
 enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct quoit_veth **veth_out)
 {
+    if (config->host_count < 2 || config->host_count > QUOIT_VETH_HOSTS_MAX)
+        return QUOIT_OUT_OF_RANGE;
     struct quoit_veth *veth = calloc(1, sizeof *veth);
     if (!veth)
         return QUOIT_NO_MEMORY;

@@ -50,7 +50,7 @@ struct quoit_veth; /* opaque */
 
 /* Bytes of the host's memory that the device needs. */
 uint64_t quoit_veth_bytes(void);
-/* Attaches to the service: FULL or OUT_OF_RANGE as there. */
+/* Attaches to the service: FULL or OUT_OF_RANGE as there; OUT_OF_RANGE too for more than QUOIT_VETH_HOSTS_MAX hosts. */
 QUOIT_MUST_USE enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct quoit_veth **veth_out);
 /* Carries frames until stop(). */
 QUOIT_MUST_USE enum quoit_status quoit_veth_run(struct quoit_veth *veth);

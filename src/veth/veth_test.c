@@ -429,6 +429,22 @@ static void headers_are_checked(void **state)
         assert_false(quoit_veth_header_is_valid(&bad[i], 3));
 }
 
+static void limits_are_named(void **state)
+{
+    struct quoit_veth_config config = {.host_count = QUOIT_VETH_HOSTS_MAX + 1};
+    struct quoit_veth *veth;
+    uint8_t mac[QUOIT_MAC_BYTES];
+    (void)state;
+    assert_int_equal(quoit_veth_open(&config, &veth), QUOIT_OUT_OF_RANGE);
+    config.host_count = 1;
+    assert_int_equal(quoit_veth_open(&config, &veth), QUOIT_OUT_OF_RANGE);
+    quoit_veth_mac(RING, QUOIT_VETH_HOSTS_MAX - 1, mac); /* each host has an address, also the last */
+    struct quoit_veth_macs macs = {.ring = RING, .host_count = QUOIT_VETH_HOSTS_MAX};
+    assert_int_equal(quoit_veth_host_of(&macs, mac), QUOIT_VETH_HOSTS_MAX - 1);
+    /* The largest frame, with a VLAN tag, fits into a slot. */
+    assert_in_range(HEADER + QUOIT_VETH_MTU_MAX + 4, 1, FRAME_BYTES);
+}
+
 /* A neighbour writes random bytes as headers and counts; the host goes on. */
 static void garbage(void **state)
 {
@@ -469,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_checked),
+        cmocka_unit_test(limits_are_named),
         cmocka_unit_test(every_pair),
         cmocka_unit_test(broadcast),
         cmocka_unit_test(foreign_addresses),

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: `quoit ring` makes hosts that stay, on which any network program works; links may be cut, hosts killed, and nothing is left
+behind. Method: rings of this user, with programs of this file as clients and servers on the hosts: TCP and UDP of random bytes,
+every one checked; processes killed by number, and the machine looked at afterwards."""
+import fcntl
+import hashlib
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+import scenario
+
+QUOIT = os.path.join(scenario.BIN, "quoit")
+LIMIT_S = 60
+PORT = 7000
+SIOCGIFFLAGS, SIOCGIFHWADDR, IFF_RUNNING = 0x8913, 0x8927, 0x40
+
+
+def chunk(seed, at):
+    return random.Random(f"{seed} {at}").randbytes(65536)
+
+
+def serve_tcp(address):
+    """Prints the digest of what comes over one connection."""
+    server = socket.create_server((address, PORT))
+    print("ready", flush=True)
+    connection, _ = server.accept()
+    digest = hashlib.sha256()
+    while data := connection.recv(1 << 20):
+        digest.update(data)
+    print(digest.hexdigest())
+
+
+def send_tcp(address, seed, count):
+    connection = socket.create_connection((address, PORT), timeout=LIMIT_S)
+    for at in range(int(count)):
+        connection.sendall(chunk(seed, at))
+        time.sleep(0.002)
+
+
+def serve_udp(address):
+    """Sends each datagram back."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((address, PORT))
+    print("ready", flush=True)
+    while True:
+        data, peer = server.recvfrom(65535)
+        server.sendto(data, peer)
+
+
+def ask_udp(address, seed):
+    """Datagrams of all kinds of sizes, each sent until it comes back whole."""
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.settimeout(0.2)
+    for at, size in enumerate((0, 1, 17, 1471, 1472, 1473, 9000, 40000, 65000)):
+        data = (chunk(seed, at) * 2)[:size]
+        for _ in range(50):
+            client.sendto(data, (address, PORT))
+            try:
+                if client.recv(65535) == data:
+                    break
+            except TimeoutError:
+                pass
+        else:
+            sys.exit(f"a datagram of {size} bytes never came back")
+
+
+def look():
+    """MAC address of the device, and 1 if it has a carrier."""
+    anything = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    request = struct.pack("16s24x", b"quoit0")
+    flags = struct.unpack_from("H", fcntl.ioctl(anything, SIOCGIFFLAGS, request), 16)[0]
+    mac = fcntl.ioctl(anything, SIOCGIFHWADDR, request)[18:24]
+    print(mac.hex(":"), int(flags & IFF_RUNNING != 0))
+
+
+class Net(scenario.Case):
+    def setUp(self):
+        super().setUp()
+        self.name = f"test{os.getpid()}-{self._testMethodName[5:20]}"
+        self.children = []
+
+    def tearDown(self):
+        for child in self.children:
+            child.kill()
+            child.communicate()
+        self.ring("down", check=False)
+        super().tearDown()
+
+    def ring(self, *words, check=True):
+        result = subprocess.run([QUOIT, "ring", words[0], "--ring", self.name, *map(str, words[1:])],
+                                capture_output=True, text=True, timeout=LIMIT_S)
+        if words[0] == "up" and ("Q0601" in result.stderr or "Q0602" in result.stderr):
+            self.skipTest(result.stderr.strip())
+        if check:
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def status(self):
+        return json.loads(self.ring("status", "--json").stdout)["hosts"]
+
+    def on(self, host, *words):
+        """This file's function on a host, as a process."""
+        child = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, str(host), "--", sys.executable, __file__,
+                                  *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.children.append(child)
+        return child
+
+    def serve(self, host, kind):
+        child = self.on(host, kind, self.address(host))
+        self.assertEqual(child.stdout.readline(), "ready\n", child)
+        return child
+
+    def address(self, host):
+        return f"10.77.0.{host + 1}"
+
+    def finish(self, child):
+        out, error = child.communicate(timeout=LIMIT_S)
+        self.children.remove(child)
+        self.assertEqual(child.returncode, 0, error)
+        return out
+
+    def wait_for(self, what, condition):
+        end = time.monotonic() + scenario.SOON_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"{what}: {self.status()}")
+            time.sleep(0.02)
+
+    def transfer(self, source, dest, count, meanwhile=None):
+        """A stream over TCP, compared by its digest."""
+        server = self.serve(dest, "serve_tcp")
+        client = self.on(source, "send_tcp", self.address(dest), self.name, count)
+        if meanwhile:
+            meanwhile(client)
+        self.finish(client)
+        digest = hashlib.sha256()
+        for at in range(count):
+            digest.update(chunk(self.name, at))
+        self.assertEqual(self.finish(server).strip(), digest.hexdigest())
+
+    def test_traffic(self):
+        self.ring("up", "--hosts", 4)
+        self.assertIn(self.name, self.ring("list").stdout.split())
+        for host in range(1, 4):
+            server = self.serve(host, "serve_udp")
+            self.finish(self.on(0, "ask_udp", self.address(host), host))
+            server.kill()
+        self.transfer(3, 1, 100)
+        hosts = self.status()
+        self.assertGreater(hosts[0]["forwarded_frames"] + hosts[2]["forwarded_frames"], 100)
+        self.assertEqual([host["malformed_frames"] + host["refused_frames"] for host in hosts], [0] * 4)
+        self.assertRegex(self.finish(self.on(2, "look")), r"^02:(\w\w:){4}02 1\n$")
+
+    def test_without_offload(self):
+        self.ring("up", "--hosts", 2, "--mtu", 9000, "--offload", "no")
+        self.transfer(0, 1, 50)
+
+    def test_cut_links(self):
+        self.ring("up", "--hosts", 5)
+
+        def cut_them(client):
+            rounds = 0
+            while client.poll() is None:
+                link = rounds % 5
+                self.ring("cut", link)
+                time.sleep(0.05)
+                self.ring("mend", link)
+                time.sleep(0.1)
+                rounds += 1
+            self.assertGreater(rounds, 3)
+        self.transfer(0, 2, 600, cut_them)
+        self.ring("cut", 4)
+        self.ring("cut", 0)
+        self.wait_for("no carrier", lambda: self.finish(self.on(0, "look")).endswith(" 0\n"))
+        self.ring("mend", 0)
+        self.wait_for("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
+        self.transfer(0, 3, 20)
+
+    def test_killed_host_begins_anew(self):
+        self.ring("up", "--hosts", 3)
+        before = self.status()
+        os.kill(before[1]["pid"], signal.SIGKILL)
+        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
+        self.wait_for("its links are up", lambda: {host[side]["state"] for host in self.status() for side in
+                                                   ("left", "right")} == {"up"})
+        self.transfer(0, 1, 20)
+        self.assertEqual([host["starts"] for host in self.status()], [1, 2, 1])
+
+    def test_nothing_is_left(self):
+        self.ring("up", "--hosts", 3)
+        pids = [host["pid"] for host in self.status()]
+        guest = self.on(1, "serve_udp", self.address(1))
+        guest.stdout.readline()
+        self.ring("down")
+        guest.communicate(timeout=LIMIT_S)
+        self.assertEqual(guest.returncode, -signal.SIGKILL)
+        self.children.remove(guest)
+        self.assertFalse([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
+        self.ring("up", "--hosts", 3) # the keeper dies this time
+        pids = [host["pid"] for host in self.status()]
+        with open(f"/proc/{pids[0]}/stat") as file:
+            keeper = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(keeper, signal.SIGKILL)
+        end = time.monotonic() + scenario.SOON_S
+        while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            self.assertLess(time.monotonic(), end, "hosts live on")
+            time.sleep(0.02)
+        self.assertNotIn(self.name, self.ring("list").stdout.split())
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_bad_usage(self):
+        for words, expected in ((["up", "--hosts", 1], "2 to 64"), (["up", "--hosts"], "needs a value"),
+                                (["up", "--subnet", "10.0.0.1/24"], "no bit set"), (["up", "--mtu", 70000], "65000"),
+                                (["up", "--subnet", "10.0.0.0/30"], "addresses for 2 hosts"), (["up", "--wrong"], "no option"),
+                                (["exec", 0], "behind --"), (["exec", "x", "--", "ls"], "number of a host"),
+                                (["cut"], "number of a link"), (["sideways"], "there is no \"sideways\""),
+                                (["status", "--hosts", 3], "belongs to")):
+            result = self.ring(*words, check=False)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertIn(expected, result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.ring("up", "--hosts", 2)
+        again = self.ring("up", "--hosts", 2, check=False)
+        self.assertEqual((again.returncode, again.stdout), (1, ""))
+        self.assertIn("is up already", again.stderr)
+        self.assertEqual(self.ring("cut", 2, check=False).returncode, 2)
+        self.assertEqual(self.ring("exec", 5, "--", "ls", check=False).returncode, 1)
+        self.assertEqual(self.ring("exec", 0, "--", "sh", "-c", "exit 7", check=False).returncode, 7)
+        self.assertEqual(self.ring("exec", 0, "--", "/no/such", check=False).returncode, 127)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] in globals():
+        globals()[sys.argv[1]](*sys.argv[2:])
+    else:
+        unittest.main()
