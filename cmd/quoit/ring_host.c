@@ -113,7 +113,7 @@ void ring_detach(void)
 
 static void *manage(void *arg)
 {
-    static _Atomic uint32_t never;
+    _Atomic uint32_t never = 0; /* the process is killed */
     if (quoit_service_manage(arg, &never) != QUOIT_OK)
         exit(1); /* the host begins anew */
     return NULL;

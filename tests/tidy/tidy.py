@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
-LAYERS = ["base", "env", "trace", "wire", "port", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "fabric", "coll", "boot", "shmem", "veth", "dsm"]
+LAYERS = ["base", "env", "trace", "wire", "port", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "plan", "help", "loop", "output", "terminal", "children", "guard", "job", "hosts", "end", "service",
             "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report", "main"]
