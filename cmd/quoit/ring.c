@@ -38,12 +38,14 @@ static void print_help(void)
            "       quoit ring shell HOST               run a shell on a host\n"
            "       quoit ring cut LINK | mend LINK     pull the cable between hosts LINK and LINK + 1, or put it back\n"
            "       quoit ring list                     your rings on this machine\n\n"
-           "Each host is a network namespace with the Ethernet device " RING_DEVICE ". All take --ring NAME (ring).\n\n"
+           "Each host is a network namespace with the Ethernet device " RING_DEVICE ".\n\n"
+           "  --ring NAME              which ring (ring)\n"
            "  --hosts N                how many (5), 2 to 64\n"
            "  --subnet A.B.C.D/BITS    IPv4 network (10.77.0.0/24); host h has its address h + 1\n"
            "  --mtu BYTES              of the devices (1500), 1280 to 65000\n"
            "  --link-rate BYTES        of each link and direction, per second (unlimited)\n"
            "  --offload yes|no         pass large segments whole, and without checksums (yes)\n"
+           "  --json                   of status: print JSON\n"
            "  --help                   print this\n");
 }
 

@@ -58,7 +58,7 @@ def include_problem(path, name, is_quoted):
             return None  # measures the network layer beside the library below it
         return "only the public headers may be included here"
     if top in ("cmd", "sim"):
-        return "the programs do not use the library's API layer" if layer in ("shmem", "veth", "dsm") else None
+        return "the programs do not use the library's API layer" if layer in ("shmem", "dsm") else None
     own = rest[0]
     if not is_quoted:
         if is_public and own not in ("shmem", "dsm") and not name.startswith("shmem/types"):
