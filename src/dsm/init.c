@@ -214,13 +214,24 @@ static void find_peers(struct quoit_dsm *dsm)
     }
 }
 
+/* Whether OpenSHMEM runs. A library of OpenSHMEM 1.4 cannot be asked: there dsm_init begins it, and dsm_finalize ends
+ * it. */
+static bool has_begun(void)
+{
+#if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5
+    int is_begun = 0;
+    shmem_query_initialized(&is_begun);
+    return is_begun;
+#else
+    return process.began_shmem;
+#endif
+}
+
 /* A return from main or exit(0) is a finalize; a PE that fails does not wait for the others, the launcher ends them. */
 static void finalize_at_exit(int status, void *unused)
 {
     (void)unused;
-    int is_running = 0;
-    shmem_query_initialized(&is_running);
-    if (status == 0 && is_running)
+    if (status == 0 && has_begun())
         dsm_finalize();
 }
 
@@ -280,9 +291,8 @@ static void compare_options(struct quoit_dsm *dsm)
 
 static void begin_shmem(void)
 {
-    int is_begun = 0, provided = SHMEM_THREAD_SINGLE;
-    shmem_query_initialized(&is_begun);
-    if (!is_begun) {
+    int provided = SHMEM_THREAD_SINGLE;
+    if (!has_begun()) {
         shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
         process.began_shmem = true;
     }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dsm/net.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <shmem.h>
 #include <stdatomic.h>
 #include <time.h>
+
+/* Not every library has the atomics of uint64_t; all have these. */
+static_assert(sizeof(unsigned long) == sizeof(uint64_t), "unsigned long has 64 bits");
 
 uint64_t quoit_dsm_now_ns(void)
 {
@@ -56,50 +60,50 @@ void quoit_dsm_settle(struct quoit_dsm *dsm)
 void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
 {
     quoit_dsm_pause(dsm);
-    shmem_uint64_atomic_set(word, value, pe);
+    shmem_ulong_atomic_set(word, value, pe);
 }
 
 uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe)
 {
     quoit_dsm_pause(dsm);
-    return shmem_uint64_atomic_fetch(word, pe);
+    return shmem_ulong_atomic_fetch(word, pe);
 }
 
 uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
 {
     quoit_dsm_pause(dsm);
-    return shmem_uint64_atomic_swap(word, value, pe);
+    return shmem_ulong_atomic_swap(word, value, pe);
 }
 
 uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe)
 {
     quoit_dsm_pause(dsm);
-    return shmem_uint64_atomic_compare_swap(word, expected, value, pe);
+    return shmem_ulong_atomic_compare_swap(word, expected, value, pe);
 }
 
 uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe)
 {
     quoit_dsm_pause(dsm);
-    return shmem_uint64_atomic_fetch_add(word, value, pe);
+    return shmem_ulong_atomic_fetch_add(word, value, pe);
 }
 
 void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe)
 {
     quoit_dsm_pause(dsm);
-    shmem_uint64_atomic_or(word, bits, pe);
+    shmem_ulong_atomic_or(word, bits, pe);
 }
 
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least)
 {
     quoit_dsm_pause(dsm);
-    shmem_uint64_wait_until(word, SHMEM_CMP_GE, least);
+    shmem_ulong_wait_until(word, SHMEM_CMP_GE, least);
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t value)
 {
     quoit_dsm_pause(dsm);
-    shmem_uint64_wait_until(word, SHMEM_CMP_NE, value);
+    shmem_ulong_wait_until(word, SHMEM_CMP_NE, value);
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
@@ -119,5 +123,5 @@ void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word,
     if (peer_word)
         __atomic_store_n(peer_word, value, __ATOMIC_RELEASE);
     else
-        shmem_uint64_atomic_set(word, value, pe);
+        shmem_ulong_atomic_set(word, value, pe);
 }
