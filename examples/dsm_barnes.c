@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dsm_barnes - N bodies by the method of Barnes and Hut, on shared pages: an array of bodies, and one of cells that is
- * a tree. Space is cut into 64 cubes; a PE builds the trees of its cubes, PE 0 joins them, then each PE moves its
- * bodies. Verified by the energy, and by forces that are summed directly; the checksum is the same for every number of
- * PEs.
+/* dsm_barnes - N bodies by the method of Barnes and Hut, on shared pages: an array of bodies, and a tree in an array
+ * of cells. Space is divided into 64 cubes; a PE builds the trees of its cubes, PE 0 joins them, then each PE moves its
+ * bodies. Verified by the energy, and by direct sums of forces; the checksum does not depend on the number of PEs.
  *
  * Use: oshrun -n 4 dsm_barnes [BODIES [STEPS]] */
 #include <dsm.h>
@@ -17,8 +16,8 @@
 #define STEP       0.01
 #define DEPTH_MAX  48
 #define EMPTY      0
-#define CELL_OF(c) ((c) + 1)  /* what a child word says: a cell, */
-#define BODY_OF(b) (-1 - (b)) /* or a body */
+#define CELL_OF(c) ((c) + 1)  /* a child word refers to a cell, */
+#define BODY_OF(b) (-1 - (b)) /* or to a body */
 
 struct body {
     double place[3], speed[3], force[3], mass;
@@ -36,7 +35,7 @@ struct cube {
 
 static struct {
     struct body *bodies;
-    struct cell *cells; /* each cube has its own part */
+    struct cell *cells; /* each cube has a part of its own */
     struct cube *cubes;
     double *bounds;
     long count, cells_each;
@@ -72,7 +71,7 @@ static void place_bodies(void)
     }
 }
 
-/* Every PE finds the same box; the cubes are its quarters in each dimension. */
+/* Every PE computes the same bounding box; the cubes are its quarters in each dimension. */
 static void find_box(double *lower, double *width)
 {
     double upper[3];
@@ -101,13 +100,13 @@ static int octant_of(const struct body *body, const double *middle)
     return (body->place[0] >= middle[0]) * 4 + (body->place[1] >= middle[1]) * 2 + (body->place[2] >= middle[2]);
 }
 
-/* Puts a body below a word, in the cube from `lower` on. */
+/* Inserts a body below a child word, in the cube from `lower` on. */
 static void insert(long *word, long index, const double *lower, double width, long *next_cell, int depth)
 {
     double corner[3] = {lower[0], lower[1], lower[2]};
     while (*word != EMPTY) {
         double middle[3] = {corner[0] + width / 2, corner[1] + width / 2, corner[2] + width / 2};
-        if (*word < 0) { /* a body is there: a cell takes its place */
+        if (*word < 0) { /* occupied by a body: a cell replaces it */
             long other = BODY_OF(*word);
             struct cell *fresh = &nb.cells[*next_cell];
             *fresh = (struct cell){.width = width};
@@ -127,7 +126,7 @@ static void insert(long *word, long index, const double *lower, double width, lo
     *word = BODY_OF(index);
 }
 
-/* Masses and centres, from below. */
+/* Masses and centres, bottom-up. */
 static void sum_masses(long word)
 {
     struct cell *cell = &nb.cells[word - 1];
@@ -208,7 +207,7 @@ static void pull_by_tree(long word, long index, double *force, double *energy)
         pull_by_tree(cell->children[i], index, force, energy);
 }
 
-/* Forces on the own bodies, and their energy, counting each pair half. */
+/* Forces on this PE's bodies, and their energy, with each pair counted half. */
 static double find_forces(long first, long end)
 {
     double energy = 0;
@@ -235,7 +234,7 @@ static void move(long first, long end, double kick)
     }
 }
 
-/* The largest difference of some bodies' forces from a direct sum, over the mean force. */
+/* The largest difference of some bodies' forces from a direct sum, relative to the mean force. */
 static double force_error(void)
 {
     double largest = 0, mean = 0;
@@ -255,7 +254,7 @@ static double force_error(void)
     return largest / mean;
 }
 
-/* PE 0 sums what each PE found. */
+/* PE 0 sums the results of all PEs. */
 static double add_energies(double own)
 {
     double sum = 0;

@@ -2,7 +2,8 @@
 /* dsm_fft - the three-dimensional FFT of the NAS benchmarks (FT) on shared pages: a partial differential equation is
  * solved in frequency space. Verified by the checksums of the definition.
  *
- * A PE has slabs: of z in space, of y in frequency space. A transform along z reads the slabs of all others.
+ * Each PE has a slab of z in space and a slab of y in frequency space. A transform along z reads the slabs of all
+ * others.
  *
  * Use: oshrun -n 4 dsm_fft [CLASS], S or W */
 #include <complex.h>
@@ -70,7 +71,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Numbers: the generator of the definition, modulo 2^46. */
+/* Random numbers: the generator of the definition, modulo 2^46. */
 
 static uint64_t power(uint64_t exponent)
 {
@@ -103,7 +104,7 @@ static void fill_own(void)
 
 /* One dimension */
 
-/* Of so many numbers that the longest of all is a multiple; sign -1 forwards, 1 back. */
+/* Of a count that divides the longest length; sign -1 forward, 1 backward. */
 static void transform(complex_t *line, long count, int sign)
 {
     for (long i = 1, j = 0; i < count; i++) {
@@ -132,7 +133,7 @@ static void transform(complex_t *line, long count, int sign)
     }
 }
 
-/* Along x and y, in the own slab of space. */
+/* Along x and y, in this PE's slab of space. */
 static void transform_planes(int sign)
 {
     complex_t line[LONGEST];
@@ -150,7 +151,7 @@ static void transform_planes(int sign)
     }
 }
 
-/* Along z, in the own slab of frequency space. */
+/* Along z, in this PE's slab of frequency space. */
 static void transform_depths(complex_t *slab, int sign)
 {
     complex_t line[LONGEST];
@@ -276,7 +277,7 @@ int main(int count, char **words)
         evolve();
         to_space();
         sum_up(i);
-        dsm_barrier_all(); /* before others write what the transform read */
+        dsm_barrier_all(); /* before others overwrite what the transform read */
     }
     double took = seconds() - since;
     if (me == 0) {

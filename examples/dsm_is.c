@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dsm_is - the integer sort IS of the NAS benchmarks, on shared pages: each PE counts its keys, adds its counts to the
- * shared buckets under locks, and after a barrier knows the rank of every key. Each iteration is verified by the ranks
- * that the benchmark's definition gives for five keys.
+ * shared buckets under locks, and after a barrier has the rank of every key. Each iteration is verified by the ranks of
+ * five keys in the benchmark's definition.
  *
  * Use: oshrun -n 4 dsm_is [S|W|A] */
 #include <dsm.h>
@@ -73,7 +73,7 @@ static void make_keys(int *keys, long first, long end, long max_key)
     }
 }
 
-/* Each PE begins with another part of the buckets, so that they do not queue for one lock. */
+/* Each PE starts at another part of the buckets, so that they do not queue for one lock. */
 static void add_counts(struct shared *shared, int *buckets, const int *counts, long max_key, int me)
 {
     long part = max_key / LOCKS;
@@ -106,7 +106,7 @@ static int verify(const struct class *class, const int *buckets, int *ranks, lon
     return failed;
 }
 
-/* The two keys that the benchmark changes, and the five that it asks about. */
+/* The two keys that the benchmark changes, and the five whose ranks it verifies. */
 static void begin_iteration(const struct class *class, struct shared *shared, int *keys, long first, long end,
                             int iteration)
 {

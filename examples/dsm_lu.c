@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dsm_lu - LU factorisation of a dense matrix by blocks, on shared pages, without pivoting.
  *
- * Each block is contiguous and lives with the PE that computes it, by a grid of PEs over the blocks. Verified by
+ * Each block is contiguous, with its home on the PE that computes it; PEs form a grid over the blocks. Verified by
  * solving a system whose solution is known.
  *
  * Use: oshrun -n 4 dsm_lu [SIZE [BLOCK]] */
@@ -39,7 +39,7 @@ static int owner(long row, long column)
     return (int)(row % lu.grid_rows * lu.grid_columns + column % lu.grid_columns);
 }
 
-/* The matrix can be computed anywhere: no value has to travel for the check. */
+/* The matrix is a formula, so the check needs no communication. */
 static double value_of(long row, long column)
 {
     unsigned long mix = (unsigned long)(row * 7919 + column * 104729) * 0x9e3779b97f4a7c15ul;
@@ -70,7 +70,7 @@ static void factor_diagonal(double *a)
     }
 }
 
-/* A block right of the diagonal one: its lower triangle is taken off. */
+/* A block to the right of the diagonal one: solved with its lower triangle. */
 static void solve_right(double *a, const double *diagonal)
 {
     long n = lu.block;
@@ -83,7 +83,7 @@ static void solve_right(double *a, const double *diagonal)
     }
 }
 
-/* A block below the diagonal one: its upper triangle. */
+/* A block below the diagonal one: solved with its upper triangle. */
 static void solve_below(double *a, const double *diagonal)
 {
     long n = lu.block;
@@ -131,7 +131,7 @@ static void factor(void)
     dsm_barrier_all();
 }
 
-/* The right side belongs to a solution of ones: how far from it is what the factors give? */
+/* The right-hand side belongs to a solution of ones: the error of the solution by the factors. */
 static double largest_error(void)
 {
     double *x = malloc((size_t)lu.size * sizeof *x), largest = 0;

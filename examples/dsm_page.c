@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dsm_page - the page micro-benchmark of TreadMarks: PE 0 touches 1024 pages, so that it is their home; then every
- * other PE reads a word of each, all at once. Prints the time of a page, the mean of these PEs.
+/* dsm_page - the page micro-benchmark of TreadMarks: PE 0 touches 1024 pages and becomes their home; then all other
+ * PEs read a word of each at once. Prints the time per page, the mean over these PEs.
  *
  * Use: DSM_PREFETCH=1 DSM_PROTOCOL=newgendsm oshrun --hosts 2 -n 2 dsm_page [PAGES] */
 #include <dsm.h>

@@ -18,7 +18,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The points of one colour have neighbours of the other alone, so their order does not matter. */
+/* Points of one colour have neighbours of the other only, so their order does not matter. */
 static void relax(double *plate, long size, long first, long end, long colour)
 {
     for (long row = first; row < end; row++) {

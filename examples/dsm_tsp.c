@@ -11,7 +11,7 @@
 
 #define CITIES_MAX 16
 #define STACK_MAX  65536
-#define SPLIT      4 /* tours of so many cities are searched by one PE to their end */
+#define SPLIT      4 /* tours of this many cities are completed by one PE */
 
 struct tour {
     long length;
@@ -30,7 +30,7 @@ static struct {
     struct shared *shared;
     long distance[CITIES_MAX][CITIES_MAX], least[CITIES_MAX];
     int cities;
-    long best; /* as last seen: only a bound */
+    long best; /* as last read: only a bound */
 } tsp = {.cities = 12};
 
 static double seconds(void)
@@ -101,7 +101,7 @@ static void search_below(struct tour *tour)
     search(tour, visited, rest);
 }
 
-/* Longer by each city that is left; the caller has the stack. */
+/* Pushes each extension of a tour by one city; the caller holds the stack's lock. */
 static void push_longer(const struct tour *tour)
 {
     struct shared *shared = tsp.shared;
@@ -115,7 +115,7 @@ static void push_longer(const struct tour *tour)
     }
 }
 
-/* Until the stack is empty and nobody can fill it. */
+/* Until the stack is empty and no PE can push. */
 static void work(void)
 {
     struct shared *shared = tsp.shared;
@@ -142,7 +142,7 @@ static void work(void)
     dsm_unlock(&shared->stack_lock);
 }
 
-/* Held and Karp: the shortest way over a set of cities to the last of them. */
+/* Held and Karp: the shortest path over a set of cities to the last of them. */
 static long shortest(void)
 {
     int others = tsp.cities - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gups.c - random access: how many single words, anywhere in the memory of all PEs, can be changed in a second.
+/* gups.c - random access: the rate of updates of single words anywhere in the memory of all PEs.
  *
  * Use: gups [words a PE, as a power of two [updates a PE [seed]]]     (20, 1000000 and 1 unless given)
  * Each PE draws random words and changes each by one atomic exclusive-or, so that no update is lost, as it may be in
@@ -68,13 +68,13 @@ int main(int argc, char **argv)
     uint64_t own_seed = seed * 1000003 + (uint64_t)me * 0x9e3779b97f4a7c15u * updates; /* no two PEs draw the same */
     double seconds = update(table, words - 1, updates, own_seed);
     for (uint64_t i = 0; i < words; i++)
-        wrong_here -= table[i] != i; /* few words come to where they were */
+        wrong_here -= table[i] != i; /* few words are back at their initial value */
     int is_changed = wrong_here < 0;
     wrong_here = 0;
     update(table, words - 1, updates, own_seed);
     for (uint64_t i = 0; i < words; i++)
         wrong_here += table[i] != i;
-    wrong_here += updates > 1000 && !is_changed; /* a library that does nothing restores every word, too */
+    wrong_here += updates > 1000 && !is_changed; /* a library that does nothing would restore every word too */
     shmem_barrier_all();
     shmem_longlong_sum_to_all(&wrong, &wrong_here, 1, 0, 0, pe_count, work, sum_sync);
     if (me == 0)

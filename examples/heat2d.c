@@ -23,9 +23,9 @@ struct block { /* cells [row, row+rows) x [column, column+columns) of the plate 
 
 static size_t cells;               /* the plate has cells x cells */
 static int across, down;           /* the grid of PEs */
-static size_t pitch;               /* from one row to the next in a block with its halo: the same on all PEs */
+static size_t pitch;               /* distance between rows in a block with its halo: the same on all PEs */
 static double *plate[2];           /* symmetric: a block with a halo of one cell around it */
-static uint64_t ready[SIDE_COUNT]; /* symmetric: steps whose halo from that side has come */
+static uint64_t ready[SIDE_COUNT]; /* symmetric: steps whose halo from that side has arrived */
 
 static struct block block_of(int pe)
 {
@@ -36,13 +36,13 @@ static struct block block_of(int pe)
     return b;
 }
 
-/* The cell at the start: the upper edge of the plate is hot, the left edge half as hot; both stay so. */
+/* The cell at the start: the upper edge of the plate is hot, the left edge half as hot; both are constant. */
 static double at_start(size_t row, size_t column)
 {
     return row == 0 ? 100.0 : column == 0 ? 50.0 : 0.0;
 }
 
-/* One step for the cells of a block; `b` says where it lies, so that the edge of the plate is kept. */
+/* One step for the cells of a block; `b` gives its place, so that the edge of the plate is kept constant. */
 static void step(double *to, const double *from, struct block b, size_t width)
 {
     for (size_t r = 1; r <= b.rows; r++) {
@@ -63,7 +63,7 @@ static void start_block(double *to, struct block b, size_t width)
             to[(r + 1) * width + c + 1] = at_start(b.row + r, b.column + c);
 }
 
-/* Puts the edges of the own block of `now` into the neighbours' halos and tells them that `step_count` steps are done.
+/* Puts the edges of this PE's block of `now` into the neighbours' halos and signals that `step_count` steps are done.
  */
 static void send_edges(double *now, int me, struct block b, uint64_t step_count)
 {
@@ -81,7 +81,7 @@ static void send_edges(double *now, int me, struct block b, uint64_t step_count)
         shmem_double_iput(now + pitch + block_of(me - 1).columns + 1, now + pitch + 1, stride, stride, b.rows, me - 1);
     if (x < across - 1)
         shmem_double_iput(now + pitch, now + pitch + b.columns, stride, stride, b.rows, me + 1);
-    shmem_fence(); /* the columns arrive before the words that announce them */
+    shmem_fence(); /* the columns arrive before the words that signal them */
     if (x > 0)
         shmem_uint64_atomic_set(&ready[RIGHT], step_count, me - 1);
     if (x < across - 1)
@@ -101,7 +101,7 @@ static void wait_for_halos(int me, uint64_t step_count)
         shmem_uint64_wait_until(&ready[RIGHT], SHMEM_CMP_GE, step_count);
 }
 
-/* PE 0: the same computation alone, and the largest difference to what all PEs together have in plate[last]. */
+/* PE 0: the same computation alone, and the largest difference from plate[last] of all PEs. */
 static double difference_to_sequential(int steps, int last)
 {
     struct block whole = {0, cells, 0, cells};

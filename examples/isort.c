@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isort.c - a bucket sort of integers that lie over all PEs.
+/* isort.c - a bucket sort of integers distributed over all PEs.
  *
  * Use: isort [keys a PE [seed]]     (1000000 keys and seed 1 unless given)
- * 1. Each PE makes its keys (bell-shaped, so that equal ranges would be unfair) and counts them by bucket.
- * 2. A sum over all PEs gives the size of every bucket; neighbouring buckets are dealt out so that PEs get equal
- * shares.
- * 3. Each PE reserves room at every other by one fetch-and-add, and puts its keys there, a batch at a time.
- * 4. Each PE sorts what it got by counting.
+ * 1. Each PE generates its keys (bell-shaped, so equal ranges would be unbalanced) and counts them by bucket.
+ * 2. A sum over all PEs gives the size of every bucket; contiguous buckets are assigned to PEs in equal shares.
+ * 3. Each PE reserves room on every other by one fetch-and-add, and puts its keys there in batches.
+ * 4. Each PE sorts its keys by counting.
  * The routines of OpenSHMEM 1.4 are enough, so that the same source runs on any library. Checked: each PE's keys are in
  * order and follow those of the PE before; none was lost or changed (number, sum and sum of squares of all keys).
  */
@@ -29,7 +28,7 @@
 
 /* Symmetric. */
 static long long bucket_size_here[BUCKET_COUNT], bucket_size[BUCKET_COUNT];
-static unsigned long filled; /* keys that came, or will */
+static unsigned long filled; /* keys that have arrived, or will */
 static long reduce_sync[2][SHMEM_REDUCE_SYNC_SIZE];
 static long long reduce_work[2][BUCKET_COUNT / 2 + 1 + SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 
@@ -63,7 +62,7 @@ static struct digest digest_of(const uint32_t *keys, size_t count)
     return d;
 }
 
-/* owner[b]: the PE that gets bucket b, never falling. Returns the largest number of keys that one PE gets. */
+/* owner[b]: the PE of bucket b, non-decreasing. Returns the largest number of keys of one PE. */
 static size_t deal_buckets(int *owner, int pe_count, uint64_t total)
 {
     uint64_t before = 0, of_pe = 0, largest = 0;
@@ -81,9 +80,9 @@ static size_t deal_buckets(int *owner, int pe_count, uint64_t total)
     return largest;
 }
 
-/* What goes to one PE. */
+/* The keys for one PE. */
 struct share {
-    uint64_t at; /* in its inbox: where the next batch goes */
+    uint64_t at; /* in its inbox: the place of the next batch */
     uint32_t fill, batch[BATCH];
 };
 
@@ -100,7 +99,7 @@ static void send_keys(const uint32_t *keys, size_t count, const int *owner, uint
     for (unsigned b = 0; b < BUCKET_COUNT; b++)
         shares[owner[b]].at += (uint64_t)bucket_size_here[b];
     for (int i = 1; i <= pe_count; i++) {
-        int pe = (shmem_my_pe() + i) % pe_count; /* each starts with another PE */
+        int pe = (shmem_my_pe() + i) % pe_count; /* each PE starts with another one */
         shares[pe].at = shmem_ulong_atomic_fetch_add(&filled, shares[pe].at, pe);
     }
     for (size_t i = 0; i < count; i++) {
@@ -112,11 +111,11 @@ static void send_keys(const uint32_t *keys, size_t count, const int *owner, uint
     }
     for (int pe = 0; pe < pe_count; pe++)
         send_batch(&shares[pe], inbox, pe);
-    shmem_barrier_all(); /* all have come */
+    shmem_barrier_all(); /* all keys have arrived */
     free(shares);
 }
 
-/* Of the buckets that this PE got. There is room for RUN keys more. */
+/* Of this PE's buckets. There is room for RUN keys more. */
 static void sort_by_counting(uint32_t *keys, size_t count, const int *owner, int me)
 {
     uint32_t first = 0, end = BUCKET_COUNT;
@@ -131,7 +130,7 @@ static void sort_by_counting(uint32_t *keys, size_t count, const int *owner, int
     size_t at = 0;
     for (uint32_t key = 0; key < range; key++) {
         for (int n = 0; n < RUN;
-             n++) /* always as many, which is quicker than to guess how many: the next go over them */
+             n++) /* always RUN of them, which is faster than testing how many: the next ones overwrite the excess */
             keys[at + (size_t)n] = least + key;
         for (uint32_t n = RUN; n < how_many[key]; n++)
             keys[at + n] = least + key;
@@ -140,7 +139,7 @@ static void sort_by_counting(uint32_t *keys, size_t count, const int *owner, int
     free(how_many);
 }
 
-/* All PEs call it: the number of things that are wrong on all of them. */
+/* Collective: the number of errors on all PEs. */
 static uint64_t count_wrong(const uint32_t *keys, size_t count, struct digest before, int me, int pe_count)
 {
     static long long here[7], all[7]; /* symmetric: wrong pairs, digest before, digest after */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring_barrier.c - how long a barrier takes around the ring: alone, and after each PE put some data to its neighbour.
+/* ring_barrier.c - the time of a barrier around the ring: alone, and after each PE has put some data to its neighbour.
  *
  * Use: ring_barrier [rounds]     (200 unless given)
- * A barrier also completes the puts before it: after each, every PE looks whether its neighbour's data is there.
+ * A barrier also completes the puts before it: after each, every PE verifies its neighbour's data.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         double total_us = 0;
         for (int round = 0; round < rounds; round++) {
             step++;
-            if (count > 0) { /* the first and the last element tell whether all arrived */
+            if (count > 0) { /* the first and the last element tell whether all have arrived */
                 outbox[0] = me + step;
                 outbox[count - 1] = me + step;
                 shmem_long_put(inbox, outbox, count, right);
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
             total_us += now_us() - start;
             if (count > 0)
                 wrong_here += inbox[0] != left + step || inbox[count - 1] != left + step;
-            shmem_sync_all(); /* all have looked before the next round writes */
+            shmem_sync_all(); /* all PEs have checked before the next round writes */
         }
         double one_us = slowest(total_us / rounds);
         if (me == 0)

@@ -2,8 +2,8 @@
 /* ring_get.c - every PE gets from the PE some hops to its right, all at once, 8 B to 512 KiB.
  *
  * Use: ring_get [hops [rounds]]     (1 hop and 200 rounds unless given)
- * Prints for each size the time of one get and the rate of non-blocking gets that follow each other, of the slowest PE.
- * Every byte that came is checked.
+ * Prints for each size the time of one get and the rate of consecutive non-blocking gets, on the slowest PE.
+ * Every byte received is checked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* What PE `pe` offers at place `i` in the test of one size. */
+/* The contents of PE `pe` at index `i` in the test of one size. */
 static unsigned char content(int pe, size_t bytes, size_t i)
 {
     return (unsigned char)((unsigned)pe * 31 + bytes * 7 + i * 13 + (i >> 8));

@@ -2,8 +2,8 @@
 /* ring_put.c - every PE puts to the PE some hops to its right, all at once, 8 B to 512 KiB.
  *
  * Use: ring_put [hops [rounds]]     (1 hop and 200 rounds unless given)
- * Prints for each size the time until a put is at its destination (put and quiet) and the rate of puts that follow each
- * other, of the slowest PE. Every byte that arrived is checked.
+ * Prints for each size the time until a put has arrived (put and quiet) and the rate of consecutive puts, on the
+ * slowest PE. Every byte received is checked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* What PE `pe` sends at place `i` in the test of one size. */
+/* The data that PE `pe` sends at index `i` in the test of one size. */
 static unsigned char content(int pe, size_t bytes, size_t i)
 {
     return (unsigned char)((unsigned)pe * 31 + bytes * 7 + i * 13 + (i >> 8));

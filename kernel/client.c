@@ -19,7 +19,7 @@
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
 #endif
 
-/* What one call carries. Copied in before and out after all locks. */
+/* The arguments of one call. Copied in before all locks, and out after them. */
 union qn_argument {
 	struct quoit_ntb_info info;
 	struct quoit_ntb_link link;
@@ -231,7 +231,7 @@ static int add_eventfd(struct qn_client *client, const struct quoit_ntb_eventfd 
 	return -ENOSPC;
 }
 
-/* Unmasking: what arrived meanwhile fires at once, and masks itself again, as an interrupt would. */
+/* Unmasking: bits that arrived meanwhile interrupt at once, and mask themselves again, as an interrupt would. */
 static void unmask(struct qn_port *port, u64 bits)
 {
 	ntb_db_clear_mask(port->ntb, bits);
@@ -347,7 +347,7 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 	}
 }
 
-/* Memory is pinned with mmap_lock, so the device is only held by a reference meanwhile. */
+/* Memory is pinned under mmap_lock, so meanwhile the device is only referenced. */
 static long create_memory(struct qn_port *port, const struct quoit_ntb_memory *wanted)
 {
 	struct device *device = NULL;
@@ -388,7 +388,7 @@ static long client_ioctl(struct file *file, unsigned int command, unsigned long 
 	return result;
 }
 
-/* Mappings of outbound windows: filled by faults, so that they can be revoked and come back. */
+/* Mappings of outbound windows: populated by faults, so that they can be revoked and restored. */
 
 static vm_fault_t outbound_fault(struct vm_fault *fault)
 {
@@ -410,7 +410,7 @@ static vm_fault_t outbound_fault(struct vm_fault *fault)
 				pfn + ((fault->address - vma->vm_start) >> PAGE_SHIFT));
 	for (at = first; result == VM_FAULT_NOPAGE && at < last; at += PAGE_SIZE)
 		if (vmf_insert_pfn(vma, at, pfn + ((at - vma->vm_start) >> PAGE_SHIFT)) != VM_FAULT_NOPAGE)
-			break; /* the page that was asked for is there */
+			break; /* the page that faulted is mapped */
 release:
 	up_read(&port->alive);
 	return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* DMA of a client: copies from memory into a leased outbound range, by any engine that the kernel offers. */
+/* DMA of a client: copies from memory into a leased outbound range, by any engine of the kernel. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -46,7 +46,7 @@ static void give_back(struct qn_copy *copy)
 	spin_unlock_irqrestore(&copy->client->port->event_lock, flags);
 }
 
-/* Nothing is under way afterwards. dma_lock is held. What was cut off has no completion of its own engine. */
+/* No copy is outstanding afterwards. dma_lock is held. A terminated copy has no completion from its engine. */
 static void end_all(struct qn_client *client)
 {
 	if (client->channel)
@@ -69,7 +69,7 @@ static int prepare(struct qn_client *client, struct qn_memory *memory)
 	}
 	if (client->source == memory)
 		return 0;
-	end_all(client); /* the mapping may be read still */
+	end_all(client); /* the mapping may still be read */
 	qn_memory_unmap(&client->source_mapping);
 	qn_memory_put(client->source);
 	client->source = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Memory that windows expose: contiguous memory of a device, or pinned memory of a process. */
+/* Memory exposed through windows: contiguous memory of a device, or pinned memory of a process. */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/sched/mm.h>
@@ -20,7 +20,7 @@ struct qn_memory {
 	/* of a process */
 	struct page **pages;
 	unsigned long page_count;
-	struct mm_struct *mm; /* whose locked_vm was charged */
+	struct mm_struct *mm; /* the mm whose locked_vm was charged */
 };
 
 static void memory_release(struct kref *ref)
@@ -166,7 +166,7 @@ int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted)
 		error = fd;
 		goto put_memory;
 	}
-	return fd; /* the reference is the file's now */
+	return fd; /* the reference now belongs to the file */
 
 put_memory:
 	qn_memory_put(memory);
@@ -178,12 +178,12 @@ static int table_of(struct qn_memory *memory, u64 offset, u64 bytes, struct sg_t
 	if (memory->pages)
 		return sg_alloc_table_from_pages(table, memory->pages + (offset >> PAGE_SHIFT), bytes >> PAGE_SHIFT, 0,
 						 bytes, GFP_KERNEL);
-	/* Of another device: the whole of it, which is one piece. */
+	/* Memory of another device: mapped whole, as it is contiguous. */
 	return dma_get_sgtable_attrs(memory->dev, table, memory->base, memory->address, memory->bytes,
 				     DMA_ATTR_FORCE_CONTIGUOUS);
 }
 
-/* One run of bus addresses for [offset, offset + bytes), page aligned and inside of the memory, or EADDRNOTAVAIL. */
+/* One run of bus addresses for [offset, offset + bytes), page aligned and inside the memory, or EADDRNOTAVAIL. */
 int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device *dev, struct qn_mapping *mapping)
 {
 	int error;

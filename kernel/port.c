@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* quoit_ntb: /dev/ntbN, one port of an NTB link for user space. The promises stand in uapi/quoit_ntb.h. */
+/* quoit_ntb: /dev/ntbN, one port of an NTB link for user space. The contract is uapi/quoit_ntb.h. */
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/mount.h>
@@ -17,7 +17,7 @@ MODULE_VERSION("0.1");
 #define QN_PEER     0          /* ports with one peer only */
 
 static DEFINE_IDA(port_numbers);
-static struct vfsmount *inodes; /* where the inodes of ports live */
+static struct vfsmount *inodes; /* the pseudo file system of the ports' inodes */
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #define qn_eventfd_signal(context) eventfd_signal(context)
@@ -51,7 +51,7 @@ bool qn_client_is_current(struct qn_client *client)
 	return is_current;
 }
 
-/* Wakes who asked for one of the bits, for the link, or for completions of one client. event_lock is held. */
+/* Wakes the clients that wait for one of the bits, for the link, or for their completions. event_lock is held. */
 static void signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma)
 {
 	struct qn_client *client;
@@ -101,7 +101,7 @@ static int translate(struct qn_port *port, u32 window)
 
 	error = ntb_mw_get_align(port->ntb, QN_PEER, window, &address_align, &bytes_align, &bytes_max);
 	if (error)
-		return error; /* of chips that tell when the link is up: link_work() comes back */
+		return error; /* for chips that report their limits once the link is up: link_work() comes back */
 	if (inbound->bytes > bytes_max || !IS_ALIGNED(inbound->bytes, bytes_align))
 		return -EINVAL;
 	if (!IS_ALIGNED(inbound->mapping.address, address_align))
@@ -162,7 +162,7 @@ put_memory:
 
 /* The link */
 
-/* What may sleep after a change: mappings of the epoch before are revoked, translations made again. */
+/* The part of a change that may sleep: mappings of the previous epoch are revoked, translations set again. */
 static void link_work(struct work_struct *work)
 {
 	struct qn_port *port = container_of(work, struct qn_port, link_work);
@@ -184,8 +184,8 @@ static void link_work(struct work_struct *work)
 	qn_signal(port, 0, true, NULL);
 }
 
-/* An event while the link is up is a new epoch, even if no loss was seen: one that came and went between two events
- * looks the same, and to accept the epoch again costs little. */
+/* An event while the link is up starts a new epoch, even if no loss was seen: an outage between two events looks the
+ * same, and accepting the epoch again costs little. */
 static void on_link_event(void *context)
 {
 	struct qn_port *port = context;
@@ -200,7 +200,7 @@ static void on_link_event(void *context)
 	schedule_work(&port->link_work);
 }
 
-/* A level interrupt ends when its bits are masked or cleared. What nobody leases is cleared as well. */
+/* A level interrupt ends when its bits are masked or cleared. Bits that no client leases are cleared too. */
 static void on_doorbell(void *context, int vector)
 {
 	struct qn_port *port = context;
@@ -215,7 +215,7 @@ static const struct ntb_ctx_ops context_operations = {
 	.db_event = on_doorbell,
 };
 
-/* Coming and going of ports */
+/* Adding and removing ports */
 
 static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {
@@ -295,7 +295,7 @@ static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 	port->is_up = false;
 	spin_unlock_irqrestore(&port->event_lock, flags);
 
-	down_write(&port->alive); /* from here on no call and no fault of a client touches the device */
+	down_write(&port->alive); /* from here on no call and no fault of a client accesses the device */
 	port->is_gone = true;
 	for (window = 0; window < port->inbound_count; window++)
 		qn_inbound_clear(port, window);
@@ -315,7 +315,7 @@ static int init_filesystem(struct fs_context *context)
 	return init_pseudo(context, QN_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
-/* No owner: the mount that the module makes for itself must not keep the module loaded. */
+/* No owner: the module's own mount must not pin the module. */
 static struct file_system_type filesystem = {
 	.name = "quoit_ntb",
 	.init_fs_context = init_filesystem,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oshcc, oshc++ - the C or C++ compiler with what an OpenSHMEM program needs.
+/* oshcc, oshc++ - the C or C++ compiler with the flags of an OpenSHMEM program.
  *
  * Finds the headers and the library beside its own binary (PREFIX/bin -> PREFIX/include, PREFIX/lib...), so an
  * installed or a build tree can be moved. The compiler is OSHCC or CC (OSHCXX or CXX) if set, else the one of the
- * build. Everything that is not ours is passed on unchanged.
+ * build. All other options are passed on unchanged.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -27,7 +27,7 @@ struct command {
 
 struct places {
     char prefix[PATH_MAX];
-    char library[PATH_MAX + 64]; /* folder of libshmem.so */
+    char library[PATH_MAX + 64]; /* the folder of libshmem.so */
 };
 
 static void add(struct command *command, const char *word)
@@ -44,7 +44,7 @@ static void add_format(struct command *command, const char *format, const char *
     add(command, word);
 }
 
-/* PREFIX is two above the binary. */
+/* PREFIX is two levels above the binary. */
 static bool find_places(struct places *places)
 {
     static const char *const folders[] = {QUOIT_LIBRARY_FOLDER, "lib", "lib64"};
@@ -67,7 +67,7 @@ static bool find_places(struct places *places)
     return false;
 }
 
-/* CC may be set to this very wrapper, which is how it is given to a configure script: that is no compiler for us. */
+/* CC may be set to this wrapper, as for a configure script: then it is not used as the compiler. */
 static bool is_wrapper(const char *compiler)
 {
     char copy[PATH_MAX];
@@ -76,7 +76,7 @@ static bool is_wrapper(const char *compiler)
     return strcmp(name, "oshcc") == 0 || strcmp(name, "oshc++") == 0 || strcmp(name, "oshcxx") == 0;
 }
 
-/* The compiler's words, such as "ccache gcc". */
+/* The words of the compiler command, such as "ccache gcc". */
 static void add_compiler(struct command *command, bool is_cxx)
 {
     const char *const variables[2][2] = {{"OSHCC", "CC"}, {"OSHCXX", "CXX"}};
@@ -127,7 +127,7 @@ static bool stops_before_link(const char *argument)
 
 static void add_compile_flags(struct command *command, const struct places *places)
 {
-    if (strcmp(places->prefix, "/usr") != 0) /* the compiler looks there by itself, and in the right order */
+    if (strcmp(places->prefix, "/usr") != 0) /* the compiler searches it anyway, and in the right order */
         add_format(command, "-I%s/include", places->prefix);
     if (QUOIT_WRAPPER_FLAGS[0])
         add(command, QUOIT_WRAPPER_FLAGS);
@@ -138,7 +138,7 @@ static void add_link_flags(struct command *command, const struct places *places)
     add_format(command, "-L%s", places->library);
     add_format(command, "-Wl,-rpath,%s", places->library);
     add(command, "-lshmem");
-    add(command, "-lm"); /* what the specification's example Makefile takes for granted */
+    add(command, "-lm"); /* assumed by the specification's example Makefile */
 }
 
 static void print_words(const struct command *command, size_t first)
@@ -152,7 +152,7 @@ static void print_words(const struct command *command, size_t first)
             continue;
         }
         putchar('\'');
-        for (; *word; word++) /* a quote inside quotes: leave, escape, enter */
+        for (; *word; word++) /* a quote inside quotes: close, escape, open */
             *word == '\'' ? fputs("'\\''", stdout) : putchar(*word);
         putchar('\'');
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bfs.c - kernel 2: breadth-first search, level by level.
  *
- * A PE goes through the edges of its own vertices of the level. What it has seen it does not send again: a bit a vertex
- * remembers. A word to the owner names the vertex, as a local number there, and its parent; the first that comes wins.
+ * A PE follows the edges of its own vertices of the level. A bit per vertex marks those it has already sent. A word to
+ * the owner names the vertex, as a local number there, and its parent; the first to arrive wins.
  */
 #include "graph500.h"
 
@@ -16,7 +16,7 @@ static bool take_bit(uint64_t *bits, uint32_t i)
     return !(old & bit);
 }
 
-/* Every other PE sends an own vertex at most once in a search. */
+/* Every other PE sends each of this PE's vertices at most once in a search. */
 uint64_t bfs_inbox_words(const struct world *world)
 {
     return (uint64_t)world->block * (uint64_t)world->pe_count;
@@ -38,7 +38,7 @@ void bfs_end(struct bfs *bfs)
     free(bfs->reached);
 }
 
-/* Own vertices are reached at once, others by a word to their owner. Returns how many were reached here. */
+/* This PE's vertices are reached at once, others by a word to their owner. Returns how many were reached here. */
 static uint32_t expand(struct bfs *bfs, const struct world *world, struct exchange *exchange, const struct csr *csr,
                        uint32_t frontier_count, uint32_t *parent)
 {

@@ -12,7 +12,7 @@
 #define WORDS 1024 /* of a reduction */
 #define WORK  (WORDS / 2 + 1 > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? WORDS / 2 + 1 : SHMEM_REDUCE_MIN_WRKDATA_SIZE)
 
-/* Symmetric. A call may start on one PE while another has not left the one before, so that they take turns. */
+/* Symmetric. A call may start on one PE while another has not left the previous one, so two sets alternate. */
 static long reduce_sync[2][SHMEM_REDUCE_SYNC_SIZE], collect_sync[SHMEM_COLLECT_SYNC_SIZE];
 static long long reduce_work[2][WORK], from_here[2][WORDS], result[2][WORDS];
 static int turn;
@@ -70,7 +70,7 @@ void or_of_all(uint64_t *words, size_t count)
 void collect_from_all(uint32_t *to, const uint32_t *from, size_t count)
 {
     prepare();
-    shmem_barrier_all(); /* `to` is free everywhere, and so is the only collect_sync */
+    shmem_barrier_all(); /* `to` is unused on every PE, and so is the only collect_sync */
     shmem_fcollect32(to, from, count, 0, 0, shmem_n_pes(), collect_sync);
 }
 

@@ -6,9 +6,9 @@
 
 #include <shmem.h>
 
-static unsigned long coming; /* symmetric: how many ends of edges come here */
+static unsigned long coming; /* symmetric: edge ends that will arrive here */
 
-/* Lets each PE know how many words it will get. */
+/* Informs each PE how many words it will receive. */
 static uint64_t count_coming(const struct world *world, const struct edge *edges)
 {
     uint64_t *count = memory((size_t)world->pe_count, sizeof(*count));
@@ -27,7 +27,7 @@ static uint64_t count_coming(const struct world *world, const struct edge *edges
     return words;
 }
 
-/* Each end goes to the owner of the other: own vertex there, as a local number, and its neighbour. */
+/* Each end goes to the owner of the other: its own vertex there, as a local number, and that vertex's neighbour. */
 static uint64_t send_ends(const struct world *world, struct exchange *exchange, const struct edge *edges)
 {
     for (uint64_t i = 0; i < world->edge_count; i++) {
@@ -56,7 +56,7 @@ struct csr csr_make(const struct world *world, struct exchange *exchange, const 
         next[v + 1] += next[v];
     for (uint64_t i = 0; i < count; i++)
         csr.target[next[exchange->inbox[i] >> 32]++] = (uint32_t)exchange->inbox[i];
-    shmem_barrier_all(); /* nobody sends again before all have read their inbox */
+    shmem_barrier_all(); /* no PE sends again before all have read their inbox */
     return csr;
 }
 

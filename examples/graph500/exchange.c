@@ -35,12 +35,12 @@ void exchange_flush(struct exchange *exchange, int pe)
     if (count == 0)
         return;
     uint64_t at = shmem_ulong_atomic_fetch_add(&filled, count, pe);
-    if (at + count > exchange->room) { /* whoever sends knows how much can come, so this is a mistake in the program */
+    if (at + count > exchange->room) { /* the senders know how much can arrive, so this is an error of the program */
         fprintf(stderr, "graph500: the inbox of PE %d has %llu words, too few\n", pe,
                 (unsigned long long)exchange->room);
         shmem_global_exit(2);
     }
-    /* When it returns the batch can be filled again. */
+    /* On return the batch can be refilled. */
     shmem_uint64_put(exchange->inbox + at, exchange->outbox + (size_t)pe * EXCHANGE_BATCH, count, pe);
     exchange->outbox_fill[pe] = 0;
 }
@@ -48,10 +48,10 @@ void exchange_flush(struct exchange *exchange, int pe)
 uint64_t exchange_finish(struct exchange *exchange)
 {
     for (int i = 1; i <= exchange->world->pe_count; i++)
-        exchange_flush(exchange, (exchange->world->me + i) % exchange->world->pe_count); /* each starts elsewhere */
-    shmem_barrier_all();                                                                 /* what all sent has arrived */
+        exchange_flush(exchange, (exchange->world->me + i) % exchange->world->pe_count); /* each PE starts elsewhere */
+    shmem_barrier_all(); /* everything sent by all PEs has arrived */
     uint64_t count = filled;
-    filled = 0; /* nobody reserves before all have left the next collective call */
+    filled = 0; /* no PE reserves before all have left the next collective call */
     return count;
 }
 

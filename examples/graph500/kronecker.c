@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kronecker.c - the generator of the specification: each of `scale` steps picks a quarter of the adjacency matrix with
- * probabilities A 0.57, B 0.19, C 0.19, D 0.05; then the numbers of the vertices are mixed. */
+/* kronecker.c - the generator of the specification: each of `scale` steps picks a quadrant of the adjacency matrix with
+ * probabilities A 0.57, B 0.19, C 0.19, D 0.05; then the vertex numbers are permuted. */
 #include "graph500.h"
 
-/* Of 2^32: a row in the lower half has C + D, and B of A + B, D of C + D lie to the right. */
+/* Of 2^32: the lower half of the rows has C + D; the right half has B of A + B, and D of C + D. */
 #define LOWER_HALF     ((uint32_t)(0.24 * 4294967296.0))
 #define RIGHT_OF_UPPER ((uint32_t)(0.19 / 0.76 * 4294967296.0))
 #define RIGHT_OF_LOWER ((uint32_t)(0.05 / 0.24 * 4294967296.0))
@@ -20,7 +20,7 @@ uint64_t random_of(uint64_t seed, uint64_t i)
     return mix(mix(seed + 0x9e3779b97f4a7c15u) + i * 0x9e3779b97f4a7c15u);
 }
 
-/* A permutation of 0..2^scale-1: odd factors and shifts to the right can be undone. */
+/* A permutation of 0..2^scale-1: odd factors and right shifts are invertible. */
 static uint32_t mix_vertex(const struct world *world, uint64_t v)
 {
     uint64_t mask = world->vertex_count - 1, key = random_of(world->seed, UINT64_MAX);

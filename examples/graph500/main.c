@@ -3,8 +3,9 @@
  *
  * Use: graph500 [--scale N] [--edge-factor N] [--roots N] [--seed N]
  *   2^scale vertices (20), edge factor (16) times as many edges, roots (64), seed (1).
- * Prints what the specification asks for; TEPS are traversed edges a second. The status is 1 if a tree was wrong.
- * Symmetric memory of each PE: 8 bytes an end of an edge that comes to it, for scale 20 some 280 MiB at 1 PE, 140 at 2.
+ * Prints the output that the specification requires; TEPS are traversed edges per second. The status is 1 if a tree was
+ * invalid.
+ * Symmetric memory of each PE: 8 bytes per edge end that it stores, for scale 20 some 280 MiB at 1 PE, 140 at 2.
  */
 #include "graph500.h"
 
@@ -73,8 +74,8 @@ static void deal_out(struct world *world)
     world->edge_count = edge_count * (me + 1) / pe_count - world->edge_first;
 }
 
-/* The next root of a fixed random order that has an edge to another vertex and was not taken before; NO_VERTEX: there
- * is none. All PEs find the same. */
+/* The next root of a fixed random order that has an edge to another vertex and was not used before; NO_VERTEX: there is
+ * none. The same on all PEs. */
 static uint32_t next_root(const struct world *world, const struct csr *csr, const uint32_t *taken, unsigned taken_count,
                           uint64_t *try)
 {
@@ -90,7 +91,7 @@ static uint32_t next_root(const struct world *world, const struct csr *csr, cons
     return NO_VERTEX;
 }
 
-/* Returns whether every tree was right. */
+/* Returns whether every tree was valid. */
 static bool search_all(const struct world *world, struct exchange *exchange, const struct csr *csr,
                        const struct edge *edges, struct run *run)
 {
@@ -99,7 +100,7 @@ static bool search_all(const struct world *world, struct exchange *exchange, con
     uint64_t try = 0;
     bool is_right = true;
     double said = seconds_now();
-    memset(parent, 0xff, world->block * sizeof(*parent)); /* NO_VERTEX, also behind the last vertex */
+    memset(parent, 0xff, world->block * sizeof(*parent)); /* NO_VERTEX, also after the last vertex */
     bfs_start(&bfs, world);
     exchange_room(exchange, bfs_inbox_words(world));
     for (unsigned i = 0; i < run->root_count && is_right; i++) {
@@ -132,7 +133,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Mean by `is_harmonic`, and the standard deviation of that mean's kind, as the specification defines them. */
+/* The mean (arithmetic or harmonic) and its standard deviation, as the specification defines them. */
 static void print_mean(const char *name, const double *value, unsigned count, bool is_harmonic)
 {
     double sum = 0, squares = 0;

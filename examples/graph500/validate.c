@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* validate.c - is it a breadth-first tree? Every PE collects all parents, finds the depth of every vertex from them,
- * and then looks at its part of the list of edges, from which the graph was made. */
+/* validate.c - checks that the parents form a breadth-first tree. Every PE collects all parents, computes the depth of
+ * every vertex from them, and then checks its part of the edge list from which the graph was made. */
 #include "graph500.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #define NO_DEPTH UINT32_MAX
 
-/* Walks from each vertex up to one whose depth is known, and back down. Check 1: no walk goes on for ever, and none
- * ends at a vertex without a parent. */
+/* Walks from each vertex up to one whose depth is known, and back down. Check 1: every walk is finite, and none ends at
+ * a vertex without a parent. */
 static bool find_depths(const struct world *world, uint32_t root, const uint32_t *parent, uint32_t *depth)
 {
     uint32_t *path = memory(world->vertex_count, sizeof(*path));
@@ -37,8 +37,8 @@ static bool find_depths(const struct world *world, uint32_t root, const uint32_t
     return is_tree;
 }
 
-/* Checks 3 and 4: the ends of every edge are both reached, at depths that differ by at most one, or neither is. Also
- * notes where an edge joins a vertex to its parent, and counts the edges that were reached. */
+/* Checks 3 and 4: both ends of every edge are reached, at depths that differ by at most one, or neither is. Also
+ * records where an edge joins a vertex to its parent, and counts the edges reached. */
 static int64_t look_at_edges(const struct world *world, const struct edge *edges, const uint32_t *parent,
                              const uint32_t *depth, uint64_t *is_joined, int64_t *reached_out)
 {

@@ -11,15 +11,15 @@
 
 #include <shmem.h>
 
-static uint64_t filled; /* symmetric: how much of the own inbox is taken in this level */
+static uint64_t filled; /* symmetric: words of this PE's inbox reserved in this level */
 
 struct search {
-    uint32_t *frontier; /* own vertices of this level, as local numbers */
+    uint32_t *frontier; /* this PE's vertices of this level, as local numbers */
     uint32_t frontier_count;
-    uint32_t *outbox;    /* as many places as vertices: what goes to a PE lies where its own vertices would */
+    uint32_t *outbox;    /* as many entries as vertices: words for a PE are placed where its own vertices would be */
     uint32_t *out_count; /* [PE] */
     bool *is_sent;       /* [vertex] */
-    uint32_t *inbox;     /* symmetric: room for every PE to send every own vertex */
+    uint32_t *inbox;     /* symmetric: room for every PE to send each vertex of this one */
 };
 
 static void expand(const struct share *share, struct search *search)
@@ -39,7 +39,7 @@ static void expand(const struct share *share, struct search *search)
         }
     }
     for (int i = 1; i <= pe_count; i++) {
-        int pe = (me + i) % pe_count; /* each starts with another PE */
+        int pe = (me + i) % pe_count; /* each PE starts with another one */
         uint32_t count = search->out_count[pe];
         if (count > 0) {
             uint64_t at = shmem_uint64_atomic_fetch_add(&filled, count, pe);
@@ -49,7 +49,7 @@ static void expand(const struct share *share, struct search *search)
     shmem_barrier_all(); /* everything sent has arrived */
 }
 
-/* The new frontier: what came and had no depth yet. */
+/* The new frontier: received vertices that had no depth yet. */
 static void collect(const struct share *share, struct search *search, int32_t *depth, int32_t level)
 {
     uint64_t count = shmem_uint64_atomic_swap(&filled, 0, shmem_my_pe());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* graph.c - names, edges, and the graph in rows. One PE. */
+/* graph.c - names, edges, and the graph as rows of targets. One PE. */
 #include "graph.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void *grown(void *memory, size_t count, size_t bytes)
     return memory;
 }
 
-/* Where the name is or would be in the table. */
+/* The entry of the name in the table, or where it would be inserted. */
 static uint32_t *place_of(const struct names *names, const char *name, size_t length)
 {
     uint64_t hash = 14695981039346656037u;
@@ -92,7 +92,7 @@ static int compare_targets(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Sorts each row and drops what stands twice. */
+/* Sorts each row and removes duplicates. */
 static void tidy_rows(struct graph *graph)
 {
     uint64_t kept = 0, start = 0;

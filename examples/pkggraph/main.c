@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - which packages does everything else rest on? PageRank and breadth-first search over a graph on all PEs.
+/* main.c - finds the packages on which most others depend: PageRank and breadth-first search over a graph on all PEs.
  *
- * PE 0 reads the graph and deals it out; all PEs compute; PE 0 computes the same alone and compares.
+ * PE 0 reads the graph and distributes it; all PEs compute; PE 0 computes the same alone and compares.
  */
 #include <getopt.h>
 #include <math.h>
@@ -64,7 +64,7 @@ static bool parse(int argc, char **argv, struct request *request)
     return optind == argc;
 }
 
-/* PE 0 ends the job after its message; the others wait until that happens. */
+/* PE 0 ends the job after its message; the others wait for that. */
 static void end_job(void)
 {
     if (shmem_my_pe() == 0)
@@ -72,7 +72,7 @@ static void end_job(void)
     shmem_barrier_all();
 }
 
-/* PE 0: what it knows of the whole. */
+/* On PE 0: the whole graph and its results. */
 struct whole {
     struct names names;
     struct graph graph;
@@ -125,7 +125,7 @@ static void free_whole(struct whole *whole)
     names_free(&whole->names);
 }
 
-static const double *rank_to_compare; /* qsort has no argument for it */
+static const double *rank_to_compare; /* qsort passes no argument to it */
 
 static int compare_ranks(const void *a, const void *b)
 {
@@ -187,7 +187,7 @@ static bool show_depths(struct whole *whole, const int32_t *depth, uint32_t root
     return wrong_count == 0;
 }
 
-/* Collective. PE 0 gives `whole`; true there when both results are right. */
+/* Collective. PE 0 passes `whole`; true there if both results are right. */
 static bool compute(const struct request *request, struct whole *whole)
 {
     static uint32_t root; /* symmetric */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pagerank.c - PageRank by power iteration, on all PEs and, for comparison, on one.
  *
- * In each round a vertex gives its rank in equal parts to the vertices it points to. A PE first adds up what its own
- * vertices give to each vertex elsewhere, so that one put carries everything it has for another PE. Which vertices
- * these are never changes: their numbers are sent once, in the same order as the values later.
+ * In each round a vertex distributes its rank in equal parts to its targets. A PE first adds up the contributions of
+ * its vertices to each vertex elsewhere, so that one put carries everything for another PE. These vertices never
+ * change: their numbers are sent once, in the same order as the values later.
  */
 #include "graph.h"
 
@@ -22,22 +22,22 @@ struct piece { /* of an inbox: what one PE sends */
 };
 
 struct post {
-    uint32_t out_count;     /* vertices, anywhere, that get something from here */
-    uint32_t *out_vertex;   /* [out_count], rising, so those of one PE stand together */
+    uint32_t out_count;     /* vertices, on any PE, that receive rank from here */
+    uint32_t *out_vertex;   /* [out_count], increasing, so those of one PE are contiguous */
     double *out_value;      /* [out_count] */
-    uint32_t *out_of_edge;  /* where the value of each own edge is added */
-    struct piece *out_of;   /* [PE] which of them go to that PE */
-    uint64_t *place;        /* [PE] where they go in its inbox */
+    uint32_t *out_of_edge;  /* where the contribution of each of this PE's edges is added */
+    struct piece *out_of;   /* [PE] number of these on that PE */
+    uint64_t *place;        /* [PE] their place in its inbox */
     uint32_t *inbox_vertex; /* symmetric */
     double *inbox_value;    /* symmetric */
-    struct piece *inbox_of; /* symmetric, [PE] what comes from that PE */
+    struct piece *inbox_of; /* symmetric, [PE] number of values from that PE */
     uint64_t sender_count;
 };
 
-static uint64_t reserved; /* symmetric: how much of the own inbox is taken */
-static uint64_t arrived;  /* symmetric: signal, puts that came into the own inbox */
+static uint64_t reserved; /* symmetric: values of this PE's inbox reserved */
+static uint64_t arrived;  /* symmetric: signal, puts that arrived in this PE's inbox */
 
-/* Lists the vertices that the own edges lead to, each once. */
+/* Lists the targets of this PE's edges, each once. */
 static void list_targets(const struct share *share, struct post *post)
 {
     uint64_t edge_count = share->first[share->mine_count];
@@ -63,7 +63,7 @@ static void list_targets(const struct share *share, struct post *post)
     free(number);
 }
 
-/* The largest inbox that any PE needs. */
+/* The largest inbox of any PE. */
 static uint64_t inbox_room(const struct post *post)
 {
     size_t pe_count = (size_t)shmem_n_pes();
@@ -77,7 +77,7 @@ static uint64_t inbox_room(const struct post *post)
     return largest;
 }
 
-/* Agrees with every PE where in its inbox the own values go, and for which vertices they are. */
+/* Agrees with every PE on the place of this PE's values in its inbox, and on their vertices. */
 static struct post post_open(const struct share *share)
 {
     int me = shmem_my_pe(), pe_count = shmem_n_pes();
@@ -117,7 +117,7 @@ static void post_close(struct post *post)
     free(post->out_vertex);
 }
 
-/* Gives the ranks of the own vertices away. */
+/* Sends the ranks of this PE's vertices to their targets. */
 static void send_ranks(const struct share *share, struct post *post, const double *rank)
 {
     int me = shmem_my_pe(), pe_count = shmem_n_pes();
@@ -128,7 +128,7 @@ static void send_ranks(const struct share *share, struct post *post, const doubl
             post->out_value[post->out_of_edge[e]] += rank[v] / (double)(end - begin);
     }
     for (int i = 1; i <= pe_count; i++) {
-        int pe = (me + i) % pe_count; /* each starts with another PE */
+        int pe = (me + i) % pe_count; /* each PE starts with another one */
         struct piece out = post->out_of[pe];
         if (out.count > 0)
             shmem_double_put_signal(post->inbox_value + post->place[pe], post->out_value + out.first, out.count,
@@ -136,7 +136,7 @@ static void send_ranks(const struct share *share, struct post *post, const doubl
     }
 }
 
-/* Adds what came, always in the order of the senders, so that a run can be repeated to the last bit. */
+/* Adds the received values, always in the order of the senders, so that a run is reproducible to the last bit. */
 static void receive_ranks(const struct share *share, const struct post *post, double *rank, uint64_t round)
 {
     shmem_signal_wait_until(&arrived, SHMEM_CMP_GE, post->sender_count * round);
@@ -162,7 +162,7 @@ int pagerank(const struct share *share, double *rank)
             here[0] += share->first[v] == share->first[v + 1] ? rank[v] : 0;
             here[1] += fabs(rank[v] - before[v]);
         }
-        /* also keeps the PEs in step: nobody writes into an inbox that is still being read */
+        /* also synchronises the PEs: none writes into an inbox that is still being read */
         shmem_double_sum_reduce(SHMEM_TEAM_WORLD, all, here, 2);
         if (all[1] < CHANGE_END)
             break;

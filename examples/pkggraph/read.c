@@ -17,7 +17,7 @@ static bool close_and_check(FILE *file, const char *path)
     return is_read;
 }
 
-/* Edge lists: two names a line, parted by blanks; the rest of a line after # is a comment. */
+/* Edge lists: two names per line, separated by blanks; the rest of a line after # is a comment. */
 
 static const char blanks[] = " \t\r\n\v\f";
 
@@ -32,7 +32,7 @@ static bool read_edge_list(FILE *file, const char *path, struct names *names, st
         size_t length[3], count = 0;
         size_t end = strcspn(line, "#");
         if (end == strlen(line) && end != (size_t)bytes)
-            count = 3; /* a zero byte: this is no text */
+            count = 3; /* a zero byte: not a text file */
         line[end] = '\0';
         for (char *at = line + strspn(line, blanks); count < 3 && *at != '\0'; at += strspn(at, blanks)) {
             word[count] = at;
@@ -55,14 +55,14 @@ static bool read_edge_list(FILE *file, const char *path, struct names *names, st
     return close_and_check(file, path);
 }
 
-/* Packages: an edge from each installed package to what it depends on. Of alternatives ("a | b") the first that is
- * there counts. A virtual package stands for every installed package that provides it. Versions are not looked at: the
- * package manager has done that. */
+/* Packages: an edge from each installed package to each of its dependencies. Of alternatives ("a | b") the first
+ * installed one is used. A virtual package represents every installed package that provides it. Versions are ignored:
+ * the package manager has checked them. */
 
 struct package {
     bool is_installed;
     char *name, *provides;
-    char *depends[2]; /* Depends and Pre-Depends; NULL if it has none */
+    char *depends[2]; /* Depends and Pre-Depends; NULL if absent */
 };
 
 struct machine {
@@ -72,7 +72,7 @@ struct machine {
     struct edges providers; /* from a virtual name to a package that provides it */
 };
 
-/* The next name in a field like "a (>= 1) | b:any, c"; false at its end. separator_out: what stood before it. */
+/* The next name in a field like "a (>= 1) | b:any, c"; false at its end. separator_out: the separator before it. */
 static bool next_name(const char **at, const char **name_out, size_t *length_out, char *separator_out)
 {
     const char *text = *at;
@@ -97,12 +97,13 @@ static void forget(struct package *package)
     *package = (struct package){0};
 }
 
-/* Takes a package whose paragraph is complete. */
+/* Adds a package whose paragraph is complete. */
 static void keep(struct machine *machine, struct package *package)
 {
     struct names *packages = machine->packages;
     if (!package->is_installed || package->name == NULL ||
-        names_find(packages, package->name, strlen(package->name)) != NO_NAME) { /* another architecture of the same */
+        names_find(packages, package->name, strlen(package->name)) !=
+            NO_NAME) { /* the same package for another architecture */
         forget(package);
         return;
     }
@@ -120,7 +121,7 @@ static void keep(struct machine *machine, struct package *package)
     forget(package);
 }
 
-/* Appends the value of a line to a field, which may go on over several lines. */
+/* Appends the value of a line to a field, which may span several lines. */
 static void append(char **field, const char *value)
 {
     size_t before = *field == NULL ? 0 : strlen(*field);
@@ -170,7 +171,7 @@ static bool read_paragraphs(FILE *file, const char *path, struct machine *machin
     return close_and_check(file, path);
 }
 
-/* Adds the edges of one alternative; false if it is not on this machine. */
+/* Adds the edges of one alternative; false if it is not installed. */
 static bool add_alternative(const struct machine *machine, struct edges *edges, uint32_t from, const char *name,
                             size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* share.c - deals a graph out over all PEs, in blocks of vertices. */
+/* share.c - distributes a graph over all PEs, in blocks of vertices. */
 #include "graph.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ int share_owner(uint32_t vertex_count, uint32_t vertex)
     return (int)((((uint64_t)vertex + 1) * (uint64_t)shmem_n_pes() - 1) / vertex_count);
 }
 
-/* PE 0: the rows of each PE, counted from its own first edge, and its targets, by two puts. */
+/* PE 0: sends each PE its rows, counted from its own first edge, and its targets, by two puts. */
 static void send_rows(const struct graph *graph, const struct share *share)
 {
     uint64_t *rows = private_zeroed((size_t)share->mine_max + 1, sizeof(*rows));
