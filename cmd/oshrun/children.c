@@ -22,7 +22,7 @@ void children_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* As the kernel lists them; the next round gets those that did not fit. */
+/* As listed by the kernel; children that did not fit are handled in the next round. */
 static int list(pid_t pids[PIDS_A_ROUND])
 {
     char path[64], text[8 * PIDS_A_ROUND];
@@ -36,7 +36,7 @@ static int list(pid_t pids[PIDS_A_ROUND])
     char *at = text, *end = text;
     while (count < PIDS_A_ROUND) {
         long pid = strtol(at, &end, 10);
-        if (end == at || *end != ' ') /* the last may have been cut */
+        if (end == at || *end != ' ') /* the last number may be truncated */
             break;
         pids[count++] = (pid_t)pid;
         at = end;

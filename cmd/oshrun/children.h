@@ -15,7 +15,7 @@
 void children_adopt(void);
 /* Sends SIGKILL to every child. */
 void children_kill(void);
-/* Kills and reaps until no child is left, for a bounded time. */
+/* Kills and reaps until no child is left, up to a time limit. */
 void children_sweep(void);
 /* Whether `pid` descends from this process, or did when its chain of parents was read. */
 bool children_include(pid_t pid);

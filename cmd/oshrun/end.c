@@ -14,24 +14,24 @@
 #include "env/clock.h"
 #include "hosts.h"
 
-#define ANSWER_NS          100000000u  /* for PEs that are asked where they are */
-#define DRAIN_NS           200000000u  /* for pipes that something else holds open */
-#define SWEEP_EVERY_NS     10000000u   /* while that lasts */
-#define OUTPUT_STUCK_NS    1000000000u /* oshrun was asked to end, and the output has no reader */
-#define GRACE_NS_MAX       700000000u  /* as far as end_prolong goes: all is over within a second */
+#define ANSWER_NS          100000000u  /* for PEs that are asked for their position */
+#define DRAIN_NS           200000000u  /* for pipes that another process holds open */
+#define SWEEP_EVERY_NS     10000000u   /* during that time */
+#define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and the reader of the output is stalled */
+#define GRACE_NS_MAX       700000000u  /* limit of end_prolong: everything ends within a second */
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
 
-/* A group's number is not given away while its leader is not reaped. */
+/* A group id is not reused before its leader is reaped. */
 void end_signal_all(struct job *job, int signal_number)
 {
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         pid_t pid = job->pes[i].pid;
         if (pid && kill(-pid, signal_number) != 0)
-            kill(pid, signal_number); /* it has not made its group yet */
+            kill(pid, signal_number); /* it has not created its group yet */
     }
 }
 
-/* To the program of a PE, not to what stands between. */
+/* To the program of a PE, not to a shell or debugger around it. */
 static void signal_program(const struct pe *pe, int signal_number)
 {
     if (pe->program_fd >= 0)
@@ -60,7 +60,7 @@ static bool is_stopped(const struct pe *pe)
     return after_name && strlen(after_name) > 2 && strchr("Tt", after_name[2]);
 }
 
-/* Where every PE is now, before it is killed. */
+/* The position of every PE, before it is killed. */
 static void take_notes(struct job *job)
 {
     job->notes = calloc(job->plan->pe_count, sizeof *job->notes);
@@ -81,7 +81,7 @@ static void take_notes(struct job *job)
     }
 }
 
-/* PEs that are in no call are asked where they are. They get a moment, and those that cannot answer are left out. */
+/* PEs that are in no call are asked for their position. They get a moment; those that do not answer are omitted. */
 static void ask_where(struct job *job)
 {
     uint64_t until_ns = quoit_clock_now_ns() + ANSWER_NS;
@@ -136,7 +136,7 @@ void end_prolong(struct job *job, uint64_t grace_ns)
         end->deadline_ns = wanted_ns < last_ns ? wanted_ns : last_ns;
 }
 
-/* For a job that has ended well, but not as oshrun was to end it. */
+/* For a job that ended successfully, but not in the manner that oshrun had requested. */
 static void end_be(struct job *job, enum end_reason reason, int status)
 {
     job->end.phase = ENDING_KILLED;
@@ -155,7 +155,7 @@ bool end_gives_up_output(struct job *job, uint64_t now_ns)
 
 void end_interrupt(struct job *job, int signal_number)
 {
-    if (job->alive_count == 0 && job->end.reason == END_NORMAL) /* only the output waits, for its reader */
+    if (job->alive_count == 0 && job->end.reason == END_NORMAL) /* only the output is left, waiting for its reader */
         end_be(job, END_INTERRUPTED, 128 + signal_number);
     if (job->end.phase != ENDING_NOT) {
         job->is_hurried = true;
@@ -174,8 +174,8 @@ bool end_is_over(const struct job *job)
     return job->output.open_count == 0 || job->end.is_drained;
 }
 
-/* After the kill: everything in the pipes is still passed on, until they are quiet. What held them open in a group of
- * its own has become a child by now. */
+/* After the kill: remaining bytes in the pipes are still forwarded, until they are quiet. A process that held them open
+ * from a group of its own has become a child by now. */
 static uint64_t drain(struct job *job, uint64_t now_ns)
 {
     if (job->end.reason != END_NORMAL)
@@ -204,7 +204,7 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
         if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns)
             kill_all(job, now_ns);
         else if (hosts_are_gone(job) && job->output.open_count)
-            /* Something that the PEs started holds their output open. */
+            /* A process started by a PE holds its output open. */
             end->phase = ENDING_KILLED;
     }
     if (end->phase == ENDING_GRACE && (now_ns >= end->deadline_ns || job->alive_count == 0))

@@ -6,7 +6,7 @@
 #include "job.h"
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
-/* Another PE has the same to tell: the grace begins anew, as long as all is over within a second. */
+/* Another PE reports the same: the grace period restarts, as long as everything ends within a second. */
 void end_prolong(struct job *job, uint64_t grace_ns);
 /* Signals the process group of each PE. */
 void end_signal_all(struct job *job, int signal_number);

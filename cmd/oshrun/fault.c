@@ -10,7 +10,7 @@
 #define WORDS_MAX      10
 #define WORD_BYTES_MAX 32
 
-/* Words in capitals stand for values: L a link, H a host, T a time, N a number. The first T is at_ns, the second
+/* Words in capitals are placeholders: L a link, H a host, T a time, N a number. The first T is at_ns, the second
  * for_ns. */
 static const struct form {
     enum fault_kind kind;
@@ -38,7 +38,7 @@ static bool parse_host(const char *text, uint32_t *host_out)
     return true;
 }
 
-/* Takes one word as the form wants it. */
+/* Parses one word as the form requires. */
 static bool take_word(const char *wanted, const char *word, struct fault *fault, uint32_t *time_count)
 {
     char first[WORD_BYTES_MAX];
@@ -61,7 +61,7 @@ static bool take_word(const char *wanted, const char *word, struct fault *fault,
     }
 }
 
-/* How many words fit the form; *fault_out is what they say. */
+/* The number of words that match the form; *fault_out is their meaning. */
 static uint32_t match(const struct form *form, char words[][WORD_BYTES_MAX], uint32_t word_count,
                       struct fault *fault_out)
 {

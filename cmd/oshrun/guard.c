@@ -23,15 +23,15 @@ void guard_block_signals(sigset_t *set_out)
             sigaddset(set_out, taken[i]);
     }
     sigaddset(set_out, GUARD_GONE_SIGNAL);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap for us */
+    signal(SIGCHLD, SIG_DFL); /* if ignored, the kernel would reap for us */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f is an errno, which can be told */
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f becomes an errno, which can be reported */
     signal(SIGTTIN, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
     sigprocmask(SIG_BLOCK, set_out, NULL);
 }
 
-/* The job's process has ended: nothing of the job stays. */
+/* The job's process has ended: its descendants are killed. */
 static void __attribute__((noreturn)) finish(int status)
 {
     children_sweep();
@@ -43,7 +43,7 @@ static void __attribute__((noreturn)) finish(int status)
     _exit(128 + WTERMSIG(status));
 }
 
-/* After SIGCHLD: the child ended, stopped, or this is about an orphan. */
+/* After SIGCHLD: the child ended or stopped, or an orphan ended. */
 static void look_at(pid_t child)
 {
     for (;;) {
@@ -52,7 +52,7 @@ static void look_at(pid_t child)
         if (pid <= 0)
             return;
         if (pid == child && WIFSTOPPED(status))
-            raise(SIGSTOP); /* the shell sees oshrun stop, once all of it has; SIGCONT is passed on later */
+            raise(SIGSTOP); /* the shell sees oshrun stop, once the whole job has; SIGCONT is forwarded later */
         else if (pid == child)
             finish(status);
     }

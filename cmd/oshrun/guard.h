@@ -3,7 +3,7 @@
  *
  * The guard is the process that the user started; it forwards signals, waits, and exits with the status of its child,
  * which runs the job ("quoit-job"). Every process of the job descends from both, and both are subreapers. When the
- * job's process is killed, its orphans, in whatever group or session, become the guard's children and are killed. When
+ * job's process is killed, its orphans, in any group or session, become the guard's children and are killed. When
  * the guard is killed, the job's process gets GUARD_GONE_SIGNAL and ends the job. If both are killed at once, PEs and
  * proxies still die with their parent; only what a PE itself has moved to another session would survive.
  */

@@ -17,7 +17,7 @@ static void format_switch(const struct quoit_option *option, char *text, size_t 
                  option->placeholder[0] ? " " : "", option->placeholder);
 }
 
-/* Names alone, for a section that few need. */
+/* Names only, for a section of rare options. */
 static void print_names(int section)
 {
     int column = printf("  ");

@@ -32,17 +32,17 @@ static uint64_t map_count(const struct job *job)
     return job->plan->host_count > 1 ? 3 : 1;
 }
 
-/* Bytes of segments on a host that the limits of this process (ulimit -v, -f) allow; a half of the addresses is left to
- * the program, and to the heap of its own that each PE maps once more. */
+/* Bytes of segments on a host that the limits of this process (ulimit -v, -f) allow; half of the address space is left
+ * to the program, and to the second mapping of each PE's own heap. */
 static uint64_t allowed_segments_bytes(const struct job *job)
 {
     uint64_t addresses = quoit_limits_address_bytes(), file = quoit_limits_file_bytes(), bytes = SEGMENTS_BYTES_MAX;
     if (addresses != UINT64_MAX && addresses / 2 / (map_count(job) + 1) < bytes)
         bytes = addresses / 2 / (map_count(job) + 1);
-    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* the memory of a host is more than its segments */
+    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* a host's memory is larger than its segments */
 }
 
-/* Three quarters of the machine's memory for all its PEs together, and no more than a neighbour can reach. */
+/* Three quarters of the machine's memory, shared by all its PEs, but not more than a window covers. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 {
     uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 /
@@ -83,7 +83,7 @@ struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
     return quoit_memory_pe(&host->layout, host->front, pe - host->layout.first_pe);
 }
 
-/* Says which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
+/* Reports which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
 static bool is_refused(const struct job *job, const struct host *host)
 {
     uint64_t bytes = host->layout.total_bytes, addresses = quoit_limits_address_bytes();
@@ -157,7 +157,7 @@ static bool open_host(struct job *job, struct host *host)
     return true;
 }
 
-/* What a proxy says to the launcher. */
+/* Words from a proxy to the launcher. */
 struct proxy_word {
     enum { PROXY_READY = 1, PROXY_CUT_OFF } kind;
     uint32_t dead_links[2];
@@ -179,8 +179,8 @@ static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_CUT_OFF, .dead_links = {first_link, second_link}});
 }
 
-/* Moves the descriptors that a proxy needs to PROXY_FIRST_FD.. and closes all others: a proxy must not hold pipes and
- * sockets of the PEs open. */
+/* Moves the descriptors that a proxy needs to PROXY_FIRST_FD.. and closes all others, so that it holds no pipe or
+ * socket of a PE open. */
 static bool keep_only(int *fds, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -261,7 +261,7 @@ const struct host *hosts_cut_off(const struct job *job)
     return NULL;
 }
 
-/* A word is smaller than what a pipe writes at once, so it comes whole. */
+/* A word is shorter than PIPE_BUF, so it arrives whole. */
 static void proxy_speaks(struct watch *watch, uint32_t events)
 {
     (void)events;
@@ -269,7 +269,7 @@ static void proxy_speaks(struct watch *watch, uint32_t events)
     struct host *host = watch->owner;
     struct job *job = host->job;
     if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word) {
-        loop_close(&job->loop, watch); /* it ended, which SIGCHLD tells */
+        loop_close(&job->loop, watch); /* it ended, which SIGCHLD reports */
     } else if (word.kind == PROXY_READY) {
         host->is_ready = true;
     } else if (!hosts_cut_off(job)) {

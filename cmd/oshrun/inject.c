@@ -11,10 +11,10 @@
 #include "hosts.h"
 
 #define TOLD_FIRST    100        /* changes of links */
-#define TOLD_EVERY_NS 100000000u /* after them */
-#define LATE_NS       10000000u  /* changes that are later than this are left out */
+#define TOLD_EVERY_NS 100000000u /* beyond these */
+#define LATE_NS       10000000u  /* changes that are later than this are skipped */
 
-/* Prints through the output of standard error, whose reader may stall. The first changes are all printed, then a few a
+/* Prints through the sink of standard error, whose reader may stall. The first changes are all printed, then a few per
  * second. */
 static void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct job *job, const char *format, ...)
@@ -41,7 +41,7 @@ static void say(struct job *job, const char *format, ...)
     log->printed_ns = now_ns;
 }
 
-/* The link of a host to the next, opened when it is first needed. */
+/* The link from a host to the next, opened on first use. */
 static struct quoit_port *port_of(struct job *job, uint32_t link)
 {
     struct host *host = &job->hosts[link];
@@ -117,7 +117,7 @@ uint64_t inject_step(struct job *job, uint64_t now_ns)
         return UINT64_MAX;
     for (uint32_t i = 0; i < job->plan->fault_count; i++) {
         struct fault_run *run = &job->faults[i];
-        if (run->next_ns <= now_ns) /* one a turn: what is asked for may be faster than it can be done */
+        if (run->next_ns <= now_ns) /* one per turn, since changes may be due faster than they can be made */
             change(job, run);
         if (run->next_ns < now_ns && now_ns - run->next_ns > LATE_NS)
             run->next_ns = now_ns;

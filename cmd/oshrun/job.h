@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.h - the state of the running job; each file of oshrun works on it. What may be done with it stands in the header
- * of the file that does it. The files have an order, and a file calls only what comes before it:
+/* job.h - the state of the running job, shared by the files of oshrun; the header of each file documents its part. The
+ * files are ordered, and a file calls only those before it:
  *
- *   fault plan help                        what the user asked for
- *   loop output terminal children guard    the process's own surroundings
+ *   fault plan help                        the command line
+ *   loop output terminal children guard    the environment of the process
  *   job.h     the state
  *   hosts     the memories, links and proxies of the hosts
- *   end       the decision that the job must end, and why; signals to the PEs
- *   service   answers to what PEs say on their boot sockets
+ *   end       the decision to end the job, and its reason; signals to the PEs
+ *   service   messages of PEs on their boot sockets
  *   spawn     starts the PEs
- *   reap      notices which child ended, and judges what it means
- *   inject stuck trace stats wish report    what is done to the job, and told of it
+ *   reap      children that ended, and the effect on the job
+ *   inject stuck trace stats wish report    faults, observation and reports
  *   main
  */
 #ifndef OSHRUN_JOB_H
@@ -30,29 +30,30 @@
 enum pe_phase {
     PE_STARTED,   /* runs, and has not called shmem_init */
     PE_HELLO,     /* waits in shmem_init for the others */
-    PE_LAID_OUT,  /* was told the config */
-    PE_READY,     /* waits for the others and the proxies; again in each shmem_init after a shmem_finalize */
-    PE_RUNNING,   /* shmem_init is through */
-    PE_FINALIZED, /* shmem_finalize is through */
+    PE_LAID_OUT,  /* has received the job config */
+    PE_READY,     /* waits for the other PEs and the proxies; again in each shmem_init after a shmem_finalize */
+    PE_RUNNING,   /* shmem_init has returned */
+    PE_FINALIZED, /* shmem_finalize has returned */
 };
 
 struct pe {
     struct job *job;
     uint32_t index;
     uint32_t host;
-    pid_t pid;           /* what oshrun started; also its process group. 0 after it was reaped */
-    pid_t program_pid;   /* who said HELLO, by the kernel's word: the same, or started by it. 0 before */
-    int program_fd;      /* pidfd of program_pid; -1: none */
+    pid_t pid; /* the process started by oshrun; also its process group. 0 after it was reaped */
+    pid_t
+        program_pid; /* the sender of HELLO, as identified by the kernel: the same process, or a descendant. 0 before */
+    int program_fd;  /* pidfd of program_pid; -1: none */
     struct watch socket; /* oshrun's end of the boot socket */
     enum pe_phase phase;
-    bool is_leaving;        /* came to shmem_finalize, */
+    bool is_leaving;        /* has entered shmem_finalize, */
     uint64_t meeting_count; /* collectives before that */
     bool leaves_by_exit;    /* by exit(0) or a return from main */
     bool is_ended;
     int wait_status;     /* once is_ended */
-    char *executable;    /* of program_pid, for addresses; NULL before HELLO */
-    char *abort_text;    /* what it said when it ended the job; NULL: nothing */
-    uint64_t abort_from; /* and where in its program; 0: not known */
+    char *executable;    /* of program_pid, for symbolizing addresses; NULL before HELLO */
+    char *abort_text;    /* its message when it ended the job; NULL: none */
+    uint64_t abort_from; /* and the address of that call in its program; 0: unknown */
     char *tag;
 };
 
@@ -65,19 +66,19 @@ struct host {
     void *front;              /* the memory up to the channels, mapped; NULL before the layout */
     pid_t proxy_pid;          /* 0: none, or ended */
     int proxy_wait_status;    /* once it has ended */
-    struct watch proxy_ready; /* what the proxy says: first that it is ready */
+    struct watch proxy_ready; /* the words that the proxy writes, first that it is ready */
     bool is_ready;
     bool is_cut_off;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
 };
 
 enum end_reason {
-    END_NORMAL,      /* every PE ended well, or with a status of its own after shmem_finalize */
+    END_NORMAL,      /* every PE ended successfully, or with a status of its own after shmem_finalize */
     END_PE_FAILED,   /* a signal, a status, or gone without shmem_finalize */
-    END_NO_INIT,     /* some wait in shmem_init for one that ended without it */
-    END_ABORTED,     /* a PE asked for it, with a text */
+    END_NO_INIT,     /* some PEs wait in shmem_init for one that ended without it */
+    END_ABORTED,     /* requested by a PE, with a message */
     END_LEFT,        /* a PE finalized while others were elsewhere */
-    END_GLOBAL_EXIT, /* a PE asked for it, without a word */
+    END_GLOBAL_EXIT, /* requested by a PE, without a message */
     END_PROXY_DIED,
     END_CUT_OFF,
     END_CANNOT_START,
@@ -89,8 +90,8 @@ enum end_reason {
 
 enum end_phase {
     ENDING_NOT,
-    ENDING_GRACE,  /* decided; what still runs may finish what it writes */
-    ENDING_KILLED, /* everything was sent SIGKILL */
+    ENDING_GRACE,  /* decided; processes still running may finish writing */
+    ENDING_KILLED, /* SIGKILL was sent to all */
 };
 
 struct end {
@@ -100,26 +101,26 @@ struct end {
     uint32_t culprit;     /* PE; host for END_PROXY_DIED, errno for END_OUTPUT_GONE */
     uint64_t begin_ns;    /* the decision */
     uint64_t deadline_ns; /* of the phase */
-    bool is_drained;      /* nothing more comes from the pipes that are open still */
-    uint64_t told_by_ns;  /* the report: later, places are told by address */
+    bool is_drained;      /* remaining pipes deliver nothing more */
+    uint64_t told_by_ns;  /* for the report: after it, positions are printed as addresses */
 };
 
 #define WISH_TEXT_BYTES 192
 
-/* Where a PE was when the job was ended. */
+/* The position of a PE when the job was ended. */
 struct wait_note {
     bool is_alive;
-    bool is_stopped; /* by a signal, or a debugger */
+    bool is_stopped; /* by a signal, or by a debugger */
     enum pe_phase phase;
-    char call[QUOIT_CALL_NAME_BYTES]; /* "": running, in no call */
-    struct quoit_wish wish;           /* for what */
-    char wish_text[WISH_TEXT_BYTES];  /* the same in words, once the report is made */
+    char call[QUOIT_CALL_NAME_BYTES]; /* "": running, not in a call */
+    struct quoit_wish wish;           /* what it waits for */
+    char wish_text[WISH_TEXT_BYTES];  /* the same as text, once the report is written */
     uint64_t from;                    /* return address of that call less load address; 0: not known */
 };
 
-/* What stuck.c has seen. */
+/* Observations of stuck.c. */
 struct stillness {
-    uint64_t digest; /* 0: something moves */
+    uint64_t digest; /* 0: something progresses */
     uint64_t since_ns;
     uint64_t next_ns;
     bool is_told;
@@ -134,7 +135,7 @@ struct job {
     struct watch signals;
     int output_folder;       /* of --output */
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed */
-    struct rlimit old_files; /* given back to the PEs */
+    struct rlimit old_files; /* restored for the PEs */
     struct quoit_job_config config;
     const struct quoit_port_driver *driver; /* of all ports */
     struct quoit_port_knobs knobs;
@@ -149,17 +150,17 @@ struct job {
     uint32_t hello_count;
     uint32_t ready_count;
     uint32_t leaving_count;
-    const struct pe *finalized; /* the first one that is through shmem_finalize; NULL: none since GO */
-    uint32_t quiet_exit_count;  /* ended well without shmem_init */
+    const struct pe *finalized; /* the first PE through shmem_finalize; NULL: none since GO */
+    uint32_t quiet_exit_count;  /* ended successfully without shmem_init */
     bool has_layout;
     uint32_t through_count; /* ended after shmem_finalize */
     bool is_going;          /* GO was sent */
     uint64_t start_ns;
     struct trace *trace; /* see trace.h; NULL without --trace */
     uint64_t timeout_at_ns;
-    uint64_t proxies_stop_ns; /* proxies were asked to stop: when they are killed; 0 before */
+    uint64_t proxies_stop_ns; /* when proxies that were told to stop are killed; 0: not told yet */
     struct end end;
-    bool is_hurried; /* interrupted twice: nothing is waited for any more */
+    bool is_hurried; /* interrupted twice: oshrun waits for nothing more */
 };
 
 #endif

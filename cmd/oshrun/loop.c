@@ -54,7 +54,7 @@ void loop_turn(struct loop *loop, uint64_t deadline_ns)
     quoit_assert(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
-        if (watch->is_added) /* else an earlier callback of this turn closed it */
+        if (watch->is_added) /* else an earlier callback of this turn has closed it */
             watch->ready(watch, events[i].events);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loop.h - the one place where oshrun sleeps: descriptors and what to call when they are ready.
+/* loop.h - the one place where oshrun sleeps: descriptors, and callbacks for when they are ready.
  *
- * Threads: one. A watch may be closed from any callback, its own included; its memory must outlive the loop.
+ * Threads: one. A watch may be closed from any callback, including its own; its memory must outlive the loop.
  */
 #ifndef OSHRUN_LOOP_H
 #define OSHRUN_LOOP_H

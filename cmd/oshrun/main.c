@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oshrun - starts an OpenSHMEM job on this machine, on one host or on a ring of emulated hosts, and sees it to its end.
+/* oshrun - starts an OpenSHMEM job on this machine, on one host or on a ring of emulated hosts, and runs it to its end.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@
 
 #define FLUSH_TURN_NS 50000000u
 
-/* Nobody waits for a status or for output any more. */
+/* The parent has gone: no process waits for a status or for output any more. */
 static void lose_guard(struct job *job)
 {
     job->is_hurried = true;
@@ -74,7 +74,7 @@ static void signals_ready(struct watch *watch, uint32_t events)
         take_signal(watch->owner, (int)info.ssi_signo);
 }
 
-/* Signals become something to read; those of the terminal must not stop or kill oshrun itself. */
+/* Signals become readable through a descriptor; those of the terminal must not stop or kill oshrun itself. */
 static bool open_signals(struct job *job)
 {
     sigset_t set;
@@ -84,7 +84,7 @@ static bool open_signals(struct job *job)
     return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals);
 }
 
-/* Standard descriptors that are closed would be taken by the first pipe or socket. */
+/* A closed standard descriptor would be reused by the first pipe or socket. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -198,7 +198,7 @@ static void run(struct job *job)
     }
 }
 
-/* Until the readers have what there is, or oshrun was told not to wait for them. */
+/* Until the readers have everything, or oshrun was told not to wait for them. */
 static void flush_output(struct job *job)
 {
     for (;;) {

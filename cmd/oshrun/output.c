@@ -14,7 +14,7 @@
 
 #define STREAM_BYTES    65536u
 #define SINK_FULL_BYTES (1u << 20)
-#define PARTIAL_NS      200000000u  /* when nothing else is printed either */
+#define PARTIAL_NS      200000000u  /* when nothing else is being printed */
 #define PARTIAL_MAX_NS  1000000000u /* although others print */
 
 /* Room for `bytes` more at the end. */
@@ -53,8 +53,8 @@ static void sink_append(struct sink *sink, const char *data, size_t bytes)
     sink->end += bytes;
 }
 
-/* Whether a write of up to PIPE_BUF bytes would not block. The descriptor is shared with whoever started oshrun, so it
- * is not made non-blocking. */
+/* Whether a write of up to PIPE_BUF bytes would not block. The descriptor is shared with the process that started
+ * oshrun, so it is not made non-blocking. */
 static bool sink_has_room(const struct sink *sink)
 {
     struct pollfd look = {.fd = sink->watch.fd, .events = POLLOUT};
@@ -87,7 +87,7 @@ static void sink_ready(struct watch *watch, uint32_t events)
     sink_write(watch->owner);
 }
 
-/* Hands over `bytes` of a stream that are whole lines, or the beginning of one. */
+/* Moves `bytes` of a stream, whole lines or the beginning of one, to its sink. */
 static void stream_hand_over(struct stream *stream, size_t bytes)
 {
     struct sink *sink = stream->sink;
@@ -187,7 +187,7 @@ void output_add(struct output *output, size_t pe, int which, int fd, const char 
     output->open_count++;
 }
 
-/* A full sink's streams are not read; they are again when half of it is written. */
+/* Streams of a full sink are not read, until half of it has been written. */
 static void regulate(struct output *output, struct sink *sink, uint64_t now_ns)
 {
     size_t waiting = sink->end - sink->begin;
@@ -215,7 +215,7 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
     for (size_t i = 0; i < output->stream_count; i++) {
         struct stream *stream = &output->streams[i];
         if (stream->partial_since_ns == 0 || stream->sink->is_full)
-            continue; /* a full sink keeps the rest of the line from coming */
+            continue; /* a full sink delays the rest of the line */
         uint64_t due_ns = output->last_read_ns + PARTIAL_NS;
         if (due_ns > stream->partial_since_ns + PARTIAL_MAX_NS)
             due_ns = stream->partial_since_ns + PARTIAL_MAX_NS;

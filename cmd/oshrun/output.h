@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.h - what the PEs print, on its way to oshrun's own standard output and error.
+/* output.h - forwards the output of the PEs to oshrun's own standard output and error.
  *
  * What it is: a stream for each pipe of a PE, and a sink for each of the two outputs (one for both, if both lead to the
- * same file). Bytes of a stream keep their order. Lines of different streams are never mixed: a stream hands over whole
- * lines, and what stays without a newline (a prompt) when all is quiet for a moment, after a second, or at the end.
+ * same file). Bytes of a stream keep their order. Lines of different streams are never mixed: a stream forwards whole
+ * lines, and an unfinished line (a prompt) when all streams are quiet for a moment, after a second, or at the end.
  *
- * Promises: never blocks, whatever reads the sink; when a sink is full its streams are not read, so that the PEs wait.
- * Errors: a sink that cannot be written keeps the errno: EPIPE when its reader has gone.
+ * Promises: never blocks, however slow the reader of a sink is; when a sink is full its streams are not read, so that
+ * the PEs wait. Errors: a sink records the errno of a failed write: EPIPE when its reader has gone.
  */
 #ifndef OSHRUN_OUTPUT_H
 #define OSHRUN_OUTPUT_H
@@ -18,15 +18,15 @@
 #include "loop.h"
 
 struct sink {
-    struct watch watch;   /* for room to write, only while there is something waiting */
+    struct watch watch;   /* for room to write, only while bytes are pending */
     bool is_always_ready; /* a regular file */
-    int error;            /* errno of the write that failed; nothing more is written */
+    int error;            /* errno of the failed write; nothing more is written */
     bool is_full;         /* its streams pause */
     char *data;
     size_t begin;
     size_t end;
     size_t capacity;
-    struct stream *open_line; /* who wrote the last line, if that has no newline yet */
+    struct stream *open_line; /* the stream that wrote the last line, if it is unfinished */
     struct output *output;
 };
 
@@ -36,35 +36,36 @@ struct stream {
     char *data; /* at most one unfinished line and what one read adds */
     size_t used;
     const char *tag;           /* begins each line; "" for none. Owned by the caller */
-    bool is_in_line;           /* the last bytes handed over had no newline at the end */
+    bool is_in_line;           /* the last bytes moved to the sink did not end a line */
     uint64_t partial_since_ns; /* 0: no unfinished line */
 };
 
 struct output {
     struct loop *loop;
     struct sink sinks[2];
-    struct stream *streams; /* two a PE */
+    struct stream *streams; /* two per PE */
     size_t stream_count;
     size_t open_count; /* streams before their end of file */
     uint64_t last_read_ns;
-    uint64_t last_write_ns; /* when a sink took something, or began to have something to write */
+    uint64_t last_write_ns; /* when a sink last accepted bytes, or last became non-empty */
 };
 
 /* False with errno if memory is short. */
 bool output_open(struct output *output, struct loop *loop, size_t stream_count);
 /* Begins to read `fd` (non-blocking), the stream of `which` (0 standard output, 1 error) of a PE. */
 void output_add(struct output *output, size_t pe, int which, int fd, const char *tag);
-/* Hands over what waits too long and writes what can be written. Returns when to call again at the latest. */
+/* Moves lines that have waited too long to their sinks, and writes to the outputs. Returns when to call again at the
+ * latest. */
 uint64_t output_step(struct output *output, uint64_t now_ns);
 /* errno of standard output, or of error; 0 while both can be written. */
 int output_error(const struct output *output);
-/* When something was last read, or `now_ns` while something waits to be written. */
+/* When something was last read, or `now_ns` while bytes wait to be written. */
 uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
-/* For how long no sink has taken what waits to be written; 0: nothing waits. */
+/* How long no sink has accepted its pending bytes; 0: nothing is pending. */
 uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns);
-/* Text of oshrun's own for standard error, behind what waits there. */
+/* Text from oshrun itself for standard error, after what is pending there. */
 void output_say(struct output *output, const char *text, size_t bytes);
-/* Hands over all that has been read and gives up the streams that are open still. */
+/* Moves everything read to the sinks and closes the streams that are still open. */
 void output_end(struct output *output);
 void output_close(struct output *output);
 

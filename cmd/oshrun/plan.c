@@ -78,7 +78,7 @@ static int add_fault(struct plan *plan, const char *text)
     return PLAN_GO_ON;
 }
 
-/* What is more than a value in the table. */
+/* Options whose values the table cannot express. */
 static int take_special_option(struct parser *parser, enum quoit_option_id id, const char *text)
 {
     if (id == QUOIT_OPT_PES)
@@ -100,7 +100,7 @@ static int take_value(struct parser *parser, enum quoit_option_id id, const char
     return take_special_option(parser, id, text);
 }
 
-/* The option that an argument names: --name, -name, and what the hand is used to from other launchers. */
+/* The option that an argument names: --name, -name, and the spellings of other launchers. */
 static enum quoit_option_id find_option(const char *name, const char **nearest_out)
 {
     static const struct {
@@ -224,7 +224,7 @@ static int read_debugger(struct plan *plan)
     return PLAN_GO_ON;
 }
 
-/* Looks at one candidate path; 0 if it can be executed, else errno. */
+/* Checks one candidate path; 0 if it can be executed, else errno. */
 static int try_path(int wdir_fd, const char *path)
 {
     struct stat facts;
@@ -235,7 +235,8 @@ static int try_path(int wdir_fd, const char *path)
     return faccessat(wdir_fd, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* As the shell does: a name with a slash is a path, another is looked for in PATH. 0 or the errno that says most. */
+/* As the shell does: a name with a slash is a path, any other is searched for in PATH. 0, or the most informative
+ * errno. */
 static int find_program(struct plan_program *program, int wdir_fd)
 {
     const char *name = program->argv[0];
@@ -332,7 +333,7 @@ static int refuse_differences(const struct plan *plan)
     return PLAN_GO_ON;
 }
 
-/* The environment with what -x adds before it, since the first of a name counts. */
+/* The environment after the values of -x, since the first entry of a name counts. */
 static char **with_exports(const struct plan *plan, char **environment)
 {
     size_t count = 1, used = 0;
@@ -349,7 +350,7 @@ static char **with_exports(const struct plan *plan, char **environment)
     return merged;
 }
 
-/* Variables of ours, from -x or the environment, where the command line has not said otherwise. */
+/* Quoit's variables, from -x or the environment, unless the command line sets the option. */
 static int take_variables(struct plan *plan, char **environment)
 {
     char problem[QUOIT_OPTION_PROBLEM_BYTES];

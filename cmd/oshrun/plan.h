@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan.h - what the user asked for: options, programs, and who runs where. Made before anything starts.
+/* plan.h - the command line: options, programs, and the place of each PE. Made before anything starts.
  *
- * Errors: bad usage is told in one line with the status that oshrun ends with; nothing was started then.
+ * Errors: bad usage is reported in one line; oshrun ends with the returned status, and nothing was started.
  */
 #ifndef OSHRUN_PLAN_H
 #define OSHRUN_PLAN_H
@@ -43,16 +43,16 @@ struct plan {
     uint32_t host_count;
 };
 
-/* Reads the command line and the environment, of which -x is a part. PLAN_GO_ON, or the status to end with: an error
- * was told. */
+/* Reads the command line and the environment, including -x. PLAN_GO_ON, or the status to end with: an error was
+ * reported. */
 int plan_read(struct plan *plan, int argc, char **argv, char **environment);
-/* Whether the user only asks for help, version or options. */
+/* Whether only help, version or options were requested. */
 bool plan_is_question(const struct plan *plan);
-/* Whether it can be done: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
+/* Whether the plan is feasible: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
 int plan_check(struct plan *plan);
 /* The program of a PE. */
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
-/* --dry-run: prints a line a PE. */
+/* --dry-run: prints a line per PE. */
 void plan_print(const struct plan *plan);
 
 static inline uint64_t plan_number(const struct plan *plan, enum quoit_option_id id)

@@ -10,7 +10,7 @@
 
 #define FAILURE_GRACE_NS 200000000u /* for the last output of the PEs that are ended */
 
-/* What the end of one PE means for the job. */
+/* The effect of a PE's end on the job. */
 static void judge_pe(struct job *job, struct pe *pe)
 {
     bool is_signal = WIFSIGNALED(pe->wait_status);
@@ -23,8 +23,8 @@ static void judge_pe(struct job *job, struct pe *pe)
     } else if (is_key && job->terminal.given_to) {
         end_interrupt(job, WTERMSIG(pe->wait_status));
     } else if (pe->phase == PE_FINALIZED && !is_signal) {
-        /* The others are through shmem_finalize too, so they end by themselves, if none waits to begin anew; the status
-         * is the job's. */
+        /* The others have finished shmem_finalize too, so they end by themselves, unless one waits in a later
+         * shmem_init; the status is the job's. */
         if (status && !job->end.status && job->end.phase == ENDING_NOT) {
             job->end.status = status;
             job->end.culprit = pe->index;
@@ -43,15 +43,15 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
     pe->wait_status = wait_status;
     pe->pid = 0;
     job->alive_count--;
-    service_drain(pe); /* what it said last comes before its end */
+    service_drain(pe); /* its last messages come before its end */
     judge_pe(job, pe);
     loop_close(&job->loop, &pe->socket);
     if (pe->index == job->terminal.pe)
         terminal_take_back(&job->terminal);
 }
 
-/* As a shell does with what runs in its foreground: a PE that touches the terminal gets it, and Ctrl-Z to that PE stops
- * the whole job. Any other stop was requested by someone, and lasts. */
+/* As a shell does with its foreground job: a PE that accesses the terminal gets it, and Ctrl-Z to that PE stops the
+ * whole job. Any other stop was requested from outside, and lasts. */
 static void pe_stopped(struct job *job, struct pe *pe, int signal_number)
 {
     struct terminal *terminal = &job->terminal;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reap.h - children that ended or stopped, and what that means for the job. */
+/* reap.h - children that ended or stopped, and the effect on the job. */
 #ifndef OSHRUN_REAP_H
 #define OSHRUN_REAP_H
 

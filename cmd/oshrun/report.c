@@ -23,9 +23,9 @@
 #define SENTENCE_BYTES  256
 #define ABORT_TEXTS_MAX 4
 #define NOT_A_PE        UINT32_MAX
-#define PLACES_LIMIT_NS 1500000000u /* for all places of a report: a busy machine must not hold up the end */
+#define PLACES_LIMIT_NS 1500000000u /* for all positions of a report: a busy machine must not delay the end */
 
-/* PEs that were in the same place. */
+/* PEs at the same position. */
 struct group {
     const struct wait_note *note;
     const char *executable;
@@ -34,7 +34,7 @@ struct group {
     char pes[LIST_BYTES];
 };
 
-/* "PE 3" or "PEs 0-2,5,7" of those for which is_member says yes; cut with ... */
+/* "PE 3" or "PEs 0-2,5,7" of those for which is_member is true; truncated with ... */
 static uint32_t list_pes(const struct job *job, bool (*is_member)(const struct job *job, uint32_t pe, const void *arg),
                          const void *arg, char text[LIST_BYTES])
 {
@@ -94,7 +94,7 @@ static bool is_in_group(const struct job *job, uint32_t pe, const void *arg)
     return pe != membership->except && is_same_place(job, pe, membership->like);
 }
 
-/* Groups the PEs, save `except`, by where they were. Returns how many groups there are, at most GROUPS_MAX. */
+/* Groups the PEs, except `except`, by position. Returns the number of groups, at most GROUPS_MAX. */
 static uint32_t group_pes(const struct job *job, uint32_t except, struct group *groups)
 {
     uint32_t group_count = 0;
@@ -112,7 +112,7 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
     return group_count;
 }
 
-/* Where the first of them is that has answered the launcher's question; see crash.h. */
+/* The position of the first of them that answered the launcher's request; see crash.h. */
 static void tell_computing(FILE *out, const struct job *job, const struct group *group)
 {
     for (uint32_t pe = group->first; pe < job->plan->pe_count; pe++) {
@@ -186,7 +186,7 @@ static void tell_outages(FILE *out, const struct job *job)
         fprintf(out, "\n");
 }
 
-/* Who was where, and the last line. `tells_ended`: also those that were through before. */
+/* The positions of all PEs, and the last line. `tells_ended`: including those that had finished. */
 static void tell_others(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
 {
     struct group groups[GROUPS_MAX];
@@ -261,7 +261,7 @@ static void tell_failed_pe(FILE *out, const struct job *job)
     int status = WIFEXITED(pe->wait_status) ? WEXITSTATUS(pe->wait_status) : 0;
     if (WIFSIGNALED(pe->wait_status))
         tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
-    else if (crash && status == 128 + (int)crash->signal) /* a shell stands between */
+    else if (crash && status == 128 + (int)crash->signal) /* a shell is in between */
         tell_signal(out, job, pe, (int)crash->signal, crash);
     else if (status == 0)
         tell(out, "Q0203", "PE %u on host%u ended with status 0, but without shmem_finalize", pe->index, pe->host);
@@ -282,7 +282,7 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
     tell(out, "Q0205", "the proxy of host%u has died%s; its PEs are cut off", host->index, how);
 }
 
-/* The same text, from the same place of the same program, as PE `arg`. */
+/* The same message, from the same position of the same program, as PE `arg`. */
 static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
 {
     const struct pe *mine = &job->pes[pe], *other = arg;
@@ -447,7 +447,7 @@ void report_end(struct job *job)
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);
-    for (size_t i = 0; i < bytes; i++) /* names and texts of PEs stand in it, and a terminal obeys */
+    for (size_t i = 0; i < bytes; i++) /* it contains names and texts of PEs, and a terminal would interpret them */
         if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n')
             text[i] = '?';
     output_say(&job->output, text, bytes);

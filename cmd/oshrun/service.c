@@ -16,10 +16,10 @@
 #include "end.h"
 #include "hosts.h"
 
-#define ABORT_GRACE_NS 200000000u /* for the same fate of other PEs, and for their output */
+#define ABORT_GRACE_NS 200000000u /* for the same message from other PEs, and for their output */
 
-/* What a PE says about itself is not trusted: the kernel identifies the sender of HELLO, and only a descendant is ever
- * signalled, through a pidfd, which no later process can inherit. */
+/* A PE's messages are not trusted: the kernel identifies the sender of HELLO, and only a descendant is ever signalled,
+ * through a pidfd, so a reused pid is never signalled. */
 static void learn_program(struct pe *pe, pid_t sender)
 {
     pe->program_pid = pe->pid;
@@ -80,7 +80,7 @@ static void take_finalized(struct pe *pe)
         pe->job->finalized = pe;
 }
 
-/* What a PE without its socket has left in its record. */
+/* The message that a PE without its socket left in its record. */
 static void read_word(struct pe *pe)
 {
     const struct quoit_pe_shared *shared = hosts_pe_shared(pe->job, pe->index);
@@ -94,7 +94,7 @@ static void read_word(struct pe *pe)
         take_finalized(pe);
 }
 
-/* A message out of turn means a program of another version, or not of ours. */
+/* An unexpected message means a program of another version, or a foreign one. */
 static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {
@@ -121,7 +121,7 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
     }
 }
 
-/* One message, and who sent it by the kernel's word (0: a process that this one cannot name). */
+/* One message, and its sender as identified by the kernel (0: a process not visible from here). */
 static ssize_t hear(int fd, struct quoit_boot_message *message_out, pid_t *sender_out)
 {
     union {
@@ -180,7 +180,7 @@ void service_watch(struct pe *pe, int socket_fd)
     loop_add(&pe->job->loop, &pe->socket);
 }
 
-/* Sends one message, with descriptors. A PE that has gone is noticed elsewhere. */
+/* Sends one message, with descriptors. A PE that has gone is detected elsewhere. */
 static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, size_t fd_count)
 {
     union {
@@ -205,8 +205,8 @@ static void say(struct pe *pe, const struct quoit_boot_message *message, const i
     while (n < 0 && errno == EINTR);
 }
 
-/* shmem_finalize waits for all PEs. One that is through it, while another has not come to it or came after more
- * collectives, took its meeting for another one, and what the others wait for will not come. */
+/* shmem_finalize waits for all PEs. If one is through it while another has not entered it, or entered it after more
+ * collectives, the former matched a collective of the latter, and the others wait for ever. */
 static void look_for_one_that_left(struct job *job)
 {
     const struct pe *left = job->finalized;
@@ -214,7 +214,7 @@ static void look_for_one_that_left(struct job *job)
         return;
     if (job->leaving_count < job->plan->pe_count)
         for (uint32_t i = 0; i < job->plan->pe_count; i++)
-            service_drain(&job->pes[i]); /* each said LEAVING before any could say FINALIZED */
+            service_drain(&job->pes[i]); /* every PE sends LEAVING before any can send FINALIZED */
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_leaving || job->pes[i].meeting_count > left->meeting_count)
             end_begin(job, END_LEFT, STATUS_CANNOT_START, left->index, ABORT_GRACE_NS);
@@ -233,7 +233,7 @@ static void say_layout(struct pe *pe)
     for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1; side++) {
         struct quoit_port_endpoint *end = &message.body.layout.ends[side];
         if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)
-            continue; /* the proxy of the host could not either, and says so */
+            continue; /* the host's proxy could not either, and reports it */
         memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
         fd_count += end->fd_count;
     }

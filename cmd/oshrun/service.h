@@ -6,9 +6,9 @@
 #include "job.h"
 
 void service_watch(struct pe *pe, int socket_fd);
-/* Takes all pending messages of the PE, before its end is judged. */
+/* Takes all pending messages of a PE, before its end is judged. */
 void service_drain(struct pe *pe);
-/* Sends LAYOUT and GO when it is time. Called once per turn of the loop. */
+/* Sends LAYOUT and GO when they are due. Called once per turn of the loop. */
 void service_step(struct job *job);
 
 #endif

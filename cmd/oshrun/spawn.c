@@ -17,22 +17,22 @@
 #include "base/log.h"
 #include "service.h"
 
-/* The ends of one PE that its child process takes. */
+/* The descriptors of one PE that its child process inherits. */
 struct ends {
     int input;
     int output[2]; /* standard output and error */
     int socket;
 };
 
-/* Whether a PE is to see the value though neither our environment nor the -x of its program may have it. */
+/* Whether a PE must get the value although neither our environment nor the -x of its program may have it. */
 static bool is_passed_on(const struct quoit_option *option, const struct quoit_option_value *value)
 {
     return option->variable && ((option->reader == QUOIT_READER_PE && value->source == QUOIT_FROM_COMMAND_LINE) ||
                                 (option->reader == QUOIT_READER_PES && value->source != QUOIT_FROM_DEFAULT));
 }
 
-/* The options that the PEs read, as variables: at `list`, with their texts at `texts`. Returns the bytes of the texts;
- * with no list it only counts them. */
+/* The options read by the PEs, as variables: at `list`, with their texts at `texts`. Returns the bytes of the texts;
+ * without a list it only counts them. */
 static size_t pass_options(const struct job *job, char **list, char *texts)
 {
     size_t used = 0;
@@ -51,15 +51,15 @@ static size_t pass_options(const struct job *job, char **list, char *texts)
     return used;
 }
 
-/* The program's environment: ours, its -x, and the options that the PEs read themselves. The last slot but one is for
- * QUOIT_BOOT_FD, which differs from PE to PE. */
+/* The program's environment: ours, its -x, and the options that the PEs read. The last slot but one is for
+ * QUOIT_BOOT_FD, which differs between PEs. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
     count += program->export_count + QUOIT_OPT_COUNT + 3;
-    char **made = calloc(1, count * sizeof *made + pass_options(job, NULL, NULL)); /* the texts stand behind the list */
+    char **made = calloc(1, count * sizeof *made + pass_options(job, NULL, NULL)); /* the texts follow the list */
     char *own[QUOIT_OPT_COUNT + 1] = {NULL};
     if (!made)
         return NULL;
@@ -91,7 +91,7 @@ static char *make_tag(const struct job *job, const struct pe *pe)
     return n < 0 ? NULL : tag;
 }
 
-/* Between fork and exec. Any failure is left in the table as an errno. */
+/* Between fork and exec. A failure is recorded in the table as an errno. */
 static int become_program(const struct job *job, const struct pe *pe, const struct plan_program *program,
                           char **environment, const struct ends *ends, pid_t parent)
 {
@@ -140,13 +140,13 @@ static bool is_debugged(const struct job *job, const struct pe *pe)
     return job->plan->debugger[0] && (job->plan->debugs_all || job->plan->debugged_pe == pe->index);
 }
 
-/* Whether that command has oshrun's own terminal. */
+/* Whether that command gets oshrun's own terminal. */
 static bool has_debugger_here(const struct job *job, const struct pe *pe)
 {
     return is_debugged(job, pe) && !job->plan->debugs_all;
 }
 
-/* The program after the words of --debugger, which a shell takes apart. */
+/* The program after the words of --debugger, which a shell parses. */
 static bool put_under_debugger(const struct job *job, const struct plan_program *program,
                                struct plan_program *debugged_out)
 {
@@ -168,8 +168,8 @@ static bool put_under_debugger(const struct job *job, const struct plan_program 
     return true;
 }
 
-/* --output DIR: one file for both outputs of a PE. A link in DIR, which may be another user's, is not followed, and
- * what is no file of one name is not overwritten. */
+/* --output DIR: one file for both outputs of a PE. A symbolic link in DIR, which may be another user's, is not
+ * followed, and a file with several names or of another type is not overwritten. */
 static int open_output_file(const struct job *job, const struct pe *pe)
 {
     char name[32];
@@ -194,7 +194,7 @@ static int open_output_file(const struct job *job, const struct pe *pe)
 static bool make_outputs(const struct job *job, const struct pe *pe, struct ends *ends, int read_out[2])
 {
     read_out[0] = read_out[1] = -1;
-    if (has_debugger_here(job, pe)) { /* a debugger's lines are edited in place */
+    if (has_debugger_here(job, pe)) { /* a debugger edits lines itself */
         ends->output[0] = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
         ends->output[1] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
         return ends->output[0] >= 0 && ends->output[1] >= 0;
@@ -221,12 +221,12 @@ static bool spawn_process(struct job *job, struct pe *pe, const struct plan_prog
     struct ends ends = {.input = input_fd};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         !make_outputs(job, pe, &ends, read_ends)) {
-        if (!plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) /* else it was told */
+        if (!plan_text(job->plan, QUOIT_OPT_OUTPUT)[0]) /* else it was reported */
             quoit_say("cannot start PE %u: %s (%u PEs need %u descriptors: ulimit -n) [Q0213]", pe->index,
                       strerror(errno), job->plan->pe_count, 3 * job->plan->pe_count + 32);
         return false;
     }
-    /* Before the PE can send: the kernel names the sender only of messages that are sent after this. */
+    /* Before the PE can send: the kernel identifies the sender only of messages sent after this. */
     setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
     ends.socket = sockets[1];
     pid_t parent = getpid();
@@ -247,7 +247,7 @@ static bool spawn_process(struct job *job, struct pe *pe, const struct plan_prog
         close(sockets[0]);
         return false;
     }
-    setpgid(pid, pid); /* here too: whoever is first */
+    setpgid(pid, pid); /* here too: whichever process is first */
     if (has_debugger_here(job, pe))
         terminal_give(&job->terminal, pid);
     pe->pid = pid;

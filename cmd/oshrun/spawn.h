@@ -5,7 +5,7 @@
 
 #include "job.h"
 
-/* Starts every PE. False if one could not be started, which was reported; the job must end then. */
+/* Starts every PE. False if one could not be started, which was reported; the job must end. */
 bool spawn_all(struct job *job);
 
 #endif

@@ -39,7 +39,7 @@ static void describe(void *arg, uint32_t from, enum quoit_side side, char text_o
              (unsigned long long)direction.message_count);
 }
 
-/* Figure 4b of RING-22: how long each step of a put takes, on the average of all that hosts began. */
+/* Figure 4b of RING-22: the average time of each step of a put over all that the hosts started. */
 static void print_put_steps(const struct job *job, FILE *out)
 {
     uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
@@ -74,7 +74,7 @@ static void each_direction(const struct job *job, void (*tell)(const struct quoi
     }
 }
 
-/* What was found out at start, or told, of directions that have DMA. */
+/* Measured at start, or set by options, for directions that have DMA. */
 static void tell_dma(const struct quoit_direction *direction, FILE *out)
 {
     char bytes[32], from[32], direct[32];

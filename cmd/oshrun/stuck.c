@@ -7,14 +7,14 @@
 #include "hosts.h"
 
 #define LOOK_EVERY_NS 1000000000u
-#define STILL_NS      5000000000u /* nothing has moved for so long */
+#define STILL_NS      5000000000u /* nothing has progressed for this long */
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {
     return (digest ^ value) * 0x9e3779b97f4a7c15u + 1;
 }
 
-/* Changes whenever a PE goes to sleep anew or a link carries something. 0: some PE is awake, or has ended. */
+/* Changes whenever a PE falls asleep again or a link carries something. 0: a PE is awake, or has ended. */
 static uint64_t digest_of(const struct job *job, uint64_t now_ns)
 {
     uint64_t digest = 1;

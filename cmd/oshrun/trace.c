@@ -12,12 +12,12 @@
 #include "perfetto.h"
 #include "trace.h"
 
-#define STEP_NS        5000000u /* between two looks; a ring of 4 MiB is full after 32768 events */
+#define STEP_NS        5000000u /* between two polls; a ring of 4 MiB is full after 32768 events */
 #define FILE_BYTES     (1u << 20)
-#define OPEN_DEPTH_MAX 32 /* names in names; deeper ones are not closed by hand */
-#define THREADS_MAX    64 /* of a PE that have a track; the others have one together */
+#define OPEN_DEPTH_MAX 32 /* in names; deeper ones are not closed explicitly */
+#define THREADS_MAX    64 /* of a PE that have a track; the others share one */
 
-/* Tracks are named by what they are: kind, host or PE, and which of it. */
+/* A track is identified by kind, host or PE, and index. */
 enum track {
     TRACK_PE = 1,
     TRACK_PE_THREAD,
@@ -36,7 +36,7 @@ static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
     return (uint64_t)kind << 56 | (uint64_t)owner << 32 | which;
 }
 
-/* A thread of a PE. The names it is in: their begin, 0 if that event was lost. */
+/* A thread of a PE. The names it is in: their start, 0 if that event was lost. */
 struct traced_thread {
     uint32_t tid; /* OTHER_THREADS: those beyond THREADS_MAX */
     uint32_t depth;
@@ -52,10 +52,10 @@ struct traced_writer {
     pid_t pid;
     bool is_lane;
     uint64_t lost_told;
-    uint64_t dma_tracks; /* of a lane: bit per DMA under way at once, whether its track is declared */
+    uint64_t dma_tracks; /* of a lane: bit per DMA slot, whether its track is declared */
     struct traced_thread *threads;
     uint32_t thread_count;
-    uint64_t sent[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* frames in slots, all that ever were, and those given back */
+    uint64_t sent[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* frames in slots, the total ever sent, and those returned */
     uint64_t freed[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT];
 };
 
@@ -68,7 +68,7 @@ struct trace {
     uint64_t *bytes_told; /* of each direction: 2 host + side */
     uint64_t event_count;
     bool has_slots; /* the protocol has queues of slots */
-    bool is_broken; /* the file could not be written, which was told */
+    bool is_broken; /* the file could not be written, which was reported */
 };
 
 static const char *const frame_names[QUOIT_FRAME_KIND_COUNT] = {
@@ -176,7 +176,7 @@ static bool declare_all(struct job *job)
     return true;
 }
 
-/* Which thread of the writer it is; declares one that is new. NULL: no memory. */
+/* The index of the event's thread within its writer; declares a new one. NULL: no memory. */
 static struct traced_thread *thread_of(const struct job *job, struct traced_writer *writer, uint32_t tid)
 {
     char name[64];
@@ -229,7 +229,7 @@ static void note_pe(struct perfetto_event *event, int at, const struct quoit_tra
     event->notes[at].value = from->pe;
 }
 
-/* Events may be lost, ENTER as well as LEAVE: the depth that each tells closes what must have ended. */
+/* Events may be lost, ENTER as well as LEAVE: the depth of each event closes what must have ended. */
 static void close_deeper(const struct trace *trace, struct traced_thread *thread, uint64_t track, uint32_t depth,
                          uint64_t time_ns)
 {
@@ -302,7 +302,7 @@ static void put_pe_event(const struct job *job, struct traced_writer *writer, co
     }
 }
 
-/* How many slots of the direction are in use now, both classes. */
+/* How many slots of the direction are in use, both classes. */
 static void put_slots(const struct trace *trace, const struct traced_writer *writer, uint32_t side, uint64_t time_ns)
 {
     struct perfetto_event event = {.type = PERFETTO_COUNTER,
@@ -313,8 +313,8 @@ static void put_slots(const struct trace *trace, const struct traced_writer *wri
     perfetto_put_event(trace->out, &event);
 }
 
-/* A lane has many under way, and slices of one track must not overlap: each has a track. Perfetto shows tracks of one
- * name and parent as one. */
+/* A lane has many outstanding, and slices of one track must not overlap: each has a track. Perfetto displays tracks of
+ * one name and parent as one. */
 static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *writer, uint32_t index)
 {
     char name[64];
@@ -363,7 +363,7 @@ static void put_link(const struct trace *trace, struct traced_writer *writer, co
     snprintf(name, sizeof name, "link to the %s %s", from->side == QUOIT_RIGHT ? "right" : "left",
              from->value ? "up" : "down");
     perfetto_put_event(trace->out, &event);
-    memset(writer->sent[from->side], 0, sizeof writer->sent[0]); /* its queues begin anew */
+    memset(writer->sent[from->side], 0, sizeof writer->sent[0]); /* its queues restart */
     memset(writer->freed[from->side], 0, sizeof writer->freed[0]);
     if (trace->has_slots)
         put_slots(trace, writer, from->side, from->begin_ns);
@@ -417,7 +417,7 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
     perfetto_put_event(trace->out, &event);
 }
 
-/* At most as many as the ring holds, so that one that is written all the time does not keep the others waiting. */
+/* At most as many as the ring holds, so that a ring written continuously does not delay the others. */
 static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t now_ns)
 {
     struct quoit_trace_event event;

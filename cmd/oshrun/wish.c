@@ -12,7 +12,7 @@
 
 #define NAME_BYTES 64
 
-/* A word of the segment of a PE, read from the memory's file; what was never touched is 0. */
+/* A word of a PE's segment, read from the memory's file; untouched pages are 0. */
 static uint64_t read_word(const struct job *job, uint32_t pe, uint64_t offset, uint8_t bytes)
 {
     const struct host *host = &job->hosts[job->pes[pe].host];
@@ -73,7 +73,7 @@ static bool find_symbol(const char *executable, uint64_t address, char name_out[
     return is_found;
 }
 
-/* Names a variable, or a place in the heap. */
+/* Names a variable, or an offset in the heap. */
 static void name_object(const struct job *job, uint32_t pe, uint64_t offset, char name_out[NAME_BYTES])
 {
     const struct quoit_layout *layout = &job->hosts[job->pes[pe].host].layout;
