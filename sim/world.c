@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world.h"
 #include "base/assert.h"
+#include "ring/route.h"
 #include "sim/age.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
@@ -207,7 +208,7 @@ struct sim_world *sim_world_new(const struct sim_config *config)
         init_host(world, i);
     for (uint32_t i = 0; i < host_count; i++) {
         struct sim_host *host = &world->hosts[i];
-        struct sim_host *right = &world->hosts[(i + 1) % host_count];
+        struct sim_host *right = &world->hosts[quoit_ring_neighbour(host_count, QUOIT_RIGHT, i)];
         sim_end_init(host->ends[QUOIT_RIGHT], host, right->ends[QUOIT_LEFT], 2 * i);
         sim_end_init(right->ends[QUOIT_LEFT], right, host->ends[QUOIT_RIGHT], 2 * i + 1);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "ring/route.h"
 
 #define WORDS_MAX      10
 #define WORD_BYTES_MAX 32
@@ -164,9 +165,9 @@ bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_
         return true;
     uint32_t a = fault->first, b = fault->second;
     bool is_there = a < host_count && b < host_count;
-    if (is_there && (a + 1) % host_count == b)
+    if (is_there && quoit_ring_neighbour(host_count, QUOIT_RIGHT, a) == b)
         return true;
-    if (is_there && (b + 1) % host_count == a) {
+    if (is_there && quoit_ring_neighbour(host_count, QUOIT_RIGHT, b) == a) {
         fault->first = b;
         fault->second = a;
         return true;

@@ -354,7 +354,7 @@ static void tell_lost_link(FILE *out, const struct job *job)
     uint32_t link = job->dead_links[0];
     const struct quoit_protocol_traits *protocol = quoit_job_config_traits(&job->config);
     tell(out, "Q0218", "link %u-%u went down, which no job with %s %s outlives", link,
-         (link + 1) % job->plan->host_count, protocol->has_failover ? "--barrier" : "--protocol",
+         hosts_neighbour(job, link, QUOIT_RIGHT), protocol->has_failover ? "--barrier" : "--protocol",
          protocol->has_failover ? "papers" : protocol->name);
 }
 
@@ -374,8 +374,9 @@ static void tell_cut_off(FILE *out, const struct job *job)
         used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "", (from + i) % count);
     if (cut_count > 1 && used + 16 >= sizeof hosts)
         snprintf(hosts, sizeof hosts, "%u to %u", from % count, (from + cut_count - 1) % count);
-    tell(out, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first, (first + 1) % count,
-         second, (second + 1) % count, cut_count == 1 ? "" : "s", hosts);
+    tell(out, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first,
+         hosts_neighbour(job, first, QUOIT_RIGHT), second, hosts_neighbour(job, second, QUOIT_RIGHT),
+         cut_count == 1 ? "" : "s", hosts);
 }
 
 static void tell_reason(FILE *out, const struct job *job)

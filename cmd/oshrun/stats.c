@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
+#include "hosts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static void each_direction(const struct job *job, void (*tell)(const struct quoi
     for (uint32_t link = 0; link < host_count && host_count > 1; link++) {
         survey(job, link, QUOIT_RIGHT, &direction);
         tell(&direction, out);
-        survey(job, (link + 1) % host_count, QUOIT_LEFT, &direction);
+        survey(job, hosts_neighbour(job, link, QUOIT_RIGHT), QUOIT_LEFT, &direction);
         tell(&direction, out);
     }
 }

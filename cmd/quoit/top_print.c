@@ -5,6 +5,7 @@
 
 #include "boot/picture.h"
 #include "env/clock.h"
+#include "ring/route.h"
 
 #define NS_PER_S 1e9
 
@@ -49,7 +50,7 @@ static struct rate rate_of(const struct pair *pair, uint32_t from, enum quoit_si
 /* The host and side of a link's direction. */
 static uint32_t sender(const struct pair *pair, uint32_t link, enum quoit_side side)
 {
-    return side == QUOIT_RIGHT ? link : (link + 1) % pair->job->config.host_count;
+    return side == QUOIT_RIGHT ? link : quoit_ring_neighbour(pair->job->config.host_count, QUOIT_RIGHT, link);
 }
 
 static void print_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)

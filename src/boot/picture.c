@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/picture.h"
+#include "ring/route.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static void paint_direction(struct canvas *canvas, uint32_t line, uint32_t colum
 
 static uint32_t next_host(const struct canvas *canvas, uint32_t host)
 {
-    return (host + 1) % canvas->picture->host_count;
+    return quoit_ring_neighbour(canvas->picture->host_count, QUOIT_RIGHT, host);
 }
 
 /* The link from `host` to its right neighbour, drawn horizontally between the columns, in either direction. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/schedule.h"
+#include "ring/route.h"
 
 /* The host whose message, travelling in that direction, reaches `host` after `distance` (less than host_count) hops. */
 static uint32_t upstream(uint32_t host_count, uint32_t host, uint32_t distance, enum quoit_travel travel)
@@ -9,7 +10,7 @@ static uint32_t upstream(uint32_t host_count, uint32_t host, uint32_t distance, 
 
 uint32_t quoit_schedule_neighbour(uint32_t host_count, uint32_t host, enum quoit_travel travel)
 {
-    return (travel == QUOIT_NEXT ? host + 1 : host + host_count - 1) % host_count;
+    return quoit_ring_neighbour(host_count, travel == QUOIT_NEXT ? QUOIT_RIGHT : QUOIT_LEFT, host);
 }
 
 uint32_t quoit_schedule_exchange_rounds(uint32_t host_count)

@@ -123,14 +123,23 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
     return team->flag_base + most + 1;
 }
 
+/* For the next team that has this PE as leader on the piece. Nothing of this one is still to come: the leader leaves a
+ * phase only when all members have arrived at it, and they arrive at the next only with the leader. Nothing of the next
+ * has come: its members agree on the piece together with this PE, which offers it only when the team is gone. */
+static void reset_arrivals(const struct quoit_team_state *team)
+{
+    uint64_t arrived = atomic_load_explicit(&team->flags->arrived.value, memory_order_acquire);
+    quoit_assert(arrived == team->phase * team->local_count);
+    atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
+}
+
 void quoit_team_delete(struct quoit_team_state *team)
 {
     if (!team)
         return;
     quoit_fabric_quiet(team->fabric, &team->context); /* outstanding requests refer to the context */
-    if (team->is_leader && team->flags) /* all members have arrived for the last time: reset for the next team on the
-                                         * piece */
-        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
+    if (team->is_leader && team->flags)
+        reset_arrivals(team);
     free(team->hosts);
     free(team->starts);
     free(team->partials);

@@ -31,7 +31,7 @@
 #include "host/lane_record.h"
 #include "host/pe_record.h"
 #include "host/protocol.h"
-#include "ring/ring.h"
+#include "ring/route.h"
 #include "trace/trace.h"
 
 #define QUOIT_MESSAGES_MAX        8          /* outstanding messages from one host */
@@ -125,8 +125,7 @@ static inline uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint
 /* The host at the other end of `side`'s link. */
 static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout, enum quoit_side side)
 {
-    uint32_t host_count = layout->job.host_count;
-    return (layout->host + (side == QUOIT_RIGHT ? 1 : host_count - 1)) % host_count;
+    return quoit_ring_neighbour(layout->job.host_count, side, layout->host);
 }
 
 /* Segment offset, in the first segment of the host at the other end of `side`'s link, of the word that PE `local` of

@@ -5,6 +5,7 @@
  * enter. QUOIT_SEED replays a failure. */
 #include "papers/barrier.h"
 #include "base/prng.h"
+#include "ring/route.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static uint32_t least_come(const struct host *hosts, uint32_t host_count)
 /* True if the host made a move. */
 static bool act(struct host *hosts, uint32_t host_count, uint32_t index)
 {
-    struct host *host = &hosts[index], *right = &hosts[(index + 1) % host_count];
+    struct host *host = &hosts[index], *right = &hosts[quoit_ring_neighbour(host_count, QUOIT_RIGHT, index)];
     enum quoit_papers_barrier_state before = host->barrier.state;
     struct quoit_papers_barrier_move move =
         quoit_papers_barrier_step(&host->barrier, host->come_count > host->left_count, host->signals);

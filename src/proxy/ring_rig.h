@@ -57,8 +57,10 @@ static inline void rig_make(struct ring_rig *rig, const struct quoit_job_config 
         assert_int_equal(quoit_port_driver_link(driver, &host->link_fd), QUOIT_OK);
     }
     for (uint32_t i = 0; i < rig->host_count && rig->host_count > 1; i++) {
-        struct rig_host *host = &rig->hosts[i], *left = &rig->hosts[(i + rig->host_count - 1) % rig->host_count];
-        host->links[QUOIT_RIGHT] = rig_describe(host, &rig->hosts[(i + 1) % rig->host_count], 0, knobs);
+        struct rig_host *host = &rig->hosts[i],
+                        *left = &rig->hosts[quoit_ring_neighbour(rig->host_count, QUOIT_LEFT, i)];
+        host->links[QUOIT_RIGHT] =
+            rig_describe(host, &rig->hosts[quoit_ring_neighbour(rig->host_count, QUOIT_RIGHT, i)], 0, knobs);
         host->links[QUOIT_LEFT] = rig_describe(left, left, 1, knobs);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: an accepted --fault names an existing link or host; any other is rejected with a sentence. Input: the text. */
 #include "oshrun/fault.h"
+#include "ring/route.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (is_taken && fault.kind == FAULT_HOST)
             FUZZ_HOLDS(fault.first < host_count);
         if (is_taken && fault.kind == FAULT_LINK)
-            FUZZ_HOLDS(fault.first < host_count && fault.second == (fault.first + 1) % host_count);
+            FUZZ_HOLDS(fault.first < host_count &&
+                       fault.second == quoit_ring_neighbour(host_count, QUOIT_RIGHT, fault.first));
         if (is_taken && fault.kind == FAULT_RANDOM)
             FUZZ_HOLDS(host_count > 1 && fault.at_ns != 0);
     }
