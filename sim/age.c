@@ -5,7 +5,7 @@
 
 #define LEFT_MOST 64 /* requests of a flow, or of a channel, before its number wraps */
 
-/* Sets the numbers of flows, alike at both ends, which are on two hosts. */
+/* Sets the numbers of flows, equal at both ends, which are on two hosts. */
 static void age_ring(struct quoit_ring *ring, uint32_t host_count, uint32_t number)
 {
     for (uint32_t i = 0; i < QUOIT_SIDE_COUNT * host_count; i++) {
@@ -19,7 +19,7 @@ void sim_host_age(struct sim_host *host)
     const struct quoit_layout *layout = &host->layout;
     uint32_t number = UINT32_MAX - (uint32_t)(host->world->config.seed / 2 % LEFT_MOST);
     for (uint32_t index = 0; index < layout->job.lane_count; index++) {
-        /* The simulator alone ages a lane: production code cannot. */
+        /* Only the simulator can age a lane; production code cannot. */
         struct quoit_lane *lane = (struct quoit_lane *)quoit_proxy_lane(host->proxy, index);
         if (quoit_job_config_traits(&layout->job)->numbers_flows)
             age_ring(quoit_queue_of(lane)->ring, layout->job.host_count, number);

@@ -13,21 +13,21 @@
 /* Longer than any fault delays the receiver. */
 #define LATE_NS          20000000
 #define OCCASIONS_MAX    20
-#define SLOW_REGISTER_NS 20000 /* so that doorbells ring between the last look of a lane and its sleep */
+#define SLOW_REGISTER_NS 20000 /* so that doorbells ring between the last check of a lane and its sleep */
 
 struct state {
-    struct sim_event event; /* reorder: the header arrives at last */
+    struct sim_event event; /* reorder: the header arrives late */
     struct sim_packet *late;
     uint64_t occasions_left; /* opportunities before the mistake is made */
     bool is_made;
     bool is_offered;
     struct sim_way *way; /* of the mistake; credit: the direction whose word is wrong from then on */
     uint64_t offset;
-    const void *flow;        /* resend: the flow that forgets */
+    const void *flow;        /* resend: the flow whose requests are forgotten */
     struct quoit_frame sent; /* before a mistake was made in it */
 };
 
-/* Where a write to the slots of a host goes. */
+/* The offset of a write in the slots of a host. */
 enum target { TARGET_OTHER, TARGET_CREDIT, TARGET_SEQUENCE, TARGET_HEADER };
 
 static enum target target_of(const struct sim_way *way, const struct sim_packet *packet)
@@ -81,7 +81,7 @@ static void change_credit(struct sim_world *world, struct sim_way *way, uint64_t
     memcpy(packet->data, &total, sizeof total);
 }
 
-/* A total of credits is one too small, for ever. */
+/* A total of credits is one too small from then on. */
 static void lose_credit(struct sim_world *world, struct sim_way *way)
 {
     change_credit(world, way, (uint64_t)-1);
@@ -111,7 +111,7 @@ static void reorder(struct sim_world *world, struct sim_way *way)
     sim_schedule(world, &state->event, world->now_ns + LATE_NS);
 }
 
-/* The header of a slot is not written, or of a transfer in the scratchpads the number. */
+/* The header of a slot, or the number of a transfer in the scratchpads, is not written. */
 static void lose_write(struct sim_world *world, struct sim_way *way)
 {
     struct sim_packet *packet = way->first;
@@ -128,7 +128,7 @@ static bool deliver_twice(struct sim_world *world, const struct quoit_frame *fra
     return is_occasion && is_time(world);
 }
 
-/* A total of credits is one too large, for ever: a slot counts as free before its frame was taken. */
+/* A total of credits is one too large from then on: a slot counts as free before its frame was consumed. */
 static void credit_early(struct sim_world *world, struct sim_way *way)
 {
     change_credit(world, way, 1);
@@ -141,7 +141,7 @@ static void acknowledge_early(struct sim_world *world, struct quoit_frame *frame
         frame->flow_sequence = sim_executed_number(world, frame) + 1;
 }
 
-/* One flow, each time that it should. */
+/* One flow, each time that it should retransmit. */
 static bool forget_resend(struct sim_world *world, const void *flow)
 {
     struct state *state = world->canary_state;
@@ -158,7 +158,7 @@ static void take_outdated(struct sim_world *world, struct quoit_frame *frame, ui
         frame->topology_version = version;
 }
 
-/* From some sleep on, each time. */
+/* From one sleep on, each time. */
 static bool sleep_blindly(struct sim_world *world)
 {
     const struct state *state = world->canary_state;

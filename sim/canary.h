@@ -15,7 +15,7 @@ struct quoit_lane;
 struct sim_canary {
     const char *name;
     const char *sentence;
-    bool needs_outage;   /* no opportunity while all links are up */
+    bool needs_outage;   /* has no opportunity while all links are up */
     bool may_do_no_harm; /* what is not retransmitted may have arrived */
     /* The first packet of `way` is about to arrive. NULL: no effect there. */
     void (*arrive)(struct sim_world *world, struct sim_way *way);
@@ -28,7 +28,7 @@ struct sim_canary {
     bool (*forget)(struct sim_world *world, const void *flow);
     /* Whether a lane that has unmasked its doorbells shall sleep at once. NULL: no. */
     bool (*sleep)(struct sim_world *world);
-    uint64_t register_write_ns; /* in such a world, where there is time for it to do harm; 0: in any */
+    uint64_t register_write_ns; /* only in such a world, in which it has time to do harm; 0: in any */
 };
 
 extern const struct sim_canary sim_canaries[];
@@ -41,7 +41,7 @@ void sim_canary_end(struct sim_world *world);
 bool sim_canary_was_made(const struct sim_world *world);
 
 void sim_canary_look(struct sim_way *way);
-/* A lane has announced that it will sleep; it has unmasked its doorbells of this end. */
+/* A lane has announced that it will sleep, and has unmasked its doorbells of this end. */
 void sim_canary_announced(struct sim_world *world);
 void sim_canary_unmasked(struct sim_end *end);
 /* The number up to which the replying host has executed the requests of that flow (watch.c). */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Charges time for production code that passes neither env nor port; and the points at which the ledger sees each
- * request. */
+/* Charges time for production code that passes neither env nor port, and calls the ledger at its observation points. */
 #include "engine/ring/channel.h"
 #include "lane/lane.h"
 #include "sim/canary.h"
@@ -44,7 +43,7 @@ void sim_frame_executed(struct quoit_lane *lane, const struct quoit_verdict *ver
     struct sim_world *world = sim_world_current();
     const struct quoit_frame *frame = &verdict->frame;
     if (sim_canary_repeats(world, frame))
-        quoit_lane_deliver(lane, verdict, payload); /* comes back here */
+        quoit_lane_deliver(lane, verdict, payload); /* resumes here */
     sim_trace(world, "execute", lane->layout->host, frame->trace, frame->kind);
     sim_spend(world, world->model.frame_ns +
                          sim_model_time(world->model.memory_ps_per_byte, quoit_frame_payload_bytes(frame)));

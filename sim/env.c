@@ -4,7 +4,7 @@
 #include "sim/canary.h"
 #include "sim/world.h"
 
-#define LOOKS_AFTER_CHANGE 2 /* a look may change what the next one finds, for instance by taking in a credit */
+#define LOOKS_AFTER_CHANGE 2 /* a check may change the result of the next one, for instance by taking a credit */
 
 static uint64_t now_ns(void)
 {
@@ -17,7 +17,8 @@ static void sleep_ns(uint64_t duration_ns)
     sim_block(world, world->now_ns + duration_ns);
 }
 
-/* Idles up to `count` steps; returns how many passed. is_in_vain: the task has only looked since it last ran. */
+/* Idles for up to `count` checks; returns how many have passed. is_in_vain: the task has only checked since it last
+ * ran. */
 static uint32_t idle(struct sim_task *task, uint64_t step_ns, uint32_t count, bool is_in_vain)
 {
     bool is_fruitless = is_in_vain && task->leave_count == task->idle_leave_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: events come in order of time, tie and number, whatever was added and removed. Method: random additions and
- * removals beside a plain array that is searched for the least. */
+ * removals, compared with a plain array that is searched for the minimum. */
 #include "sim/event.h"
 #include "base/prng.h"
 

@@ -19,7 +19,7 @@
 #define BLINKS_AT_START   6
 #define BLINKS            12
 
-/* One of the world's faults, with the event of its next strike. */
+/* One of the world's faults, with the event of its next occurrence. */
 struct fault_state {
     struct sim_event event;
     struct sim_world *world;
@@ -48,7 +48,7 @@ static void stall_lane(struct sim_world *world)
     freeze(task, world->now_ns + sim_choose(world, LANE_PAUSE_NS));
 }
 
-/* One direction of a link takes longer, or is mended. */
+/* One direction of a link slows down, or recovers. */
 static void slow_link(struct sim_world *world)
 {
     struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
@@ -92,7 +92,7 @@ static void skew_ways(struct sim_world *world)
     world->skew_ns = SKEW_NS;
 }
 
-/* Links: cut at an instant, whatever is on the wire. */
+/* Links: cut at an instant, whatever is in flight. */
 
 static void cut(struct sim_world *world, struct sim_end *end)
 {
@@ -110,7 +110,7 @@ static void mend(struct sim_event *event)
     sim_link_cut(end, false);
 }
 
-/* Too short to be noticed, while the ends are busy with the previous outage, or long enough for all updates. */
+/* Too short to be detected while the ends are busy with the previous outage, or long enough for all updates. */
 static uint64_t choose_outage(struct sim_world *world)
 {
     static const uint64_t most_ns[] = {2000, 50000, 500000, 3000000};
@@ -142,7 +142,7 @@ static void cut_one_link(struct sim_world *world)
         cut_any_link(world);
 }
 
-/* Spread over the start-up; later the managers call rarely, and what they do between two calls is what matters. */
+/* Spread over the start-up; later the managers make few calls, and the interval between two calls is what matters. */
 static uint64_t calls_a_blink(const struct sim_world *world)
 {
     if (!world->pes)
@@ -153,14 +153,14 @@ static uint64_t calls_a_blink(const struct sim_world *world)
 void sim_fault_blink(struct sim_end *end)
 {
     struct sim_world *world = end->world;
-    struct sim_end *link = end->index % 2 == 0 ? end : end->peer; /* the end that has the mending */
+    struct sim_end *link = end->index % 2 == 0 ? end : end->peer; /* the end that schedules the restoring */
     bool is_over = world->pes && world->live_pe_count == 0;
     if (is_over || end->is_dead || !world->current || sim_choose(world, calls_a_blink(world)) != 0)
         return;
     world->blinks_left--;
     if (!end->is_cut)
         cut_for_a_while(world, link);
-    if (end->is_cut && sim_choose(world, 2) == 0) { /* before anyone else sees it, or before its time */
+    if (end->is_cut && sim_choose(world, 2) == 0) { /* before any other host sees it, or before its time */
         sim_queue_remove(&world->queue, &link->mend.event);
         mend(&link->mend.event);
     }

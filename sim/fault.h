@@ -14,7 +14,7 @@ struct sim_world;
 
 enum sim_fault_kind {
     SIM_FAULT_DELAY,
-    SIM_FAULT_OUTAGE, /* of links; the run must succeed nevertheless */
+    SIM_FAULT_OUTAGE, /* of links; the run must succeed all the same */
     SIM_FAULT_FINAL,  /* ends the run; the seed selects no other outage with it */
 };
 
@@ -23,7 +23,7 @@ struct sim_fault {
     const char *sentence;
     uint64_t every_ns;   /* 0: only at the start */
     uint32_t strike_max; /* 0: unlimited while PEs are at work */
-    uint32_t one_in;     /* the seed selects it for one run in so many */
+    uint32_t one_in;     /* the seed selects it for one of this many runs */
     enum sim_fault_kind kind;
     void (*strike)(struct sim_world *world);
 };
@@ -32,14 +32,15 @@ extern const struct sim_fault sim_faults[];
 extern const uint32_t sim_fault_count;
 
 const struct sim_fault *sim_fault_find(const char *name);
-/* Called before the proxies start: schedules what may strike them during start-up. */
+/* Called before the proxies start: schedules faults during start-up. */
 void sim_faults_prepare(struct sim_world *world);
 /* When the PEs start. */
 void sim_faults_start(struct sim_world *world);
 void sim_faults_end(struct sim_world *world);
-/* A task is about to call the port of this end, and world->blinks_left is not 0: the link may change first. */
+/* A task is about to call the port of this end, and world->blinks_left is not 0: the link may change before the call.
+ */
 void sim_fault_blink(struct sim_end *end);
-/* Cuts the link between that host and the next, for ever. */
+/* Cuts the link between that host and the next for good. */
 void sim_link_kill(struct sim_world *world, uint32_t link);
 
 #endif

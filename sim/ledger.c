@@ -22,7 +22,7 @@ struct entry {
 
 struct sim_ledger {
     struct sim_world *world;
-    struct entry *entries; /* number n stands at n - 1 */
+    struct entry *entries; /* number n is entry n - 1 */
     uint64_t count;
     uint64_t capacity;
     uint64_t *last_executed; /* [lane][source PE][destination PE][order_of()] */
@@ -79,7 +79,7 @@ static struct entry *find(struct sim_ledger *ledger, uint64_t number)
     return &ledger->entries[number - 1];
 }
 
-/* Where frames do not carry the number the token names the request's place in its host's memory. */
+/* Where frames do not carry the number, the token identifies the request's place in its host's memory. */
 static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32_t lane,
                           const struct quoit_frame *frame)
 {
@@ -93,7 +93,7 @@ static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32
     return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
 }
 
-/* The papers' gets travel the other way round the ring than everything else: an order of their own. */
+/* The papers' gets travel in the other direction than everything else, so they have an order of their own. */
 static uint32_t order_of(const struct quoit_job_config *job, const struct quoit_frame *frame)
 {
     bool is_get = frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED;

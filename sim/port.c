@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define PAGE_BYTES         4096
-#define SMALL_PACKET_BYTES 32 /* a header and a word: what the smallest write takes on the wire */
+#define SMALL_PACKET_BYTES 32 /* a header and a word: the wire time of the smallest write */
 #define DOORBELL_BITS      0xffffu
 #define SLOTS_WINDOW_BYTES (128ull << 20) /* bypass buffers of 8 lanes for the papers' largest transfer */
 
@@ -17,7 +17,7 @@
 struct opening {
     struct quoit_port port;
     struct sim_end *end;
-    uint32_t bound_epoch; /* 0: it follows the link */
+    uint32_t bound_epoch; /* 0: not bound */
     struct sim_dma dmas[QUOIT_DMA_CHANNEL_COUNT];
 };
 
@@ -26,7 +26,7 @@ static struct opening *opening_of(struct quoit_port *port)
     return (struct opening *)port;
 }
 
-/* Every operation of the driver begins here, so a fault can strike between any two of them. */
+/* Every operation of the driver starts here, so a fault can occur between any two of them. */
 static struct sim_end *enter(const struct quoit_port *port)
 {
     struct sim_end *end = ((const struct opening *)port)->end;
@@ -50,7 +50,7 @@ static bool is_up(const struct sim_end *end)
     return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut;
 }
 
-/* How many bytes from `offset` on lie within the translation. */
+/* How many bytes from `offset` on are within the translation. */
 static uint64_t covered(const struct sim_end *end, enum quoit_window window, uint64_t offset, uint64_t bytes)
 {
     uint64_t limit = end->translation_bytes[window];
@@ -58,7 +58,7 @@ static uint64_t covered(const struct sim_end *end, enum quoit_window window, uin
     return bytes < left ? bytes : left;
 }
 
-/* Interrupts: a bit that was clear and is not masked wakes the parks of its vector, a little later. */
+/* Interrupts: a bit that was clear and is not masked wakes the parks of its vector after a delay. */
 static void wake_parks(struct sim_event *event)
 {
     struct sim_interrupt *interrupt = (struct sim_interrupt *)event;
@@ -124,8 +124,8 @@ static void finish_dma(struct sim_dma *dma, uint64_t cookie, enum quoit_status s
     sim_host_changed(dma->end->host);
 }
 
-/* A host's memory serves the accesses of its ports one after another, and turns around between the two. Returns when
- * the access begins. */
+/* A host's memory serves the accesses of its ports one after another, with a turn-around between reads and writes.
+ * Returns when the access begins. */
 static uint64_t take_memory(struct sim_host *host, uint32_t bytes, bool is_write)
 {
     const struct sim_world *world = host->world;
@@ -185,7 +185,7 @@ static void arrive(struct sim_event *event)
     free(packet);
 }
 
-/* Puts a packet on the wire; returns when its last byte is on it. ready_ns: when the sender has the last byte. */
+/* Puts a packet on the wire; returns when its last byte has left. ready_ns: when the sender has the last byte. */
 static uint64_t send_packet(struct sim_end *end, uint32_t way_index, struct sim_packet *packet, uint64_t ready_ns)
 {
     struct sim_world *world = end->world;
@@ -222,7 +222,7 @@ static struct sim_packet *new_packet(enum sim_packet_kind kind, enum quoit_windo
     return packet;
 }
 
-/* Part of the words of the arriving write have landed already. */
+/* Some words of the arriving write have landed already. */
 static void tear_first(struct sim_way *way)
 {
     struct sim_packet *packet = way->first;
@@ -291,7 +291,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
     return QUOIT_OK;
 }
 
-/* Outstanding DMA is dropped: what was sent may still arrive, without a completion. */
+/* Outstanding DMA is dropped: data already sent may still arrive, without a completion. */
 static void port_close(struct quoit_port *port)
 {
     struct opening *opening = opening_of(port);
@@ -309,7 +309,7 @@ static void port_close(struct quoit_port *port)
     free(opening);
 }
 
-/* After the state of a link was changed. */
+/* After a change of a link's state. */
 static void follow_change(struct sim_end *end, bool was_up)
 {
     struct sim_end *ends[2] = {end, end->peer};
@@ -344,7 +344,7 @@ void sim_link_cut(struct sim_end *end, bool is_cut)
     follow_change(end, was_up);
 }
 
-/* What this opening sends goes out: the link is up, and in the epoch to which the opening is bound. */
+/* Whether this opening can send: the link is up, in the epoch to which the opening is bound. */
 static bool reaches(const struct quoit_port *port)
 {
     const struct opening *opening = (const struct opening *)port;
@@ -382,7 +382,7 @@ static enum quoit_status set_translation(struct quoit_port *port, enum quoit_win
 
 /* Windows */
 
-/* How much of a write travels together. Never splits an aligned word of 8 bytes. */
+/* The bytes of a write that travel in one packet. Never splits an aligned word of 8 bytes. */
 static uint32_t piece_bytes(struct sim_world *world, uint64_t offset, size_t left)
 {
     uint64_t most = world->model.piece_bytes;
@@ -399,7 +399,7 @@ static bool arrives_on_return(const struct quoit_port *port)
     return port->limits.capabilities & QUOIT_PORT_ARRIVES_ON_RETURN;
 }
 
-/* Who is to be told that a write has arrived; posted writes are forgotten. */
+/* The counter to increment when a write has arrived; posted writes have none. */
 static uint32_t *count_of(const struct quoit_port *port, uint32_t *arrived_count)
 {
     return arrives_on_return(port) ? arrived_count : NULL;
@@ -414,11 +414,11 @@ static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_cou
         return reaches(port) ? QUOIT_OK : QUOIT_LINK_DOWN;
     uint64_t there_ns = end->ways[0].last_arrival_ns;
     if (*arrived_count < sent_count && there_ns >= world->now_ns)
-        sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
+        sim_spend(world, there_ns - world->now_ns + 1); /* after the arrivals of that instant */
     return *arrived_count == sent_count ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
-/* The processor copies into the window until the posted writes that fit on the way are under way. */
+/* The processor copies into the window, at most the limit of posted bytes ahead of the wire. */
 static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                     const void *source, size_t bytes)
 {
@@ -459,7 +459,7 @@ static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window
     return finish_write(port, 1, &arrived_count);
 }
 
-/* One packet for what fits the journal of a PE. */
+/* One packet for a put that fits a PE's journal. */
 static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                            const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark)
 {
@@ -496,7 +496,7 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
     uint64_t there_ns = world->now_ns + latency_ns;
     if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
-    sim_spend(world, there_ns - world->now_ns + 1); /* after what arrives at that instant */
+    sim_spend(world, there_ns - world->now_ns + 1); /* after the arrivals of that instant */
     if (reaches(port) && end->link_epoch == epoch)
         memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset,
                covered(end->peer, window, offset, bytes));
@@ -595,7 +595,7 @@ static uint32_t engine_bytes(struct sim_world *world, uint64_t offset, size_t le
     return world->dma_stall_ns && part > most ? most : part;
 }
 
-/* The descriptor has been read whole, or has failed after a part of it was sent. */
+/* The descriptor has been read completely, or has failed after a part of it was sent. */
 static void end_descriptor(struct sim_dma *dma, uint64_t at_ns, bool is_lost, enum quoit_status status)
 {
     struct sim_end *end = dma->end;
@@ -664,7 +664,7 @@ static enum quoit_status dma_submit(struct quoit_port *port, uint32_t channel, e
     dma->submit_count++;
     if (was_idle)
         engine_next(dma, end->world->now_ns + model_of(end)->dma_start_ns);
-    if (end->world->config.has_page_dma && bytes > PAGE_BYTES) /* the others, while the engine is at the first */
+    if (end->world->config.has_page_dma && bytes > PAGE_BYTES) /* the others, while the engine works on the first */
         sim_spend(end->world, (bytes - 1) / PAGE_BYTES * model_of(end)->dma_submit_ns);
     return QUOIT_OK;
 }
@@ -675,7 +675,7 @@ static uint32_t dma_poll(struct quoit_port *port, uint32_t channel, struct quoit
     struct sim_dma *dma = &opening_of(port)->dmas[channel];
     uint32_t count = 0;
     if (dma->polled_count == dma->done_count)
-        return 0; /* a load, which is part of every look */
+        return 0; /* a load, which is part of every check */
     sim_spend(end->world, model_of(end)->dma_poll_ns);
     while (count < max_count && dma->polled_count != dma->done_count)
         done_out[count++] = dma->done[dma->polled_count++ % QUOIT_DMA_DEPTH];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* port.h - the simulated NTB link: a driver behind port/port.h, in virtual time.
  *
- * An end has registers and, for each way out, a queue of packets in order: one for programmed writes, doorbells and
- * scratchpads, and one for each DMA channel. All queues of an end share the wire. A packet copies its bytes when it is
- * sent and writes them when it arrives; packets of a queue arrive in order, those of two queues in any. When the link
- * goes down what is under way is lost. Writes are posted, as on hardware, unless the world is asked to have them return
- * when they have arrived. A write of up to 4 KiB and its mark are one packet.
+ * An end has registers and several egress queues of packets: one for programmed writes, doorbells and scratchpads, and
+ * one for each DMA channel. All queues of an end share the wire. A packet copies its bytes when it is sent and writes
+ * them when it arrives; packets of one queue arrive in order, those of two queues in any order. When the link goes
+ * down, packets in flight are lost. Writes are posted, as on hardware, unless the world is configured to return from
+ * them on arrival. A write of up to 4 KiB and its mark are one packet.
  */
 #ifndef SIM_PORT_H
 #define SIM_PORT_H
@@ -39,7 +39,7 @@ struct sim_packet {
 };
 
 struct sim_way {
-    struct sim_event event; /* the first packet arrives */
+    struct sim_event event; /* arrival of the first packet */
     struct sim_end *end;
     struct sim_packet *first;
     struct sim_packet *last;
@@ -52,7 +52,7 @@ struct sim_descriptor {
     const char *source;
     size_t bytes;
     uint64_t cookie;
-    uint32_t epoch; /* of the link when it was handed over; 0: it cannot leave */
+    uint32_t epoch; /* of the link when it was submitted; 0: it cannot leave */
 };
 
 struct sim_interrupt {
@@ -70,8 +70,8 @@ struct sim_dma {
     struct sim_interrupt interrupt;
     struct sim_descriptor descriptors[QUOIT_DMA_DEPTH];
     uint32_t submit_count; /* ever */
-    uint32_t engine_count; /* descriptors that were read whole */
-    uint32_t done_count;   /* whose data arrived, or was lost */
+    uint32_t engine_count; /* descriptors read completely */
+    uint32_t done_count;   /* descriptors whose data arrived, or was lost */
     uint32_t polled_count;
     size_t piece_at; /* in the descriptor being read */
     struct quoit_dma_done done[QUOIT_DMA_DEPTH];
@@ -92,7 +92,7 @@ struct sim_end {
     bool is_enabled;
     bool is_cut;          /* a fault: the cable is cut, the same at both ends */
     bool is_dead;         /* a fault: cut for ever */
-    struct sim_mend mend; /* when it will be whole again */
+    struct sim_mend mend; /* when it will be restored */
     uint32_t link_epoch;
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
     uint64_t translation_bytes[QUOIT_WINDOW_COUNT];
@@ -103,7 +103,7 @@ struct sim_end {
     struct sim_way ways[SIM_WAYS_OUT];
     struct sim_marks marks;
     uint64_t wire_free_ns;
-    uint64_t slowness;         /* a fault: the wire takes so many times longer; 1: as modelled */
+    uint64_t slowness;         /* a fault: the wire is slower by this factor; 1: as modelled */
     uint64_t extra_latency_ns; /* a fault */
 };
 
@@ -112,15 +112,15 @@ extern const struct quoit_port_driver sim_port_driver;
 /* The endpoint of a simulated end holds its address. */
 void sim_port_describe(struct sim_end *end, struct quoit_port_endpoint *endpoint_out);
 
-/* A put through the port, whose mark stands at mark_offset, goes by a request instead. */
+/* A put through the port, with its mark at mark_offset, is sent again by a request. */
 void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number);
 
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);
 void sim_end_free(struct sim_end *end);
-/* Cuts the cable at an instant, or mends it. Of a write that is arriving some words have arrived. */
+/* Cuts the cable at an instant, or restores it. Of a write that is arriving, some words have arrived. */
 void sim_link_cut(struct sim_end *end, bool is_cut);
-/* Does what the packet is for, now. The packet stays the caller's. */
+/* Performs the packet's effect, now. The packet stays the caller's. */
 void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet);
 
 #endif

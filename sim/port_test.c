@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the simulated port takes the time that the model says, and loses what is under way when its cable is cut. What
- * every port promises, src/port/port_test.c tests here too (sim.port_contract). Method: a world of two
- * hosts without proxies; tasks drive both ends of one link and look at the other host's memory as time passes. */
+/* Aim: the simulated port takes the time of the model, and loses writes in flight when its cable is cut. The contract
+ * common to all ports is tested by src/port/port_test.c (sim.port_contract). Method: a world of two hosts without
+ * proxies; tasks drive both ends of one link and inspect the other host's memory as time passes. */
 #include "sim/run.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void run_rig(void (*test)(void *arg), bool has_direct_puts)
     plan.has_direct_puts = has_direct_puts;
     sim_config_choose(&plan, 1, &config);
     rig.world = sim_world_new(&config);
-    sim_task_start(&rig.world->hosts[1], "test", test, &rig); /* where it sleeps */
+    sim_task_start(&rig.world->hosts[1], "test", test, &rig); /* the park of its sleep */
     assert_true(sim_world_quiesce(rig.world));
     assert_true(rig.has_ended);
     quoit_port_close(rig.left);
@@ -60,7 +60,7 @@ static void wait_ns(struct rig *rig, uint64_t duration_ns)
     sim_block(rig->world, rig->world->now_ns + duration_ns);
 }
 
-/* Posted: not there at once, there after a read, in order at every instant between. */
+/* Posted: not arrived at once, arrived after a read, in order at every instant between. */
 static void writes(void *arg)
 {
     struct rig *rig = arg;
@@ -103,7 +103,7 @@ static void doorbells(void *arg)
     quoit_port_doorbell_unmask(rig->right, 1u << 3); /* it is set already */
     quoit_park_sleep(park, key, 0);
     key = quoit_park_prepare(park);
-    quoit_port_ring(rig->left, 1u << 3); /* sticky: set before, so nobody wakes */
+    quoit_port_ring(rig->left, 1u << 3); /* sticky: set before, so no park is woken */
     wait_ns(rig, 20000);
     assert_int_equal(atomic_load(&park->epoch), key);
     quoit_port_doorbell_clear(rig->right, 1u << 3);
@@ -119,7 +119,7 @@ static void doorbells(void *arg)
     rig->has_ended = true;
 }
 
-/* A cable that is cut in the middle of a write: whole words of the start have arrived, nothing after them. */
+/* A cable cut in the middle of a write: whole words of its start have arrived, nothing after them. */
 static void cuts(void *arg)
 {
     struct rig *rig = arg;
@@ -152,9 +152,10 @@ static void cuts(void *arg)
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 99), QUOIT_LINK_DOWN); /* it is bound */
     assert_false(quoit_port_ring(rig->left, 1));
     wait_ns(rig, 20000);
-    assert_int_equal(quoit_port_dma_poll(rig->right, 0, &done, 1), 1); /* it was handed over before */
+    assert_int_equal(quoit_port_dma_poll(rig->right, 0, &done, 1), 1); /* issued before the cut */
     assert_int_equal(done.status, QUOIT_LINK_DOWN);
-    assert_true(memcpy(&word, rig->there + 8192, 8) && word == 0); /* nothing outlives the link, of either end */
+    assert_true(memcpy(&word, rig->there + 8192, 8) &&
+                word == 0); /* nothing in flight survives the link, at either end */
     assert_true(memcpy(&word, back + 128, 8) && word == 0);
     assert_int_equal(quoit_port_bind(rig->left, quoit_port_link_epoch(rig->left)), QUOIT_OK);
     assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 8192, 98), QUOIT_OK);
@@ -175,7 +176,7 @@ static void cut_later(void *arg)
     sim_link_cut(cutter->rig->world->hosts[0].ends[QUOIT_RIGHT], true);
 }
 
-/* Writes that return when they have arrived: OK is there, LINK_DOWN of a word is not there. */
+/* Writes that return when they have arrived: after OK the data is there; after LINK_DOWN a word is not. */
 static void direct_writes(void *arg)
 {
     struct rig *rig = arg;

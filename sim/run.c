@@ -36,7 +36,7 @@ static const struct sim_workload *choose_workload(struct quoit_prng *prng)
     return workload;
 }
 
-/* Whether a fault chosen by the seed is kept: with a canary no fault may end the run or hide the mistake, and with a
+/* Whether a fault chosen by the seed applies: with a canary no fault may end the run or mask the mistake, and with a
  * fault that ends it no other outage may obscure which links are dead. */
 static bool is_fitting(const struct sim_fault *fault, const struct sim_config *config, const struct sim_fault *final)
 {
@@ -65,8 +65,8 @@ static void choose_faults(struct quoit_prng *prng, struct sim_config *config)
             config->faults[config->fault_count++] = chosen[i];
 }
 
-/* Pieces lie at the start of the heap, or where the window into the first segment of a host ends, if that is a window
- * that can end there. */
+/* Pieces are at the start of the heap, or where the window into the first segment of a host ends, if a window can end
+ * there. */
 static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
     struct quoit_job_config *job = &config->job;
@@ -75,7 +75,7 @@ static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, s
     bool is_far = quoit_prng_choose(prng, 4) == 0;
     config->pieces_start = SIM_PIECES_START;
     if (is_far && !plan->has_own_window) {
-        config->model.window_memory_mib = 2 * HUGE_PAGE >> 20; /* the heap begins in the middle */
+        config->model.window_memory_mib = 2 * HUGE_PAGE >> 20; /* the heap starts within the window */
         config->pieces_start = HUGE_PAGE - back;
     }
     uint64_t heap_bytes = config->pieces_start + pieces_bytes;
@@ -84,7 +84,7 @@ static void place_pieces(const struct sim_plan *plan, struct quoit_prng *prng, s
     job->heap_bytes = (heap_bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
-/* Every choice is drawn whether it is needed or not, so that options do not change the other choices. */
+/* Every choice is drawn whether needed or not, so that options do not change the other choices. */
 static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, struct sim_config *config)
 {
     struct quoit_job_config *job = &config->job;

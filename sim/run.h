@@ -9,8 +9,8 @@
 
 #include "sim/workload.h"
 
-/* 0, NULL: chosen by the seed, among small sizes, which find mistakes. Workloads that measure are never chosen, and
- * with one of them nothing is: 5 hosts, 1 PE each, 1 lane, 16 slots, chunks of 32 KiB, no fault. */
+/* 0, NULL: chosen by the seed, among small sizes, which find mistakes. Workloads that measure are never chosen by a
+ * seed; with one of them the default is 5 hosts, 1 PE each, 1 lane, 16 slots, chunks of 32 KiB, no fault. */
 #define SIM_HOSTS_MEASURED 5
 struct sim_plan {
     uint32_t host_count;
@@ -23,9 +23,9 @@ struct sim_plan {
     const struct sim_workload *workload;
     const struct sim_fault *faults[SIM_FAULTS_MAX];
     uint32_t fault_count;
-    bool has_no_faults; /* none, whatever the seed says */
+    bool has_no_faults; /* none, whatever the seed chooses */
     const struct sim_canary *canary;
-    uint8_t protocol; /* these three of the job; 0 is the default there */
+    uint8_t protocol; /* these three as in the job config; 0 is the default there */
     uint8_t barrier;
     uint8_t payload;
     struct sim_model model;
@@ -43,7 +43,7 @@ struct sim_plan {
 struct sim_result {
     bool is_ok;
     bool has_canary_sung;
-    bool is_cut_off; /* ended by two dead links, as it must be */
+    bool is_cut_off; /* ended by two dead links, as required */
     char failure[SIM_FAILURE_BYTES];
     uint64_t trace_hash;
     uint64_t event_count;

@@ -68,7 +68,7 @@ static void test_traces_are_equal_byte_for_byte(void **state)
     }
 }
 
-/* Some of the runs that a fault may end must have been ended by it, the others not. */
+/* Some of the runs that a fault may end must have ended by it, others not. */
 static void test_every_fault_alone(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void test_canaries_are_found(void **state)
         uint32_t sung_count = 0, found_count = 0;
         plan.canary = &sim_canaries[i];
         if (plan.canary->sleep)
-            continue; /* found in fewer runs: the next test */
+            continue; /* detected in fewer runs: see the next test */
         for (uint64_t seed = 0; seed < 14; seed++) {
             struct sim_result result, again;
             run(&plan, seed, &result);
@@ -121,8 +121,8 @@ static void test_canaries_are_found(void **state)
     }
 }
 
-/* The next ring wakes a lane that slept over one, so only a run that waits for that very frame stands still. The same
- * runs without the mistake pass. */
+/* The next ring wakes a lane that slept through one, so only a run that waits for that very frame stalls. The same runs
+ * without the mistake pass. */
 static void test_a_sleep_without_a_second_look_is_found(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void test_a_sleep_without_a_second_look_is_found(void **state)
     assert_in_range(found_count, 1, 14);
 }
 
-/* Where a mistake has an occasion there: the answers of the receiver, execution, the scratchpads. */
+/* Where a mistake has an opportunity in the papers' protocol: responses of the receiver, execution, the scratchpads. */
 static void test_canaries_are_found_in_the_papers_protocol(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void test_measuring(void **state)
     }
 }
 
-/* The steps of a put add up to less than the whole, which has the way back too. */
+/* The steps of a put add up to less than the whole, which includes the return of the acknowledgement. */
 static void test_measuring_the_papers_protocol(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ void sim_stack_switch(struct sim_stack *from, struct sim_stack *to)
 
 #else
 
-/* Saves what a called function must keep on the old stack, and the old stack's pointer in *from. */
+/* Saves the callee-saved registers on the old stack, and that stack's pointer in *from. */
 void sim_stack_swap(void **from, void *to);
 
 #if defined(__x86_64__)
@@ -49,7 +49,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size sim_stack_swap, . - sim_stack_swap\n");
 #else
-#define SAVED_WORDS 20 /* x19 to x30, d8 to d15; x30 is where it goes on */
+#define SAVED_WORDS 20 /* x19 to x30, d8 to d15; x30 is the return address */
 #define LINK_WORD   11
 __asm__(".text\n"
         ".globl sim_stack_swap\n"
@@ -91,7 +91,7 @@ void sim_stack_init(struct sim_stack *stack, char *memory, size_t bytes, void (*
 #if defined(__x86_64__)
     uint64_t *pointer = top - 2 - SAVED_WORDS; /* at entry() the stack is 8 bytes off an alignment of 16 */
     memset(pointer, 0, (2 + SAVED_WORDS) * sizeof *pointer);
-    pointer[SAVED_WORDS] = (uint64_t)(uintptr_t)entry; /* returned to; above it a debugger finds no caller of entry() */
+    pointer[SAVED_WORDS] = (uint64_t)(uintptr_t)entry; /* the return address; a debugger finds no caller of entry() */
 #else
     uint64_t *pointer = top - SAVED_WORDS;
     memset(pointer, 0, SAVED_WORDS * sizeof *pointer);

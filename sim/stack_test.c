@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: stacks are switched in any order, also from a higher to a lower one, in a program built with _FORTIFY_SOURCE,
- * which stops longjmp() there. Method: built with it, including the file under test; three stacks and the program's own
- * pass a number round in random order; local variables of each must survive. */
+/* Aim: stacks are switched in any order, also from a higher to a lower address, in a program built with
+ * _FORTIFY_SOURCE, which stops longjmp() there. Method: built with it, including the file under test; three stacks and
+ * the program's own pass a number around in random order; local variables of each must survive. */
 #include "sim/stack.c"
 #include "base/prng.h"
 

@@ -153,7 +153,7 @@ static void leave(struct sim_task *task)
     sim_task_leave(task->world);
 }
 
-/* A thread that others wait for gives way when its time slice ends. */
+/* A thread on whose core others wait is preempted when its time slice ends. */
 static void give_way(struct sim_world *world)
 {
     struct sim_task *task = world->current;
@@ -226,7 +226,7 @@ void sim_task_wake(struct sim_task *task, uint64_t delay_ns)
     sim_schedule(task->world, &task->event, at_ns);
 }
 
-/* Idling tasks look at the next of their looks that is not past yet. */
+/* Idling tasks resume at the first of their checks that is not past. */
 void sim_host_changed(struct sim_host *host)
 {
     struct sim_world *world = host->world;

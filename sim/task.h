@@ -5,9 +5,9 @@
  * instant. It occupies a core of its host while it runs, spends and idles, and releases it while it blocks. With more
  * tasks than cores they take turns, first come first served.
  *
- * Idling: a task that polls in vain is not resumed for each look, because what it polls changes only when something
- * arrives at its host or another task of the host acts. It is resumed at the first look after such a change, and counts
- * the looks in between. The first looks after a change are never skipped.
+ * Idling: a task that polls in vain is not resumed for each check, because what it polls changes only when something
+ * arrives at its host or another task of the host runs. It is resumed at the first check after such a change, and
+ * counts the checks in between. The first checks after a change are never skipped.
  */
 #ifndef SIM_TASK_H
 #define SIM_TASK_H
@@ -25,7 +25,7 @@ struct sim_host;
 
 enum sim_task_state {
     SIM_TASK_BUSY,    /* has a core: runs, or spends time */
-    SIM_TASK_IDLE,    /* has a core: looks again and again */
+    SIM_TASK_IDLE,    /* has a core: polls */
     SIM_TASK_READY,   /* waits for a core */
     SIM_TASK_BLOCKED, /* asleep until woken, or until its event */
     SIM_TASK_ENDED,
@@ -49,28 +49,28 @@ struct sim_task {
     uint64_t frozen_until_ns; /* a fault: does not run before */
     uint64_t idle_since_ns;
     uint64_t idle_step_ns;
-    uint64_t leave_count;          /* how often it stopped running */
+    uint64_t leave_count;          /* how often it has stopped running */
     bool is_service;               /* a thread of a proxy */
     const struct quoit_lane *lane; /* the lane that it serves; NULL: none */
-    uint64_t idle_leave_count;     /* leave_count when it last came back from idling */
-    uint32_t looks_since_change;   /* looks in vain since the last change */
-    uint32_t version_before;       /* of the ring that is shown a frame */
+    uint64_t idle_leave_count;     /* leave_count when it last resumed from idling */
+    uint32_t looks_since_change;   /* checks in vain since the last change */
+    uint32_t version_before;       /* of the ring that is being given a frame */
     uint32_t announced_epoch;      /* of the park of its lane, when the lane last announced that it will sleep */
-    bool is_fruitless;             /* it has only looked in vain, so no other task need look */
+    bool is_fruitless;             /* it has only checked in vain, so its resuming changes nothing for other tasks */
 };
 
 /* Starts at once; it first runs when a core is free. */
 struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*run)(void *arg), void *arg);
 void sim_task_free(struct sim_task *task);
-/* What its event does, by which the event is known. */
+/* The function of its event, which identifies the event. */
 void sim_task_fire(struct sim_event *event);
 
 /* Of the running task. */
 void sim_spend(struct sim_world *world, uint64_t duration_ns);
 /* Gives up the core until sim_task_wake(), or until_ns if that is not UINT64_MAX. */
 void sim_block(struct sim_world *world, uint64_t until_ns);
-/* Up to `count` looks of step_ns each; returns how many have passed when something changed, at least one. is_fruitless:
- * since it last ran the task did nothing but look, in vain. */
+/* Up to `count` checks of step_ns each; returns how many have passed when something changed, at least one.
+ * is_fruitless: since it last ran the task has only checked, in vain. */
 uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, bool is_fruitless);
 /* Returns to the event loop until resumed. */
 void sim_task_leave(struct sim_world *world);

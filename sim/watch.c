@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks what rings accept, with knowledge of all hosts: the rules of docs/design/failover.md whose violation shows in
- * the result only by bad luck. Canaries modify here what a ring receives. */
+/* Checks what rings accept, with knowledge of all hosts: the rules of docs/design/failover.md whose violation affects
+ * the result only rarely. Canaries modify here what a ring receives. */
 #include "base/log.h"
 #include "engine/ring/ring_engine.h"
 #include "ring/state.h"
@@ -8,7 +8,7 @@
 #include "sim/observe.h"
 #include "sim/world.h"
 
-/* An error logged by a proxy is a failure: nobody damages its memory here, and links that go down are no reason. */
+/* An error logged by a proxy is a failure: its memory is never corrupted here, and links that go down are no error. */
 void sim_log_line(int level, const char *text)
 {
     if (level == QUOIT_LOG_ERROR)
@@ -33,7 +33,7 @@ static void check_is_landed(struct sim_world *world, const struct quoit_lane *la
     }
 }
 
-/* When a request is executed, no neighbour that may land payload here has an older topology: what it lands would be
+/* When a request is executed, no neighbour that may land payload here has an older topology: its payload would be
  * outdated. */
 static void check_is_quiesced(struct sim_world *world, const struct quoit_lane *lane)
 {
@@ -59,7 +59,7 @@ uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *
     return there->flows_in[index].executed;
 }
 
-/* Nothing is acknowledged here before it is executed there. */
+/* Nothing is acknowledged at the source before it is executed at the destination. */
 static void check_is_executed(struct sim_world *world, const struct quoit_frame *frame)
 {
     uint32_t executed = sim_executed_number(world, frame);

@@ -152,7 +152,7 @@ void sim_pieces_free_world(struct sim_world *world)
     world->workload_state = NULL;
 }
 
-/* Small more often than large. */
+/* Small sizes more often than large ones. */
 static size_t choose_bytes(struct quoit_prng *prng, uint32_t piece_bytes)
 {
     return quoit_prng_choose(prng, quoit_prng_choose(prng, 2) ? 64 : piece_bytes) + 1;

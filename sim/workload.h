@@ -23,17 +23,17 @@ struct sim_pe {
     struct quoit_team_state *team; /* of workloads with collectives: the one in use; NULL: none */
     struct quoit_team_range range; /* of that team */
     uint32_t rank;                 /* in it */
-    struct quoit_prng prng;        /* a generator of its own, so PEs behave the same however they interleave */
+    struct quoit_prng prng;        /* a generator of its own, so a PE behaves the same in any interleaving */
 };
 
 struct sim_workload {
     const char *name;
     const char *sentence;
     bool measures;                             /* produces figures; never chosen by a seed */
-    uint64_t (*heap_bytes)(uint32_t pe_count); /* what it needs; NULL: no more than its pieces */
+    uint64_t (*heap_bytes)(uint32_t pe_count); /* requirements; NULL: none beyond its pieces */
     void (*setup)(struct sim_world *world);    /* before the PEs start; NULL: nothing */
     void (*run)(struct sim_pe *pe);            /* in the task of each PE */
-    void (*check)(struct sim_world *world);    /* after all is quiet; NULL: nothing */
+    void (*check)(struct sim_world *world);    /* after everything is quiescent; NULL: nothing */
     void (*teardown)(struct sim_world *world); /* frees workload_state; NULL: nothing */
 };
 
@@ -61,26 +61,26 @@ extern const struct sim_workload sim_workload_barrier;
 extern const struct sim_workload sim_workload_turnaround;
 extern const struct sim_workload sim_workload_predict;
 
-/* Puts that each PE has under way at once in the workload turnaround. */
+/* Puts that each PE has outstanding at once in the workload turnaround. */
 #define SIM_TURNAROUND_PUTS 8
 
 /* Starts a task for each PE. */
 void sim_pes_start(struct sim_world *world);
-/* Closes what those that did not end have open. A team of theirs is lost: it can only be deleted by a live PE. */
+/* Closes the state of PEs that did not end. Their teams leak: only a live PE can delete one. */
 void sim_pes_free(struct sim_world *world);
 
 /* Memory of a PE by segment offset, from outside, for check(). */
 char *sim_pe_segment(struct sim_world *world, uint32_t pe);
 
 /* The reference for puts: each (source, destination) pair owns a piece of the destination's heap which only the source
- * writes, and each piece has its model here. Kept in workload_state. */
+ * writes, and each piece has its model here. Stored in workload_state. */
 struct sim_pieces {
     uint32_t pe_count;
     uint32_t piece_bytes;
-    uint64_t start;        /* in the heap; what lies before is the workload's */
+    uint64_t start;        /* in the heap; memory before it is the workload's */
     unsigned char *models; /* [source][destination][piece_bytes] */
 };
-#define SIM_PIECES_START 8192 /* the least start */
+#define SIM_PIECES_START 8192 /* the lowest start */
 struct sim_pieces *sim_pieces_new(struct sim_world *world, uint32_t piece_bytes);
 void sim_pieces_free(struct sim_pieces *pieces);
 unsigned char *sim_pieces_model(struct sim_pieces *pieces, uint32_t source, uint32_t destination);
@@ -91,10 +91,10 @@ void sim_pieces_check(struct sim_world *world, struct sim_pieces *pieces);
 void sim_pieces_setup_world(struct sim_world *world);
 void sim_pieces_check_world(struct sim_world *world);
 void sim_pieces_free_world(struct sim_world *world);
-/* Puts random bytes at a random place of the own piece at `to`, in the reference too. is_nbi: quiet before the source
- * goes. The fence that keeps two puts to one place in order is included. */
+/* Puts random bytes at a random offset of this PE's piece at `to`, and in the reference. is_nbi: with a quiet before
+ * the source is reused. Includes the fence that orders two puts to one address. */
 void sim_pieces_put(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to, bool is_nbi);
-/* Gets a random part of the own piece at `from` back and compares. Quiet is included. */
+/* Gets a random part of this PE's piece at `from` and compares it. Includes a quiet. */
 void sim_pieces_get(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t from, bool is_nbi);
 
 void sim_fill(struct quoit_prng *prng, void *bytes, size_t count);
@@ -109,7 +109,7 @@ struct sim_metric {
     double largest;
 };
 #define SIM_METRICS_MAX 16
-/* After a run with the protocol SCRATCHPAD: the time of each step of a put, the average of each lane that sent. */
+/* After a run with the protocol SCRATCHPAD: the time of each step of a put, averaged over each lane that sent. */
 void sim_measure_put_steps(struct sim_world *world);
 void sim_metric_add(struct sim_world *world, const char *name, const char *unit, double value);
 

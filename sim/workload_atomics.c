@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every atomic operation on words that all PEs use at once; each leaves a fact that only exactly-once can leave.
+/* Every atomic operation on words that all PEs use at once; each leaves a result that only exactly-once execution can
+ * produce.
  *
- *   tickets   fetch-add of 1: every ticket is drawn once
- *   lock      compare-swap of the own number over 0, then a plain word is counted up by get and put, then set to 0
- *   bits      or, and, xor: each PE owns a bit of two words, and knows what it must be
- *   chain     swap of a unique value: what one puts in, one other takes out, or it is there at the end
+ * tickets   fetch-add of 1: every ticket is drawn once
+ * lock      compare-swap of the PE's number over 0, then a plain word is incremented by get and put, then set to 0
+ * bits      or, and, xor: each PE owns a bit of two words, and knows its value
+ * chain     swap of a unique value: each value is swapped out by one other PE, or remains at the end
  */
 #include "base/assert.h"
 #include "sim/workload.h"
@@ -15,8 +16,8 @@
 enum word { WORD_TICKET, WORD_LOCK, WORD_GUARDED, WORD_SET_BITS, WORD_FLIP_BITS, WORD_CHAIN, WORD_TICKET32 };
 
 struct atomics {
-    uint32_t ticket_count;  /* drawn, by all, of all words */
-    uint32_t guarded_count; /* times inside of the lock */
+    uint32_t ticket_count;  /* drawn by all PEs, of all words */
+    uint32_t guarded_count; /* acquisitions of the lock */
     uint64_t chain_in;      /* sums of what was put in and taken out */
     uint64_t chain_out;
     unsigned char *is_drawn; /* [destination][ticket] */
@@ -68,7 +69,7 @@ static void count_guarded(struct sim_pe *pe, struct atomics *atomics)
     quoit_fabric_amo(pe->fabric, pe->context, QUOIT_AMO_SET, 8, lock, 0, 0);
 }
 
-/* Each PE owns one bit, so what it sees of it is its own doing. Only the first 64 PEs take part. */
+/* Each PE owns one bit, so only its own operations change it. Only the first 64 PEs take part. */
 static void turn_bits(struct sim_pe *pe, uint32_t to)
 {
     uint64_t bit = 1ull << pe->index;

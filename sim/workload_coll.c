@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective of coll.h in the same random order on all PEs, results compared with what they must be: in the team
- * of all, and in teams of some, which work side by side. */
+/* Every collective of coll.h in the same random order on all PEs, results compared with the expected ones: in the team
+ * of all, and in teams of some, which run concurrently. */
 #include "sim/workload.h"
 
 #include <stdlib.h>
 
 #define SMALL_WORDS 128u
-/* Past the sizes from which operations work in pieces. */
+/* Larger than the sizes from which operations work in pieces. */
 #define LARGE_BLOCK_WORDS    400u  /* of one of the blocks of a collect or alltoall */
 #define LARGE_VECTOR_WORDS   1500u /* of a broadcast, reduction or scan */
 #define SIDE_BYTES(pe_count) ((uint64_t)(pe_count)*LARGE_BLOCK_WORDS * 8 + LARGE_VECTOR_WORDS * 8)
 
-/* What PE `pe` brings to step `step`: each PE can compute it for all. */
+/* The contribution of PE `pe` to step `step`: each PE can compute it for all. */
 static uint64_t value_of(uint32_t pe, uint32_t step, size_t i)
 {
     struct quoit_prng prng = {.state = ((uint64_t)pe << 32) + step * 1000ull + i};
     return quoit_prng_next(&prng);
 }
 
-/* What the PE with that rank in the team brings. */
+/* The contribution of the PE with that rank in the team. */
 static uint64_t value_in_team(const struct sim_pe *pe, uint32_t rank, uint32_t step, size_t i)
 {
     return value_of(pe->range.start + rank * pe->range.stride, step, i);
@@ -60,7 +60,7 @@ static void step_broadcast(struct sim_pe *pe, uint32_t step, size_t count, uint3
         expect(pe, step, "broadcast", i, words_at(pe, dest_offset(pe))[i], value_in_team(pe, root, step, i));
 }
 
-/* Small ones from one root with nothing in between but some members' own work, more than there are slots for. */
+/* Small ones from one root, separated only by some members' own work, more than there are slots for. */
 #define BROADCASTS_IN_A_ROW 40
 
 static void step_broadcasts(struct sim_pe *pe, uint32_t step, uint32_t root)
@@ -147,7 +147,7 @@ static void step_agree(struct sim_pe *pe, uint32_t step)
     expect(pe, step, "largest", 0, quoit_coll_largest(pe->team, value_of(pe->index, step, 0), "largest"), largest);
 }
 
-/* Each PE counts the syncs it entered, of each team, in a word that the others see only by them. */
+/* Each PE counts the syncs that it has entered, of each team, in a word that the others see only through them. */
 static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
 {
     struct sim_world *world = pe->world;
@@ -161,7 +161,7 @@ static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
     }
 }
 
-/* Teams: of all PEs; of every second one, or third; of two halves. A PE is in one of each kind. */
+/* Teams: of all PEs; of every second or third one; of two halves. A PE is in one of each kind. */
 enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_KIND_COUNT };
 
 struct teams {
@@ -190,7 +190,7 @@ static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kin
         sim_fail(pe->world, "PE %u cannot make its team", pe->index);
 }
 
-/* Buffers are free again at all members of the team. */
+/* All members of the team may reuse their buffers. */
 static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kind kind)
 {
     bool is_other = pe->team != teams->states[kind];
@@ -201,7 +201,7 @@ static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kin
         quoit_coll_sync(pe->team, "use");
 }
 
-/* A later team on the same piece, as after shmem_team_destroy: made when all members know that the piece is free. */
+/* A later team on the same piece, as after shmem_team_destroy: created when all members know that the piece is free. */
 static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind)
 {
     use_team(pe, teams, kind);

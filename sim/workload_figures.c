@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ring papers measured, for `quoit figures`: links by DMA; puts and their steps; gets; a barrier after puts;
- * and the turnaround when all hosts send. struct sim_pattern says who sends, how far and how puts follow each other. */
+/* The measurements of the ring papers, for `quoit figures`: links by DMA; puts and their steps; gets; a barrier after
+ * puts; and the turnaround when all hosts send. struct sim_pattern says which hosts send, how far, and how puts follow
+ * each other. */
 #include "base/assert.h"
 #include "engine/ring/ring.h"
 #include "sim/workload.h"
 
 #include <string.h>
 
-#define DELAY_MAX_NS 4000 /* hosts are not in step with each other */
+#define DELAY_MAX_NS 4000 /* hosts are not synchronised */
 
 static uint64_t buffer_offset(const struct sim_pe *pe)
 {
@@ -30,7 +31,7 @@ static bool is_sender(const struct sim_pe *pe)
     return pattern->has_all_senders || pe->host->index == pattern->sender;
 }
 
-/* The first PE so many hosts to the right; negative: to the left. */
+/* The first PE that many hosts to the right; negative: to the left. */
 static uint32_t pe_at(const struct sim_pe *pe, int64_t distance)
 {
     const struct quoit_job_config *job = &pe->world->config.job;
@@ -72,7 +73,7 @@ const struct sim_workload sim_workload_links = {
     .run = run_links,
 };
 
-/* Time that doorbells of puts took at this host: it grows with the last step of each put at the source. */
+/* Doorbell time of puts at this host: it grows with the last step of each put at the source. */
 static uint64_t doorbell_ns(const struct sim_pe *pe)
 {
     uint64_t sum = 0;
@@ -93,8 +94,7 @@ static void await_steps(struct sim_pe *pe, uint64_t before_ns)
         sim_spend(world, world->model.poll_ns);
 }
 
-/* "put" lasts until the call of a blocking put returns; "put, there" is the time by which all are known to be there, a
- * put. */
+/* "put" ends when the call of a blocking put returns; "put, there" when all are known to have arrived, per put. */
 static void run_put(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
@@ -128,7 +128,7 @@ const struct sim_workload sim_workload_put = {
     .run = run_put,
 };
 
-/* The data come so many hops to the right. */
+/* The data travel that many hops to the right. */
 static void run_get(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
@@ -162,7 +162,7 @@ static void close_team(struct sim_pe *pe)
     pe->team = NULL;
 }
 
-/* Everybody has put to the right; how long until everybody knows that all is there. */
+/* All PEs have put to the right; the time until every PE knows that everything has arrived. */
 static void run_barrier(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;
@@ -186,8 +186,8 @@ const struct sim_workload sim_workload_barrier = {
     .run = run_barrier,
 };
 
-/* Each PE has this many puts under way to its neighbours, on contexts of their own, so that they spread over all lanes;
- * pattern.sends says which neighbour each goes to. */
+/* Each PE has this many puts outstanding to its neighbours, on separate contexts, so that they spread over all lanes;
+ * pattern.sends selects the neighbour of each. */
 static void run_turnaround(struct sim_pe *pe)
 {
     struct sim_world *world = pe->world;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bare link, and puts over 1, 2 and 3 hops. What the papers measured is in workload_figures.c. */
+/* The bare link, and puts over 1, 2 and 3 hops. The papers' measurements are in workload_figures.c. */
 #include "base/assert.h"
 #include "engine/ring/ring.h"
 #include "sim/workload.h"
@@ -11,7 +11,7 @@ static uint64_t buffer_offset(const struct sim_pe *pe)
     return pe->fabric->self.layout.segment_heap;
 }
 
-/* A source in the own symmetric memory, behind where others put. */
+/* A source in this PE's symmetric memory, after the target of others' puts. */
 static char *own_buffer(const struct sim_pe *pe)
 {
     return pe->fabric->self.segment + buffer_offset(pe) + pe->world->config.bytes;
@@ -54,7 +54,7 @@ const struct sim_workload sim_workload_raw = {
     .run = run_raw,
 };
 
-/* The first PE so many hosts to the right; the own one if the ring is too small for that to be the shortest way. */
+/* The first PE that many hosts to the right; this PE if the ring is too small for that to be the shortest route. */
 static uint32_t pe_at(const struct sim_pe *pe, uint32_t hop_count)
 {
     const struct quoit_job_config *job = &pe->world->config.job;
@@ -63,7 +63,7 @@ static uint32_t pe_at(const struct sim_pe *pe, uint32_t hop_count)
     return quoit_job_config_first_pe(job, (pe->host->index + hop_count) % job->host_count);
 }
 
-/* Puts in a row, then quiet: the rate at which data arrives. */
+/* Consecutive puts, then quiet: the rate at which data arrives. */
 #define PUTS_IN_A_ROW 16
 static void measure_puts(struct sim_pe *pe, uint32_t to, const char *name, const char *name_one)
 {
@@ -120,7 +120,7 @@ static void call(struct sim_pe *pe, int kind, const char *name)
         quoit_coll_alltoall(pe->team, dest, source, 8, name);
 }
 
-/* Collectives of 8 bytes in a row, as a benchmark has them; the first ones wake all. */
+/* Consecutive collectives of 8 bytes, as in a benchmark; the first ones wake all PEs. */
 static void run_calls(struct sim_pe *pe)
 {
     static const char *const names[CALL_COUNT] = {"barrier", "reduce", "alltoall"};

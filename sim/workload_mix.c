@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All kinds of operation at random; and puts with fences, whose order is watched. */
+/* All kinds of operations at random; and puts with fences, whose order is checked. */
 #include "base/assert.h"
 #include "sim/workload.h"
 
@@ -115,10 +115,10 @@ const struct sim_workload sim_workload_mix = {
     .teardown = sim_pieces_free_world,
 };
 
-/* Order: a PE puts n into a block of words at another, adds 1 to the block's first word by an atomic, fences, and puts
- * n into a word; whoever sees n in the word must see at least n in all of the block, and, since the next step begins
- * with a fence too, at most n + 1. Puts to neighbours go directly and atomics through the proxy, so the fence must
- * order both ways; a quarter of the flags goes by atomics too. */
+/* Order: a PE puts n into a block of words on another, adds 1 to the block's first word by an atomic, fences, and puts
+ * n into a flag; a PE that sees n in the flag must see at least n in the whole block, and, since the next step starts
+ * with a fence too, at most n + 1. Puts to neighbours are direct and atomics use the proxy, so the fence must order
+ * both ways; a quarter of the flags are set by atomics too. */
 #define BLOCK_WORDS 96u
 
 static uint64_t word_offset(const struct quoit_fabric *fabric, uint32_t source)

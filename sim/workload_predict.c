@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a ring of so many hosts is worth: latencies and rates of one PE on each host, with all links and with one dead.
+/* Predictions for a ring of a given size: latencies and rates of one PE on each host, with all links and with one dead.
  * All-to-all is sampled: each PE puts to hosts at SHIFT_MAX distances spread evenly over the ring, so that links carry
- * in proportion what they carry when each puts to all, and the work does not grow with the square of the hosts. Rates
- * are those of a steady state: see measure_rate(). */
+ * the same proportions as when each PE puts to all, and the work does not grow with the square of the hosts. Rates are
+ * those of a steady state: see measure_rate(). */
 #include "base/assert.h"
 #include "sim/fault.h"
 #include "sim/workload.h"
@@ -17,16 +17,16 @@
 #define ROUNDS_MAX       32
 #define ROUNDS_WARM_PART 8
 #define GATE_NS          5000
-#define GATHER_NS        100000   /* for the others to come to the next barrier, where they wait awake */
-#define QUIESCE_NS       20000000 /* for all hosts to hear of the dead link */
+#define GATHER_NS        100000   /* for the others to reach the next barrier, where they wait awake */
+#define QUIESCE_NS       20000000 /* for all hosts to learn of the dead link */
 
-/* What all PEs do at once. */
+/* State of all PEs together. */
 struct span {
     uint64_t start_ns;
     uint32_t begun_count;
-    uint32_t warm_count; /* PEs that have done their first rounds */
+    uint32_t warm_count; /* PEs that have completed their first rounds */
     uint32_t ended_count;
-    uint32_t *done;        /* by PE: rounds known to be there */
+    uint32_t *done;        /* by PE: rounds known to have arrived */
     uint32_t *done_before; /* the same at start_ns */
 };
 
@@ -63,7 +63,7 @@ static uint32_t shift_count(const struct sim_pe *pe)
     return others < SHIFT_MAX ? others : SHIFT_MAX;
 }
 
-/* What one PE puts to each of those. */
+/* The size of a put of one PE to each of those. */
 static uint64_t share_bytes(const struct sim_pe *pe)
 {
     return pe->world->config.bytes / shift_count(pe) / 64 * 64;
@@ -89,7 +89,7 @@ static uint32_t round_count(const struct sim_pe *pe)
     return (uint32_t)(count < ROUNDS_MIN ? ROUNDS_MIN : count > ROUNDS_MAX ? ROUNDS_MAX : count);
 }
 
-/* The first PE that has done all its rounds ends the measurement: what all did since the last became warm. */
+/* The first PE to complete all its rounds ends the measurement: the work of all PEs since the last one became warm. */
 static void finish(struct sim_pe *pe, const struct rate *rate)
 {
     struct sim_world *world = pe->world;
@@ -117,10 +117,10 @@ static void end_round(struct sim_pe *pe, const struct rate *rate)
         finish(pe, rate);
 }
 
-/* All PEs at once, after a sync, a round of puts after the other, two under way. Two metrics: what all put from when
- * the last PE is warm (has done a part of its rounds) until the first PE ends, a second; and the PE with the least of
- * it, in percent of a fair share. A rate over single bursts would be that of the slots, which hold what does not move
- * yet. */
+/* All PEs at once, after a sync, one round of puts after another, two outstanding. Two metrics: the rate of all puts
+ * from the time when the last PE is warm (has done a part of its rounds) until the first PE ends; and the lowest rate
+ * of a PE, in percent of a fair share. Rates over single bursts would be those of the slots, which absorb data that
+ * does not move yet. */
 static void measure_rate(struct sim_pe *pe, const struct rate *rate)
 {
     struct sim_world *world = pe->world;
@@ -130,7 +130,7 @@ static void measure_rate(struct sim_pe *pe, const struct rate *rate)
     quoit_context_init(&contexts[1], 1);
     span->begun_count++;
     while (span->begun_count < pe->fabric->self.pe_count)
-        sim_block(world, world->now_ns + GATE_NS); /* in a line of hosts some leave the sync long before others */
+        sim_block(world, world->now_ns + GATE_NS); /* on a line of hosts some leave the sync long before others */
     span->start_ns = span->warm_count ? span->start_ns : world->now_ns;
     for (uint32_t i = 0; i < round_count(pe) + 2; i++) {
         quoit_fabric_quiet(pe->fabric, &contexts[i % 2]);
@@ -146,7 +146,7 @@ static void measure_rate(struct sim_pe *pe, const struct rate *rate)
     quoit_coll_sync(pe->team, rate->name);
 }
 
-/* One PE alone, from the put to knowing that it is there. */
+/* One PE alone, from the put until it is known to have arrived. */
 static void measure_put(struct sim_pe *pe, const char *name, uint32_t shift, uint64_t bytes, bool is_rate)
 {
     struct sim_world *world = pe->world;
@@ -220,7 +220,8 @@ static void run_predict(struct sim_pe *pe)
         sim_link_kill(world, 0);
     sim_block(world, world->now_ns + QUIESCE_NS);
     measure_put(pe, "put 8 B, round a dead link", 1, 8, false);
-    measure_barrier(pe, "barrier, one link dead", 1); /* one is long: each round goes the long direction round */
+    measure_barrier(pe, "barrier, one link dead",
+                    1); /* one is long: each round uses the long direction around the ring */
     measure_rate(pe, &(struct rate){"all-to-all, one link dead", "one link dead, least share", put_all, all_bytes});
     quoit_team_delete(pe->team);
     pe->team = NULL;

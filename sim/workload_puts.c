@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets in fixed patterns: everybody to everybody, everybody to one, and everybody to its neighbours. */
+/* Puts and gets in fixed patterns: all to all, all to one, and all to their neighbours. */
 #include "sim/workload.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ const struct sim_workload sim_workload_alltoall = {
     .teardown = sim_pieces_free_world,
 };
 
-/* The one PE moves on every few steps, so that every queue is the crowded one in its turn. */
+/* The target PE changes every few steps, so that every queue is the congested one in turn. */
 static void run_hotspot(struct sim_pe *pe)
 {
     struct sim_pieces *pieces = pe->world->workload_state;
@@ -45,9 +45,9 @@ const struct sim_workload sim_workload_hotspot = {
     .teardown = sim_pieces_free_world,
 };
 
-/* Halo: rows go to both neighbours with a signal each; a PE goes on when both signals came, and knows what the rows
- * must hold. A row arrives in one of two buffers: the one of two steps ago has been read, since its reader signalled
- * after that. */
+/* Halo: rows go to both neighbours with a signal each; a PE continues when both signals have arrived, and knows the
+ * expected contents. A row arrives in one of two buffers: the one of two steps ago has been read, since its reader
+ * signalled after that. */
 #define ROW_BYTES 1536u
 
 static uint64_t row_offset(const struct quoit_fabric *fabric, uint32_t from_side, uint32_t step)

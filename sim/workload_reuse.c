@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Symmetric sources and destinations that are used again as soon as that is allowed, in several contexts at once.
+/* Symmetric sources and destinations that are reused as soon as that is allowed, in several contexts at once.
  *
- * A source is overwritten when the put has returned, of a non-blocking one after quiet; a destination when the data was
- * compared, and must then keep what was written there. Each context has its own part of a piece, so that nothing orders
- * one context after another. In the workload `threads` each part is a thread's, with a context of its own or one that
- * they share. */
+ * A source is overwritten when the put has returned, or after quiet if it is non-blocking; a destination when the data
+ * has been compared, and must then keep the new contents. Each context has its own part of a piece, so that nothing
+ * orders one context after another. In the workload `threads` each part belongs to a thread, which has a context of its
+ * own or shares one.
+ */
 #include "base/assert.h"
 #include "sim/workload.h"
 
@@ -15,9 +16,9 @@
 #define SOURCE_AT   0    /* in the heap: a source for each context */
 #define DEST_AT     3072 /* likewise a destination */
 #define BATCH_MOST  6    /* non-blocking puts before one quiet */
-#define CROWD_MOST  150  /* gets under way at once */
+#define CROWD_MOST  150  /* gets outstanding at once */
 #define CROWD_BYTES 24
-#define JOIN_NS     10000 /* between two looks whether the threads have ended */
+#define JOIN_NS     10000 /* between two checks whether the threads have ended */
 #define SIGNAL_AT   6144  /* a word for each source PE and context */
 #define SIGNALS_MAX ((SIM_PIECES_START - SIGNAL_AT) / 8)
 
@@ -51,7 +52,7 @@ static uint32_t choose(struct user *user, uint32_t n)
     return (uint32_t)quoit_prng_choose(&user->prng, n);
 }
 
-/* A put from the source of a context to its part of the own piece at `to`. */
+/* A put from the source of a context to its part of this PE's piece at `to`. */
 static void put_from(struct user *user, uint32_t index, uint32_t to, size_t at, size_t bytes, bool is_nbi)
 {
     struct sim_pe *pe = user->pe;
@@ -79,7 +80,7 @@ static void reuse_after_put(struct user *user, uint32_t index)
     refill(user, index);
 }
 
-/* Several from one source, to places that do not meet. */
+/* Several from one source, to disjoint places. */
 static void reuse_after_quiet(struct user *user, uint32_t index)
 {
     uint32_t count = 1 + choose(user, BATCH_MOST), room = PART_BYTES / count;
@@ -126,7 +127,7 @@ static void reuse_after_get(struct user *user, uint32_t index)
         sim_fail(pe->world, "a get of PE %u wrote after it had ended", pe->index);
 }
 
-/* More gets than there are requests of a channel, from everywhere, before one quiet. */
+/* More gets than a channel has requests, from all PEs, before one quiet. */
 static void get_crowd(struct user *user, uint32_t index)
 {
     struct sim_pe *pe = user->pe;

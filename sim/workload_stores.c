@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A number goes round all PEs, each of which waits for it, asleep if it lasts. In half of the runs it comes to a PE of
- * the same host by a plain store, as through shmem_ptr, which wakes nobody; everywhere else by a put, and nothing but
+/* A number travels around all PEs, each of which waits for it, asleep if it takes long. In half of the runs it reaches
+ * a PE of the same host by a plain store, as through shmem_ptr, which wakes no PE; everywhere else by a put, and only
  * the put wakes. */
 #include "sim/workload.h"
 
@@ -41,6 +41,6 @@ static void run_stores(struct sim_pe *pe)
 
 const struct sim_workload sim_workload_stores = {
     .name = "stores",
-    .sentence = "a number goes round by puts, or within a host by plain stores that wake nobody",
+    .sentence = "a number travels around all PEs by puts, or within a host by plain stores that wake no PE",
     .run = run_stores,
 };

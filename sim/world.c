@@ -17,13 +17,13 @@
 
 #define LINK_TIMEOUT_NS   1000000000u
 #define START_SPREAD_NS   3000000u
-#define LINK_LIMIT_NS     20000000u   /* two links may be dead for so long */
+#define LINK_LIMIT_NS     20000000u   /* limit for two dead links */
 #define LINK_SLACK_NS     25000000u   /* after that, for updates and the managers */
-#define REST_LIMIT_NS     1000000000u /* from the end of the last PE to rest */
+#define REST_LIMIT_NS     1000000000u /* from the end of the last PE until everything is quiescent */
 #define NO_PROGRESS_NS    500000000u  /* of virtual time, with the PEs at work */
 #define NO_PROGRESS_STEPS 50000000u   /* or so many events */
 
-/* Primitives and observers have no argument to hand it in. */
+/* Primitives and observers have no argument to pass it in. */
 static struct sim_world *current_world;
 
 struct sim_world *sim_world_current(void)
@@ -105,7 +105,7 @@ static void run_proxy(void *arg)
     struct sim_host *host = arg;
     struct sim_world *world = host->world;
     char name[24];
-    if (world->blinks_left > 0) /* links may come up at one end long before the other link of that host does */
+    if (world->blinks_left > 0) /* links may come up at one end long before that host's other link does */
         sim_block(world, world->now_ns + sim_choose(world, START_SPREAD_NS));
     if (quoit_proxy_open(&host->proxy_config, &host->proxy) != QUOIT_OK)
         sim_fail(world, "the proxy of host %u cannot start", host->index);
@@ -125,7 +125,7 @@ static void run_proxy(void *arg)
     serve(&host->services[0]);
 }
 
-/* A proxy says that two links are dead. The first word would end the job; here all have to come. */
+/* A proxy reports two dead links. The first report would end the job; here all live hosts must report. */
 static void hear_cut_off(void *arg, uint32_t first, uint32_t second)
 {
     struct sim_host *host = arg;
@@ -178,7 +178,7 @@ static void init_host(struct sim_world *world, uint32_t index)
     }
 }
 
-/* The first host has the most PEs. One mapping, so that an address tells its host. */
+/* The first host has the most PEs. One mapping, so that an address identifies its host. */
 static void map_memory(struct sim_world *world)
 {
     const struct quoit_job_config *job = &world->config.job;
@@ -272,7 +272,7 @@ static const char *state_text(const struct sim_task *task)
     return texts[task->state];
 }
 
-/* Who has not ended, and what they do; of threads of proxies only when with_services. Returns how many. */
+/* Tasks that have not ended, and what they do; threads of proxies only with with_services. Returns how many. */
 static uint32_t list_tasks(const struct sim_world *world, bool with_services, char *list, size_t bytes)
 {
     size_t at = 0;
@@ -306,7 +306,7 @@ static void check_progress(struct sim_world *world, uint64_t *last_progress_ns, 
         fail_stuck(world);
 }
 
-/* Two links that are dead must be reported in time; and once the PEs have ended there must be rest. */
+/* Two dead links must be reported in time; and once the PEs have ended everything must become quiescent. */
 static void check_deadlines(struct sim_world *world)
 {
     uint32_t silent = 0;
@@ -338,7 +338,7 @@ static bool links_are_up(const struct sim_world *world)
     return true;
 }
 
-/* Nothing will happen any more but that managers of links look whether all is as it is. */
+/* Only managers of links still run, which check for changes. */
 static bool is_at_rest(const struct sim_world *world)
 {
     for (uint32_t i = 1; i <= world->queue.count; i++)
@@ -347,7 +347,7 @@ static bool is_at_rest(const struct sim_world *world)
     return (world->dead_count < 2 || world->live_pe_count == 0) && links_are_up(world);
 }
 
-/* Until nothing happens any more; is_ending: until everybody has stopped. */
+/* Until nothing more happens; is_ending: until every task has stopped. */
 static void run_events(struct sim_world *world, bool is_ending)
 {
     uint64_t every = world->config.check_all_every;
@@ -369,7 +369,7 @@ static void run_events(struct sim_world *world, bool is_ending)
     }
 }
 
-/* Nothing will happen any more: everybody must have come to the end. */
+/* Nothing more happens: every task must have ended. */
 static void check_nobody_waits(struct sim_world *world, bool is_end)
 {
     char list[SIM_FAILURE_BYTES / 2] = "";
@@ -379,8 +379,8 @@ static void check_nobody_waits(struct sim_world *world, bool is_end)
         sim_fail(world, "only %u hosts came up", world->ready_host_count);
 }
 
-/* Updates about every link have arrived everywhere: a link that works and is considered dead would be noticed only when
- * another one breaks. */
+/* Updates about every link have arrived everywhere: a working link that is considered dead would be noticed only when
+ * another one fails. */
 static void check_knowledge(struct sim_world *world, const struct quoit_lane *lane)
 {
     struct quoit_ring_topology topology;

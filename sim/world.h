@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* world.h - hosts, links and tasks in virtual time: one run of the simulator.
  *
- * One process, one thread, one event a step. All chance comes from `chance`, which starts from the seed, so the trace
- * of a seed is the same byte for byte on each run.
+ * One process, one thread, one event per step. All randomness comes from `chance`, which starts from the seed, so the
+ * trace of a seed is byte-identical on each run.
  *
  * The production code runs unchanged: while there is a world, the primitives of src/env/ are its own (env.c), and it
  * observes the points of base/observer.h (cost.c, watch.c). The current world is the one global of the simulator, since
@@ -35,20 +35,20 @@ struct sim_fault;
 struct sim_canary;
 struct sim_ledger;
 
-/* How the puts of one PE follow each other. */
+/* The order of consecutive puts of one PE. */
 enum sim_issue {
-    SIM_ISSUE_ROW,      /* the next when the one before returned */
-    SIM_ISSUE_QUIET,    /* the next when the one before is known to be there */
+    SIM_ISSUE_ROW,      /* the next when the previous one has returned */
+    SIM_ISSUE_QUIET,    /* the next when the previous one is known to have arrived */
     SIM_ISSUE_TOGETHER, /* all at once, without waiting */
 };
 
-/* Of workloads that measure: who sends, how far, and in which order. */
+/* Of workloads that measure: which hosts send, how far, and in which order. */
 struct sim_pattern {
     uint32_t hop_count;
     enum sim_issue issue;
     bool has_all_senders; /* else the host `sender` alone */
     uint32_t sender;
-    char sends[SIM_SENDS_MAX + 1]; /* r and l: the neighbour of each put, over and over */
+    char sends[SIM_SENDS_MAX + 1]; /* r and l: the neighbour of each put, repeated */
 };
 
 /* All that a run depends on. */
@@ -99,8 +99,8 @@ struct sim_host {
     struct quoit_proxy_config proxy_config;
     struct quoit_proxy *proxy;
     struct sim_cores own_cores;
-    struct sim_cores *cores; /* its own, or those that all hosts share: of host 0 */
-    uint64_t memory_free_ns; /* when its memory has served what the ports asked for */
+    struct sim_cores *cores; /* its own, or those shared by all hosts: of host 0 */
+    uint64_t memory_free_ns; /* when its memory has served its ports' accesses */
     bool memory_is_written;  /* the last of it was a write */
     struct sim_service services[QUOIT_LANES_MAX];
     bool is_dead;            /* a fault: nothing runs any more */
@@ -133,19 +133,19 @@ struct sim_world {
     uint32_t ready_host_count;
     uint32_t live_pe_count;
     uint64_t progress_ns; /* when a PE last did something */
-    uint64_t noise_ns;    /* a fault: each spending of time takes up to so much longer */
+    uint64_t noise_ns;    /* a fault: each expense of time takes up to this much longer */
     uint64_t doorbell_delay_ns;
     uint64_t dma_delay_ns;
     uint64_t dma_stall_ns;     /* before each piece that an engine reads, which is small then */
     uint64_t dma_fails_one_in; /* pieces; 0: none */
-    uint64_t skew_ns;          /* what takes different ways out of a port is so far apart */
+    uint64_t skew_ns;          /* packets on different queues of a port are this far apart at most */
     bool tears_writes;
     bool has_outages;     /* a link was cut at some time */
     uint32_t blinks_left; /* a fault: how often a link may still change between two calls of a port */
     uint32_t cut_count;   /* links that are cut now */
     uint32_t dead_count;  /* of them: for ever */
-    uint64_t cut_off_ns;  /* when two were; 0: they are not */
-    bool is_cut_off;      /* all hosts that live have told of it: the end of the job */
+    uint64_t cut_off_ns;  /* when two links were cut; 0: not two */
+    bool is_cut_off;      /* all live hosts have reported it: the end of the job */
     struct sim_pe *pes;   /* once they have started */
     struct sim_ledger *ledger;
     void *canary_state;
@@ -164,17 +164,17 @@ struct sim_world *sim_world_current(void);
 /* Hosts, links and proxies; NULL when out of memory. The world becomes the current one. */
 struct sim_world *sim_world_new(const struct sim_config *config);
 void sim_world_free(struct sim_world *world);
-/* The whole job: proxies start, PEs run the workload, everything comes to rest and is checked, proxies stop. With two
- * dead links it may end before that: when every host that lives has told so, in time, naming them. False: the run has
+/* The whole job: proxies start, PEs run the workload, everything becomes quiescent and is checked, proxies stop. With
+ * two dead links it may end before that: when every live host has reported them, in time, by name. False: the run has
  * failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
-/* Only handles events until none is left; for tests that start tasks of their own. False: as above. */
+/* Only handles events until none is left; for tests that start their own tasks. False: as above. */
 bool sim_world_quiesce(struct sim_world *world);
 
-/* Ends the run: the text says what is wrong. Does not return. */
+/* Ends the run; the text is the error. Does not return. */
 __attribute__((noreturn, format(printf, 2, 3))) void sim_fail(struct sim_world *world, const char *format, ...);
 
-/* A number in 0..n-1; the only source of chance. */
+/* A number in 0..n-1; the only source of randomness. */
 uint64_t sim_choose(struct sim_world *world, uint64_t n);
 void sim_schedule(struct sim_world *world, struct sim_event *event, uint64_t at_ns);
 /* Adds to the trace. */

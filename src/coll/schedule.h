@@ -47,8 +47,8 @@ struct quoit_spread {
 };
 struct quoit_spread quoit_schedule_spread(uint32_t host_count, uint32_t host, uint32_t root);
 
-/* Circulation: of one host's large data, one half travels all the way round NEXT and the other PREVIOUS, so each link
- * carries half of it in each direction. */
+/* Circulation: of one host's large data, one half travels around the ring by NEXT and the other by PREVIOUS, so each
+ * link carries half of it in each direction. */
 struct quoit_circulation {
     bool receives;
     bool sends; /* all but the last host in that direction */

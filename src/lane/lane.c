@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One step; true when there was something to do, when something pauses only briefly, or when it is time to end. */
+/* One step; true when there was work, when something pauses only briefly, or when it is time to end. */
 static bool step(void *arg)
 {
     struct quoit_lane *lane = arg;

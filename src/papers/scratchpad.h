@@ -67,9 +67,9 @@ bool quoit_scratchpads_take(struct quoit_scratchpads *scratchpads, uint32_t lane
 /* The lane must own them. */
 void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t lane);
 
-/* The side by which a transfer leaves each host. Payload and replies travel one way round the ring, as the papers'
- * barrier does, and so do requests; only the request of a get travels against its data, over the hosts from which they
- * come. */
+/* The side by which a transfer leaves each host. Payload and replies travel in one direction around the ring, as the
+ * papers' barrier does, and so do requests; only the request of a get travels against its data, through the hosts that
+ * its data comes from. */
 enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
 
 /* The buffer at `host` for a transfer that arrives there. Relayed transfers change to the second buffer between the

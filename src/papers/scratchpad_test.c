@@ -199,7 +199,7 @@ static void add_ways(struct graph *graph, uint32_t host_count, uint8_t kind, uin
     graph->has_edge[delivered][vertex_of(next, heading, quoit_bypass_of(&reply, next))] = true;
 }
 
-/* Payload and replies travel one way round; the request of a get travels towards the source of its data. */
+/* Payload and replies travel in one direction; the request of a get travels towards the source of its data. */
 static void test_headings(void **state)
 {
     (void)state;

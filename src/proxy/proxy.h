@@ -3,10 +3,10 @@
  *
  * One thread per lane. Each polls its inbound queues and its PEs' channels, passes what it finds to its ring, executes
  * the verdicts (copies to slots; puts, gets and atomics on its PEs' memory) and sleeps on its lane's park when there is
- * nothing to do. One more thread runs the ring service (link/service.h), of which the proxy is a client: traffic goes
- * the other way round while a link is down, and nothing is lost (docs/design/failover.md). The proxy is a process of
- * its own on each host, so a PE that dies cannot damage it. With the protocol SCRATCHPAD the lanes work as in the
- * papers (papers/lane.h), and a link that goes down ends the job; its transfers overwrite the scratchpads of the
+ * nothing to do. One more thread runs the ring service (link/service.h), of which the proxy is a client: traffic
+ * travels in the other direction while a link is down, and nothing is lost (docs/design/failover.md). The proxy is a
+ * process of its own on each host, so a PE that dies cannot damage it. With the protocol SCRATCHPAD the lanes work as
+ * in the papers (papers/lane.h), and a link that goes down ends the job; its transfers overwrite the scratchpads of the
  * start-up, so no PE may submit a request before the proxies of all hosts are ready.
  *
  * Threads: quoit_proxy_run() blocks its caller; quoit_proxy_stop may be called from a signal handler or another thread.

@@ -9,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_COUNT            16  /* frames of one queue, requests of one PE, before the others have their turn */
-#define INLINE_BYTES           512 /* up to here payload and header go out in one write */
-#define LAND_BYTES             512 /* beyond it the last hop writes straight into the segment: one copy less */
+#define BATCH_COUNT            16  /* frames of one queue, requests of one PE, before the others get a turn */
+#define INLINE_BYTES           512 /* up to this size payload and header are one write */
+#define LAND_BYTES             512 /* beyond it the last hop writes directly into the segment: one copy less */
 #define PENDING_REPLY_MAX      64
 #define TRANSIT_PAUSE_AFTER_NS 50000
 #define TRANSIT_PAUSE_NS       20000
 
-/* What a write through a port came to. A frame lost with its link is the ring's to send again. */
+/* Records the status of a write through a port. A frame lost with its link is retransmitted by the ring. */
 static void note_write(struct quoit_lane *lane, enum quoit_status status)
 {
     if (status != QUOIT_OK && status != QUOIT_LINK_DOWN)
         quoit_lane_fail(lane, status);
 }
 
-/* False: the ring cannot send this now; the lane looks again at the time that the verdict names. */
+/* False: the ring cannot send this now; the lane retries at the time that the verdict gives. */
 static bool has_resource(struct quoit_lane *lane, const struct quoit_verdict *verdict)
 {
     if (verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
@@ -33,8 +33,7 @@ static bool has_resource(struct quoit_lane *lane, const struct quoit_verdict *ve
     return false;
 }
 
-/* Payload of a put whose destination is the neighbour goes straight to where it belongs, if the window reaches there.
- */
+/* Payload of a put to the neighbour is written directly to its destination, if the window covers it. */
 static bool lands(const struct quoit_lane *lane, const struct quoit_verdict *verdict, uint64_t *at_out)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -50,7 +49,7 @@ static bool lands(const struct quoit_lane *lane, const struct quoit_verdict *ver
     return true;
 }
 
-/* Payload pointer that is valid for memcpy of zero bytes too. */
+/* A payload pointer that is also valid for a memcpy of zero bytes. */
 static const char no_payload[1];
 
 /* Writes the header, with the payload behind it if that is small, then, alone and last, the sequence that makes the
@@ -72,8 +71,8 @@ static void publish(struct quoit_lane *lane, enum quoit_side side, uint64_t slot
     queue->must_ring[side] = true;
 }
 
-/* A payload that travels apart from its header. True: it is there. False: it is under way, and the header goes when it
- * has arrived; or it is lost with its link. */
+/* A payload that travels separately from its header. True: it has arrived. False: its DMA is outstanding, and the
+ * header follows when it has arrived; or it is lost with its link. */
 static bool place(struct quoit_lane *lane, const struct quoit_move *move, const struct quoit_departure *departure)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -91,7 +90,7 @@ static bool place(struct quoit_lane *lane, const struct quoit_move *move, const 
     return status == QUOIT_OK;
 }
 
-/* `from` names the inbound slot of what is relayed; NULL: it starts here. */
+/* `from` is the inbound slot of a relayed frame; NULL: a frame of this host. */
 static void depart(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload,
                    const struct quoit_departure *from)
 {
@@ -139,7 +138,7 @@ static void deliver(struct quoit_lane *lane, const struct quoit_verdict *verdict
     quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, &verdict->frame, side, begin_ns);
 }
 
-/* Slots that departures still read are not given back. */
+/* Slots that departures still read are not returned. */
 static void keep_slots(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -161,7 +160,7 @@ static void keep_slots(struct quoit_lane *lane)
             quoit_ring_keep_slots(queue->ring, side, class, counts[side][class]);
 }
 
-/* What has arrived by DMA is announced; what was lost with its link is the ring's to send again. */
+/* Payload that has arrived by DMA is announced; payload lost with its link is retransmitted by the ring. */
 static uint32_t announce_departures(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -201,7 +200,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
         struct quoit_verdict verdict;
         memcpy(&frame, slot, sizeof frame);
         if (frame.kind == QUOIT_FRAME_TOPOLOGY && !quoit_mover_rest(queue->mover))
-            break; /* what was sent under the old topology arrives before any host learns of the new one */
+            break; /* frames of the old topology arrive before any host learns of the new one */
         quoit_observe(frame_received, lane, &frame);
         enum quoit_status status = quoit_ring_receive(queue->ring, side, class, &frame, now_ns, &verdict);
         quoit_observe(frame_taken, lane, side, class, &frame, status, &verdict);
@@ -225,7 +224,7 @@ static uint32_t poll_queue(struct quoit_lane *lane, enum quoit_side side, enum q
     return done_count;
 }
 
-/* Requests that may be lost go out again before new ones; their payload is held until they are complete. */
+/* Requests that may be lost are retransmitted before new ones; their payload is preserved until they complete. */
 static uint32_t resend(struct quoit_lane *lane, uint64_t now_ns)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -242,7 +241,7 @@ static uint32_t resend(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
-/* Whether the lane is as far as the manager wants it. */
+/* Whether the lane has adopted the target that the manager published. */
 static bool follows_links(const struct quoit_lane *lane)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
@@ -258,8 +257,8 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
     struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
     uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire);
     uint32_t done_count = 0;
-    /* What a PE asks after it has seen in the header that a link is lost goes out with a topology version that knows of
-     * it. */
+    /* A request that a PE submits after it has read in the header that a link is lost is sent with a topology version
+     * that includes the loss. */
     if (lane->submit_heads[local] != tail && !follows_links(lane))
         return 0; /* the writer of the target wakes the lane */
     while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
@@ -283,7 +282,7 @@ static uint32_t poll_pe(struct quoit_lane *lane, uint32_t local, uint64_t now_ns
     return done_count;
 }
 
-/* What this host tells others rides lane 0; its cookies stand behind those of the PEs. */
+/* Messages of this host use lane 0; their cookies follow those of the PEs. */
 static uint32_t poll_outbox(struct quoit_lane *lane, uint64_t now_ns)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -322,8 +321,8 @@ static uint32_t send_replies(struct quoit_lane *lane, uint64_t now_ns)
     return done_count;
 }
 
-/* Before anything else is looked at: what is held for want of a slot must not be held, and slept over, when the credit
- * came with the doorbell that was cleared just now. */
+/* Before anything else: a frame that had no slot must find the credit that came with the doorbell just cleared, or the
+ * lane would sleep through it. */
 static void take_credits(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -379,8 +378,8 @@ static void wake_manager(const struct quoit_lane *lane)
 
 _Static_assert(QUOIT_RING_HOSTS_MAX < 0xffff, "the number of a link, plus 1, is 16 bits of the word");
 
-/* Lane 0 tells the manager which two links its ring knows to be dead. All lanes learn the same, so one speaks, and only
- * when that has changed: each outage changes four states, and the manager is a thread to be switched to. */
+/* Lane 0 reports to the manager which two links its ring knows to be dead. All lanes learn the same, so one reports,
+ * and only changes: each outage changes four states, and the manager is another thread to switch to. */
 static void report_topology(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -398,7 +397,7 @@ static void report_topology(struct quoit_lane *lane)
     wake_manager(lane);
 }
 
-/* Does what the target of each link says, and says so. */
+/* Follows the target of each link, and publishes that it has. */
 static void follow_links(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -408,10 +407,10 @@ static void follow_links(struct quoit_lane *lane)
         if (__builtin_expect(target == atomic_load_explicit(&lane->followed[side], memory_order_relaxed), 1))
             continue;
         if (!quoit_mover_rest(queue->mover))
-            continue; /* nothing is written after it is said to have stopped */
+            continue; /* nothing is written after the lane has published that it stopped */
         if (is_up)
             quoit_ring_link_up(queue->ring, side, QUOIT_LINK_TARGET_EPOCH(target));
-        else if (quoit_lane_is_up(lane, side)) /* else it was up for so short a time that this lane has not seen it */
+        else if (quoit_lane_is_up(lane, side)) /* else it was up too briefly for this lane to see it */
             quoit_ring_link_down(queue->ring, side);
         queue->must_ring[side] = false;
         queue->has_link_update = true;
@@ -525,7 +524,7 @@ static void begin_down(struct quoit_lane *lane, enum quoit_side side)
     quoit_ring_link_down(queue->ring, side);
 }
 
-/* Slots are empty when their sequence is zero; payload behind it is never looked at. */
+/* A slot is empty when its sequence is zero; its payload is never read then. */
 static void clean(const struct quoit_layout *layout, void *memory, enum quoit_side side)
 {
     char *slots = (char *)memory + layout->slots[side];
@@ -538,7 +537,7 @@ static void clean(const struct quoit_layout *layout, void *memory, enum quoit_si
     }
 }
 
-/* Direct puts wake the PEs that share a bit. */
+/* A direct put wakes all PEs that share the bit. */
 static struct quoit_port_vector vector(const struct quoit_layout *layout, uint32_t index, uint32_t count)
 {
     if (index >= layout->local_count)

@@ -4,7 +4,7 @@
  * It turns the verdicts of its ring into copies and stores: it owns the inbound queues of its number on both sides
  * (reads slots, returns credits), the outbound ones (writes slots), and moves large payload by DMA (mover.h).
  *
- * Links: a write that finds the link down is a frame lost on the way; the ring sends it again after the link_down()
+ * Links: a write that finds the link down is a frame lost in flight; the ring retransmits it after the link_down()
  * that must follow.
  */
 #ifndef QUOIT_PROXY_QUEUE_H
@@ -14,7 +14,7 @@
 #include "proxy/mover.h"
 #include "ring/ring.h"
 
-/* A frame whose payload is under way by DMA. Its header is written when that has arrived. */
+/* A frame whose payload is being moved by DMA. Its header is written when the payload has arrived. */
 struct quoit_departure {
     struct quoit_frame frame;
     enum quoit_side side;
@@ -32,7 +32,7 @@ struct quoit_queue_lane {
     struct quoit_ring *ring;
     struct quoit_mover *mover;                          /* of the group's */
     struct quoit_departure departures[QUOIT_MOVES_MAX]; /* by the mover's index */
-    bool keeps_slots;                         /* departures read inbound slots, or did when the ring was last told */
+    bool keeps_slots; /* departures read inbound slots, or did at the last quoit_ring_keep_slots() */
     uint64_t landing_bytes[QUOIT_SIDE_COUNT]; /* how much of the neighbour's segments its window covers */
     bool must_ring[QUOIT_SIDE_COUNT];
     bool has_link_update; /* the ring may know more of the links than the lane has reported */

@@ -27,7 +27,7 @@ void quoit_ring_set_turn(struct quoit_ring_outbound *out, uint32_t turn)
     out->is_transit_waiting = false;
 }
 
-/* Of two that wait. */
+/* Of two waiting frames. */
 static bool is_turn_of_injection(const struct quoit_ring_outbound *out)
 {
     return out->relayed_count >= out->turn;
@@ -54,7 +54,7 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
     return false;
 }
 
-/* How long transit has to stand back for an injection that may come; 0: not at all. */
+/* How long transit must yield to an injection that may come; 0: not at all. */
 static uint64_t pause_until(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
 {
     if (out->transit == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->transit_pause_after_ns)

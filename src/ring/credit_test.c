@@ -18,7 +18,7 @@ static bool may_inject(struct quoit_ring_outbound *out, uint64_t now_ns)
     return may;
 }
 
-/* What until says: 1 when transit may proceed. */
+/* The value of `until`: 1 when transit may proceed. */
 static uint64_t transit(struct quoit_ring_outbound *out, uint64_t now_ns)
 {
     uint64_t until_ns = 77;
@@ -94,7 +94,7 @@ static void a_waiter_that_gave_up_costs_one_rest(void **state)
     assert_int_equal(transit(&out, 10000), 1);
 }
 
-/* Otherwise the caller would poll until then, over and over, for as long as the neighbour consumes nothing. */
+/* Otherwise the caller would poll until then, repeatedly, for as long as the neighbour consumes nothing. */
 static void a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void on_a_line_injection_and_transit_take_turns(void **state)
     assert_int_equal(transit(&out, 1), 0);
     assert_false(may_inject(&out, 1));
     assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
-    /* transit stands there refused, and it is its turn: the caller shall look again at once */
+    /* a refused relayed frame is waiting, and it is its turn: the caller must retry at once */
     assert_false(quoit_ring_may_inject(&out, &config, 2, &retry_at_ns));
     assert_int_equal(retry_at_ns, 2);
     for (int round = 0; round < 3; round++) {
@@ -146,7 +146,7 @@ static void a_turn_that_no_injection_takes_ends(void **state)
     assert_int_equal(transit(&out, 5), 25);
     assert_int_equal(transit(&out, 24), 25);
     assert_int_equal(transit(&out, 25), 1);
-    /* the last free slot is transit's in any turn: without it a cycle could stop */
+    /* the last free slot is always transit's: otherwise a cycle could deadlock */
     out.sent_total = 2;
     assert_int_equal(transit(&out, 26), 1);
 }
@@ -157,7 +157,7 @@ static void a_new_topology_has_no_turn_taken(void **state)
     struct quoit_ring_outbound out = {.sent_total = 3};
     quoit_ring_set_turn(&out, 4);
     assert_int_equal(transit(&out, 1), 0);
-    quoit_ring_set_turn(&out, 4); /* the frame that waited is outdated, and will not come */
+    quoit_ring_set_turn(&out, 4); /* the waiting frame is outdated, and will not come */
     assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
     assert_true(may_inject(&out, 2));
     quoit_ring_set_turn(&out, 0);

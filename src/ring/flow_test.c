@@ -246,7 +246,7 @@ static void what_is_under_way_is_sent_again_in_order(void **state)
     assert_int_equal(quoit_ring_flow_acknowledge(&s.pool, &s.flow, UINT32_MAX), QUOIT_OK);
     check(&s);
     assert_int_equal(resend_all(&s), 2345);
-    /* a response to a request that is still to be retransmitted responds to nothing */
+    /* a response to a request that is still to be retransmitted is invalid */
     quoit_ring_flow_start_resend(&s.flow);
     struct quoit_frame response = response_to(fetch, QUOIT_FRAME_VALUE, UINT32_MAX);
     assert_int_equal(quoit_ring_flow_complete(&s.pool, &s.flow, &response, &cookie), QUOIT_INVALID);

@@ -203,8 +203,8 @@ static void set_turns(struct quoit_ring *ring, enum quoit_side side)
                             quoit_ring_links_reach_on_line(&ring->links, quoit_ring_opposite(side)));
 }
 
-/* The topology version has grown. All that is under way is outdated: sources send again what they must, from the first
- * on; so responses that wait here will be requested again. */
+/* The topology version has grown. Everything in flight is outdated: sources retransmit from the oldest outstanding
+ * request on, so responses pending here will be requested again. */
 static void adopt(struct quoit_ring *ring)
 {
     uint32_t host_count = ring->config.limits.host_count;
@@ -323,7 +323,7 @@ static void append_response(struct quoit_ring *ring, const struct quoit_frame *r
                               reply_side(ring, quoit_ring_flow_side(request_due), request_due->source_host), &response);
 }
 
-/* A request that was executed before and whose response was lost: respond again. */
+/* A request that was executed before, whose response was lost: respond again. */
 static enum quoit_status receive_repeated(struct quoit_ring *ring, uint32_t index, struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -364,7 +364,7 @@ static enum quoit_status receive_request(struct quoit_ring *ring, struct quoit_v
     return QUOIT_OK;
 }
 
-/* Replies always sink: none of them waits here. */
+/* Replies are always accepted: none of them waits here. */
 static enum quoit_status receive_reply(struct quoit_ring *ring, struct quoit_verdict *verdict)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -429,7 +429,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
         return QUOIT_OK;
     }
     if (copy->topology_version > ring->links.topology_version) {
-        /* The update is on its way among the replies, ahead of any reply forwarded under it. */
+        /* The update is sent in the class of replies, ahead of any reply forwarded under it. */
         no_resource(verdict_out, 0);
         return class == QUOIT_CLASS_REPLY ? QUOIT_INVALID : QUOIT_OK;
     }

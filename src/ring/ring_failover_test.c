@@ -261,8 +261,8 @@ static void a_link_is_used_when_both_ends_are_up_in_one_epoch(void **state)
     free(ring);
 }
 
-/* Seven ends have changed when a link comes up: its neighbour learns of them from two frames, the other one of those
- * that it may not have learned yet. A host that learns from one frame what six did adopts once. */
+/* Seven ends have changed when a link comes up: its neighbour learns of them from two frames, the other neighbour of
+ * those that it may not have learned yet. A host that learns six changes from one frame adopts once. */
 static void one_frame_carries_six_updates(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void one_frame_carries_six_updates(void **state)
     assert_int_equal(quoit_frame_update(&verdict.frame, 0).state, QUOIT_LINK_STATE_MAX);
     assert_int_equal(advertise_all(ring), 2);
 
-    frame = update(QUOIT_LEFT, ends[0], 2, 8); /* one of six says of an own end what was never said */
+    frame = update(QUOIT_LEFT, ends[0], 2, 8); /* one of six claims of an end of this host what it never advertised */
     quoit_frame_add_update(&frame, OWN_RIGHT, 1);
     assert_int_equal(receive(ring, QUOIT_LEFT, frame, &verdict), QUOIT_INVALID);
     free(ring);
@@ -405,7 +405,7 @@ static void a_link_starts_anew(void **state)
     free(ring);
 }
 
-/* From the left, in one frame: what each of the ends is now. */
+/* From the left, in one frame: the current state of each end. */
 static void learn_all(struct quoit_ring *ring, uint32_t count, const struct quoit_link_update updates[])
 {
     struct quoit_verdict verdict;
@@ -424,7 +424,7 @@ static void assert_cut(const struct quoit_ring *ring, uint32_t dead_count, uint3
     assert_int_equal(topology.cut_count, cut_count);
 }
 
-/* From fewer than two known dead links to more: which ones, and how many more, does not matter. */
+/* From fewer than two known dead links to two or more: which ones, and how many, does not matter. */
 static void cuts_of_the_ring_are_counted(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@
 #define SEGMENT_BYTES  (COUNTER_COUNT * 8 + PES_MAX * REGION_BYTES)
 #define OPS_MAX        400u
 #define STEPS_MAX      4000000u
-#define STEPS_IDLE_MAX 3000u /* without progress, before every action of every host is tried */
+#define STEPS_IDLE_MAX 3000u /* steps without progress, before every action of every host is tried */
 #define NO_OP          UINT32_MAX
 
 enum workload { ALL_TO_ALL, HOT_SPOT, GETS, FETCH_ADDS, MIX, WORKLOAD_COUNT };
@@ -71,16 +71,16 @@ struct host {
 
 /* Link l joins host l and host l + 1. */
 struct link {
-    bool is_cut; /* what is written to it vanishes */
+    bool is_cut; /* writes to it vanish */
     uint32_t epoch;
 };
 
-/* Faults are a workload too; all zero: none. */
+/* Faults are workloads too; all zero: none. */
 struct faults {
     uint32_t cut_count;       /* still to be made */
     uint32_t period;          /* one in so many steps cuts or restores a link */
     uint32_t dead_max;        /* links that may be down at once */
-    bool is_one_end_blind;    /* one end of a cut link notices late, or only through the other one */
+    bool is_one_end_blind;    /* one end of a cut link detects it late, or only from the other one */
     bool is_eager_to_land;    /* everything that may land does; otherwise half of it */
     bool is_tearing;          /* links may also be cut between a landing and its slot */
     bool is_last_cut_forever; /* the link cut last stays so */
@@ -209,7 +209,7 @@ static uint64_t execute(uint8_t *segment, const struct quoit_frame *frame, const
         old = load_word(segment + frame->operand2, 8) + frame->operand;
         memcpy(segment + frame->operand2, &old, 8);
         return 0;
-    case QUOIT_FRAME_MESSAGE: /* for a host; the mesh has a place to record its arrival */
+    case QUOIT_FRAME_MESSAGE: /* for a host; the mesh records its arrival */
     case QUOIT_FRAME_PUT:
     case QUOIT_FRAME_PUT_STRIDED:
         store_payload(segment, frame, payload);

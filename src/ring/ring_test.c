@@ -173,7 +173,7 @@ static void frames_of_no_correct_peer_are_refused(void **state)
     bad.offset = 1020;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     bad = good;
-    bad.source_host = 1; /* went all the way round */
+    bad.source_host = 1; /* travelled all around the ring */
     bad.dest_host = 2;
     must_refuse(ring, QUOIT_LEFT, REQUEST, bad);
     bad = good;

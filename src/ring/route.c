@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* route.c - the shorter direction round the ring. */
+/* route.c - the shorter direction around the ring. */
 #include "ring/route.h"
 
 #include "base/assert.h"

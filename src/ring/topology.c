@@ -150,7 +150,7 @@ enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum qu
         *is_new_out |= update.state > known;
     }
     update_quiesced(links);
-    update_cut(links); /* once for all updates of a frame, whose order says nothing */
+    update_cut(links); /* once for all updates of a frame, whose order has no meaning */
     return QUOIT_OK;
 }
 

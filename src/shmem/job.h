@@ -118,8 +118,8 @@ static inline const struct quoit_fast_context *quoit_job_context(uintptr_t handl
     return &contexts[index];
 }
 
-/* The PE of the job that is `pe` in the team of the context. A branch, since most teams are the whole job: whoever
- * needs the number then does not wait for the table. */
+/* The PE of the job that is `pe` in the team of the context. A branch, since most teams are the whole job: then the PE
+ * number does not depend on a load from the table. */
 static inline uint32_t quoit_fast_context_pe(const struct quoit_fast_context *context, uint32_t pe)
 {
     if (__builtin_expect(context->start == 0 && context->stride == 1, 1))

@@ -19,7 +19,7 @@ static void scatter(const struct quoit_pending *pending, const char *staging)
         memcpy(to, staging + at, pending->element_bytes);
 }
 
-/* The request is executed, which suffices for fence and order. */
+/* The request is executed; that is enough for fence and order. */
 static void count_executed(struct quoit_ring_engine *ring, const struct quoit_pending *pending)
 {
     struct quoit_ring_context *context = &pending->context->ring;
@@ -32,7 +32,7 @@ static void count_executed(struct quoit_ring_engine *ring, const struct quoit_pe
 }
 
 /* The copies may run a fault handler of the program, which may call fence or quiet. So a request that a thread waits
- * for leaves the count of quiet before the copy; others stay in it until they are copied. */
+ * for is removed from quiet's count before the copy; others stay in it until they are copied. */
 static void finish(struct quoit_ring_engine *ring, uint32_t lane, uint16_t index)
 {
     const struct quoit_self *self = ring->engine.self;
@@ -79,7 +79,7 @@ static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
     return index;
 }
 
-/* One at a time, so that a fault handler, called by a copy, can reap the others. */
+/* One request at a time, so that a fault handler called by a copy can reap the others. */
 static void reap_lane(struct quoit_ring_engine *ring, uint32_t lane)
 {
     struct quoit_channel_end *end = &ring->channels[lane];
@@ -108,7 +108,8 @@ enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
         struct quoit_channel_end *end = &ring->channels[lane];
         pthread_mutex_init(&end->lock, NULL);
         end->shared = quoit_memory_channel(&self->layout, self->memory, self->local, lane);
-        end->complete_head = atomic_load(&end->shared->complete_tail); /* of an earlier life of this PE */
+        end->complete_head =
+            atomic_load(&end->shared->complete_tail); /* from before an earlier shmem_finalize of this process */
         for (uint16_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
             end->free[end->free_count++] = (uint16_t)(QUOIT_REQUESTS_A_CHANNEL - 1 - i);
     }
@@ -199,8 +200,8 @@ static bool slot_has_come_free(void *arg)
     return slot_is_free(wait);
 }
 
-/* Requests of one (PE, PE, context) use one lane, which keeps their order, but for the parts of a split transfer. Where
- * threads share processors, each lane that is awake is one more thread to wait for, so a context uses one lane for all
+/* Requests of one (PE, PE, context) use one lane, which preserves their order, except the parts of a split transfer.
+ * Where threads share processors, each awake lane is one more thread to wait for, so a context uses one lane for all
  * PEs; but the papers' PEs always spread over their interrupt bits. */
 static uint32_t lane_to(const struct quoit_context *context, const struct quoit_peer *peer)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: threads that share a context do not lose each other's fences. Method: two threads, hundreds of thousands of
- * rounds: while one thread's request is under way and fenced, it must find itself fenced, whatever the other clears. */
+ * rounds: while one thread's request is outstanding and fenced, that thread must find itself fenced, whatever the other
+ * clears. */
 #include "engine/ring/context.h"
 
 #include <pthread.h>

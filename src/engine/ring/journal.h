@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define QUOIT_JOURNAL_BYTES   65536u
-#define QUOIT_JOURNAL_PUT_MAX 4096u /* bytes of a put that is copied aside */
+#define QUOIT_JOURNAL_PUT_MAX 4096u /* largest put that is copied into the journal */
 
 struct quoit_journal_entry {
     uint64_t sequence; /* 0: not sent yet */

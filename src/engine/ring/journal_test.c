@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a journal gives back exactly the puts that were sent and are not known to have arrived, in order and unharmed.
- * Method: random puts, arrivals and losses against a list kept by the test; entries that are filled late hold up those
+/* Aim: a journal returns exactly the puts that were sent and are not known to have arrived, in order and unchanged.
+ * Method: random puts, arrivals and losses compared with a list in the test; entries that are filled late block those
  * behind them. */
 #include "engine/ring/journal.h"
 
@@ -73,7 +73,7 @@ static void test_what_is_not_sent_is_kept(void **state)
     for (struct quoit_journal_entry *entry; (entry = quoit_journal_reserve(journal, 1000, posted));)
         fill(entry, ++posted);
     assert_true(posted > 50);
-    check(journal, 0, posted); /* though all have arrived, they stand behind the late one */
+    check(journal, 0, posted); /* all have arrived, but they are behind the late one */
     fill(late, ++posted);
     assert_ptr_equal(quoit_journal_next(journal, NULL, posted - 1), late);
     assert_non_null(quoit_journal_reserve(journal, 4000, posted));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct puts over a port whose writes are posted: none is lost, and none arrives twice; docs/design/direct-puts.md.
  *
- * Each put of a side has a sequence. It is kept in a journal, and sent with its sequence as a mark behind it, which
- * lands in a word of this PE at the neighbour. A read-back that returns OK tells that all before it have arrived. After
- * a loss the word is asked for the other way round: it tells the last put that arrived. What came after it goes by
- * requests, in order, and nothing else goes to that host before. */
+ * Each put of a side has a sequence. It is copied into a journal, and sent followed by its sequence, the mark, which
+ * lands in a word of this PE at the neighbour. After a read-back that returned OK, everything sent before has arrived.
+ * After a loss the mark is fetched by a relayed get: it is the sequence of the last put that arrived. Later puts are
+ * sent again by requests, in order, before any other request to that host. */
 #include "base/assert.h"
 #include "base/observer.h"
 #include "engine/ring/channel.h"
@@ -28,7 +28,7 @@ static void raise_known(struct quoit_direct *direct, uint64_t sequence)
         ;
 }
 
-/* All puts with a sequence up to the result were handed to the port before this returns. */
+/* When this returns, all puts with a sequence up to the result have been passed to the port. */
 static uint64_t last_posted(struct quoit_ring_engine *ring, struct quoit_direct *direct)
 {
     quoit_biased_hold *hold = lock(ring, direct);
@@ -37,7 +37,7 @@ static uint64_t last_posted(struct quoit_ring_engine *ring, struct quoit_direct 
     return sequence;
 }
 
-/* A read through the window returns OK after all that was sent there before. */
+/* A read through the window returns OK after everything sent there before has arrived. */
 static bool read_back(struct quoit_ring_engine *ring, enum quoit_side side)
 {
     struct quoit_direct *direct = &ring->direct[side];
@@ -59,7 +59,7 @@ struct loss {
     enum quoit_side side;
 };
 
-/* The proxy has seen the loss, and its lanes have: see poll_pe() of proxy/queue.c. So what is asked from now on is not
+/* The proxy has detected the loss, and so have its lanes: see poll_pe() of proxy/queue.c. So later requests are not
  * sent into the dead link. */
 static bool proxy_has_seen(void *arg)
 {
@@ -87,7 +87,7 @@ static struct quoit_peer peer_there(struct quoit_ring_engine *ring, enum quoit_s
                                .local = (uint16_t)local};
 }
 
-/* The last put that has arrived, asked for the other way round. */
+/* The sequence of the last put that has arrived, by a relayed get of the mark. */
 static uint64_t ask_for_mark(struct quoit_ring_engine *ring, enum quoit_side side)
 {
     struct quoit_direct *direct = &ring->direct[side];
@@ -98,7 +98,8 @@ static uint64_t ask_for_mark(struct quoit_ring_engine *ring, enum quoit_side sid
     return mark;
 }
 
-/* Threads may send and lose more meanwhile: that is theirs to make good, so it is not looked at here. */
+/* Threads may send and lose more meanwhile; they recover those themselves, so later sequences are not considered here.
+ */
 static const struct quoit_journal_entry *next_lost(struct quoit_ring_engine *ring, struct quoit_direct *direct,
                                                    const struct quoit_journal_entry *after, uint64_t arrived,
                                                    uint64_t last)
@@ -135,7 +136,7 @@ void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)
     if (direct->journal == NULL)
         return;
     if (atomic_exchange_explicit(&direct->is_recovering, true, memory_order_acq_rel)) {
-        quoit_self_wait(ring->engine.self, is_made_good, &loss, NULL); /* another thread is at it */
+        quoit_self_wait(ring->engine.self, is_made_good, &loss, NULL); /* another thread is recovering */
         return;
     }
     /* LINK_DOWN: nothing that was posted before will still arrive. OK: all has. */
@@ -145,7 +146,7 @@ void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)
         quoit_self_wait(ring->engine.self, proxy_has_seen, &loss, NULL);
         uint64_t arrived = ask_for_mark(ring, side), known = atomic_load_explicit(&direct->known, memory_order_relaxed);
         quoit_assert(arrived <= sequence);
-        if (arrived < known) /* what an earlier loss took went by requests, and left no mark */
+        if (arrived < known) /* puts lost earlier were sent again by requests, and left no mark */
             arrived = known;
         send_lost(ring, side, arrived, sequence);
         raise_known(direct, sequence);
@@ -176,7 +177,7 @@ static struct quoit_journal_entry *reserve(struct quoit_direct *direct, const st
     return entry;
 }
 
-/* With the lock held: numbers the entry, which is filled, and hands it to the port. */
+/* With the lock held: numbers the entry, which is filled, and passes it to the port. */
 static enum quoit_status number_and_send(struct quoit_direct *direct, struct quoit_context *context,
                                          const struct quoit_peer *peer, struct quoit_journal_entry *entry, size_t bytes)
 {
@@ -190,7 +191,7 @@ static enum quoit_status number_and_send(struct quoit_direct *direct, struct quo
                                    entry->data, bytes, direct->mark_offset, sequence);
 }
 
-/* A word is read before the lock is taken, so that once is enough. False: the journal is full. */
+/* A word is read before the lock is taken, so that it is read once. False: the journal is full. */
 static bool send_word(struct quoit_direct *direct, struct quoit_context *context, const struct quoit_peer *peer,
                       uint64_t offset, uint64_t word, enum quoit_status *status_out)
 {
@@ -303,7 +304,7 @@ enum quoit_status quoit_posted_open(struct quoit_ring_engine *ring, enum quoit_s
         return QUOIT_NO_MEMORY;
     direct->journal->head = direct->journal->tail = 0;
     direct->mark_offset = quoit_layout_mark(side, self->local);
-    /* An earlier life of this PE has left its last mark at the neighbour. */
+    /* An earlier initialization of this process has left its last mark at the neighbour. */
     direct->posted = direct->known = atomic_load_explicit(&self->shared->posted_count[side], memory_order_relaxed);
     return QUOIT_OK;
 }

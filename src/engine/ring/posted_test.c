@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: whatever a link takes, each direct put is written exactly once at the neighbour, in order, and quiet returns
- * when it is there. Method: one PE on a port of the test, which keeps what was posted until the test lets a part
- * arrive, cuts the link or is read through; the test executes requests whenever the PE waits, so nothing depends on
- * time. Every write at the neighbour is counted by word. First losses that are written out one by one, then random
+/* Aim: whatever a link loses, each direct put is written exactly once at the neighbour, in order, and quiet returns
+ * when it has arrived. Method: one PE on a port of the test, which holds posted writes until the test lets a part
+ * arrive, cuts the link or reads through the window; the test executes requests whenever the PE waits, so nothing
+ * depends on time. Every write at the neighbour is counted by word. First losses written out one by one, then random
  * ones. */
 #include "engine/ring/ring_engine.h"
 #include "base/prng.h"

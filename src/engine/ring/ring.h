@@ -5,8 +5,8 @@
  * (direct.c). Everything else is cut into requests (relayed.c) in the PE's channels to the proxy (channel.c). With the
  * papers' protocol no peer is DIRECT.
  *
- * Lost links: while the link to a neighbour is down, direct puts go through the proxy instead, and so the other way
- * round. Nothing is lost or done twice, and order is preserved; see docs/design/failover.md.
+ * Lost links: while the link to a neighbour is down, direct puts use the proxy instead, and so the other direction.
+ * Nothing is lost or executed twice, and order is preserved; see docs/design/failover.md.
  */
 #ifndef QUOIT_ENGINE_RING_RING_H
 #define QUOIT_ENGINE_RING_RING_H

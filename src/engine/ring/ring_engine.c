@@ -32,7 +32,8 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     if (peer->host == self->host)
         return false;
     peer->of_engine = own;
-    /* By hosts, not by PEs: the numbers of two PEs half a ring apart add up to the same parity all the way round. */
+    /* By hosts, not by PEs: the numbers of two PEs half a ring apart have sums of the same parity all around the ring.
+     */
     own->spread = (self->host + self->local + peer->local) % 2;
     enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
     own->side = (uint8_t)side;
