@@ -13,48 +13,29 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "boot/heap_default.h"
 #include "env/clock.h"
 #include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
 #include "proxy/proxy.h"
 
-#define PAGE_BYTES         4096u
-#define SEGMENT_ALIGN      (2u << 20)
-#define SEGMENTS_BYTES_MAX (64ull << 30) /* of a host, by default: a port's window */
-#define HEAP_BYTES_MIN     (1u << 20)
-#define PROXY_STOP_NS      1000000000u
-#define PROXY_FIRST_FD     3
+#define PAGE_BYTES     4096u
+#define PROXY_STOP_NS  1000000000u
+#define PROXY_FIRST_FD 3
 
 /* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
-static uint64_t map_count(const struct job *job)
+static uint32_t map_count(const struct job *job)
 {
     return job->plan->host_count > 1 ? 3 : 1;
 }
 
-/* Bytes of segments on a host that the limits of this process (ulimit -v, -f) allow; half of the address space is left
- * to the program, and to the second mapping of each PE's own heap. */
-static uint64_t allowed_segments_bytes(const struct job *job)
-{
-    uint64_t addresses = quoit_limits_address_bytes(), file = quoit_limits_file_bytes(), bytes = SEGMENTS_BYTES_MAX;
-    if (addresses != UINT64_MAX && addresses / 2 / (map_count(job) + 1) < bytes)
-        bytes = addresses / 2 / (map_count(job) + 1);
-    return file / 4 * 3 < bytes ? file / 4 * 3 : bytes; /* a host's memory is larger than its segments */
-}
-
-/* Three quarters of the machine's memory, shared by all its PEs, but not more than a window covers. */
 static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
 {
-    uint64_t heap = quoit_limits_memory_bytes() / 4 * 3 /
-                    quoit_machine_of(&job->config, 0, quoit_port_driver_is_one_machine(job->driver), 1).pe_count;
-    uint64_t stride =
-        allowed_segments_bytes(job) / quoit_job_config_pes_of_host(&job->config, 0) / SEGMENT_ALIGN * SEGMENT_ALIGN;
-    uint64_t before_heap = (QUOIT_RUNTIME_BYTES + data_bytes + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
-    if (stride < before_heap + HEAP_BYTES_MIN)
-        stride = before_heap + HEAP_BYTES_MIN;
-    if (heap > stride - before_heap)
-        heap = stride - before_heap;
-    return heap < HEAP_BYTES_MIN ? HEAP_BYTES_MIN : heap;
+    uint32_t pes_of_machine =
+        quoit_machine_of(&job->config, 0, quoit_port_driver_is_one_machine(job->driver), 1).pe_count;
+    return quoit_heap_default_bytes(pes_of_machine, quoit_job_config_pes_of_host(&job->config, 0), map_count(job),
+                                    data_bytes);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)

@@ -78,6 +78,10 @@ enum quoit_option_type {
       "A shell parses the command; program and arguments are appended. The other PEs run as usual, and wait where "    \
       "they need that PE. all:COMMAND runs every PE this way; the command must then open a terminal, such as "         \
       "\"all:xterm -e gdb --args\". Without a debugger PE 0 gets the terminal when it first touches it.")              \
+    X(LAUNCHER, NULL, "QUOIT_LAUNCHER", STRING, "auto", "auto|none|pmi|pmi2|pmix", 0, 0, LAUNCH, PE,                   \
+      "launcher other than oshrun that a program asks for its place in the job",                                       \
+      "auto: PMI if PMI_FD or PMI_PORT is there, otherwise PMIx if PMIX_NAMESPACE is. none: every process is a job "   \
+      "of one PE. pmi2 is version 2 of PMI. Of no effect under oshrun.")                                               \
     X(DRY_RUN, "dry-run", NULL, FLAG, "", "", 0, 0, LAUNCH, LAUNCHER, "print what would run, and start nothing",       \
       "One line per PE: its number, host, core, and command.")                                                         \
     X(TAG, "tag", "QUOIT_TAG", BOOL, "0", "", 0, 0, OUTPUT, LAUNCHER,                                                  \

@@ -9,13 +9,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PLACE_NS 2000000000u
 
-static const struct quoit_boot_ops *const rows[] = {&quoit_boot_oshrun, &quoit_boot_alone};
+static const struct quoit_boot_ops *const rows[] = {&quoit_boot_oshrun, &quoit_boot_member, &quoit_boot_alone};
 
 enum quoit_status quoit_boot_map(struct quoit_boot *boot)
 {
@@ -31,21 +32,50 @@ enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int err
     return QUOIT_NO_MEMORY;
 }
 
-bool quoit_boot_has_launcher(void)
+bool quoit_boot_has_oshrun(void)
 {
-    return rows[0]->is_here();
+    return quoit_boot_oshrun.is_here(NULL);
+}
+
+bool quoit_boot_is_silent(void)
+{
+    static const char *const ranks[] = {"PMI_RANK", "PMIX_RANK", "PMI_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0] && !quoit_boot_has_oshrun(); i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank && atoi(rank) > 0 && !quoit_boot_is_inherited())
+            return true;
+    }
+    return false;
+}
+
+static enum quoit_status check_launcher(const char *launcher)
+{
+    static const char *const values[] = {"auto", "none", "pmi", "pmi2", "pmix"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (strcmp(launcher, values[i]) == 0)
+            return QUOIT_OK;
+    if (!quoit_boot_is_silent())
+        quoit_say("QUOIT_LAUNCHER is \"%.32s\", but auto, none, pmi, pmi2 and pmix are allowed [Q0301]", launcher);
+    return QUOIT_INVALID;
 }
 
 enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_out)
 {
     size_t row = 0;
+    const char *launcher = boot_out->launcher = boot_out->launcher ? boot_out->launcher : "auto";
     boot_out->socket_fd = -1;
     boot_out->memory_fd = -1;
     quoit_park_setup();
-    while (!rows[row]->is_here())
+    enum quoit_status status = check_launcher(launcher);
+    if (status != QUOIT_OK)
+        return status;
+    while (!rows[row]->is_here(launcher))
         row++;
     boot_out->ops = rows[row];
-    enum quoit_status status = rows[row]->join(boot_out, data_bytes);
+    if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0)
+        status = quoit_boot_refuse_strangers();
+    if (status == QUOIT_OK)
+        status = rows[row]->join(boot_out, data_bytes);
     if (status == QUOIT_OK)
         quoit_boot_warn_of_mpi(boot_out);
     return status;
@@ -68,7 +98,20 @@ void quoit_boot_finalized(struct quoit_boot *boot)
         boot->ops->finalized(boot);
 }
 
-/* For jobs without a launcher, which would print it. */
+void quoit_boot_exiting(struct quoit_boot *boot, int status)
+{
+    if (boot->ops->exiting)
+        boot->ops->exiting(boot, status);
+}
+
+void quoit_boot_crashed(void *boot_arg)
+{
+    struct quoit_boot *boot = boot_arg;
+    if (boot->ops->crashed)
+        boot->ops->crashed(boot);
+}
+
+/* For jobs without oshrun, which would print it. */
 static void say_place(uint64_t from)
 {
     char program[32];

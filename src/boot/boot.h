@@ -2,24 +2,27 @@
 /* boot.h - bootstrap: this PE's place in the job, a barrier of all processes, and the job's end. launcher.h has the
  * table of launchers.
  *
- * Started by oshrun, a PE gets the answers from it; started alone, the process is a job of one PE with memory of its
- * own. Started by a launcher that Quoit does not support, quoit_boot_start says so and fails, rather than run N jobs of
- * one PE.
+ * Started by oshrun, a PE gets the answers from it; by a launcher with PMI or PMIx, from the lowest PE of its host.
+ * Started alone, the process is a job of one PE with memory of its own. Started by a launcher that gives no way to find
+ * the other PEs, quoit_boot_start says so and fails, rather than run N jobs of one PE.
  *
  * Threads: one at a time, but quoit_boot_abort may be called by any thread.
  */
 #ifndef QUOIT_BOOT_BOOT_H
 #define QUOIT_BOOT_BOOT_H
 
+#include "boot/exchange.h"
 #include "boot/protocol.h"
 
 struct quoit_boot_ops; /* launcher.h */
 
 struct quoit_boot {
     const struct quoit_boot_ops *ops; /* how this process was started; NULL before quoit_boot_start */
-    int socket_fd;                    /* to oshrun; -1: no oshrun */
+    struct quoit_exchange exchange;   /* with a launcher that is not oshrun */
+    int socket_fd;                    /* to oshrun, or the agent; -1: none */
     uint64_t socket_inode;            /* of socket_fd: the program may close it and get its number for another file */
-    uint64_t heap_bytes_alone; /* set by the caller before start: heap limit without a launcher, bytes; 0: default */
+    const char *launcher;             /* set by the caller before start: the value of QUOIT_LAUNCHER; NULL: auto */
+    uint64_t heap_bytes_asked;        /* set by the caller before start: heap limit without oshrun, bytes; 0: default */
     uint32_t pe;
     uint32_t host;
     struct quoit_layout layout; /* of this PE's host */
@@ -27,10 +30,14 @@ struct quoit_boot {
     int memory_fd;
     const struct quoit_port_driver *driver;            /* NULL: one host */
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
+    _Atomic bool has_records;                          /* the watching thread may read the memory */
 };
 
-/* Whether a launcher has already checked the environment for the whole job. */
-bool quoit_boot_has_launcher(void);
+/* Whether oshrun has started this process, and has checked the environment for the whole job. */
+bool quoit_boot_has_oshrun(void);
+/* Whether PE 0 of another launcher's job says what is wrong for all of them, so that this process need not. Both may be
+ * called before quoit_boot_start. */
+bool quoit_boot_is_silent(void);
 /* Joins the job and fills *boot_out. data_bytes: globals and statics that this program wants shared, whole pages.
  * Blocks until every PE has called it. Errors are reported to the user before it returns. The mapping lasts as long as
  * the process. */
@@ -44,6 +51,11 @@ QUOIT_MUST_USE enum quoit_status quoit_boot_ready(struct quoit_boot *boot);
 void quoit_boot_leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit);
 /* Informs the launcher that this PE has completed shmem_finalize. */
 void quoit_boot_finalized(struct quoit_boot *boot);
+/* The process exits with this status, which is not 0, before shmem_finalize. */
+void quoit_boot_exiting(struct quoit_boot *boot, int status);
+/* A signal ends the process, and the PE's record says how (crash.h). `boot` is a struct quoit_boot. Async-signal-safe.
+ */
+void quoit_boot_crashed(void *boot);
 /* Ends the whole job with `status`; the launcher prints `text` (may be "") once. Does not return. Before
  * quoit_boot_start, or without a launcher, prints the text itself. */
 __attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text);

@@ -29,6 +29,8 @@ static struct {
     pid_t pid;
     void *stack;
     bool is_ours[CRASH_SIGNAL_COUNT];
+    void (*tell)(void *arg);
+    void *tell_arg;
 } crash;
 
 static int find_program(struct dl_phdr_info *info, size_t bytes, void *arg)
@@ -113,8 +115,11 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
     struct quoit_pe_shared *shared = atomic_load(&crash.shared);
     static atomic_flag is_taken = ATOMIC_FLAG_INIT;
     signal(signal_number, SIG_DFL);
-    if (shared && getpid() == crash.pid && !atomic_flag_test_and_set(&is_taken))
+    if (shared && getpid() == crash.pid && !atomic_flag_test_and_set(&is_taken)) {
         write_record(&shared->crash, signal_number, info, context);
+        if (crash.tell)
+            crash.tell(crash.tell_arg);
+    }
     quoit_data_segments_leave_holes_out();
     /* A fault recurs when the handler returns; a signal that was sent must be sent again. */
     if (info->si_code <= 0)
@@ -163,6 +168,12 @@ void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call
         struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
         crash.is_ours[i] = sigaction(crash_signals[i], &action, NULL) == 0;
     }
+}
+
+void quoit_crash_tell(void (*tell)(void *arg), void *arg)
+{
+    crash.tell_arg = arg;
+    crash.tell = tell;
 }
 
 void quoit_crash_remove(void)

@@ -2,8 +2,8 @@
 /* launcher.h - what a launcher provides to a PE, as a table with a row for each way to start a PE.
  *
  * The environment selects a row; everything that the library knows about the job comes through it. The rows: oshrun
- * (protocol.h), and none, a job of one PE. A launcher that only gives rank and size and exchanges bytes can implement
- * the same functions: join learns the PE's number, exchanges data_bytes, and makes or receives the memory of its host.
+ * (protocol.h); member, for launchers that only give rank and size and exchange values (exchange.h); and none, a job of
+ * one PE.
  *
  * Threads: one at a time, but abort may be called by any thread.
  */
@@ -14,28 +14,37 @@
 
 struct quoit_boot_ops {
     const char *name;
-    /* Whether this launcher started the process. Rows are tried in order; the last always matches. */
-    bool (*is_here)(void);
+    /* Whether this launcher started the process; `launcher` as in struct quoit_boot. Rows are tried in order; the last
+     * always matches. */
+    bool (*is_here)(const char *launcher);
     /* Fills *boot with this PE's place in the job; blocks until every PE has joined. data_bytes as in quoit_boot_start.
      * Errors have been reported to the user. */
     enum quoit_status (*join)(struct quoit_boot *boot, uint64_t data_bytes);
     /* Returns when all PEs and proxies are ready and every window is usable. */
     enum quoit_status (*barrier)(struct quoit_boot *boot);
-    /* See quoit_boot_leaving and quoit_boot_finalized. NULL: not needed. */
+    /* See quoit_boot_leaving, quoit_boot_finalized, quoit_boot_exiting, quoit_boot_crashed. NULL: not needed. */
     void (*leaving)(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit);
     void (*finalized)(struct quoit_boot *boot);
+    void (*exiting)(struct quoit_boot *boot, int status);
+    void (*crashed)(struct quoit_boot *boot);
     /* Ends the other PEs and prints the text once. False: no launcher did, and the caller prints it. */
     bool (*abort)(struct quoit_boot *boot, int status, const char *text, uint64_t from);
 };
 
 extern const struct quoit_boot_ops quoit_boot_oshrun;
+extern const struct quoit_boot_ops quoit_boot_member;
 extern const struct quoit_boot_ops quoit_boot_alone;
 
+/* For rows: makes boot->memory_fd and boot->layout for pe_count PEs on the only host. Errors have been reported. */
+enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, uint32_t pe_count, uint64_t data_bytes,
+                                         uint64_t heap_bytes);
 /* For rows: maps boot->memory_fd as boot->layout says. NO_MEMORY: errno says why; nothing was reported yet. */
 enum quoit_status quoit_boot_map(struct quoit_boot *boot);
 /* Reports that the memory cannot be mapped, `error` being the errno; returns the status for it. */
 enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int error);
 
+/* Whether a PE of another launcher's job has started this process, which has inherited the PE's environment. */
+bool quoit_boot_is_inherited(void);
 /* strangers.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
 enum quoit_status quoit_boot_refuse_strangers(void);
 /* Warns once, from PE 0 of a job with several PEs, if the process also links MPI, which would run as a one-process job

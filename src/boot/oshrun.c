@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The PE's side of protocol.h, used when oshrun started it. */
 #include "boot/launcher.h"
-#include "boot/protocol.h"
+#include "boot/client.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -10,111 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_here(void)
+static bool is_here(const char *launcher)
 {
+    (void)launcher;
     return getenv(QUOIT_BOOT_FD_VARIABLE) != NULL;
-}
-
-static bool has_socket(const struct quoit_boot *boot)
-{
-    struct stat stat;
-    return boot->socket_fd >= 0 && fstat(boot->socket_fd, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
-           stat.st_ino == boot->socket_inode;
-}
-
-static enum quoit_status say_to_launcher(const struct quoit_boot *boot, const struct quoit_boot_message *message)
-{
-    while (has_socket(boot)) {
-        ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
-        if (n == (ssize_t)sizeof *message)
-            return QUOIT_OK;
-        if (n < 0 && errno == EINTR)
-            continue;
-        break;
-    }
-    return QUOIT_GONE;
-}
-
-/* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
-static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
-                                       struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
-    struct msghdr packet = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    ssize_t n;
-    do
-        n = recvmsg(boot->socket_fd, &packet, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n == 0 || (n < 0 && errno == ECONNRESET))
-        return QUOIT_GONE;
-    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
-        quoit_say("the launcher and this program do not understand each other: were both built from the same "
-                  "version? [Q0303]");
-        return QUOIT_INVALID;
-    }
-    uint32_t fd_count = 0;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS && fds_out) {
-        fd_count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(fds_out, CMSG_DATA(header), fd_count * sizeof(int));
-    }
-    if (fd_count_out)
-        *fd_count_out = fd_count;
-    return QUOIT_OK;
-}
-
-/* The endpoints of a ring's ports, with the file descriptors that came for them. */
-static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
-                                   uint32_t fd_count)
-{
-    char name[QUOIT_BOOT_NAME_BYTES];
-    uint32_t taken = 1;
-    memcpy(name, message->body.layout.driver, sizeof name);
-    name[sizeof name - 1] = '\0';
-    if (boot->layout.job.host_count == 1)
-        return fd_count == taken ? QUOIT_OK : QUOIT_INVALID;
-    boot->driver = quoit_port_driver_find(name);
-    if (!boot->driver) {
-        quoit_say("the launcher chose the port driver %s, which this program's library does not have [Q0303]", name);
-        return QUOIT_UNSUPPORTED;
-    }
-    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        struct quoit_port_endpoint *end = &boot->ends[side];
-        *end = message->body.layout.ends[side];
-        if (end->fd_count > QUOIT_PORT_ENDPOINT_FDS || end->fd_count > fd_count - taken)
-            return QUOIT_INVALID;
-        memcpy(end->fds, fds + taken, end->fd_count * sizeof fds[0]);
-        taken += end->fd_count;
-    }
-    return taken == fd_count ? QUOIT_OK : QUOIT_INVALID;
-}
-
-static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
-                                     uint32_t fd_count)
-{
-    const struct quoit_job_config *job = &message->body.layout.job;
-    enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
-    if (status != QUOIT_OK)
-        return status;
-    if (message->body.layout.pe - boot->layout.first_pe >= boot->layout.local_count)
-        return QUOIT_INVALID;
-    boot->pe = message->body.layout.pe;
-    boot->host = message->body.layout.host;
-    if (fd_count == 0)
-        return QUOIT_INVALID;
-    boot->memory_fd = fds[0];
-    status = take_ends(boot, message, fds, fd_count);
-    if (status == QUOIT_OK && quoit_boot_map(boot) != QUOIT_OK)
-        return quoit_boot_say_unmapped(boot, errno);
-    return status;
 }
 
 static enum quoit_status say_not_there(const char *variable, const char *what)
@@ -139,13 +40,8 @@ static enum quoit_status find_socket(struct quoit_boot *boot)
     if (fcntl((int)number, F_GETFD) < 0)
         return say_not_there(variable, "but that descriptor was closed before shmem_init");
     if (getsockopt((int)number, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_SEQPACKET ||
-        fcntl((int)number, F_SETFD, FD_CLOEXEC) != 0)
+        quoit_client_open(boot, (int)number) != QUOIT_OK)
         return say_not_there(variable, "but that descriptor is no connection to oshrun");
-    struct stat stat;
-    if (fstat((int)number, &stat) != 0)
-        return say_not_there(variable, "but that descriptor cannot be looked at");
-    boot->socket_fd = (int)number;
-    boot->socket_inode = stat.st_ino;
     return QUOIT_OK;
 }
 
@@ -154,38 +50,11 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     enum quoit_status status = find_socket(boot);
     if (status != QUOIT_OK)
         return status;
-    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
-    message.body.hello.data_bytes = data_bytes;
-    status = say_to_launcher(boot, &message);
-    if (status != QUOIT_OK)
-        return status;
-    int fds[QUOIT_BOOT_FDS_MAX];
-    uint32_t fd_count = 0;
-    status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
-    if (status != QUOIT_OK)
-        return status;
+    struct quoit_boot_message hello = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    hello.body.hello.data_bytes = data_bytes;
+    status = quoit_client_join(boot, &hello);
     unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs started by this one are jobs of their own */
-    return take_layout(boot, &message, fds, fd_count);
-}
-
-static enum quoit_status barrier(struct quoit_boot *boot)
-{
-    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_READY};
-    enum quoit_status status = say_to_launcher(boot, &message);
-    if (status != QUOIT_OK)
-        return status;
-    return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
-}
-
-/* A program that closes every descriptor, as daemons do, closes the socket too: what must be said is left in the record
- * of the PE. */
-static void leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status, uint64_t meeting_count)
-{
-    struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
-    shared->unsent_status = status;
-    if (kind == QUOIT_BOOT_LEAVING)
-        shared->unsent_meetings = meeting_count;
-    atomic_store_explicit(&shared->unsent_kind, kind, memory_order_release); /* pairs with read_word in the launcher */
+    return status;
 }
 
 static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
@@ -193,15 +62,15 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
     message.body.leaving.meeting_count = meeting_count;
     message.body.leaving.is_exit = is_exit;
-    if (say_to_launcher(boot, &message) != QUOIT_OK)
-        leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
+    if (quoit_client_say(boot, &message) != QUOIT_OK)
+        quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
 static void finalized(struct quoit_boot *boot)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
-    if (say_to_launcher(boot, &message) != QUOIT_OK)
-        leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
+    if (quoit_client_say(boot, &message) != QUOIT_OK)
+        quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
 }
 
 static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
@@ -210,10 +79,10 @@ static bool end_job(struct quoit_boot *boot, int status, const char *text, uint6
     message.body.abort.status = status;
     message.body.abort.from = from;
     snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
-    if (say_to_launcher(boot, &message) == QUOIT_OK)
+    if (quoit_client_say(boot, &message) == QUOIT_OK)
         return true;
     if (boot->memory)
-        leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
+        quoit_client_leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
     return false; /* the text is told by this process */
 }
 
@@ -221,7 +90,7 @@ const struct quoit_boot_ops quoit_boot_oshrun = {
     .name = "oshrun",
     .is_here = is_here,
     .join = join,
-    .barrier = barrier,
+    .barrier = quoit_client_barrier,
     .leaving = leaving,
     .finalized = finalized,
     .abort = end_job,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* protocol.h - the messages between a PE and the launcher over the boot socket.
  *
- * The launcher starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited across
- * exec, so a shell or debugger may stand in between. Every message is one packet, a struct quoit_boot_message.
+ * oshrun starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited across exec, so
+ * a shell or debugger may stand in between. Under another launcher the lowest PE of a host has an agent (agent.h), to
+ * which the PEs connect. Every message is one packet, a struct quoit_boot_message.
  *
  *   PE                       launcher
  *   HELLO data_bytes    ->                    in shmem_init
@@ -15,7 +16,13 @@
  *                       <-   GO               when all PEs are ready again
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
- * LEAVING, FINALIZED and ABORT of a PE that has closed its socket are left in its record (host/pe_record.h).
+ * LEAVING, FINALIZED and ABORT of a PE that has closed its socket are left in its record (host/pe_record.h). To an
+ * agent they are always left there, as is EXITED, and a second connection of each PE tells the agent when its process
+ * ends:
+ *
+ *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was told
+ *   WATCH               ->                    on a connection of its own, held open by a thread of the PE
+ *                       <-   END status       the job is ended: exit with this status
  *
  * fds with LAYOUT, in this order: the memory of the PE's host; then, if host_count > 1, those of the endpoints of LEFT
  * and of RIGHT, whose stored numbers are the launcher's. End of file on the socket: the other side died. When the
@@ -36,6 +43,7 @@
 #define QUOIT_BOOT_TEXT_BYTES  1024
 #define QUOIT_BOOT_FDS_MAX     (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
 #define QUOIT_BOOT_NAME_BYTES  32
+#define QUOIT_BOOT_CORES_MAX   1024 /* higher ones are not told apart */
 
 enum quoit_boot_kind {
     QUOIT_BOOT_HELLO = 1,
@@ -45,6 +53,10 @@ enum quoit_boot_kind {
     QUOIT_BOOT_LEAVING,
     QUOIT_BOOT_FINALIZED,
     QUOIT_BOOT_ABORT,
+    QUOIT_BOOT_WATCH,
+    QUOIT_BOOT_END,
+    QUOIT_BOOT_CRASHED,
+    QUOIT_BOOT_EXITED, /* in a record only: exit with a status that is not 0 */
 };
 
 struct quoit_boot_message {
@@ -53,6 +65,10 @@ struct quoit_boot_message {
     union {
         struct {
             uint64_t data_bytes; /* of globals and statics, whole pages */
+            /* For an agent, and of WATCH too: */
+            uint32_t pe;
+            uint32_t core_count;                       /* processors that the PE may use at once */
+            uint64_t cores[QUOIT_BOOT_CORES_MAX / 64]; /* its affinity mask */
         } hello;
         struct {
             struct quoit_job_config job;
@@ -70,6 +86,9 @@ struct quoit_boot_message {
             uint64_t from;                    /* return address of the misused routine in the program; 0: unknown */
             char text[QUOIT_BOOT_TEXT_BYTES]; /* text for the user; "" for shmem_global_exit */
         } abort;
+        struct {
+            int32_t status;
+        } end;
     } body;
 };
 

@@ -7,46 +7,52 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* What a launcher leaves in the environment of its processes. */
+/* What a launcher leaves in the environment of its processes, beside PMI and PMIx. */
 static const struct stranger {
     const char *launcher;
-    const char *size; /* a variable with the number of processes; more than one means an unsupported job */
-    const char *rank; /* where no number is available: a variable that is set whenever the launcher is used; NULL */
+    const char *size;   /* a variable with the number of processes; more than one means a job */
+    const char *remedy; /* what makes the launcher offer PMI or PMIx */
 } strangers[] = {
-    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", NULL},
-    {"srun of Slurm", "SLURM_STEP_NUM_TASKS", NULL},
-    {"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_SIZE", NULL},
-    {"an mpiexec (PMI)", "PMI_SIZE", NULL},
-    {"an mpiexec (PMI)", "MPI_LOCALNRANKS", NULL},
-    {"flux run", "FLUX_JOB_SIZE", NULL},
-    {"jsrun", "JSM_NAMESPACE_SIZE", NULL},
-    {"aprun or mpiexec of PALS", "PALS_LOCAL_SIZE", NULL},
-    {"a launcher with PMIx", "PMIX_SIZE", NULL},
-    {"a launcher with PMIx", NULL, "PMIX_RANK"}, /* last, because the others give the size */
+    {"srun of Slurm", "SLURM_STEP_NUM_TASKS", "srun --mpi=pmi2, or --mpi=pmix"},
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "an mpirun of Open MPI 2 or later"},
+    {"an mpiexec (PMI)", "PMI_SIZE", "no wrapper that closes the descriptor PMI_FD"},
+    {"an mpiexec (PMI)", "MPI_LOCALNRANKS", "no wrapper that closes the descriptor PMI_FD"},
+    {"flux run", "FLUX_JOB_SIZE", "flux run -o pmi=simple"},
+    {"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_SIZE", "mpiexec.hydra"},
+    {"jsrun", "JSM_NAMESPACE_SIZE", "jsrun with its PMIx"},
+    {"aprun or mpiexec of PALS", "PALS_LOCAL_SIZE", "mpiexec --pmi=pmix"},
+    {"a launcher with PMIx", "PMIX_SIZE", "PMIX_NAMESPACE left in the environment"},
 };
+
+/* A descriptor or name that a launcher has left, but that leads nowhere. */
+static enum quoit_status say_broken(const char *variable, const char *value, const char *what)
+{
+    quoit_say("%s is \"%.40s\", but %s: this process cannot find its job [Q0301]\n"
+              "  to run it as one PE alone: QUOIT_LAUNCHER=none",
+              variable, value, what);
+    return QUOIT_UNSUPPORTED;
+}
 
 enum quoit_status quoit_boot_refuse_strangers(void)
 {
+    if (quoit_boot_is_inherited())
+        return QUOIT_OK;
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
         const struct stranger *stranger = &strangers[i];
-        const char *size = stranger->size ? getenv(stranger->size) : NULL;
-        const char *rank = stranger->rank ? getenv(stranger->rank) : NULL;
-        if (size && atoi(size) > 1) {
-            quoit_say("started by %s (%s=%.16s), which Quoit does not speak: this would be %.16s jobs of one PE each "
-                      "[Q0301]\n"
-                      "  start it with: oshrun -n %.16s PROGRAM%s",
-                      stranger->launcher, stranger->size, size, size, size,
-                      stranger->size[0] == 'S' ? " (no --mpi= of srun makes one job of them)" : "");
-            return QUOIT_UNSUPPORTED;
-        }
-        if (rank) {
-            quoit_say("started by %s (%s=%.16s), which Quoit does not speak: each process would be a job of one PE "
-                      "[Q0301]\n"
-                      "  start it with: oshrun -n N PROGRAM; for one PE alone: env -u %s PROGRAM",
-                      stranger->launcher, stranger->rank, rank, stranger->rank);
-            return QUOIT_UNSUPPORTED;
-        }
+        const char *size = getenv(stranger->size);
+        if (!size || atoi(size) <= 1)
+            continue;
+        if (!quoit_boot_is_silent())
+            quoit_say("started by %s (%s=%.16s) without PMI and PMIx: this would be %.16s jobs of one PE each [Q0301]\n"
+                      "  needed: %s; on one host also: oshrun -n %.16s PROGRAM",
+                      stranger->launcher, stranger->size, size, size, stranger->remedy, size);
+        return QUOIT_UNSUPPORTED;
     }
+    const char *rank = getenv("PMIX_RANK"), *fd = getenv("PMI_FD");
+    if (rank)
+        return say_broken("PMIX_RANK", rank, "PMIX_NAMESPACE is not set");
+    if (fd)
+        return say_broken("PMI_FD", fd, "that descriptor is no connection to a launcher");
     return QUOIT_OK;
 }
 

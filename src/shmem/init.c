@@ -213,15 +213,15 @@ static void say_unknown_variable(void *arg, const char *text)
     quoit_say("%s", text);
 }
 
-/* Reads the environment. Under a launcher, it has already checked the environment for the whole job. */
+/* Reads the environment, of which one process speaks for all. */
 static struct quoit_options read_options(void)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     quoit_options_default(&options);
     if (!quoit_options_from_environment(&options, environ, problem))
-        quoit_boot_abort(&quoit_job.boot, 2, problem);
-    if (!quoit_boot_has_launcher())
+        quoit_boot_abort(&quoit_job.boot, 2, quoit_boot_is_silent() ? "" : problem);
+    if (!quoit_boot_has_oshrun() && !quoit_boot_is_silent())
         quoit_options_unknown(environ, say_unknown_variable, NULL);
     return options;
 }
@@ -245,10 +245,14 @@ static void print_if_asked(const struct quoit_options *options)
 }
 
 /* exit(0), or a return from main, without shmem_finalize finalizes implicitly; exit with another status is a failure,
- * which the launcher sees. A forked child is not a PE. */
+ * which the launcher sees, or is told. A forked child is not a PE. */
 static void at_exit(int status, void *arg)
 {
-    if (status == 0 && quoit_job.state == QUOIT_JOB_RUNNING && getpid() == (pid_t)(intptr_t)arg) {
+    if (quoit_job.state != QUOIT_JOB_RUNNING || getpid() != (pid_t)(intptr_t)arg)
+        return;
+    if (status != 0) {
+        quoit_boot_exiting(&quoit_job.boot, status);
+    } else {
         quoit_job.fabric->self.call = "shmem_finalize";
         quoit_job.fabric->self.call_from = NULL; /* not called from a line of the program */
         quoit_job_finish(true);
@@ -273,6 +277,7 @@ static void begin(int thread_level, const struct quoit_options *options)
         quoit_wait_shares(quoit_job.fabric->self.waiter.policy) || quoit_job.boot.layout.job.host_count > 1;
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
+    quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
     quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }
@@ -295,7 +300,8 @@ void quoit_job_start(int thread_level)
     boot->socket_fd = -1;
     struct quoit_options options = read_options();
     quoit_data_segments_find(&quoit_job.segments);
-    boot->heap_bytes_alone = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
+    boot->launcher = options.values[QUOIT_OPT_LAUNCHER].text;
+    boot->heap_bytes_asked = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
         cannot_start("the job could not be joined", status);

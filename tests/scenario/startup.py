@@ -11,13 +11,12 @@ import scenario
 
 GREET = scenario.program("scenario_greet")
 PE_ENVIRONMENTS = (
-    ("Open MPI", {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "1", "PMIX_RANK": "1"}),
-    ("srun of Slurm", {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}),
-    ("srun of Slurm", {"SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.pmix.7.0"}),
-    ("mpiexec", {"PMI_SIZE": "4", "PMI_RANK": "0", "PMI_FD": "9"}),
-    ("MVAPICH", {"MV2_COMM_WORLD_SIZE": "4"}),
-    ("flux run", {"FLUX_JOB_SIZE": "4"}),
-    ("PALS", {"PALS_LOCAL_SIZE": "4"}),
+    ("Open MPI", {"OMPI_COMM_WORLD_SIZE": "4"}, "Open MPI 2"),
+    ("srun of Slurm", {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, "--mpi=pmi2"),
+    ("mpiexec", {"PMI_SIZE": "4", "PMI_RANK": "0", "PMI_FD": "99"}, "PMI_FD"),
+    ("MVAPICH", {"MV2_COMM_WORLD_SIZE": "4"}, "mpiexec.hydra"),
+    ("flux run", {"FLUX_JOB_SIZE": "4"}, "-o pmi=simple"),
+    ("PALS", {"PALS_LOCAL_SIZE": "4"}, "--pmi=pmix"),
 )
 
 
@@ -33,19 +32,25 @@ class Startup(scenario.Case):
         return scenario.Result(result.returncode, result.stdout, result.stderr, 0)
 
     def test_other_launchers(self):
-        for name, env in PE_ENVIRONMENTS:
+        for name, env, remedy in PE_ENVIRONMENTS:
             with self.subTest(env=env):
                 result = self.alone(GREET, env=env)
                 self.assertEqual((result.status, result.out), (1, ""), result)
                 self.assertIn(name, result.err)
-                self.assertIn("[Q0301]\n  start it with: oshrun -n 4 PROGRAM", result.err)
-        result = self.alone(GREET, env={"PMIX_RANK": "0"})
+                self.assertRegex(result.err, r"without PMI and PMIx.*\[Q0301\]\n  needed: .*" + remedy + ".* oshrun -n 4 PROGRAM")
+                self.assertEqual(self.alone(GREET, env={**env, "QUOIT_LAUNCHER": "none"}).status, 0)
+        for env in ({"PMIX_RANK": "0"}, {"PMI_FD": "99"}, {"PMI_FD": "1"}, {"PMI_FD": "x"}):
+            result = self.alone(GREET, env=env)
+            self.assertEqual((result.status, result.out), (1, ""), result)
+            self.assertIn(list(env)[0] + " is ", result.err)
+        result = self.alone(GREET, env={"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}) # PE 0 says it
         self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertIn("PMIX_RANK=0", result.err)
+        self.assertNotIn("Q0301", result.err)
 
     def test_one_process_of_a_launcher(self):
-        """A job of one process is valid, and so is oshrun inside another launcher's job."""
-        for env in ({"SLURM_STEP_NUM_TASKS": "1"}, {"OMPI_COMM_WORLD_SIZE": "1"}, {"SLURM_NTASKS": "4"}):
+        """A job of one process is valid, as in the shell of an allocation, and so is oshrun inside another launcher's job."""
+        for env in ({"SLURM_STEP_NUM_TASKS": "1"}, {"OMPI_COMM_WORLD_SIZE": "1"}, {"SLURM_NTASKS": "4"},
+                    {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}):
             self.assertEqual(self.alone(GREET, env=env).status, 0)
         self.assertEqual(self.run_job("-n", 2, GREET, env={"SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}).status, 0)
 

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/agent.h"
+#include "boot/apart.h"
+#include "boot/ended.h"
+#include "boot/heap_default.h"
+#include "boot/launcher.h"
+#include "boot/protocol.h"
+#include "boot/vigil.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "env/limits.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define GATHER_NS 60000000000u /* PEs that have passed the fence come at once, if they still live */
+#define GRACE_NS  200000000u   /* for the last output of the PEs that are ended */
+#define OBEY_NS   500000000u   /* for END to reach them */
+#define TICK_MS   1000         /* between looks at the records */
+#define BACKLOG   4096
+
+enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
+
+struct connection {
+    int fd;
+    enum role role;
+    uint32_t pe;
+};
+
+struct member {
+    bool has_hello;
+    bool is_watched;
+    bool is_ready;
+    bool is_gone;
+    int talk_fd;
+    int watch_fd;
+};
+
+struct agent {
+    struct quoit_exchange exchange;
+    struct quoit_boot host; /* layout, and the memory as far as the records */
+    struct member *members;
+    struct connection *connections; /* each PE has two at most; what is more is not accepted */
+    struct pollfd *polls;           /* [connection_max + 1] */
+    uint32_t count;
+    uint32_t connection_count, connection_max;
+    uint32_t hello_count, ready_count;
+    uint64_t data_bytes;
+    uint64_t cores[QUOIT_BOOT_CORES_MAX / 64];
+    uint32_t core_count_max; /* of any PE, */
+    bool has_quota;          /* less than its affinity mask */
+    bool has_layout;
+    bool is_going;
+    uint64_t begin_ns;
+    struct quoit_vigil vigil;
+};
+
+static socklen_t make_address(const char *name, struct sockaddr_un *address_out)
+{
+    *address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    size_t length = strnlen(name, sizeof address_out->sun_path - 1);
+    memcpy(address_out->sun_path + 1, name, length); /* a null byte in front: no file */
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+static bool is_same_user(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+}
+
+enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out)
+{
+    uint64_t random[2];
+    struct sockaddr_un address;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return QUOIT_SYSTEM;
+    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "quoit-%016llx%016llx", (unsigned long long)random[0],
+             (unsigned long long)random[1]);
+    socklen_t bytes = make_address(name_out, &address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, bytes) != 0 || listen(fd, BACKLOG) != 0) {
+        quoit_say("cannot make the socket on which the PEs of a host meet: %s [Q0312]", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return QUOIT_SYSTEM;
+    }
+    *listen_fd_out = fd;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_agent_connect(const char *name, int *fd_out)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = make_address(name, &address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), result;
+    do
+        result = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, bytes);
+    while (result != 0 && fd >= 0 && errno == EINTR);
+    if (result == 0 && is_same_user(fd)) {
+        *fd_out = fd;
+        return QUOIT_OK;
+    }
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (result != 0 && error == ECONNREFUSED)
+        return QUOIT_GONE;
+    quoit_say("cannot connect to PE 0: %s [Q0312]", result == 0 ? "it is another user's" : strerror(error));
+    return QUOIT_SYSTEM;
+}
+
+static struct quoit_host_header *header_of(const struct agent *agent)
+{
+    return agent->host.memory;
+}
+
+static struct quoit_pe_shared *record_of(const struct agent *agent, uint32_t pe)
+{
+    return quoit_memory_pe(&agent->host.layout, agent->host.memory, pe);
+}
+
+static void drop(struct agent *agent, uint32_t index)
+{
+    close(agent->connections[index].fd);
+    agent->connections[index] = agent->connections[--agent->connection_count];
+}
+
+/* Sends a message, with a descriptor if it is not negative. A PE that has gone is noticed elsewhere. */
+static void say(int fd, const struct quoit_boot_message *message, int with_fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (with_fd >= 0) {
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = sizeof control.bytes;
+        control.header =
+            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+        memcpy(CMSG_DATA(&control.header), &with_fd, sizeof with_fd);
+    }
+    ssize_t n;
+    do
+        n = fd < 0 ? 0 : sendmsg(fd, &packet, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+}
+
+static uint32_t watched_count(const struct agent *agent)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < agent->connection_count; i++)
+        count += agent->connections[i].role == ROLE_WATCH;
+    return count;
+}
+
+/* Drops the connections of processes that have ended, until all have, or the time is over. */
+static bool wait_for_ends(struct agent *agent, uint64_t until_ns)
+{
+    for (uint64_t now_ns; watched_count(agent) > 0 && (now_ns = quoit_clock_now_ns()) < until_ns;) {
+        uint32_t count = agent->connection_count;
+        for (uint32_t i = 0; i < count; i++)
+            agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
+        if (poll(agent->polls, count, (int)((until_ns - now_ns) / 1000000) + 1) <= 0)
+            continue;
+        for (uint32_t i = count; i-- > 0;) {
+            char byte;
+            if (agent->polls[i].revents && recv(agent->connections[i].fd, &byte, 1, MSG_DONTWAIT) <= 0)
+                drop(agent, i);
+        }
+    }
+    return watched_count(agent) == 0;
+}
+
+/* PEs that are stopped, for instance. As long as the connection of a process is open its number is not another's. */
+static void kill_the_rest(struct agent *agent)
+{
+    for (uint32_t i = 0; i < agent->connection_count; i++) {
+        struct ucred peer;
+        socklen_t bytes = sizeof peer;
+        if (agent->connections[i].role == ROLE_WATCH && agent->connections[i].pe != agent->exchange.rank &&
+            getsockopt(agent->connections[i].fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0)
+            kill(peer.pid, SIGKILL);
+    }
+}
+
+/* Ends all PEs, this one last. Why has been told. */
+__attribute__((noreturn)) static void finish(struct agent *agent, int status, uint64_t grace_ns)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_END};
+    message.body.end.status = status;
+    quoit_clock_sleep_ns(grace_ns);
+    for (uint32_t i = 0; i < agent->connection_count; i++)
+        if (agent->connections[i].role == ROLE_WATCH)
+            say(agent->connections[i].fd, &message, -1);
+    if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS))
+        kill_the_rest(agent);
+    if (!agent->is_going) /* some may not have come, whom only the launcher can end */
+        agent->exchange.ops->abort(&agent->exchange, status, "the job could not start");
+    _exit(status);
+}
+
+/* The job ends because of one PE, which has told why if it could. */
+__attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t pe)
+{
+    struct quoit_pe_shared *shared = record_of(agent, pe);
+    int status = quoit_ended_status(shared);
+    bool is_told = !quoit_ended_claim(header_of(agent), status);
+    if (!is_told)
+        quoit_ended_say(pe, shared);
+    atomic_store(&header_of(agent)->is_told, 1);
+    finish(agent, quoit_ended_decision(header_of(agent)), is_told ? 0 : GRACE_NS);
+}
+
+__attribute__((noreturn)) static void finish_start(struct agent *agent, uint32_t pe, const char *how)
+{
+    quoit_ended_line("PE %u %s during shmem_init; the job was ended [Q0312]", pe, how);
+    finish(agent, 1, GRACE_NS);
+}
+
+static void pe_gone(struct agent *agent, uint32_t pe)
+{
+    struct member *member = &agent->members[pe];
+    if (!agent->is_going)
+        finish_start(agent, pe, "ended");
+    member->is_gone = true;
+    /* Pairs with quoit_client_leave_word. */
+    uint32_t kind = atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire);
+    if (kind != QUOIT_BOOT_FINALIZED)
+        finish_for(agent, pe);
+}
+
+static void take_hello(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
+{
+    uint32_t pe = message->body.hello.pe, mask_count = 0;
+    struct member *member = &agent->members[pe];
+    connection->role = ROLE_TALK;
+    connection->pe = pe;
+    member->has_hello = true;
+    member->talk_fd = connection->fd;
+    agent->hello_count++;
+    if (message->body.hello.data_bytes > agent->data_bytes)
+        agent->data_bytes = message->body.hello.data_bytes;
+    for (size_t i = 0; i < QUOIT_BOOT_CORES_MAX / 64; i++) {
+        agent->cores[i] |= message->body.hello.cores[i];
+        mask_count += (uint32_t)__builtin_popcountll(message->body.hello.cores[i]);
+    }
+    agent->has_quota |= message->body.hello.core_count < mask_count;
+    if (message->body.hello.core_count > agent->core_count_max)
+        agent->core_count_max = message->body.hello.core_count;
+}
+
+static void take_watch(struct agent *agent, struct connection *connection, uint32_t pe)
+{
+    connection->role = ROLE_WATCH;
+    connection->pe = pe;
+    agent->members[pe].is_watched = true;
+    agent->members[pe].watch_fd = connection->fd;
+}
+
+static bool take_message(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
+{
+    uint32_t pe = message->body.hello.pe;
+    if (connection->role == ROLE_UNKNOWN && message->kind == QUOIT_BOOT_HELLO && pe < agent->count &&
+        !agent->members[pe].has_hello) {
+        take_hello(agent, connection, message);
+    } else if (connection->role == ROLE_UNKNOWN && message->kind == QUOIT_BOOT_WATCH && pe < agent->count &&
+               !agent->members[pe].is_watched) {
+        take_watch(agent, connection, pe);
+    } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_READY && agent->has_layout &&
+               !agent->members[connection->pe].is_ready) {
+        agent->members[connection->pe].is_ready = true;
+        agent->ready_count++;
+    } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
+        finish_for(agent, connection->pe);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Takes what came on one connection. A process that talks nonsense is left out, as one that is not of the job. */
+static void hear(struct agent *agent, uint32_t index)
+{
+    struct connection *connection = &agent->connections[index];
+    struct quoit_boot_message message;
+    ssize_t n = recv(connection->fd, &message, sizeof message, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && take_message(agent, connection, &message))
+        return;
+    struct connection lost = *connection;
+    drop(agent, index);
+    if (lost.role == ROLE_TALK)
+        agent->members[lost.pe].talk_fd = -1;
+    /* A running program may close the connection that it talks on, never the other. */
+    if (lost.role == ROLE_WATCH || (lost.role == ROLE_TALK && !agent->is_going))
+        pe_gone(agent, lost.pe);
+}
+
+static void accept_all(struct agent *agent)
+{
+    int fd;
+    while (agent->connection_count < agent->connection_max &&
+           (fd = accept4(agent->host.socket_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        if (is_same_user(fd))
+            agent->connections[agent->connection_count++] = (struct connection){.fd = fd};
+        else
+            close(fd);
+    }
+}
+
+static bool have_all_come(const struct agent *agent)
+{
+    for (uint32_t pe = 0; pe < agent->count; pe++)
+        if (!agent->members[pe].has_hello || (pe != agent->exchange.rank && !agent->members[pe].is_watched))
+            return false;
+    return true;
+}
+
+/* Processors of all PEs together. A quota of a control group is one for all. */
+static uint32_t core_count_of(const struct agent *agent)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < QUOIT_BOOT_CORES_MAX / 64; i++)
+        count += (uint32_t)__builtin_popcountll(agent->cores[i]);
+    if (count == 0 || (agent->has_quota && agent->core_count_max < count))
+        count = agent->core_count_max;
+    return count ? count : 1;
+}
+
+static void make_memory(struct agent *agent)
+{
+    struct quoit_boot *host = &agent->host;
+    uint64_t heap_bytes = host->heap_bytes_asked;
+    if (heap_bytes == 0)
+        heap_bytes = quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes);
+    if (quoit_boot_make_memory(host, agent->count, agent->data_bytes, heap_bytes) != QUOIT_OK)
+        finish(agent, 1, GRACE_NS);
+    host->memory = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+    if (host->memory == MAP_FAILED) {
+        quoit_boot_say_unmapped(host, errno);
+        finish(agent, 1, GRACE_NS);
+    }
+    header_of(agent)->machine = quoit_machine_of(&host->layout.job, 0, true, core_count_of(agent));
+}
+
+static void lay_out(struct agent *agent)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
+    make_memory(agent);
+    message.body.layout.job = agent->host.layout.job;
+    agent->has_layout = true;
+    for (uint32_t pe = 0; pe < agent->count; pe++) {
+        message.body.layout.pe = pe;
+        say(agent->members[pe].talk_fd, &message, agent->host.memory_fd);
+    }
+    close(agent->host.socket_fd); /* and with it the name */
+    agent->host.socket_fd = -1;
+}
+
+static void let_go(struct agent *agent)
+{
+    const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
+    agent->is_going = true;
+    agent->ready_count = 0;
+    for (uint32_t pe = 0; pe < agent->count; pe++) {
+        agent->members[pe].is_ready = false;
+        say(agent->members[pe].talk_fd, &message, -1);
+    }
+}
+
+static void step(struct agent *agent)
+{
+    if (!agent->has_layout && have_all_come(agent))
+        lay_out(agent);
+    if (agent->ready_count == agent->count)
+        let_go(agent);
+    for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
+        if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
+            quoit_ended_line("PE %u ended, and others wait for it in another shmem_init; the job was ended [Q0204]",
+                             pe);
+            finish(agent, 1, GRACE_NS);
+        }
+    if (agent->is_going && quoit_vigil_step(&agent->vigil, quoit_clock_now_ns()) == QUOIT_VIGIL_LEFT)
+        finish(agent, 1, GRACE_NS);
+}
+
+static void find_missing(struct agent *agent)
+{
+    for (uint32_t pe = 0; pe < agent->count; pe++)
+        if (!agent->members[pe].has_hello || (pe != agent->exchange.rank && !agent->members[pe].is_watched))
+            finish_start(agent, pe, "did not come for 60 s");
+}
+
+static void run(void *arg)
+{
+    struct agent *agent = arg;
+    for (;;) {
+        uint32_t count = agent->connection_count;
+        for (uint32_t i = 0; i < count; i++)
+            agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
+        agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
+        int n = poll(agent->polls, count + 1, TICK_MS);
+        for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
+            if (agent->polls[i].revents)
+                hear(agent, i);
+        if (n > 0 && agent->polls[count].revents)
+            accept_all(agent);
+        step(agent);
+        if (!agent->has_layout && quoit_clock_now_ns() - agent->begin_ns > GATHER_NS)
+            find_missing(agent);
+    }
+}
+
+enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd, uint64_t heap_bytes_asked)
+{
+    int is_shared = 0;
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent) {
+        agent->count = exchange->size;
+        agent->connection_max = 2 * exchange->size + 16;
+        agent->members = calloc(exchange->size, sizeof *agent->members);
+        agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
+        agent->polls = calloc(agent->connection_max + 1, sizeof *agent->polls);
+    }
+    if (!agent || !agent->members || !agent->connections || !agent->polls) {
+        quoit_say("no memory for the records of %u PEs [Q0312]", exchange->size);
+        return QUOIT_NO_MEMORY;
+    }
+    agent->exchange = *exchange;
+    agent->host = (struct quoit_boot){.socket_fd = listen_fd, .memory_fd = -1, .heap_bytes_asked = heap_bytes_asked};
+    agent->begin_ns = quoit_clock_now_ns();
+    agent->vigil = (struct quoit_vigil){.host = &agent->host};
+    const int fds[] = {listen_fd, exchange->fd};
+    if (quoit_apart_start(run, agent, fds, 2, &is_shared) != QUOIT_OK) {
+        quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
+        return QUOIT_SYSTEM;
+    }
+    if (!is_shared)
+        close(listen_fd);
+    return QUOIT_OK;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/apart.h"
+#include "base/assert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define STACK_BYTES (256u << 10)
+
+struct start {
+    void (*run)(void *arg);
+    void *arg;
+    int fds[QUOIT_APART_FDS_MAX + 1]; /* ascending */
+    size_t fd_count;
+    int is_shared;
+    sem_t is_apart;
+};
+
+static int compare(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Gives this thread a table of descriptors with fds[] alone. Filters of containers often refuse unshare. */
+static int move_apart(const struct start *start)
+{
+    int first = start->fds[start->fd_count - 1] + 1;
+    if (close_range((unsigned)first, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
+        if (unshare(CLONE_FILES) != 0)
+            return 1;
+        closefrom(first);
+    }
+    for (int fd = 0; fd < first; fd++) {
+        int is_kept = 0;
+        for (size_t i = 0; i < start->fd_count; i++)
+            is_kept |= start->fds[i] == fd;
+        if (!is_kept)
+            close(fd);
+    }
+    for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0 && fd < STDERR_FILENO;) /* 0 and 1 are never ours */
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    return 0;
+}
+
+static void *thread_main(void *arg)
+{
+    struct start *start = arg;
+    void (*run)(void *arg) = start->run;
+    void *run_arg = start->arg;
+    start->is_shared = move_apart(start);
+    sem_post(&start->is_apart); /* *start is the caller's, who goes on now */
+    run(run_arg);
+    return NULL;
+}
+
+enum quoit_status quoit_apart_start(void (*run)(void *arg), void *arg, const int *fds, size_t count, int *is_shared_out)
+{
+    struct start start = {.run = run, .arg = arg, .fds = {STDERR_FILENO}, .fd_count = 1};
+    quoit_assert(count <= QUOIT_APART_FDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (fds[i] >= 0)
+            start.fds[start.fd_count++] = fds[i];
+    qsort(start.fds, start.fd_count, sizeof start.fds[0], compare);
+    sem_init(&start.is_apart, 0, 0);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, thread_main, &start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    while (!error && sem_wait(&start.is_apart) != 0 && errno == EINTR)
+        ;
+    sem_destroy(&start.is_apart);
+    *is_shared_out = start.is_shared;
+    errno = error;
+    return error ? QUOIT_SYSTEM : QUOIT_OK;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/client.h"
+#include "boot/launcher.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum quoit_status quoit_client_open(struct quoit_boot *boot, int fd)
+{
+    struct stat stat;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fstat(fd, &stat) != 0)
+        return QUOIT_SYSTEM;
+    boot->socket_fd = fd;
+    boot->socket_inode = stat.st_ino;
+    return QUOIT_OK;
+}
+
+static bool has_socket(const struct quoit_boot *boot)
+{
+    struct stat stat;
+    return boot->socket_fd >= 0 && fstat(boot->socket_fd, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
+           stat.st_ino == boot->socket_inode;
+}
+
+enum quoit_status quoit_client_say(const struct quoit_boot *boot, const struct quoit_boot_message *message)
+{
+    while (has_socket(boot)) {
+        ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
+        if (n == (ssize_t)sizeof *message)
+            return QUOIT_OK;
+        if (n < 0 && errno == EINTR)
+            continue;
+        break;
+    }
+    return QUOIT_GONE;
+}
+
+/* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
+static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
+                                       struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
+    } control;
+    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
+    struct msghdr packet = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    do
+        n = recvmsg(boot->socket_fd, &packet, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return QUOIT_GONE;
+    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
+        quoit_say("the launcher and this program do not understand each other: were both built from the same "
+                  "version? [Q0303]");
+        return QUOIT_INVALID;
+    }
+    uint32_t fd_count = 0;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS && fds_out) {
+        fd_count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(fds_out, CMSG_DATA(header), fd_count * sizeof(int));
+    }
+    if (fd_count_out)
+        *fd_count_out = fd_count;
+    return QUOIT_OK;
+}
+
+/* The endpoints of a ring's ports, with the file descriptors that came for them. */
+static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                   uint32_t fd_count)
+{
+    char name[QUOIT_BOOT_NAME_BYTES];
+    uint32_t taken = 1;
+    memcpy(name, message->body.layout.driver, sizeof name);
+    name[sizeof name - 1] = '\0';
+    if (boot->layout.job.host_count == 1)
+        return fd_count == taken ? QUOIT_OK : QUOIT_INVALID;
+    boot->driver = quoit_port_driver_find(name);
+    if (!boot->driver) {
+        quoit_say("the launcher chose the port driver %s, which this program's library does not have [Q0303]", name);
+        return QUOIT_UNSUPPORTED;
+    }
+    for (uint32_t side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_endpoint *end = &boot->ends[side];
+        *end = message->body.layout.ends[side];
+        if (end->fd_count > QUOIT_PORT_ENDPOINT_FDS || end->fd_count > fd_count - taken)
+            return QUOIT_INVALID;
+        memcpy(end->fds, fds + taken, end->fd_count * sizeof fds[0]);
+        taken += end->fd_count;
+    }
+    return taken == fd_count ? QUOIT_OK : QUOIT_INVALID;
+}
+
+static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit_boot_message *message, const int *fds,
+                                     uint32_t fd_count)
+{
+    const struct quoit_job_config *job = &message->body.layout.job;
+    enum quoit_status status = quoit_layout_make(job, message->body.layout.host, &boot->layout);
+    if (status != QUOIT_OK)
+        return status;
+    if (message->body.layout.pe - boot->layout.first_pe >= boot->layout.local_count)
+        return QUOIT_INVALID;
+    boot->pe = message->body.layout.pe;
+    boot->host = message->body.layout.host;
+    if (fd_count == 0)
+        return QUOIT_INVALID;
+    boot->memory_fd = fds[0];
+    status = take_ends(boot, message, fds, fd_count);
+    if (status == QUOIT_OK && quoit_boot_map(boot) != QUOIT_OK)
+        return quoit_boot_say_unmapped(boot, errno);
+    return status;
+}
+
+enum quoit_status quoit_client_join(struct quoit_boot *boot, const struct quoit_boot_message *hello)
+{
+    struct quoit_boot_message message;
+    int fds[QUOIT_BOOT_FDS_MAX];
+    uint32_t fd_count = 0;
+    enum quoit_status status = quoit_client_say(boot, hello);
+    if (status == QUOIT_OK)
+        status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
+    return status == QUOIT_OK ? take_layout(boot, &message, fds, fd_count) : status;
+}
+
+enum quoit_status quoit_client_barrier(struct quoit_boot *boot)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_READY};
+    enum quoit_status status = quoit_client_say(boot, &message);
+    if (status != QUOIT_OK)
+        return status;
+    return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
+}
+
+/* A program that closes every descriptor, as daemons do, closes the socket too: what must be said is left in the record
+ * of the PE. */
+void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status,
+                             uint64_t meeting_count)
+{
+    struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
+    shared->unsent_status = status;
+    if (kind == QUOIT_BOOT_LEAVING)
+        shared->unsent_meetings = meeting_count;
+    atomic_store_explicit(&shared->unsent_kind, kind, memory_order_release); /* pairs with read_word in the launcher */
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* exchange.h - what Quoit needs of a launcher that is not its own: who am I, and a value of each PE that others can
+ * read.
+ *
+ * A row for each kind of launcher: PMI (Hydra, srun --mpi=pmi2, Flux, mpirun_rsh) and PMIx (Open MPI, PRRTE, srun
+ * --mpi=pmix). Everything else of a job is made from this by the PEs themselves (member.c, agent.h).
+ *
+ * A value is at most QUOIT_EXCHANGE_BYTES of letters, digits and the characters . , : - _ /, which no launcher escapes.
+ *
+ * Threads: one at a time, but abort may be called by any thread.
+ * Errors: have been reported to the user; the launcher is then not to be asked again.
+ */
+#ifndef QUOIT_BOOT_EXCHANGE_H
+#define QUOIT_BOOT_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define QUOIT_EXCHANGE_BYTES     256
+#define QUOIT_EXCHANGE_JOB_BYTES 264 /* the name of the job, as the launcher has it */
+#define QUOIT_EXCHANGE_RANKS_MAX 65536u
+
+struct quoit_exchange_ops;
+struct quoit_pmix; /* pmix.c */
+
+struct quoit_exchange {
+    const struct quoit_exchange_ops *ops; /* NULL: none */
+    uint32_t rank;
+    uint32_t size;
+    char job[QUOIT_EXCHANGE_JOB_BYTES];
+    bool is_closed; /* close or abort was called */
+    /* PMI: the connection, and version 1 or 2 of the protocol. */
+    int fd;
+    uint64_t fd_inode;
+    int version;
+    struct quoit_pmix *pmix;
+};
+
+struct quoit_exchange_ops {
+    const char *name; /* as QUOIT_LAUNCHER has it */
+    const char *title;
+    /* Whether such a launcher started this process. */
+    bool (*is_here)(void);
+    /* Fills rank, size and job. */
+    enum quoit_status (*open)(struct quoit_exchange *exchange);
+    /* Gives this PE's value to the launcher, once. */
+    enum quoit_status (*put)(struct quoit_exchange *exchange, const char *value);
+    /* Waits for all PEs; what they have put before can then be got. */
+    enum quoit_status (*fence)(struct quoit_exchange *exchange);
+    /* The value of one PE. */
+    enum quoit_status (*get)(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES]);
+    /* Tells the launcher that this process may end from now on. */
+    void (*close)(struct quoit_exchange *exchange);
+    /* Asks the launcher to end all processes of the job. It may return. */
+    void (*abort)(struct quoit_exchange *exchange, int status, const char *text);
+};
+
+extern const struct quoit_exchange_ops quoit_exchange_pmi;
+extern const struct quoit_exchange_ops quoit_exchange_pmi2; /* version 2 of the protocol, for QUOIT_LAUNCHER=pmi2 */
+extern const struct quoit_exchange_ops quoit_exchange_pmix;
+
+/* The row for `launcher`, a value of QUOIT_LAUNCHER; auto: the first that is here. NULL: none. */
+const struct quoit_exchange_ops *quoit_exchange_find(const char *launcher);
+
+#endif

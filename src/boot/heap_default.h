@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* heap_default.h - the limit of each PE's symmetric heap where SHMEM_SYMMETRIC_SIZE does not say. Any thread. */
+#ifndef QUOIT_BOOT_HEAP_DEFAULT_H
+#define QUOIT_BOOT_HEAP_DEFAULT_H
+
+#include <stdint.h>
+
+/* Three quarters of the machine's memory for all PEs on it together, and no more than the limits of this process and a
+ * port's window allow. map_count: how often a process of the job maps the memory of a host. */
+uint64_t quoit_heap_default_bytes(uint32_t pes_of_machine, uint32_t pes_of_host, uint32_t map_count,
+                                  uint64_t data_bytes);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Started by another launcher: PEs find each other through the exchange that it offers (exchange.h), and the lowest one
+ * does for its host what oshrun would (agent.h). */
+#include "boot/agent.h"
+#include "boot/client.h"
+#include "boot/ended.h"
+#include "boot/launcher.h"
+#include "boot/watch.h"
+#include "base/log.h"
+#include "env/clock.h"
+#include "env/limits.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define JOINED_VARIABLE "QUOIT_JOINED" /* names the PE to the programs that it starts, which are not of its job */
+#define FIELD_BYTES     64
+#define LOOK_NS         50000u
+#define CRASH_LOOK_NS   1000000
+#define CRASH_LOOKS_MAX 1500
+
+/* What a PE tells the others: "quoit,VERSION,MACHINE,HOSTNAME,AGENT". */
+struct contact {
+    char version[FIELD_BYTES]; /* of the messages and records: PEs that differ do not understand each other */
+    char machine[FIELD_BYTES]; /* PEs with the same one reach each other's sockets */
+    char hostname[FIELD_BYTES];
+    char agent[FIELD_BYTES]; /* of the lowest PE; "-" */
+};
+
+/* What launchers leave in the environment of one process only. */
+static uint64_t digest_of_place(void)
+{
+    static const char *const variables[] = {
+        "PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_STEP_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+    uint64_t digest = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i]);
+        for (const char *at = value ? value : "-"; *at; at++)
+            digest = (digest ^ (unsigned char)*at) * 0x100000001b3u;
+        digest = (digest ^ ',') * 0x100000001b3u;
+    }
+    return digest;
+}
+
+bool quoit_boot_is_inherited(void)
+{
+    const char *joined = getenv(JOINED_VARIABLE), *colon = joined ? strchr(joined, ':') : NULL;
+    return colon && atoi(joined) != getpid() && strtoull(colon + 1, NULL, 16) == digest_of_place();
+}
+
+static void mark_joined(void)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%d:%llx", (int)getpid(), (unsigned long long)digest_of_place());
+    setenv(JOINED_VARIABLE, text, 1);
+}
+
+static void copy_plain(char *to, const char *from)
+{
+    size_t i = 0;
+    for (; from[i] && from[i] != '\n' && i < FIELD_BYTES - 1; i++)
+        to[i] = (from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z') ||
+                        (from[i] >= '0' && from[i] <= '9') || from[i] == '-' || from[i] == '.'
+                    ? from[i]
+                    : '_';
+    to[i] = '\0';
+}
+
+/* Abstract sockets belong to a network namespace of a running kernel. */
+static void fill_contact(struct contact *contact, const char *agent)
+{
+    char boot_id[40] = "", name[FIELD_BYTES] = "";
+    struct stat net = {0};
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, boot_id, 36) < 0)
+        boot_id[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    if (gethostname(name, sizeof name - 1) != 0)
+        snprintf(name, sizeof name, "unknown");
+    if (stat("/proc/self/ns/net", &net) != 0)
+        net.st_ino = 0; /* without /proc one kernel is taken for one network */
+    snprintf(contact->version, sizeof contact->version, "%x.%zu.%zu.%zu", QUOIT_BOOT_MAGIC,
+             sizeof(struct quoit_boot_message), sizeof(struct quoit_pe_shared), sizeof(struct quoit_host_header));
+    char machine[FIELD_BYTES];
+    snprintf(machine, sizeof machine, "%s.%llu", boot_id, (unsigned long long)net.st_ino);
+    copy_plain(contact->machine, machine);
+    copy_plain(contact->hostname, name);
+    snprintf(contact->agent, sizeof contact->agent, "%s", agent);
+}
+
+static bool read_contact(const char *text, struct contact *contact_out)
+{
+    char copy[QUOIT_EXCHANGE_BYTES], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", text);
+    const char *word = strsep(&rest, ",");
+    char *fields[] = {contact_out->version, contact_out->machine, contact_out->hostname, contact_out->agent};
+    for (size_t i = 0; i < 4; i++) {
+        const char *field = rest ? strsep(&rest, ",") : NULL;
+        if (!field || strlen(field) >= FIELD_BYTES)
+            return false;
+        strcpy(fields[i], field);
+    }
+    return strcmp(word, "quoit") == 0 && !rest;
+}
+
+static enum quoit_status put_contact(struct quoit_exchange *exchange, const struct contact *contact)
+{
+    char text[QUOIT_EXCHANGE_BYTES + FIELD_BYTES];
+    snprintf(text, sizeof text, "quoit,%s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
+             contact->agent);
+    enum quoit_status status = exchange->ops->put(exchange, text);
+    return status == QUOIT_OK ? exchange->ops->fence(exchange) : status;
+}
+
+static enum quoit_status get_contact(struct quoit_exchange *exchange, uint32_t rank, struct contact *contact_out)
+{
+    char text[QUOIT_EXCHANGE_BYTES];
+    enum quoit_status status = exchange->ops->get(exchange, rank, text);
+    if (status == QUOIT_OK && !read_contact(text, contact_out)) {
+        quoit_say("PE %u is not of this version of Quoit, or not of Quoit: build all programs of a job with one oshcc "
+                  "[Q0311]",
+                  rank);
+        return QUOIT_INVALID;
+    }
+    return status;
+}
+
+/* Told by PE 0; the others end in silence. */
+static enum quoit_status refuse(struct quoit_exchange *exchange)
+{
+    exchange->ops->close(exchange); /* all PEs come here, so the launcher need not end them */
+    return exchange->rank == 0 ? QUOIT_UNSUPPORTED : QUOIT_GONE;
+}
+
+/* PE 0 looks at all contacts. */
+static enum quoit_status check_all(struct quoit_exchange *exchange, const struct contact *own)
+{
+    struct contact other;
+    for (uint32_t rank = 0; rank < exchange->size; rank++) {
+        enum quoit_status status = get_contact(exchange, rank, &other);
+        if (status != QUOIT_OK)
+            return status;
+        if (strcmp(other.version, own->version) != 0) {
+            quoit_say("PE %u runs another version of Quoit than PE 0: build all programs of a job with one oshcc "
+                      "[Q0311]",
+                      rank);
+            return refuse(exchange);
+        }
+        if (strcmp(other.machine, own->machine) != 0) {
+            quoit_say("PE 0 is on %s and PE %u on %s%s: a job of several hosts needs a network engine, which this "
+                      "version does not have [Q0308]\n  start all PEs on one host: srun -N 1, mpiexec -hosts HOST, "
+                      "mpirun --host HOST:%u",
+                      own->hostname, rank, other.hostname,
+                      strcmp(own->hostname, other.hostname) ? "" : ", in another network namespace", exchange->size);
+            return refuse(exchange);
+        }
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status become_lowest(struct quoit_boot *boot, char name_out[QUOIT_AGENT_NAME_BYTES])
+{
+    struct contact own;
+    int listen_fd = -1;
+    enum quoit_status status = quoit_agent_listen(name_out, &listen_fd);
+    if (status != QUOIT_OK)
+        return status;
+    fill_contact(&own, name_out);
+    status = put_contact(&boot->exchange, &own);
+    if (status == QUOIT_OK)
+        status = check_all(&boot->exchange, &own);
+    if (status != QUOIT_OK) {
+        close(listen_fd);
+        return status;
+    }
+    return quoit_agent_start(&boot->exchange, listen_fd, boot->heap_bytes_asked);
+}
+
+static enum quoit_status find_lowest(struct quoit_boot *boot, char name_out[QUOIT_AGENT_NAME_BYTES])
+{
+    struct contact own, lowest;
+    fill_contact(&own, "-");
+    enum quoit_status status = put_contact(&boot->exchange, &own);
+    if (status == QUOIT_OK)
+        status = get_contact(&boot->exchange, 0, &lowest);
+    if (status != QUOIT_OK)
+        return status;
+    if (strcmp(lowest.version, own.version) != 0 || strcmp(lowest.machine, own.machine) != 0)
+        return refuse(&boot->exchange);
+    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%s", lowest.agent);
+    return quoit_watch_start(boot, name_out);
+}
+
+static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, const char *name)
+{
+    struct quoit_boot_message hello = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    int fd = -1;
+    enum quoit_status status = quoit_agent_connect(name, &fd);
+    if (status == QUOIT_OK)
+        status = quoit_client_open(boot, fd);
+    if (status != QUOIT_OK)
+        return status;
+    hello.body.hello.data_bytes = data_bytes;
+    hello.body.hello.pe = boot->exchange.rank;
+    hello.body.hello.core_count = quoit_limits_core_count();
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        for (uint32_t core = 0; core < QUOIT_BOOT_CORES_MAX; core++)
+            if (CPU_ISSET(core, &cores))
+                hello.body.hello.cores[core / 64] |= 1ull << core % 64;
+    return quoit_client_join(boot, &hello);
+}
+
+static bool is_here(const char *launcher)
+{
+    return quoit_exchange_find(launcher) != NULL;
+}
+
+static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
+{
+    struct quoit_exchange *exchange = &boot->exchange;
+    char name[QUOIT_AGENT_NAME_BYTES];
+    exchange->ops = quoit_exchange_find(boot->launcher);
+    enum quoit_status status = exchange->ops->open(exchange);
+    if (status != QUOIT_OK)
+        return status;
+    mark_joined();
+    if (exchange->size == 1)
+        return quoit_boot_alone.join(boot, data_bytes);
+    status = exchange->rank == 0 ? become_lowest(boot, name) : find_lowest(boot, name);
+    return status == QUOIT_OK ? meet(boot, data_bytes, name) : status;
+}
+
+static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t pe)
+{
+    return quoit_memory_pe(&boot->layout, boot->memory, pe - boot->layout.first_pe);
+}
+
+static enum quoit_status barrier(struct quoit_boot *boot)
+{
+    struct quoit_pe_shared *own = record_of(boot, boot->pe);
+    if (atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED) /* another shmem_init */
+        atomic_store_explicit(&own->unsent_kind, QUOIT_BOOT_READY, memory_order_release);
+    atomic_store(&boot->has_records, true);
+    enum quoit_status status = boot->layout.job.pe_count == 1 ? QUOIT_OK : quoit_client_barrier(boot);
+    if (status == QUOIT_OK)
+        boot->exchange.ops->close(&boot->exchange); /* from now on the agent does what a launcher would */
+    atomic_store_explicit(&own->unsent_kind, 0, memory_order_release);
+    return status;
+}
+
+static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
+{
+    (void)is_exit;
+    quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
+}
+
+/* The agent lives in the lowest PE, which therefore leaves shmem_finalize last: until then another may die. */
+static void finalized(struct quoit_boot *boot)
+{
+    quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
+    for (uint32_t pe = 0; pe < boot->layout.job.pe_count && boot->pe == 0;) {
+        uint32_t kind = atomic_load_explicit(&record_of(boot, pe)->unsent_kind, memory_order_acquire);
+        if (kind == QUOIT_BOOT_FINALIZED || kind == QUOIT_BOOT_READY)
+            pe++;
+        else
+            quoit_clock_sleep_ns(LOOK_NS);
+    }
+}
+
+static void exiting(struct quoit_boot *boot, int status)
+{
+    quoit_client_leave_word(boot, QUOIT_BOOT_EXITED, (uint32_t)status, 0);
+}
+
+/* The agent, or the threads that watch it, end the others as soon as this process has ended. */
+static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
+{
+    (void)text;
+    (void)from;
+    if (!boot->memory)
+        return false;
+    quoit_client_leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
+    return !quoit_ended_claim(boot->memory, status); /* of the PEs that abort, the first tells its text */
+}
+
+/* Some launchers kill all processes at the first that is killed: the agent says why before that. Async-signal-safe. */
+static void crashed(struct quoit_boot *boot)
+{
+    const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CRASHED};
+    const struct quoit_host_header *header = boot->memory;
+    if (boot->layout.job.pe_count == 1 || quoit_client_say(boot, &message) != QUOIT_OK)
+        return;
+    for (uint32_t looks = 0; looks < CRASH_LOOKS_MAX && !atomic_load(&header->is_told); looks++)
+        nanosleep(&(struct timespec){.tv_nsec = CRASH_LOOK_NS}, NULL);
+}
+
+const struct quoit_boot_ops quoit_boot_member = {
+    .name = "another launcher",
+    .is_here = is_here,
+    .join = join,
+    .barrier = barrier,
+    .leaving = leaving,
+    .finalized = finalized,
+    .exiting = exiting,
+    .crashed = crashed,
+    .abort = end_job,
+};

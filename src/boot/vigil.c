@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/vigil.h"
+#include "boot/ended.h"
+
+#include <string.h>
+
+#define LOOK_EVERY_NS 900000000u  /* below the tick of the agent */
+#define STILL_NS      5000000000u /* nothing has moved for so long */
+#define TOLD_MAX      4
+
+static struct quoit_pe_shared *record(const struct quoit_vigil *vigil, uint32_t pe)
+{
+    return quoit_memory_pe(&vigil->host->layout, vigil->host->memory, pe);
+}
+
+/* What the PE left last; pairs with quoit_client_leave_word. */
+static uint32_t word(const struct quoit_vigil *vigil, uint32_t pe)
+{
+    return atomic_load_explicit(&record(vigil, pe)->unsent_kind, memory_order_acquire);
+}
+
+static void say_where(const struct quoit_vigil *vigil, uint32_t pe)
+{
+    char call[QUOIT_CALL_NAME_BYTES];
+    memcpy(call, record(vigil, pe)->waiting_in, sizeof call);
+    call[sizeof call - 1] = '\0';
+    if (call[0])
+        quoit_ended_line("  PE %u was in %s", pe, call);
+    else
+        quoit_ended_line("  PE %u was in no call", pe);
+}
+
+/* shmem_finalize waits for all PEs. One that is through it, while another has not come to it or came after more
+ * collectives, took its meeting for another one. */
+static bool has_left(const struct quoit_vigil *vigil)
+{
+    uint32_t count = vigil->host->layout.local_count, left = 0, told = 0;
+    while (left < count && word(vigil, left) != QUOIT_BOOT_FINALIZED)
+        left++;
+    for (uint32_t pe = 0; pe < count && left < count; pe++) { /* each left LEAVING before any could leave FINALIZED */
+        uint32_t kind = word(vigil, pe);
+        bool is_elsewhere = kind == 0 || (kind == QUOIT_BOOT_LEAVING &&
+                                          record(vigil, pe)->unsent_meetings > record(vigil, left)->unsent_meetings);
+        if (!is_elsewhere)
+            continue;
+        if (told++ == 0) {
+            if (!quoit_ended_claim(vigil->host->memory, 1))
+                return true;
+            quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were "
+                             "elsewhere; the job was ended [Q0209]",
+                             left);
+        }
+        if (told <= TOLD_MAX)
+            say_where(vigil, pe);
+    }
+    return told > 0;
+}
+
+/* Changes whenever a PE goes to sleep anew. 0: some PE is awake, or has ended. */
+static uint64_t digest_of(const struct quoit_vigil *vigil)
+{
+    uint64_t digest = 1;
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++) {
+        struct quoit_pe_shared *shared = record(vigil, pe);
+        if (!__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
+            return 0;
+        digest = (digest ^ atomic_load(&shared->waiting_since_ns)) * 0x9e3779b97f4a7c15u + 1;
+    }
+    return digest ? digest : 1;
+}
+
+static void warn_of_stillness(struct quoit_vigil *vigil, uint64_t now_ns)
+{
+    uint32_t count = vigil->host->layout.local_count, leaving = 0, leaver = 0;
+    for (uint32_t pe = count; pe-- > 0;)
+        if (word(vigil, pe) == QUOIT_BOOT_LEAVING) {
+            leaving++;
+            leaver = pe;
+        }
+    uint64_t digest = leaving > 0 && leaving < count ? digest_of(vigil) : 0;
+    if (digest == 0 || digest != vigil->digest) {
+        vigil->digest = digest;
+        vigil->since_ns = now_ns;
+    } else if (now_ns - vigil->since_ns >= STILL_NS && !vigil->is_told) {
+        vigil->is_told = true;
+        quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere, and nothing has moved for "
+                         "%u s [Q0220]",
+                         leaver, (unsigned)(STILL_NS / 1000000000u));
+    }
+}
+
+enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns)
+{
+    if (now_ns < vigil->next_ns)
+        return QUOIT_VIGIL_FINE;
+    vigil->next_ns = now_ns + LOOK_EVERY_NS;
+    if (has_left(vigil))
+        return QUOIT_VIGIL_LEFT;
+    warn_of_stillness(vigil, now_ns);
+    return QUOIT_VIGIL_FINE;
+}

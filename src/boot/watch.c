@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/watch.h"
+#include "boot/agent.h"
+#include "boot/apart.h"
+#include "boot/ended.h"
+#include "boot/protocol.h"
+#include "base/log.h"
+#include "env/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define GRACE_NS 200000000u /* for the last output of this PE */
+
+struct watch {
+    struct quoit_boot *boot;
+    char name[QUOIT_AGENT_NAME_BYTES];
+};
+
+/* The process of the agent, the lowest PE, has ended. That is as it should be after shmem_finalize, and during
+ * shmem_init the thread that waits there finds out by itself. */
+static void agent_gone(struct quoit_boot *boot)
+{
+    if (!atomic_load(&boot->has_records))
+        return;
+    struct quoit_host_header *header = boot->memory;
+    struct quoit_pe_shared *own = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
+    struct quoit_pe_shared *lowest = quoit_memory_pe(&boot->layout, boot->memory, 0);
+    if (atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED)
+        return;
+    if (quoit_ended_claim(header, quoit_ended_status(lowest))) {
+        quoit_ended_say(boot->layout.first_pe, lowest);
+        quoit_clock_sleep_ns(GRACE_NS);
+    }
+    _exit(quoit_ended_decision(header));
+}
+
+static void run(void *arg)
+{
+    struct watch *watch = arg;
+    struct quoit_boot *boot = watch->boot;
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_WATCH};
+    int fd = -1;
+    message.body.hello.pe = boot->exchange.rank;
+    bool is_connected = quoit_agent_connect(watch->name, &fd) == QUOIT_OK &&
+                        send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message;
+    free(watch);
+    while (is_connected) {
+        ssize_t n = recv(fd, &message, sizeof message, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && message.kind == QUOIT_BOOT_END)
+            _exit(message.body.end.status);
+    }
+    agent_gone(boot);
+    if (fd >= 0)
+        close(fd);
+}
+
+enum quoit_status quoit_watch_start(struct quoit_boot *boot, const char *name)
+{
+    int is_shared = 0;
+    const int fds[] = {boot->exchange.fd};
+    struct watch *watch = malloc(sizeof *watch);
+    if (watch) {
+        watch->boot = boot;
+        snprintf(watch->name, sizeof watch->name, "%s", name);
+    }
+    if (watch && quoit_apart_start(run, watch, fds, 1, &is_shared) == QUOIT_OK)
+        return QUOIT_OK;
+    quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
+    free(watch);
+    return QUOIT_SYSTEM;
+}

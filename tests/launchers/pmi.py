@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: programs form one job under a launcher with PMI, and end as they would under oshrun, whatever the launcher does
+or does not do; a launcher that talks nonsense is told, and nothing hangs. Method: conformance programs, and programs
+that misbehave, under a PMI server of our own, which ends no process, and lies where a test wants it to; processes killed
+at random instants."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scenario"))
+import scenario
+from pmi_server import Server
+
+GREET, MISBEHAVE = scenario.program("scenario_greet"), scenario.program("scenario_misbehave")
+CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
+SEED = int(os.environ.get("LAUNCHERS_SEED", random.SystemRandom().randrange(1 << 32)))
+QUOIT_EXCHANGE_RANKS_MAX = 65536
+SLOW = 4 if scenario.SANITIZE else 1
+
+
+class Pmi(scenario.Case):
+    def launch(self, *commands, env=None, each_step=None, **how):
+        server = Server([[str(word) for word in command] for command in commands],
+                        env=scenario.environment(self.mark, **(env or {})), **how)
+        begin = time.monotonic()
+        result = server.run(scenario.LIMIT_S, each_step)
+        self.assertIsNotNone(result, f"the job hangs: {commands}")
+        server.seconds = time.monotonic() - begin
+        return server, *result
+
+    def assert_greetings(self, count, result):
+        _, statuses, out, err = result
+        self.assertEqual((statuses, err), ([0] * count, ""), out)
+        self.assertEqual(sorted(out.split("\n")[:-1]), sorted(f"hello from PE {i} of {count}" for i in range(count)))
+
+    def test_versions(self):
+        for count in (1, 2, 5):
+            for how in ({"version": 1}, {"version": 2}, {"version": 1, "port": True}, {"version": 2, "port": True}):
+                with self.subTest(count=count, how=how):
+                    result = self.launch(*[[GREET]] * count, **how)
+                    self.assert_greetings(count, result)
+                    self.assertEqual((result[0].closed, result[0].aborts), (count, []))
+        self.assert_greetings(2, self.launch([GREET], [GREET], version=0, env={"QUOIT_LAUNCHER": "pmi2"}))
+
+    def test_conformance(self):
+        for name in ("rma", "order", "p2p", "memory", "coll", "teams", "again", "lock", "library_data"):
+            with self.subTest(program=name):
+                _, statuses, out, err = self.launch(*[[os.path.join(CONFORMANCE, "conformance_" + name)]] * 3)
+                self.assertEqual(statuses, [0] * 3, out + err)
+
+    def test_variables(self):
+        env = {"SHMEM_SYMETRIC_SIZE": "1M", "SHMEM_SYMMETRIC_SIZE": "8M"}
+        _, statuses, _, err = self.launch([GREET], [GREET], [GREET], env=env)
+        self.assertEqual((statuses, err.count("SHMEM_SYMETRIC_SIZE")), ([0] * 3, 1), err)
+        _, statuses, _, err = self.launch([GREET], [GREET], env={"QUOIT_CHECK": "maybe"})
+        self.assertEqual((statuses, err.count("QUOIT_CHECK")), ([2] * 2, 1), err)
+        _, statuses, out, err = self.launch([GREET], [GREET], env={"QUOIT_LAUNCHER": "none"})
+        self.assertEqual((statuses, out), ([0] * 2, "hello from PE 0 of 1\n" * 2), err)
+        _, statuses, _, err = self.launch([GREET], [GREET], env={"QUOIT_LAUNCHER": "pmi3"})
+        self.assertEqual((statuses, err.count("QUOIT_LAUNCHER is \"pmi3\"")), ([1] * 2, 1), err)
+
+    def test_program_started_by_a_pe(self):
+        """It has inherited the variables, but not the descriptor: it is a job of its own."""
+        for port in (False, True):
+            _, statuses, out, err = self.launch(*[[scenario.program("launchers_parent"), GREET]] * 2, port=port)
+            self.assertEqual((statuses, out), ([0] * 2, "hello from PE 0 of 1\n" * 2), err)
+
+    def test_statuses(self):
+        """All PEs end with the status of the one that failed, within a second, and one line says which it was."""
+        for who in (0, 1):
+            for deed, argument, status, own, words in (
+                    ("exit", 3, 3, 3, f"PE {who} exited with status 3 .*Q0202"),
+                    ("_exit", 3, 1, 3, f"PE {who} ended before shmem_finalize.*Q0203"),
+                    ("kill", 9, 1, -9, f"PE {who} ended before shmem_finalize.*Q0203"),
+                    ("null", 0, 139, -11, f"PE {who} was killed by SIGSEGV .address 0x0. .Q0201.\n  at solve.. misbehave.c"),
+                    ("global-exit", 5, 5, 5, None), ("global-exit", 0, 0, 0, None),
+                    ("bad-pe", 0, 1, 1, f"PE {who}: shmem_long_p: pe is 1000.*Q0104"),
+                    ("exit-late", 4, 4, 4, f"PE {who} exited with status 4 .*Q0202"),
+                    ("finalize", 6, 1, 6, f"PE {who} left the job .*Q0209")):
+                with self.subTest(who=who, deed=deed):
+                    server, statuses, _, err = self.launch(*[[MISBEHAVE, who, deed, argument]] * 3)
+                    if not (scenario.SANITIZE and deed in ("null",)):
+                        self.assertRegex(err, words or "^$")
+                        self.assertEqual(statuses[2], status, err)
+                        self.assertIn(statuses[who], (own, 1) if deed == "finalize" else (own,), err)
+                    self.assertLessEqual(err.count("quoit: PE"), 1, err)
+                    self.assertLess(server.seconds, scenario.SOON_S * SLOW)
+        _, statuses, _, err = self.launch(*[[MISBEHAVE, 1, "return", 7]] * 3)
+        self.assertEqual((statuses, err), ([0, 7, 0], ""))
+
+    def test_kills_at_random(self):
+        chance = random.Random(SEED)
+        for run in range(12):
+            victims = chance.sample(range(4), chance.choice((1, 1, 2)))
+            at = time.monotonic() + chance.random() * 0.08 * SLOW
+            with self.subTest(seed=SEED, run=run, victims=victims):
+                is_killed = []
+
+                def kill(server):
+                    if not is_killed and time.monotonic() > at:
+                        is_killed.append(True)
+                        for victim in victims:
+                            server.processes[victim].kill()
+                        # Before the fence only the launcher can know: this one then ends the others.
+                        self.has_met = not server.waiting and len(server.values) == 4
+                        if not self.has_met:
+                            for process in server.processes:
+                                process.kill()
+
+                server, statuses, _, err = self.launch(*[[MISBEHAVE, 0, "sleep", 60]] * 4, each_step=kill)
+                self.assertTrue(all(status != 0 for status in statuses), (statuses, err))
+                self.assertLess(server.seconds, scenario.SOON_S * SLOW)
+
+    def test_stopped_pe(self):
+        """A PE that cannot obey is killed."""
+        is_done = []
+
+        def act(server):
+            if not is_done and len(server.values) == 3 and server.closed == 3:
+                is_done.append(True)
+                time.sleep(0.2)
+                server.processes[2].send_signal(signal.SIGSTOP)
+                server.processes[1].kill()
+
+        server, statuses, _, err = self.launch(*[[MISBEHAVE, 0, "sleep", 60]] * 3, each_step=act)
+        self.assertEqual(statuses, [1, -9, -9], err)
+        self.assertLess(server.seconds, scenario.SOON_S * SLOW)
+
+    def test_several_hosts(self):
+        def lie(server, rank, request, answer):
+            is_other = request["cmd"] == "get" and request["key"] == "quoit-2"
+            return answer.replace(b",", b",x", 2).replace(b",x", b",", 1) if is_other else answer
+
+        _, statuses, out, err = self.launch([GREET], [GREET], [GREET], lie=lie)
+        self.assertEqual((statuses, out), ([1] * 3, ""), err)
+        self.assertEqual(err.count("[Q0308]"), 1, err)
+        net = ["unshare", "-n"]
+        if subprocess.run(net + ["true"], capture_output=True).returncode == 0:
+            _, statuses, out, err = self.launch([GREET], [*net, GREET], [*net, GREET])
+            self.assertEqual((statuses, out), ([1] * 3, ""), err)
+            self.assertEqual((err.count("[Q0308]"), err.count("another network namespace")), (1, 1), err)
+
+    def test_other_versions(self):
+        for value, words in (("quoit,0.0.0.0,m,h,-", "another version of Quoit"), ("libfabric://x", "not of this version"),
+                             ("quoit", "not of this version"), ("q" * 200, "not of this version")):
+            def lie(server, rank, request, answer):
+                is_other = request["cmd"] == "get" and request["key"] == "quoit-1"
+                return f"cmd=get_result rc=0 value={value}\n".encode() if is_other else answer
+
+            with self.subTest(value=value):
+                _, statuses, out, err = self.launch([GREET], [GREET], lie=lie)
+                self.assertEqual((statuses[0], out), (1, ""), err)
+                self.assertRegex(err, words + r".*\[Q0311\]")
+
+    def test_lies(self):
+        """One kind of nonsense at a time, in answer to each request of PE 0."""
+        lies = [b"", b"\n", b"cmd=\n", b"x" * 5000, b"cmd=other rc=0\n", b"\0\xff\x80;;;===\n", b"     0", b"9999999", b"-1    cmd=",
+                b"    30cmd=kvs-get-response;rc=1;err=x", b"cmd=get_result rc=1 value=\n",
+                b"cmd=get_result rc=0 value=" + b"v" * 2000 + b"\n"]
+        for version, requests in ((1, ("init", "get_my_kvsname", "put", "barrier_in", "get")),
+                                  (2, ("init", "fullinit", "kvs-put", "kvs-fence", "kvs-get"))):
+            for wanted in requests:
+                for nonsense in lies:
+                    def lie(server, rank, request, answer):
+                        if rank != 0 or request["cmd"] != wanted:
+                            return answer
+                        server.is_over = True
+                        return nonsense
+
+                    def end(server):
+                        """As a launcher does: it ends what waits for a process that has failed."""
+                        ended = server.processes[0].poll() is not None
+                        if ended and server.processes[1].poll() is None and len(server.waiting) == 1:
+                            server.processes[1].kill()
+                        if getattr(server, "is_over", False) and not ended:
+                            server.end_pe(0)
+
+                    with self.subTest(version=version, request=wanted, nonsense=nonsense[:40]):
+                        _, statuses, out, err = self.launch([GREET], [GREET], version=version, lie=lie, each_step=end)
+                        self.assertEqual((statuses[0], out), (1, ""), err)
+                        self.assertRegex(err, r"\[Q03(09|11)\]")
+
+    def test_wrong_numbers(self):
+        for env in ({"PMI_RANK": "7"}, {"PMI_SIZE": "0"}, {"PMI_SIZE": str(QUOIT_EXCHANGE_RANKS_MAX + 1)}, {"PMI_RANK": "x"}, {"PMI_RANK": "-1"}):
+            with self.subTest(env=env):
+                _, statuses, out, err = self.launch(["env", *[f"{k}={v}" for k, v in env.items()], GREET])
+                self.assertEqual((statuses, out), ([1], ""), err)
+                self.assertIn("[Q0309]", err)
+
+    def test_second_program(self):
+        _, statuses, out, err = self.launch(*[["sh", "-c", f"{GREET} && {GREET}"]] * 2)
+        self.assertEqual(statuses, [1, 1], err)
+        self.assertEqual(out.count("hello"), 2)
+        self.assertIn("second OpenSHMEM or MPI program", err)
+
+
+if __name__ == "__main__":
+    print("seed", SEED, file=sys.stderr)
+    scenario.main()
