@@ -32,6 +32,11 @@ def is_count(value):
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
+def is_text(value):
+    """What can be printed on a terminal: no control characters, no half of a surrogate pair."""
+    return isinstance(value, str) and value.isprintable()
+
+
 def check_machine(machine, path):
     for name, one in machine.items():
         if not isinstance(one, dict) or not all(is_number(one.get(key)) for key in ("min", "median", "p99")):
@@ -44,6 +49,8 @@ def check(result, path):
     for key, kind in (("library", str), ("pes", int), ("rows", list), ("machine", dict), ("note", str)):
         if not isinstance(result.get(key), kind):
             raise Wrong(f"{path}: \"{key}\" is missing or of another type")
+    if not is_text(result["library"]) or not is_text(result["note"]):
+        raise Wrong(f"{path}: \"library\" or \"note\" has a character that cannot be printed")
     check_machine(result["machine"], path)
     if not is_count(result["pes"]):
         raise Wrong(f"{path}: \"pes\" is no number of PEs")
@@ -58,7 +65,7 @@ def check(result, path):
                 texts.append(row["rate_unit"])
         except (KeyError, TypeError, AttributeError):
             raise Wrong(f"{path}: rows[{i}] lacks a part") from None
-        if not all(isinstance(text, str) for text in texts) or \
+        if not all(map(is_text, texts)) or \
            not all(map(is_number, numbers)) or not all(map(is_count, counts)):
             raise Wrong(f"{path}: rows[{i}] has a part of another type")
 

@@ -72,6 +72,9 @@ SHAPES = {
 
 
 def is_of(value, types):
+    """Numbers are such as can be drawn; Python reads NaN, Infinity and any number of digits as numbers too."""
+    if isinstance(value, NUMBER) and not isinstance(value, bool) and not -1e300 <= value <= 1e300:
+        return False
     return isinstance(value, types) and (types is bool or not isinstance(value, bool) or types is str)
 
 
@@ -334,10 +337,13 @@ def page_of(page):
 def write(page, target):
     """Raises OSError, or Wrong if the page is not as docs/report.md says; then no file is left behind."""
     check_page(page)
-    text = page_of(page)
+    try:
+        data = page_of(page).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Wrong("a text has half of a surrogate pair") from None
     part = f"{target}.part"
-    with open(part, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(part, "wb") as file:
+        file.write(data)
     os.replace(part, target)
 
 
@@ -376,6 +382,6 @@ def main(_quoit, arguments):
         with (sys.stdin if source == "-" else open(source, encoding="utf-8")) as file:
             page = json.load(file)
         write(page, target)
-    except (OSError, ValueError, Wrong) as problem:
+    except (OSError, ValueError, RecursionError, Wrong) as problem:
         sys.exit(f"quoit report: {problem}")
     return 0
