@@ -14,6 +14,8 @@
 
 #include "port/port.h"
 
+#define QUOIT_PORT_SHARES_MAX 32 /* links with one wire in common */
+
 /* The behaviour of a driver without hardware; one with hardware ignores it. All zero: as fast as this machine allows,
  * with posted writes. */
 struct quoit_port_knobs {
@@ -30,11 +32,19 @@ struct quoit_port_knobs {
     uint32_t arrives_on_return; /* not 0: writes wait until they have arrived; 0: posted */
 };
 
+/* Links that are shares of one link (src/share) have its wire in common: those with something to send get equal parts
+ * of the rate. */
+struct quoit_port_wire {
+    int fd;         /* of link_create(), used for nothing else */
+    uint32_t share; /* which of those on the wire; below QUOIT_PORT_SHARES_MAX */
+};
+
 /* One end of a link, before it is described. */
 struct quoit_port_site {
-    int link_fd;        /* of link_create(), or the device of this end, open, where links are cables */
-    int peer_memory_fd; /* of memory_create() of the host at the other end; -1: on another machine */
-    uint32_t side;      /* 0 or 1: which end of the link */
+    int link_fd;                        /* of link_create(), or the device of this end, open, where links are cables */
+    int peer_memory_fd;                 /* of memory_create() of the host at the other end; -1: on another machine */
+    uint32_t side;                      /* 0 or 1: which end of the link */
+    const struct quoit_port_wire *wire; /* NULL: its own */
     struct quoit_port_knobs knobs;
 };
 

@@ -81,7 +81,7 @@ struct quoit_port_memory {
 /* Identifies one end of one link: made by a driver's describe(), opaque to everything else. It may travel to another
  * process with its file descriptors; both sides run the same build. */
 #define QUOIT_PORT_ENDPOINT_BYTES 128
-#define QUOIT_PORT_ENDPOINT_FDS   2
+#define QUOIT_PORT_ENDPOINT_FDS   3
 struct quoit_port_endpoint {
     uint64_t bytes[QUOIT_PORT_ENDPOINT_BYTES / sizeof(uint64_t)];
     uint32_t fd_count;

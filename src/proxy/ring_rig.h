@@ -15,6 +15,7 @@
 #include "host/layout.h"
 #include "port/driver.h"
 #include "port/port.h"
+#include "share/share.h"
 
 #define RIG_HOSTS_MAX 16
 
@@ -28,6 +29,8 @@ struct rig_host {
 
 struct ring_rig {
     uint32_t host_count;
+    struct quoit_shared_ring *shared; /* on which it has a share; NULL: the ring is its own */
+    const struct quoit_share *share;
     struct rig_host hosts[RIG_HOSTS_MAX];
 };
 
@@ -65,13 +68,39 @@ static inline void rig_make(struct ring_rig *rig, const struct quoit_job_config 
     }
 }
 
+/* The same on a share of a ring. */
+static inline void rig_make_shared(struct ring_rig *rig, const struct quoit_job_config *job,
+                                   struct quoit_shared_ring *shared)
+{
+    struct quoit_share_request request = {.label = "a job"};
+    rig->host_count = job->host_count;
+    rig->shared = shared;
+    for (uint32_t i = 0; i < rig->host_count; i++) {
+        assert_int_equal(quoit_layout_make(job, i, &rig->hosts[i].layout), QUOIT_OK);
+        request.memory_bytes[i] = rig->hosts[i].layout.total_bytes;
+    }
+    assert_int_equal(quoit_share_take(shared, &request, &rig->share), QUOIT_OK);
+    for (uint32_t i = 0; i < rig->host_count; i++) {
+        struct rig_host *host = &rig->hosts[i];
+        host->memory =
+            mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, rig->share->memory_fds[i], 0);
+        assert_ptr_not_equal(host->memory, MAP_FAILED);
+        assert_int_equal(quoit_share_describe(rig->share, i, 0, &host->links[QUOIT_RIGHT]), QUOIT_OK);
+        assert_int_equal(quoit_share_describe(rig->share, i, 1, &host->links[QUOIT_LEFT]), QUOIT_OK);
+    }
+}
+
 static inline void rig_free(struct ring_rig *rig)
 {
     for (uint32_t i = 0; i < rig->host_count; i++) {
         munmap(rig->hosts[i].memory, rig->hosts[i].layout.total_bytes);
-        close(rig->hosts[i].memory_fd);
-        close(rig->hosts[i].link_fd);
+        if (!rig->shared) {
+            close(rig->hosts[i].memory_fd);
+            close(rig->hosts[i].link_fd);
+        }
     }
+    if (rig->share)
+        quoit_share_end(rig->shared, rig->share);
 }
 
 /* Both ports of a host. */

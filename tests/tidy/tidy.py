@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
-LAYERS = ["base", "env", "trace", "wire", "port", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
+LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "plan", "help", "loop", "output", "terminal", "children", "guard", "job", "hosts", "end", "service",
             "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report", "main"]
@@ -406,7 +406,7 @@ def check_named_files(root):
         for number, line in prose(path, text):
             names = [name for name in whole.findall(line) if not re.search(r"\b[A-Z]{3,}\b", name)]
             for name in names:
-                if not any(os.path.exists(os.path.join(root, top, name)) for top in ("", "build", os.path.dirname(path))):
+                if not any(os.path.exists(os.path.join(root, top, name)) for top in ("", "build", "src", os.path.dirname(path))):
                     yield f"{path}:{number}: {name} is not there"
             if not path.endswith((".c", ".h")) or '#include' in line:
                 continue

@@ -22,10 +22,16 @@
 
 #define STRIDE_SHIFT 32
 
+/* 2^63 of what quoit_port_set_vector() refuses: registers that a hostile process wrote wake nothing. */
 static uint64_t vector_extent(uint64_t second)
 {
     uint64_t stride = second >> STRIDE_SHIFT, count = (uint32_t)second;
-    return count == 0 ? 0 : (count - 1) * stride + sizeof(struct quoit_park);
+    if (count == 0)
+        return 0;
+    if (stride % _Alignof(struct quoit_park) != 0 || (count > 1 && stride < sizeof(struct quoit_park)) ||
+        count > UINT64_MAX / 2 / (stride + 1))
+        return UINT64_MAX / 2 + 1;
+    return (count - 1) * stride + sizeof(struct quoit_park);
 }
 
 /* True if some thread was asleep. */
@@ -33,6 +39,8 @@ static inline bool wake_parks(char *base, uint64_t second)
 {
     uint64_t stride = second >> STRIDE_SHIFT, count = (uint32_t)second;
     bool was_asleep = false;
+    if ((uintptr_t)base % _Alignof(struct quoit_park) != 0)
+        return false;
     for (uint64_t i = 0; i < count; i++) {
         struct quoit_park *park = (struct quoit_park *)(void *)(base + i * stride);
         was_asleep |= atomic_load_explicit(&park->sleeper_count, memory_order_relaxed) != 0;
@@ -60,7 +68,8 @@ static void interrupt_own(struct quoit_emulated_port *port, uint32_t bit)
 {
     uint64_t offset, second;
     quoit_emulated_pair_get(&port->own->vector[bit], &offset, &second);
-    if (second != 0)
+    uint64_t bytes = vector_extent(second), memory_bytes = port->port.memory.bytes;
+    if (bytes != 0 && bytes <= memory_bytes && offset <= memory_bytes - bytes)
         wake_parks((char *)port->port.memory.base + offset, second);
 }
 

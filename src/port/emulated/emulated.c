@@ -2,6 +2,7 @@
 #include "port/emulated/emulated.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,9 +14,10 @@
 #include "port/emulated/opening.h"
 
 /* The contents of an endpoint. */
-enum { FD_LINK, FD_PEER_MEMORY, FD_COUNT };
+enum { FD_LINK, FD_PEER_MEMORY, FD_WIRE, FD_COUNT };
 struct emulated_end {
     uint32_t side;
+    uint32_t share; /* on a wire, which is then the last descriptor */
     struct quoit_port_knobs knobs;
 };
 _Static_assert(sizeof(struct emulated_end) <= QUOIT_PORT_ENDPOINT_BYTES, "it fits an endpoint");
@@ -83,13 +85,16 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
 {
     struct emulated_end end;
     memcpy(&end, config->endpoint->bytes, sizeof end);
-    if (config->endpoint->fd_count != FD_COUNT || end.side >= QUOIT_EMULATED_SIDE_COUNT)
+    uint32_t fd_count = config->endpoint->fd_count;
+    if ((fd_count != FD_WIRE && fd_count != FD_COUNT) || end.side >= QUOIT_EMULATED_SIDE_COUNT ||
+        end.share >= QUOIT_PORT_SHARES_MAX)
         return QUOIT_INVALID;
     struct quoit_emulated_port *port = calloc(1, sizeof *port);
     if (port == NULL)
         return QUOIT_NO_MEMORY;
     port->knobs = end.knobs;
     port->side = end.side;
+    port->share = end.share;
     port->is_plain = !slows_or_tears(&port->knobs);
     port->is_posted = !port->knobs.arrives_on_return;
     enum quoit_status status = set_limits(&port->port.limits, &port->knobs);
@@ -105,9 +110,14 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
         map_whole(config->endpoint->fds[FD_PEER_MEMORY], "peer's memory", 1, PROT_NONE, &port->peer_memory_bytes);
     if (port->peer_memory == NULL)
         goto unmap_link;
+    if (fd_count == FD_COUNT)
+        port->wire = map_whole(config->endpoint->fds[FD_WIRE], "wire", QUOIT_EMULATED_LINK_BYTES,
+                               PROT_READ | PROT_WRITE, &port->wire_bytes);
+    if (fd_count == FD_COUNT && port->wire == NULL)
+        goto unmap_peer;
     status = quoit_emulated_dma_open(port);
     if (status != QUOIT_OK)
-        goto unmap_peer;
+        goto unmap_wire;
     port->own = &port->link->side[port->side];
     port->peer = &port->link->side[1 - port->side];
     pthread_mutex_init(&port->refresh_lock, NULL);
@@ -122,6 +132,9 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
 close_dma:
     quoit_emulated_dma_close(port);
     pthread_mutex_destroy(&port->refresh_lock);
+unmap_wire:
+    if (port->wire != NULL)
+        munmap(port->wire, port->wire_bytes);
 unmap_peer:
     munmap(port->peer_memory, port->peer_memory_bytes);
 unmap_link:
@@ -137,6 +150,8 @@ static void emulated_close(struct quoit_port *port)
     quoit_emulated_queue_close(self);
     quoit_emulated_dma_close(self);
     pthread_mutex_destroy(&self->refresh_lock);
+    if (self->wire != NULL)
+        munmap(self->wire, self->wire_bytes);
     munmap(self->peer_memory, self->peer_memory_bytes);
     munmap(self->link, self->link_bytes);
     free(self);
@@ -144,10 +159,11 @@ static void emulated_close(struct quoit_port *port)
 
 static enum quoit_status make_file(const char *label, uint64_t bytes, int *fd_out)
 {
-    int fd = memfd_create(label, MFD_CLOEXEC);
+    int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return QUOIT_SYSTEM;
-    if (ftruncate(fd, (off_t)bytes) != 0) {
+    /* A process that shrank the file would end all that map it by SIGBUS. */
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         int error = errno;
         close(fd);
         errno = error;
@@ -164,9 +180,14 @@ static enum quoit_status make_link(int *fd_out)
 
 static enum quoit_status describe(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out)
 {
-    const struct emulated_end end = {.side = site->side, .knobs = site->knobs};
+    struct emulated_end end = {.side = site->side, .knobs = site->knobs};
     *endpoint_out = (struct quoit_port_endpoint){
-        .fd_count = FD_COUNT, .fds = {[FD_LINK] = site->link_fd, [FD_PEER_MEMORY] = site->peer_memory_fd}};
+        .fd_count = FD_WIRE, .fds = {[FD_LINK] = site->link_fd, [FD_PEER_MEMORY] = site->peer_memory_fd}};
+    if (site->wire != NULL) {
+        end.share = site->wire->share;
+        endpoint_out->fds[FD_WIRE] = site->wire->fd;
+        endpoint_out->fd_count = FD_COUNT;
+    }
     memcpy(endpoint_out->bytes, &end, sizeof end);
     return QUOIT_OK;
 }

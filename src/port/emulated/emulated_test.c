@@ -97,8 +97,11 @@ static void test_peer_memory_is_not_believed(void **state)
     struct rig *rig = *state;
     struct quoit_port *ports[2];
     connect_windows(rig, ports);
-    assert_int_equal(ftruncate(rig->memory_fd[1], WINDOW_AT), 0);
+    int whole_fd = rig->memory_fd[1];
+    assert_int_equal(quoit_port_driver_memory(rig_table(rig), "short", WINDOW_AT, &rig->memory_fd[1]), QUOIT_OK);
     struct quoit_port *late = rig_open(rig, 0);
+    close(rig->memory_fd[1]);
+    rig->memory_fd[1] = whole_fd;
     uint64_t word = 5, ones = UINT64_MAX;
     assert_int_equal(quoit_port_write64(late, QUOIT_WINDOW_MEMORY, 0, word), QUOIT_OK);
     assert_int_equal(quoit_port_write(late, QUOIT_WINDOW_MEMORY, 0, &word, 8), QUOIT_OK);

@@ -57,6 +57,9 @@ struct quoit_emulated_port {
     char *peer_memory;
     uint64_t peer_memory_bytes;
     uint32_t side;
+    struct quoit_emulated_wire *wire; /* in common with other shares; NULL: that of `own` */
+    uint64_t wire_bytes;
+    uint32_t share;
     bool is_plain; /* no knob slows or tears a write */
     bool is_posted;
     _Atomic uint64_t bound_state; /* the state of the link in the epoch it is bound to; 0: it follows the link */

@@ -76,6 +76,16 @@ struct quoit_emulated_link {
 };
 _Static_assert(sizeof(struct quoit_emulated_link) <= QUOIT_EMULATED_LINK_BYTES, "the registers fit their memfd");
 
+/* The wire that shares of a link have in common; only if a rate is set. */
+struct quoit_emulated_wire {
+    struct {
+        _Atomic uint64_t free_ns; /* writers: the processes of this side. When it will have sent all that it took */
+        uint64_t unused[7];
+        _Atomic uint64_t due_ns[QUOIT_PORT_SHARES_MAX]; /* of each share: when its part has sent what it took of it */
+    } side[QUOIT_EMULATED_SIDE_COUNT];
+};
+_Static_assert(sizeof(struct quoit_emulated_wire) <= QUOIT_EMULATED_LINK_BYTES, "it fits the memfd of a link");
+
 static inline bool quoit_emulated_is_up(uint64_t state)
 {
     return (state & QUOIT_EMULATED_STATE_FLAGS) == QUOIT_EMULATED_BOTH_ENABLED;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client's end of the socket. */
+#include "share/message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define WAIT_S 1
+
+static enum quoit_status connect_to(const char *path, int *fd_out)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval limit = {.tv_sec = WAIT_S};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return QUOIT_SYSTEM;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return QUOIT_SYSTEM;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+        connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        *fd_out = fd;
+        return QUOIT_OK;
+    }
+    int error = errno;
+    close(fd);
+    errno = error;
+    if (error == ECONNREFUSED || error == ENOENT)
+        return QUOIT_GONE;
+    return error == EAGAIN ? QUOIT_TIMEOUT : QUOIT_SYSTEM;
+}
+
+/* Puts what came into the places that the owner marked. */
+static uint32_t place(int *fds, const int *came, uint32_t count, uint32_t at)
+{
+    for (uint32_t i = 0; i < QUOIT_SHARE_HOSTS_MAX; i++)
+        if (fds[i] >= 0)
+            fds[i] = at < count ? came[at++] : -1;
+    return at;
+}
+
+static enum quoit_status hear(int fd, uint32_t kind, struct quoit_share_message *message_out)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_SHARE_FDS_MAX)];
+    } control;
+    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
+    struct msghdr packet = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    int came[QUOIT_SHARE_FDS_MAX];
+    uint32_t count = 0;
+    ssize_t n;
+    do
+        n = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return QUOIT_TIMEOUT;
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return QUOIT_GONE;
+    if (n < 0)
+        return QUOIT_SYSTEM;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(came, CMSG_DATA(header), count * sizeof(int));
+    }
+    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_SHARE_MAGIC ||
+        message_out->bytes != sizeof *message_out || message_out->kind != kind ||
+        (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+        quoit_log(QUOIT_LOG_ERROR, "the owner of the ring said something that this program does not understand: were "
+                                   "both built from the same version?");
+        for (uint32_t i = 0; i < count; i++)
+            close(came[i]);
+        return QUOIT_INVALID;
+    }
+    if (kind == QUOIT_SHARE_ATTACH && message_out->status == QUOIT_OK) {
+        struct quoit_share *share = &message_out->body.share;
+        uint32_t at = place(share->wire_fds, came, count, 0);
+        at = place(share->link_fds, came, count, at);
+        place(share->memory_fds, came, count, at);
+    }
+    return (enum quoit_status)message_out->status;
+}
+
+/* One request and its reply, which takes its place. */
+static enum quoit_status ask(const char *path, struct quoit_share_message *message, int *connection_out)
+{
+    int fd;
+    uint32_t kind = message->kind;
+    enum quoit_status status = connect_to(path, &fd);
+    if (status != QUOIT_OK)
+        return status;
+    message->magic = QUOIT_SHARE_MAGIC;
+    message->bytes = sizeof *message;
+    ssize_t n;
+    do
+        n = send(fd, message, sizeof *message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)sizeof *message)
+        status = hear(fd, kind, message);
+    else
+        status = errno == EAGAIN ? QUOIT_TIMEOUT : QUOIT_GONE;
+    if (status == QUOIT_OK && connection_out)
+        *connection_out = fd;
+    else
+        close(fd);
+    return status;
+}
+
+enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out)
+{
+    struct quoit_share_message message = {.kind = QUOIT_SHARE_ASK};
+    enum quoit_status status = ask(path, &message, NULL);
+    if (status == QUOIT_OK)
+        *list_out = message.body.list;
+    return status;
+}
+
+enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *request,
+                                     struct quoit_share *share_out, int *connection_out)
+{
+    struct quoit_share_message message = {.kind = QUOIT_SHARE_ATTACH, .body.request = *request};
+    enum quoit_status status = ask(path, &message, connection_out);
+    if (status == QUOIT_OK)
+        *share_out = message.body.share;
+    return status;
+}
+
+enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut)
+{
+    struct quoit_share_message message = {.kind = is_cut ? QUOIT_SHARE_CUT : QUOIT_SHARE_MEND, .body.link = link};
+    return ask(path, &message, NULL);
+}

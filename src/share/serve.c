@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The owner's end of the socket. A connection says one request; with a share it then stays, and says nothing more. */
+#include "share/message.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define ASKING_MAX      16 /* connections that have not said their request yet; a further one takes the oldest's place */
+#define CONNECTIONS_MAX (QUOIT_SHARES_MAX + ASKING_MAX)
+
+struct connection {
+    int fd; /* -1: none */
+    uint64_t number;
+    struct ucred sender;
+    const struct quoit_share *share; /* NULL: it has none */
+    char label[QUOIT_SHARE_LABEL_BYTES];
+};
+
+struct server {
+    struct quoit_shared_ring *ring;
+    uint64_t accepted_count;
+    struct connection connections[CONNECTIONS_MAX];
+};
+
+enum quoit_status quoit_share_listen(const char *path, mode_t mode, int *listen_fd_out)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return QUOIT_SYSTEM;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* The name is made with the permissions of the descriptor, so it is never open to more. */
+    if (fd >= 0 && fchmod(fd, mode) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, CONNECTIONS_MAX) == 0 && chmod(path, mode) == 0) {
+        *listen_fd_out = fd;
+        return QUOIT_OK;
+    }
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return QUOIT_SYSTEM;
+}
+
+static void hang_up(struct server *server, struct connection *connection)
+{
+    if (connection->share)
+        quoit_share_end(server->ring, connection->share);
+    close(connection->fd);
+    *connection = (struct connection){.fd = -1};
+}
+
+/* A place for a connection: the oldest of those that have said nothing makes room. */
+static struct connection *place_for(struct server *server)
+{
+    struct connection *oldest = NULL;
+    uint32_t asking_count = 0;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *at = &server->connections[i];
+        asking_count += at->fd >= 0 && !at->share;
+        if (at->fd >= 0 && !at->share && (!oldest || at->number < oldest->number))
+            oldest = at;
+    }
+    if (asking_count == ASKING_MAX)
+        hang_up(server, oldest);
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        if (server->connections[i].fd < 0)
+            return &server->connections[i];
+    return NULL;
+}
+
+static void take_connection(struct server *server, int listen_fd)
+{
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) { /* of no descriptors: not again at once */
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+            usleep(10000);
+        return;
+    }
+    struct connection *connection = place_for(server);
+    socklen_t bytes = sizeof connection->sender;
+    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->sender, &bytes) != 0) {
+        close(fd);
+        return;
+    }
+    connection->fd = fd;
+    connection->number = ++server->accepted_count;
+}
+
+/* Collects the descriptors that go with the reply, and marks which they are. */
+static int take_fds(int *from, int *fds_out, int count)
+{
+    for (uint32_t i = 0; i < QUOIT_SHARE_HOSTS_MAX; i++)
+        if (from[i] >= 0) {
+            fds_out[count++] = from[i];
+            from[i] = 0;
+        }
+    return count;
+}
+
+/* False: the client has gone, or does not read. */
+static bool reply(const struct connection *connection, struct quoit_share_message *message)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_SHARE_FDS_MAX)];
+    } control;
+    int fds[QUOIT_SHARE_FDS_MAX], fd_count = 0;
+    if (message->kind == QUOIT_SHARE_ATTACH && message->status == QUOIT_OK) {
+        fd_count = take_fds(message->body.share.wire_fds, fds, fd_count);
+        fd_count = take_fds(message->body.share.link_fds, fds, fd_count);
+        fd_count = take_fds(message->body.share.memory_fds, fds, fd_count);
+    }
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd_count) {
+        memset(&control, 0, sizeof control);
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)fd_count);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)fd_count);
+        memcpy(CMSG_DATA(header), fds, sizeof(int) * (size_t)fd_count);
+    }
+    return sendmsg(connection->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *message;
+}
+
+static void list(const struct server *server, struct quoit_share_list *list_out)
+{
+    memset(list_out, 0, sizeof *list_out);
+    quoit_shared_ring_look(server->ring, &list_out->ring, &list_out->cut_links);
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++) {
+        const struct connection *at = &server->connections[i];
+        if (!at->share)
+            continue;
+        struct quoit_share_client *client = &list_out->clients[list_out->client_count++];
+        *client = (struct quoit_share_client){
+            .name = at->share->name, .uid = at->sender.uid, .pid = (uint32_t)at->sender.pid};
+        memcpy(client->label, at->label, sizeof client->label);
+    }
+}
+
+/* The label is for people: printable, and of its length. */
+static void keep_label(struct connection *connection, const char *label)
+{
+    for (uint32_t i = 0; i + 1 < QUOIT_SHARE_LABEL_BYTES && label[i] != '\0'; i++)
+        connection->label[i] = label[i] >= ' ' && label[i] <= '~' ? label[i] : '?';
+}
+
+static enum quoit_status answer(struct server *server, struct connection *connection,
+                                struct quoit_share_message *message)
+{
+    enum quoit_status status = QUOIT_OK;
+    const struct quoit_share_request request = message->body.request;
+    switch (message->kind) {
+    case QUOIT_SHARE_ASK:
+        list(server, &message->body.list);
+        return QUOIT_OK;
+    case QUOIT_SHARE_ATTACH:
+        keep_label(connection, request.label);
+        status = quoit_share_take(server->ring, &request, &connection->share);
+        if (status == QUOIT_OK)
+            message->body.share = *connection->share;
+        return status;
+    case QUOIT_SHARE_CUT:
+    case QUOIT_SHARE_MEND:
+        if (connection->sender.uid != geteuid() && connection->sender.uid != 0)
+            return QUOIT_UNSUPPORTED;
+        return quoit_shared_ring_cut(server->ring, message->body.link, message->kind == QUOIT_SHARE_CUT);
+    default:
+        return QUOIT_INVALID;
+    }
+}
+
+/* What came, or the end of the connection. Anything but one whole request ends it. */
+static void hear(struct server *server, struct connection *connection)
+{
+    struct quoit_share_message message;
+    ssize_t n = recv(connection->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != (ssize_t)sizeof message || message.magic != QUOIT_SHARE_MAGIC || message.bytes != sizeof message ||
+        connection->share) {
+        hang_up(server, connection);
+        return;
+    }
+    message.status = (uint32_t)answer(server, connection, &message);
+    if (!reply(connection, &message) || !connection->share)
+        hang_up(server, connection);
+}
+
+enum quoit_status quoit_share_serve(struct quoit_shared_ring *ring, int listen_fd, int stop_fd)
+{
+    enum { LISTEN, STOP, FIRST };
+    struct server server = {.ring = ring};
+    struct pollfd polls[FIRST + CONNECTIONS_MAX] = {{.fd = listen_fd, .events = POLLIN},
+                                                    {.fd = stop_fd, .events = POLLIN}};
+    enum quoit_status status = QUOIT_OK;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        server.connections[i].fd = -1;
+    while (status == QUOIT_OK && polls[STOP].revents == 0) {
+        for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+            polls[FIRST + i] = (struct pollfd){.fd = server.connections[i].fd, .events = POLLIN};
+        if (poll(polls, FIRST + CONNECTIONS_MAX, -1) < 0) {
+            polls[STOP].revents = 0;
+            if (errno != EINTR)
+                status = QUOIT_SYSTEM;
+            continue;
+        }
+        for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+            if (polls[FIRST + i].revents != 0)
+                hear(&server, &server.connections[i]);
+        if (polls[LISTEN].revents != 0)
+            take_connection(&server, listen_fd);
+    }
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        if (server.connections[i].fd >= 0)
+            hang_up(&server, &server.connections[i]);
+    return status;
+}

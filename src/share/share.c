@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "share/share.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "env/map.h"
+
+#define LINK_SIDE  0
+#define NEXT_OF(i) (((i) + 1) % ring->config.host_count)
+
+/* A share, and what the owner needs in order to cut its links: a port of each, at side 0, with the memory of its host,
+ * in which the change wakes the client. */
+struct lease {
+    bool is_taken;
+    struct quoit_share share;
+    uint64_t memory_bytes[QUOIT_SHARE_HOSTS_MAX];
+    void *memory[QUOIT_SHARE_HOSTS_MAX];
+    struct quoit_port *ports[QUOIT_SHARE_HOSTS_MAX];
+};
+
+struct quoit_shared_ring {
+    struct quoit_share_config config;
+    const struct quoit_port_driver *driver;
+    int wire_fds[QUOIT_SHARE_HOSTS_MAX]; /* of each link: what its shares have in common */
+    uint64_t cut_links;                  /* a bit for each */
+    uint32_t last_name;                  /* that was given */
+    struct lease leases[QUOIT_SHARES_MAX];
+};
+
+static void close_fds(int *fds, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = -1;
+    }
+}
+
+static void clear_fds(struct quoit_share *share)
+{
+    memset(share->wire_fds, -1, sizeof share->wire_fds);
+    memset(share->link_fds, -1, sizeof share->link_fds);
+    memset(share->memory_fds, -1, sizeof share->memory_fds);
+}
+
+enum quoit_status quoit_shared_ring_open(const struct quoit_share_config *config, struct quoit_shared_ring **ring_out)
+{
+    const struct quoit_port_driver *driver = quoit_port_driver_find(config->driver);
+    if (!driver || !quoit_port_driver_is_one_machine(driver)) {
+        quoit_log(QUOIT_LOG_ERROR, "a shared ring: the driver is '%.31s', which cannot make links", config->driver);
+        return QUOIT_UNSUPPORTED;
+    }
+    if (config->host_count < 2 || config->host_count > QUOIT_SHARE_HOSTS_MAX) {
+        quoit_log(QUOIT_LOG_ERROR, "a shared ring: host_count is %u, allowed are 2 to %d", config->host_count,
+                  QUOIT_SHARE_HOSTS_MAX);
+        return QUOIT_INVALID;
+    }
+    struct quoit_shared_ring *ring = calloc(1, sizeof *ring);
+    enum quoit_status status = ring ? QUOIT_OK : QUOIT_NO_MEMORY;
+    if (!ring)
+        return status;
+    ring->config = *config;
+    ring->driver = driver;
+    memset(ring->wire_fds, -1, sizeof ring->wire_fds);
+    for (uint32_t link = 0; link < config->host_count && status == QUOIT_OK; link++)
+        status = quoit_port_driver_link(driver, &ring->wire_fds[link]);
+    if (status != QUOIT_OK)
+        quoit_shared_ring_close(ring);
+    else
+        *ring_out = ring;
+    return status;
+}
+
+void quoit_shared_ring_close(struct quoit_shared_ring *ring)
+{
+    if (!ring)
+        return;
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
+        if (ring->leases[i].is_taken)
+            quoit_share_end(ring, &ring->leases[i].share);
+    close_fds(ring->wire_fds, ring->config.host_count);
+    free(ring);
+}
+
+enum quoit_status quoit_share_describe(const struct quoit_share *share, uint32_t host, uint32_t side,
+                                       struct quoit_port_endpoint *endpoint_out)
+{
+    uint32_t host_count = share->ring.host_count;
+    quoit_assert(host < host_count);
+    uint32_t link = side == LINK_SIDE ? host : (host + host_count - 1) % host_count;
+    const struct quoit_port_wire wire = {.fd = share->wire_fds[link], .share = share->index};
+    const struct quoit_port_site site = {
+        .link_fd = share->link_fds[link],
+        .peer_memory_fd = share->memory_fds[side == LINK_SIDE ? (host + 1) % host_count : link],
+        .side = side,
+        .wire = &wire,
+        .knobs = share->ring.knobs,
+    };
+    return quoit_port_driver_describe(quoit_port_driver_find(share->ring.driver), &site, endpoint_out);
+}
+
+/* Taking and ending */
+
+static enum quoit_status make_memory(struct quoit_shared_ring *ring, struct lease *lease)
+{
+    for (uint32_t host = 0; host < ring->config.host_count; host++) {
+        uint64_t bytes = lease->memory_bytes[host];
+        if (bytes == 0)
+            continue;
+        enum quoit_status status =
+            quoit_port_driver_memory(ring->driver, "quoit-share", bytes, &lease->share.memory_fds[host]);
+        if (status != QUOIT_OK)
+            return status;
+        lease->memory[host] = quoit_map_file(lease->share.memory_fds[host], bytes, PROT_READ | PROT_WRITE);
+        if (!lease->memory[host])
+            return QUOIT_SYSTEM;
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status make_link(struct quoit_shared_ring *ring, struct lease *lease, uint32_t link)
+{
+    struct quoit_share *share = &lease->share;
+    share->wire_fds[link] = ring->wire_fds[link];
+    enum quoit_status status = quoit_port_driver_link(ring->driver, &share->link_fds[link]);
+    if (status != QUOIT_OK)
+        return status;
+    struct quoit_port_endpoint end;
+    const struct quoit_port_config config = {
+        .driver = ring->driver, .memory = {lease->memory[link], lease->memory_bytes[link]}, .endpoint = &end};
+    status = quoit_share_describe(share, link, LINK_SIDE, &end);
+    if (status == QUOIT_OK)
+        status = quoit_port_open(&config, &lease->ports[link]);
+    if (status == QUOIT_OK && (ring->cut_links >> link & 1))
+        status = quoit_port_cut(lease->ports[link]);
+    return status;
+}
+
+/* Memory is freed when the client's processes have closed it too; until then they see dead links. */
+static void release(struct quoit_shared_ring *ring, struct lease *lease)
+{
+    for (uint32_t i = 0; i < ring->config.host_count; i++) {
+        quoit_port_close(lease->ports[i]);
+        if (lease->memory[i])
+            munmap(lease->memory[i], lease->memory_bytes[i]);
+    }
+    close_fds(lease->share.link_fds, ring->config.host_count);
+    close_fds(lease->share.memory_fds, ring->config.host_count);
+    memset(lease, 0, sizeof *lease);
+}
+
+static bool is_named(const struct quoit_shared_ring *ring, uint32_t name)
+{
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
+        if (ring->leases[i].is_taken && ring->leases[i].share.name == name)
+            return true;
+    return false;
+}
+
+static uint32_t next_name(struct quoit_shared_ring *ring)
+{
+    do
+        ring->last_name++;
+    while (ring->last_name == 0 || is_named(ring, ring->last_name));
+    return ring->last_name;
+}
+
+static struct lease *free_lease(struct quoit_shared_ring *ring)
+{
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
+        if (!ring->leases[i].is_taken)
+            return &ring->leases[i];
+    return NULL;
+}
+
+enum quoit_status quoit_share_take(struct quoit_shared_ring *ring, const struct quoit_share_request *request,
+                                   const struct quoit_share **share_out)
+{
+    struct lease *lease = free_lease(ring);
+    uint64_t any_bytes = 0;
+    for (uint32_t host = 0; host < ring->config.host_count; host++)
+        any_bytes |= request->memory_bytes[host];
+    if (any_bytes == 0)
+        return QUOIT_INVALID;
+    if (!lease || (request->name != 0 && is_named(ring, request->name)))
+        return QUOIT_FULL;
+    memcpy(lease->memory_bytes, request->memory_bytes, sizeof lease->memory_bytes);
+    lease->share = (struct quoit_share){.ring = ring->config,
+                                        .name = request->name ? request->name : next_name(ring),
+                                        .index = (uint32_t)(lease - ring->leases)};
+    clear_fds(&lease->share);
+    lease->is_taken = true;
+    enum quoit_status status = make_memory(ring, lease);
+    for (uint32_t link = 0; link < ring->config.host_count && status == QUOIT_OK; link++)
+        if (lease->memory_bytes[link] != 0 && lease->memory_bytes[NEXT_OF(link)] != 0)
+            status = make_link(ring, lease, link);
+    if (status != QUOIT_OK)
+        release(ring, lease);
+    else
+        *share_out = &lease->share;
+    return status;
+}
+
+void quoit_share_end(struct quoit_shared_ring *ring, const struct quoit_share *share)
+{
+    struct lease *lease = &ring->leases[share->index];
+    quoit_assert(lease->is_taken);
+    for (uint32_t link = 0; link < ring->config.host_count; link++)
+        if (lease->ports[link])
+            (void)!quoit_port_cut(
+                lease->ports[link]); /* a driver without cuts leaves that to the death of the client */
+    release(ring, lease);
+}
+
+enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t link, bool is_cut)
+{
+    enum quoit_status status = QUOIT_OK;
+    if (link >= ring->config.host_count)
+        return QUOIT_OUT_OF_RANGE;
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX && status == QUOIT_OK; i++) {
+        struct quoit_port *port = ring->leases[i].ports[link];
+        if (port)
+            status = is_cut ? quoit_port_cut(port) : quoit_port_mend(port);
+    }
+    if (status == QUOIT_OK)
+        ring->cut_links = (ring->cut_links & ~(UINT64_C(1) << link)) | (uint64_t)is_cut << link;
+    return status;
+}
+
+void quoit_shared_ring_look(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,
+                            uint64_t *cut_links_out)
+{
+    *config_out = ring->config;
+    *cut_links_out = ring->cut_links;
+}
+
+void quoit_share_close(struct quoit_share *share)
+{
+    close_fds(share->wire_fds, QUOIT_SHARE_HOSTS_MAX);
+    close_fds(share->link_fds, QUOIT_SHARE_HOSTS_MAX);
+    close_fds(share->memory_fds, QUOIT_SHARE_HOSTS_MAX);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* share.h - the links of an emulated ring, shared by clients that do not trust each other.
+ *
+ * What it is: the owner of a ring that outlives jobs. A client (a job; an Ethernet device) takes a share of the ring:
+ *   memory on each host, and of each link a part that is a link of its own between the same two hosts, with its own
+ *   windows, doorbells, scratchpads and epochs. A port opened on a share keeps the whole contract of port/port.h, so
+ *   the client's ring service and proxy (link/service.h, proxy/proxy.h) work as on a ring that is theirs alone.
+ *
+ * Promises:
+ *   - A share of a link is up only while the link is: a cut link is cut for all shares, and again whole for all.
+ *   - What a client does, up to its death at any instant, changes no other share's link, memory or doorbell.
+ *   - No descriptor of a share reaches another client. A range of memory never has a second owner: it ends with its
+ *     share, so no write that is still posted for one client can arrive at another.
+ *   - With a rate, shares of a link that have something to send get equal parts of it (port/driver.h).
+ *   - The owner believes nothing that a client may write: it reads no memory of clients, and of the registers only what
+ *     the driver checks.
+ *
+ * Across processes: the owner listens on a socket of a name in the file system, whose permissions say who may attach. A
+ * client attaches over a connection and receives its descriptors; the end of the connection is the end of the share,
+ * however it came. A client keeps the connection in one process, and ends what else uses the share.
+ *
+ * Threads: the functions of a ring belong to one thread at a time. Errors: SYSTEM with errno.
+ */
+#ifndef QUOIT_SHARE_SHARE_H
+#define QUOIT_SHARE_SHARE_H
+
+#include <sys/types.h>
+
+#include "port/driver.h"
+
+#define QUOIT_SHARES_MAX        QUOIT_PORT_SHARES_MAX
+#define QUOIT_SHARE_HOSTS_MAX   64 /* of a shared ring: the descriptors of a share fit one message */
+#define QUOIT_SHARE_LABEL_BYTES 32
+
+/* What a ring is like, for all who share it. */
+struct quoit_share_config {
+    char driver[QUOIT_SHARE_LABEL_BYTES];
+    struct quoit_port_knobs knobs;
+    uint32_t host_count;
+};
+
+/* What a client asks for. */
+struct quoit_share_request {
+    uint32_t name;                                /* by which others know it; 0: the ring gives it one */
+    char label[QUOIT_SHARE_LABEL_BYTES];          /* for people */
+    uint64_t memory_bytes[QUOIT_SHARE_HOSTS_MAX]; /* of each host; 0: the client has no part of that host */
+};
+
+/* What it gets. Link i joins host i, at its right (side 0 of the link), and the next host. -1: of a host without
+ * memory, and of a link with such a host at an end. */
+struct quoit_share {
+    struct quoit_share_config ring;
+    uint32_t name;
+    uint32_t index; /* of the share */
+    int wire_fds[QUOIT_SHARE_HOSTS_MAX];
+    int link_fds[QUOIT_SHARE_HOSTS_MAX];
+    int memory_fds[QUOIT_SHARE_HOSTS_MAX];
+};
+
+struct quoit_shared_ring; /* opaque */
+
+/* UNSUPPORTED, with a line logged: the driver cannot make links. INVALID, likewise: host_count is not 2 to the most. */
+QUOIT_MUST_USE enum quoit_status quoit_shared_ring_open(const struct quoit_share_config *config,
+                                                        struct quoit_shared_ring **ring_out);
+/* Ends all shares: to their clients all links are cut for ever. NULL is allowed. */
+void quoit_shared_ring_close(struct quoit_shared_ring *ring);
+/* The descriptors stay the ring's, valid until the share ends. FULL: there are as many shares as there may be, or one
+ * of that name. INVALID: no host has memory. */
+QUOIT_MUST_USE enum quoit_status quoit_share_take(struct quoit_shared_ring *ring,
+                                                  const struct quoit_share_request *request,
+                                                  const struct quoit_share **share_out);
+/* To the client all links are cut for ever; memory and links are freed when its processes have closed theirs. */
+void quoit_share_end(struct quoit_shared_ring *ring, const struct quoit_share *share);
+/* Cuts a link of the ring, for all shares, or makes it whole again. OUT_OF_RANGE: there is no such link. UNSUPPORTED:
+ * the driver cannot. */
+QUOIT_MUST_USE enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t link, bool is_cut);
+
+/* What the ring is like, and a bit for each link that is cut. */
+void quoit_shared_ring_look(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,
+                            uint64_t *cut_links_out);
+
+/* Describes an end of a share's link for quoit_port_open(): host 0..H-1, side 0: its right, 1: its left. The endpoint
+ * holds descriptors of `share`. */
+QUOIT_MUST_USE enum quoit_status quoit_share_describe(const struct quoit_share *share, uint32_t host, uint32_t side,
+                                                      struct quoit_port_endpoint *endpoint_out);
+
+/* Across processes. */
+
+struct quoit_share_client {
+    uint32_t name;
+    uint32_t uid;
+    uint32_t pid;
+    char label[QUOIT_SHARE_LABEL_BYTES];
+};
+struct quoit_share_list {
+    struct quoit_share_config ring;
+    uint64_t cut_links; /* a bit for each */
+    uint32_t client_count;
+    struct quoit_share_client clients[QUOIT_SHARES_MAX];
+};
+
+/* Makes the socket; `mode` is that of its name. SYSTEM: also if the name exists. */
+QUOIT_MUST_USE enum quoit_status quoit_share_listen(const char *path, mode_t mode, int *listen_fd_out);
+/* Serves clients until `stop_fd` can be read. No client can make it wait. */
+QUOIT_MUST_USE enum quoit_status quoit_share_serve(struct quoit_shared_ring *ring, int listen_fd, int stop_fd);
+
+/* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more.
+ * INVALID, with a line logged: the owner is of another build. */
+QUOIT_MUST_USE enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out);
+/* Takes a share, with the errors of quoit_share_take(). The caller owns the descriptors and *connection_out: closing
+ * that ends the share. */
+QUOIT_MUST_USE enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *request,
+                                                    struct quoit_share *share_out, int *connection_out);
+/* Closes the descriptors of a share that came by quoit_share_attach(). */
+void quoit_share_close(struct quoit_share *share);
+/* As quoit_shared_ring_cut(); UNSUPPORTED also for a user who is not the owner of the ring. */
+QUOIT_MUST_USE enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut);
+
+#endif

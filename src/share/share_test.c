@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what share.h promises of several clients on one ring: own links and memory, cuts for all, an end that nobody
+ * else notices, equal parts of the rate, limits, hostile registers, and clients in processes that are killed. Method: a
+ * ring of the emulated driver; ports opened on shares and used as port.h says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/prng.h"
+#include "env/clock.h"
+#include "share/message.h"
+#include "share/share.h"
+
+#define HOST_COUNT   3
+#define MEMORY_BYTES ((uint64_t)1 << 20)
+#define WINDOW_AT    0x10000
+#define WINDOW_BYTES 0x80000
+#define PARK_AT      0xf0000
+#define LIMIT_NS     10000000000u
+
+/* A client's ports at both ends of a link. */
+struct pair {
+    struct quoit_port *ports[2];
+    uint8_t *memory[2];
+};
+
+static struct quoit_shared_ring *open_ring(struct quoit_port_knobs knobs)
+{
+    const struct quoit_share_config config = {.driver = "emulated", .host_count = HOST_COUNT, .knobs = knobs};
+    struct quoit_shared_ring *ring;
+    assert_int_equal(quoit_shared_ring_open(&config, &ring), QUOIT_OK);
+    return ring;
+}
+
+static struct quoit_share_request request_of(uint32_t name)
+{
+    struct quoit_share_request request = {.name = name, .label = "a test"};
+    for (uint32_t host = 0; host < HOST_COUNT; host++)
+        request.memory_bytes[host] = MEMORY_BYTES;
+    return request;
+}
+
+static const struct quoit_share *take(struct quoit_shared_ring *ring, uint32_t name)
+{
+    const struct quoit_share_request request = request_of(name);
+    const struct quoit_share *share;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
+    return share;
+}
+
+/* Both ends of link `link`, translated to WINDOW_AT. */
+static struct pair open_pair(const struct quoit_share *share, uint32_t link)
+{
+    struct pair pair;
+    for (uint32_t side = 0; side < 2; side++) {
+        uint32_t host = (link + side) % HOST_COUNT;
+        struct quoit_port_endpoint end;
+        pair.memory[side] = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, share->memory_fds[host], 0);
+        assert_ptr_not_equal(pair.memory[side], MAP_FAILED);
+        assert_int_equal(quoit_share_describe(share, host, side, &end), QUOIT_OK);
+        const struct quoit_port_config config = {.driver = quoit_port_driver_find("emulated"),
+                                                 .memory = {pair.memory[side], MEMORY_BYTES},
+                                                 .endpoint = &end};
+        assert_int_equal(quoit_port_open(&config, &pair.ports[side]), QUOIT_OK);
+        const struct quoit_port_vector park = {.park_offset = PARK_AT, .park_count = 1};
+        assert_int_equal(quoit_port_set_vector(pair.ports[side], QUOIT_VECTOR_LINK, &park), QUOIT_OK);
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        quoit_port_link_enable(pair.ports[side]);
+        assert_int_equal(quoit_port_set_translation(pair.ports[side], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES),
+                         QUOIT_OK);
+    }
+    return pair;
+}
+
+static void close_pair(struct pair *pair)
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        quoit_port_close(pair->ports[side]);
+        munmap(pair->memory[side], MEMORY_BYTES);
+    }
+}
+
+static void assert_link(const struct pair *pair, bool is_up, uint32_t epoch)
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        assert_int_equal(quoit_port_link_is_up(pair->ports[side]), is_up);
+        assert_int_equal(quoit_port_link_epoch(pair->ports[side]), epoch);
+    }
+}
+
+static void assert_writes(const struct pair *pair, uint64_t value)
+{
+    uint64_t back = 0;
+    assert_int_equal(quoit_port_write64(pair->ports[0], QUOIT_WINDOW_MEMORY, 64, value), QUOIT_OK);
+    assert_int_equal(quoit_port_read(pair->ports[0], QUOIT_WINDOW_MEMORY, 64, &back, sizeof back), QUOIT_OK);
+    assert_int_equal(back, value);
+    assert_int_equal(*(uint64_t *)(void *)(pair->memory[1] + WINDOW_AT + 64), value);
+}
+
+/* The same addresses, bits and scratchpads, and nothing of one is seen by the other. */
+static void test_shares_are_apart(void **state)
+{
+    (void)state;
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    const struct quoit_share *shares[] = {take(ring, 7), take(ring, 0)};
+    assert_int_equal(shares[0]->name, 7);
+    assert_int_not_equal(shares[1]->name, 7);
+    struct pair first = open_pair(shares[0], 1), second = open_pair(shares[1], 1);
+    assert_writes(&first, 0x1111);
+    assert_writes(&second, 0x2222);
+    assert_int_equal(*(uint64_t *)(void *)(first.memory[1] + WINDOW_AT + 64), 0x1111);
+    quoit_port_scratchpad_peer_write(first.ports[0], 3, 33);
+    assert_true(quoit_port_ring(first.ports[0], 1 << 4));
+    assert_int_equal(quoit_port_scratchpad_read(first.ports[1], 3), 33);
+    assert_int_equal(quoit_port_scratchpad_read(second.ports[1], 3), 0);
+    assert_int_equal(quoit_port_doorbell_read(first.ports[1]), 1 << 4);
+    assert_int_equal(quoit_port_doorbell_read(second.ports[1]), 0);
+    quoit_port_link_disable(first.ports[0]);
+    assert_link(&first, false, 1);
+    assert_link(&second, true, 1);
+    close_pair(&first);
+    close_pair(&second);
+    quoit_shared_ring_close(ring);
+}
+
+static uint32_t park_epoch(const struct pair *pair, uint32_t side)
+{
+    return atomic_load(&((struct quoit_park *)(void *)(pair->memory[side] + PARK_AT))->epoch);
+}
+
+/* A cut is for all, also for one that comes later; it wakes both ends; the other links stay. */
+static void test_a_cut_is_for_all(void **state)
+{
+    (void)state;
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    const struct quoit_share *shares[] = {take(ring, 1), take(ring, 2)};
+    struct pair cut[] = {open_pair(shares[0], 1), open_pair(shares[1], 1)};
+    struct pair whole = open_pair(shares[0], 0);
+    struct quoit_share_config config;
+    uint64_t cut_links;
+    for (uint32_t i = 0; i < 2; i++) /* a park wakes its sleepers; here they only announce themselves */
+        for (uint32_t side = 0; side < 2; side++)
+            quoit_park_prepare((struct quoit_park *)(void *)(cut[i].memory[side] + PARK_AT));
+    uint32_t before[] = {park_epoch(&cut[0], 0), park_epoch(&cut[0], 1), park_epoch(&cut[1], 0),
+                         park_epoch(&cut[1], 1)};
+    assert_int_equal(quoit_shared_ring_cut(ring, 1, true), QUOIT_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_not_equal(park_epoch(&cut[i / 2], i % 2), before[i]);
+    assert_link(&cut[0], false, 1);
+    assert_link(&cut[1], false, 1);
+    assert_link(&whole, true, 1);
+    struct pair late = open_pair(take(ring, 3), 1);
+    assert_link(&late, false, 0);
+    quoit_shared_ring_look(ring, &config, &cut_links);
+    assert_int_equal(cut_links, 1 << 1);
+    assert_int_equal(quoit_shared_ring_cut(ring, 1, false), QUOIT_OK);
+    assert_link(&cut[0], true, 2);
+    assert_link(&cut[1], true, 2);
+    assert_link(&late, true, 1);
+    assert_int_equal(quoit_shared_ring_cut(ring, HOST_COUNT, true), QUOIT_OUT_OF_RANGE);
+    close_pair(&cut[0]);
+    close_pair(&cut[1]);
+    close_pair(&late);
+    close_pair(&whole);
+    quoit_shared_ring_close(ring);
+}
+
+/* What is left of an ended client writes into nothing; the next has fresh memory and epochs; the others notice nothing.
+ */
+static void test_an_end_moves_nobody_else(void **state)
+{
+    (void)state;
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    const struct quoit_share *other = take(ring, 1);
+    struct pair stays = open_pair(other, 2);
+    for (uint32_t turn = 0; turn < 5; turn++) {
+        const struct quoit_share *share = take(ring, 9);
+        struct pair pair = open_pair(share, 2);
+        assert_link(&pair, true, 1);
+        assert_int_equal(*(uint64_t *)(void *)(pair.memory[1] + WINDOW_AT + 64), 0);
+        assert_writes(&pair, 100 + turn);
+        quoit_share_end(ring, share);
+        assert_link(&pair, false, 1);
+        assert_int_equal(quoit_port_write64(pair.ports[0], QUOIT_WINDOW_MEMORY, 64, 1), QUOIT_LINK_DOWN);
+        quoit_port_link_disable(pair.ports[0]);
+        quoit_port_link_enable(pair.ports[0]);
+        assert_link(&pair, false, 1); /* for ever */
+        assert_link(&stays, true, 1);
+        assert_writes(&stays, turn);
+        close_pair(&pair);
+    }
+    close_pair(&stays);
+    quoit_shared_ring_close(ring);
+}
+
+static uint32_t open_fd_count(void)
+{
+    uint32_t count = 0;
+    for (int fd = 0; fd < 4096; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    uint32_t fd_count = open_fd_count();
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    struct quoit_share_request request = request_of(0);
+    const struct quoit_share *shares[QUOIT_SHARES_MAX], *share;
+    struct quoit_shared_ring *none;
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
+        shares[i] = take(ring, 0);
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_FULL);
+    uint32_t name = shares[4]->name;
+    quoit_share_end(ring, shares[5]);
+    request.name = name;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_FULL); /* the name is taken */
+    quoit_share_end(ring, shares[4]);
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
+    request = (struct quoit_share_request){0};
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
+    request.memory_bytes[0] = UINT64_MAX; /* what the kernel refuses leaves nothing */
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_SYSTEM);
+    request.memory_bytes[0] = request.memory_bytes[1] = MEMORY_BYTES;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK); /* on some hosts: of three links, one */
+    assert_true(share->link_fds[0] >= 0);
+    assert_int_equal(share->link_fds[1], -1);
+    assert_int_equal(share->link_fds[2], -1);
+    assert_int_equal(share->memory_fds[2], -1);
+    quoit_shared_ring_close(ring);
+    assert_int_equal(open_fd_count(), fd_count);
+    quoit_log_setup((enum quoit_log_level) - 1, "the messages about the ring");
+    assert_int_equal(quoit_shared_ring_open(&(struct quoit_share_config){.driver = "none", .host_count = 3}, &none),
+                     QUOIT_UNSUPPORTED);
+    assert_int_equal(quoit_shared_ring_open(&(struct quoit_share_config){.driver = "emulated", .host_count = 1}, &none),
+                     QUOIT_INVALID);
+    assert_int_equal(
+        quoit_shared_ring_open(
+            &(struct quoit_share_config){.driver = "emulated", .host_count = QUOIT_SHARE_HOSTS_MAX + 1}, &none),
+        QUOIT_INVALID);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+}
+
+/* A client that writes chance into all registers and parks it has: the owner cuts, mends and ends it, and the other
+ * client's link does what it should. */
+static void test_hostile_registers(void **state)
+{
+    (void)state;
+    const char *text = getenv("QUOIT_SEED");
+    struct quoit_prng chance = {.state = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns()};
+    printf("replay with QUOIT_SEED=%llu\n", (unsigned long long)chance.state);
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    struct pair good = open_pair(take(ring, 1), 0);
+    quoit_log_setup((enum quoit_log_level) - 1, "what the driver says of such registers");
+    for (uint32_t turn = 0; turn < 200; turn++) {
+        const struct quoit_share *share = take(ring, 2);
+        struct stat file;
+        assert_int_equal(fstat(share->link_fds[0], &file), 0);
+        assert_int_equal(ftruncate(share->link_fds[0], 0), -1);
+        assert_int_equal(ftruncate(share->memory_fds[0], 0), -1);
+        uint64_t *words = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, share->link_fds[0], 0);
+        assert_ptr_not_equal(words, MAP_FAILED);
+        for (int64_t i = 0; i < file.st_size / 8; i++)
+            words[i] = quoit_prng_choose(&chance, 3) ? quoit_prng_next(&chance) >> quoit_prng_choose(&chance, 64) : 0;
+        words[0] = 3 | (uint64_t)turn << 32; /* up, so that a cut is a change */
+        assert_int_equal(quoit_shared_ring_cut(ring, 0, true), QUOIT_OK);
+        words[0] &= ~(uint64_t)4;
+        assert_int_equal(quoit_shared_ring_cut(ring, 0, false), QUOIT_OK);
+        quoit_share_end(ring, share);
+        munmap(words, (size_t)file.st_size);
+        assert_link(&good, true, turn + 2);
+    }
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    close_pair(&good);
+    quoit_shared_ring_close(ring);
+}
+
+#define RATE        (4u << 20) /* bytes a second: slow, so that processors do not decide */
+#define FLOOD_NS    400000000u
+#define FLOOD_BYTES 16384u
+
+struct flood {
+    struct quoit_port *port;
+    uint64_t bytes; /* of each write */
+    _Atomic uint32_t *is_stopping;
+    uint64_t sent;
+    pthread_t thread;
+};
+
+static void *run_flood(void *arg)
+{
+    struct flood *flood = arg;
+    static const char data[FLOOD_BYTES];
+    while (!atomic_load(flood->is_stopping)) {
+        assert_int_equal(quoit_port_write(flood->port, QUOIT_WINDOW_MEMORY, 0, data, flood->bytes), QUOIT_OK);
+        flood->sent += flood->bytes;
+    }
+    return NULL;
+}
+
+/* One client with three threads of large writes, one with a thread of smaller ones: the second gets its half, less what
+ * a thread needs to wake, and together they do not get more than there is. One alone gets all. */
+static bool share_rate(struct quoit_port_knobs knobs, uint32_t flood_count)
+{
+    struct quoit_shared_ring *ring = open_ring(knobs);
+    struct pair pairs[] = {open_pair(take(ring, 1), 0), open_pair(take(ring, 2), 0)};
+    struct flood floods[4];
+    _Atomic uint32_t is_stopping = 0;
+    uint64_t begin_ns = quoit_clock_now_ns(), total = 0;
+    for (uint32_t i = 0; i < flood_count; i++) {
+        floods[i] = (struct flood){.port = pairs[i == 3].ports[0],
+                                   .bytes = i == 3 ? FLOOD_BYTES / 2 : FLOOD_BYTES,
+                                   .is_stopping = &is_stopping};
+        assert_int_equal(pthread_create(&floods[i].thread, NULL, run_flood, &floods[i]), 0);
+    }
+    quoit_clock_sleep_ns(FLOOD_NS);
+    atomic_store(&is_stopping, 1);
+    for (uint32_t i = 0; i < flood_count; i++) {
+        pthread_join(floods[i].thread, NULL);
+        total += floods[i].sent;
+    }
+    double seconds = (double)(quoit_clock_now_ns() - begin_ns) / 1e9, rate = (double)total / seconds / RATE;
+    double part = flood_count == 4 ? (double)floods[3].sent / (double)total : 1;
+    printf("%.2f of the rate was used, %.2f of that by the last client\n", rate, part);
+    assert_true(rate < 1.2);
+    close_pair(&pairs[0]);
+    close_pair(&pairs[1]);
+    quoit_shared_ring_close(ring);
+    return rate > 0.6 && part > 0.35;
+}
+
+/* A machine that has no processor for these threads cannot show it: it may try again. */
+static void assert_rate_is_shared(struct quoit_port_knobs knobs, uint32_t flood_count)
+{
+    uint32_t turn = 0;
+    while (!share_rate(knobs, flood_count))
+        assert_true(++turn < 8);
+}
+
+static void test_the_rate_is_shared(void **state)
+{
+    (void)state;
+    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE, .arrives_on_return = 1}, 4);
+    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE}, 4);
+    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE}, 1);
+}
+
+/* Across processes */
+
+struct server {
+    struct quoit_shared_ring *ring;
+    char path[64];
+    int listen_fd;
+    int stop_fds[2];
+    enum quoit_status status;
+    pthread_t thread;
+};
+
+static void *run_server(void *arg)
+{
+    struct server *server = arg;
+    server->status = quoit_share_serve(server->ring, server->listen_fd, server->stop_fds[0]);
+    return NULL;
+}
+
+static void start_server(struct server *server, uint32_t host_count)
+{
+    const struct quoit_share_config config = {.driver = "emulated", .host_count = host_count};
+    assert_int_equal(quoit_shared_ring_open(&config, &server->ring), QUOIT_OK);
+    snprintf(server->path, sizeof server->path, "/tmp/quoit-share-test.%d", (int)getpid());
+    unlink(server->path);
+    assert_int_equal(quoit_share_listen(server->path, 0600, &server->listen_fd), QUOIT_OK);
+    assert_int_equal(pipe(server->stop_fds), 0);
+    assert_int_equal(pthread_create(&server->thread, NULL, run_server, server), 0);
+}
+
+static void stop_server(struct server *server)
+{
+    assert_int_equal(write(server->stop_fds[1], "", 1), 1);
+    pthread_join(server->thread, NULL);
+    assert_int_equal(server->status, QUOIT_OK);
+    close(server->listen_fd);
+    close(server->stop_fds[0]);
+    close(server->stop_fds[1]);
+    unlink(server->path);
+    quoit_shared_ring_close(server->ring);
+}
+
+static void await_clients(const struct server *server, uint32_t count)
+{
+    struct quoit_share_list list;
+    uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    do {
+        assert_int_equal(quoit_share_ask(server->path, &list), QUOIT_OK);
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+    } while (list.client_count != count);
+}
+
+/* A process that attaches, uses its links and waits to be killed. */
+static pid_t fork_client(const struct server *server, uint32_t name)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const struct quoit_share_request request = request_of(name);
+    struct quoit_share share;
+    int connection;
+    if (quoit_share_attach(server->path, &request, &share, &connection) != QUOIT_OK)
+        _exit(1);
+    struct pair pair = open_pair(&share, name % HOST_COUNT);
+    for (uint64_t i = 0;; i++)
+        (void)!quoit_port_write64(pair.ports[0], QUOIT_WINDOW_MEMORY, 8 * (i % 1000), i);
+}
+
+static void test_processes_that_are_killed(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share mine;
+    struct quoit_share_list list;
+    int connection;
+    start_server(&server, HOST_COUNT);
+    const struct quoit_share_request request = request_of(1000);
+    assert_int_equal(quoit_share_attach(server.path, &request, &mine, &connection), QUOIT_OK);
+    struct pair pair = open_pair(&mine, 0);
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        pid_t pids[8];
+        for (uint32_t i = 0; i < 8; i++)
+            pids[i] = fork_client(&server, 1 + i);
+        await_clients(&server, 9);
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_int_equal(kill(pids[i], SIGKILL), 0);
+            assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+        }
+        await_clients(&server, 1);
+        assert_link(&pair, true, 1);
+        assert_writes(&pair, turn);
+    }
+    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(list.clients[0].name, 1000);
+    assert_int_equal(list.clients[0].pid, getpid());
+    assert_int_equal(list.clients[0].uid, getuid());
+    assert_string_equal(list.clients[0].label, "a test");
+    assert_int_equal(list.ring.host_count, HOST_COUNT);
+    close(connection);
+    await_clients(&server, 0);
+    assert_link(&pair, false, 1);
+    close_pair(&pair);
+    quoit_share_close(&mine);
+    stop_server(&server);
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    memcpy(address.sun_path, path, strlen(path));
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* Clients that are silent, say garbage, or say more than one thing hold nobody up and get nothing. */
+static void test_clients_that_misbehave(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share_list list;
+    struct quoit_share share;
+    struct quoit_share_message garbage = {.magic = QUOIT_SHARE_MAGIC, .bytes = sizeof garbage, .kind = 77};
+    int silent[60], connection;
+    char byte;
+    start_server(&server, HOST_COUNT);
+    for (uint32_t i = 0; i < 60; i++)
+        silent[i] = connect_to(server.path);
+    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(list.client_count, 0);
+    int fd = connect_to(server.path);
+    assert_int_equal(send(fd, "garbage", 7, 0), 7);
+    assert_int_equal(recv(fd, &byte, 1, 0), 0); /* hung up */
+    close(fd);
+    fd = connect_to(server.path);
+    assert_int_equal(send(fd, &garbage, sizeof garbage, 0), sizeof garbage);
+    assert_int_equal(recv(fd, &garbage, sizeof garbage, 0), sizeof garbage);
+    assert_int_equal(garbage.status, QUOIT_INVALID);
+    close(fd);
+    struct quoit_share_request request = request_of(5);
+    memcpy(request.label, "\x1b[31m, and longer than there is room for it", QUOIT_SHARE_LABEL_BYTES);
+    assert_int_equal(quoit_share_attach(server.path, &request, &share, &connection), QUOIT_OK);
+    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_string_equal(list.clients[0].label, "?[31m, and longer than there is");
+    struct quoit_share second;
+    int other;
+    assert_int_equal(quoit_share_attach(server.path, &request, &second, &other), QUOIT_FULL);
+    assert_int_equal(send(connection, &garbage, sizeof garbage, 0), sizeof garbage);
+    await_clients(&server, 0); /* a client that has its share says nothing more */
+    quoit_share_close(&share);
+    close(connection);
+    assert_int_equal(quoit_share_cut(server.path, 2, true), QUOIT_OK);
+    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(list.cut_links, 1 << 2);
+    assert_int_equal(quoit_share_cut(server.path, 2, false), QUOIT_OK);
+    assert_int_equal(quoit_share_cut(server.path, HOST_COUNT, true), QUOIT_OUT_OF_RANGE);
+    for (uint32_t i = 0; i < 60; i++)
+        close(silent[i]);
+    stop_server(&server);
+    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_GONE);
+}
+
+/* All descriptors of the largest ring fit one message, and are what they should be. */
+static void test_the_largest_ring(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share share;
+    struct quoit_share_request request = {.label = "a test"};
+    struct stat first, other;
+    int connection;
+    for (uint32_t host = 0; host < QUOIT_SHARE_HOSTS_MAX; host++)
+        request.memory_bytes[host] = 4096 * (1 + (uint64_t)host);
+    start_server(&server, QUOIT_SHARE_HOSTS_MAX);
+    assert_int_equal(quoit_share_attach(server.path, &request, &share, &connection), QUOIT_OK);
+    assert_int_equal(fstat(share.link_fds[0], &first), 0);
+    for (uint32_t host = 0; host < QUOIT_SHARE_HOSTS_MAX; host++) {
+        assert_int_equal(fstat(share.memory_fds[host], &other), 0);
+        assert_int_equal(other.st_size, request.memory_bytes[host]);
+        assert_int_equal(fstat(share.wire_fds[host], &other), 0);
+        assert_int_equal(fstat(share.link_fds[host], &other), 0);
+        assert_int_equal(other.st_size, first.st_size);
+    }
+    quoit_share_close(&share);
+    close(connection);
+    stop_server(&server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares_are_apart),          cmocka_unit_test(test_a_cut_is_for_all),
+        cmocka_unit_test(test_an_end_moves_nobody_else),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_hostile_registers),         cmocka_unit_test(test_the_rate_is_shared),
+        cmocka_unit_test(test_processes_that_are_killed), cmocka_unit_test(test_clients_that_misbehave),
+        cmocka_unit_test(test_the_largest_ring),
+    };
+    quoit_park_setup();
+    return cmocka_run_group_tests_name("share.share", tests, NULL, NULL);
+}
