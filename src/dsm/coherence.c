@@ -8,6 +8,7 @@
 #include "dsm/diff.h"
 #include "dsm/exclusive.h"
 #include "dsm/home.h"
+#include "dsm/load.h"
 #include "dsm/net.h"
 #include "dsm/notice.h"
 #include "dsm/races.h"
@@ -318,9 +319,14 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, 
             dsm->stats.read_faults++;
             dsm->page_stats[page].read_faults++;
         }
-        if (is_write && dsm->races)
+        if (is_write && dsm->races && dsm->states[page] != QUOIT_DSM_DIRTY)
             quoit_dsm_races_place(dsm, page, instruction);
+        if (!is_write && quoit_dsm_races_reads(dsm))
+            quoit_dsm_races_load(dsm, page, (uintptr_t)address & (dsm->page_bytes - 1),
+                                 quoit_dsm_load_bytes(instruction), instruction);
         open_page(dsm, page, is_write, dsm->states[page] == QUOIT_DSM_INVALID ? window_of(dsm, page) : 1);
+        if (quoit_dsm_races_reads(dsm))
+            quoit_dsm_races_step(dsm, page);
     }
     quoit_dsm_unlock(dsm);
 }
@@ -478,6 +484,8 @@ void quoit_dsm_release(struct quoit_dsm *dsm)
     dsm->dirty_count = 0;
     send_versions(dsm, dsm->extra, dsm->extra_count, &interval);
     dsm->extra_count = 0;
+    if (quoit_dsm_races_has_loads(dsm) && interval.position == interval.start)
+        quoit_dsm_notice_add_empty(dsm, &interval.position);
     end_interval(dsm, interval);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "dsm/races.h"
 
 static void protect(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int access)
 {
@@ -55,12 +56,13 @@ static void open_write_segv(struct quoit_dsm *dsm, uint64_t page, uint64_t count
 /* Runs of consecutive dirty pages are watched again by one call each. */
 static void collect_segv(struct quoit_dsm *dsm)
 {
+    int access = quoit_dsm_races_reads(dsm) ? PROT_NONE : PROT_READ;
     for (uint64_t i = 0; i < dsm->dirty_count;) {
         uint64_t page = dsm->dirty[i], count = 1;
         while (i + count < dsm->dirty_count && dsm->dirty[i + count] == page + count &&
                (page + count) % dsm->chunk_pages != 0)
             count++;
-        protect(dsm, page, count, PROT_READ);
+        protect(dsm, page, count, access);
         i += count;
     }
 }
@@ -82,6 +84,11 @@ void quoit_dsm_detect_start(struct quoit_dsm *dsm)
     uint64_t forced = dsm->options.values[QUOIT_DSM_DETECT];
     if (dsm->races && forced == QUOIT_DSM_DETECT_ASYNC)
         quoit_dsm_wrong("DSM_RACES needs the place of a store, which DSM_DETECT=async does not see; wp and segv do");
+    if (quoit_dsm_races_reads(dsm)) {
+        if (forced != QUOIT_DSM_DETECT_AUTO && forced != QUOIT_DSM_DETECT_SEGV)
+            quoit_dsm_wrong("DSM_RACES=reads closes pages for each instruction, which DSM_DETECT=segv does alone");
+        forced = QUOIT_DSM_DETECT_SEGV;
+    }
     for (uint64_t i = 0; i < 3; i++) {
         if ((forced != QUOIT_DSM_DETECT_AUTO && forced != i + 1) || (dsm->races && !all[i]->sees_writes))
             continue;

@@ -29,7 +29,7 @@ struct quoit_dsm *quoit_dsm;
 /* What stood before the library, and what it began. */
 static struct {
     pthread_mutex_t lock;
-    struct sigaction segv, bus;
+    struct sigaction segv, bus, trap;
     bool began_shmem, was_finalized, has_exit;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -69,6 +69,18 @@ static const void *instruction_of(const void *context)
 #endif
 }
 
+/* The processor traps after the next instruction. */
+static void set_stepping(void *context, bool is_on)
+{
+#ifdef __x86_64__
+    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[17 /* REG_EFL */];
+    *flags = is_on ? *flags | 0x100 : *flags & ~0x100ll;
+#else
+    (void)context;
+    (void)is_on;
+#endif
+}
+
 /* Without the processor's word a second fault on a readable page is a store. */
 static bool means_store(struct quoit_dsm *dsm, const void *address, const void *context)
 {
@@ -86,6 +98,8 @@ static bool means_store(struct quoit_dsm *dsm, const void *address, const void *
 static void pass_on(int signal_number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = signal_number == SIGSEGV ? &process.segv : &process.bus;
+    if (signal_number == SIGTRAP)
+        before = &process.trap;
     if (before->sa_flags & SA_SIGINFO)
         before->sa_sigaction(signal_number, info, context);
     else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
@@ -98,19 +112,43 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct quoit_dsm *dsm = quoit_dsm;
-    if (dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr))
+    bool is_ours = dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr);
+    if (is_ours)
         quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context), instruction_of(context));
+    else
+        pass_on(signal_number, info, context);
+    if (is_ours && quoit_dsm_races_reads(dsm))
+        set_stepping(context, true);
+    errno = saved_errno;
+}
+
+/* After an instruction whose page was open for it alone. */
+static void on_trap(int signal_number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct quoit_dsm *dsm = quoit_dsm;
+    bool is_ours = false;
+    if (dsm && dsm->races) {
+        quoit_dsm_lock(dsm);
+        is_ours = quoit_dsm_races_stepped(dsm);
+        quoit_dsm_unlock(dsm);
+    }
+    if (is_ours)
+        set_stepping(context, false);
     else
         pass_on(signal_number, info, context);
     errno = saved_errno;
 }
 
-static void take_signals(void)
+static void take_signals(struct quoit_dsm *dsm)
 {
     struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
     sigemptyset(&ours.sa_mask);
     sigaction(SIGSEGV, &ours, &process.segv);
     sigaction(SIGBUS, &ours, &process.bus);
+    ours.sa_sigaction = on_trap;
+    if (quoit_dsm_races_reads(dsm))
+        sigaction(SIGTRAP, &ours, &process.trap);
 }
 
 /* Memory */
@@ -263,6 +301,12 @@ static void choose_protocol(struct quoit_dsm *dsm)
     if (dsm->options.values[QUOIT_DSM_RACES]) {
         if (protocol != QUOIT_DSM_AUTO && protocol != QUOIT_DSM_NEWGENDSM)
             quoit_dsm_wrong("DSM_RACES needs DSM_PROTOCOL=newgendsm");
+#ifndef __x86_64__
+        if (dsm->options.values[QUOIT_DSM_RACES] == 2)
+            quoit_dsm_wrong("DSM_RACES=reads is for processors of x86-64");
+#endif
+        if (dsm->options.values[QUOIT_DSM_RACES] == 2)
+            dsm->options.values[QUOIT_DSM_PREFETCH] = 1;
         protocol = QUOIT_DSM_NEWGENDSM;
         quoit_dsm_races_start(dsm);
     }
@@ -318,7 +362,7 @@ static void start(void)
     if (!dsm->is_direct)
         quoit_dsm_detect_start(dsm);
     quoit_dsm_syncs_start(dsm);
-    take_signals();
+    take_signals(dsm);
     quoit_dsm_service_start(dsm);
     if (!process.has_exit)
         on_exit(finalize_at_exit, NULL);
@@ -376,6 +420,8 @@ void dsm_finalize(void)
     quoit_dsm_globals_save(dsm);
     shmem_barrier_all(); /* what was saved may have been fetched from a handler: none stops before */
     quoit_dsm_stats_print(dsm);
+    if (quoit_dsm_races_reads(dsm))
+        sigaction(SIGTRAP, &process.trap, NULL);
     if (dsm->races)
         quoit_dsm_races_stop(dsm);
     quoit_dsm_service_stop(dsm);

@@ -57,6 +57,13 @@ uint64_t quoit_dsm_notice_add(struct quoit_dsm *dsm, uint64_t *position, uint64_
     return ++*position;
 }
 
+void quoit_dsm_notice_add_empty(struct quoit_dsm *dsm, uint64_t *position)
+{
+    make_room(dsm, *position);
+    __atomic_store_n(slot_at(dsm, dsm->log, *position), entry_of(dsm, *position, 0, 0), __ATOMIC_RELEASE);
+    ++*position;
+}
+
 /* Up to ENTRIES_AT_ONCE entries, not over the end of the log. */
 static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, uint64_t to, uint64_t *entries)
 {

@@ -12,6 +12,9 @@
 /* Adds a page to the notices of this interval, which end at known[me]. Returns its version: the position after it. */
 uint64_t quoit_dsm_notice_add(struct quoit_dsm *dsm, uint64_t *position, uint64_t interval_start, uint64_t page);
 
+/* Adds a notice of no page: others can tell whether they have applied it. */
+void quoit_dsm_notice_add_empty(struct quoit_dsm *dsm, uint64_t *position);
+
 /* Applies what the log of `writer` has up to position `to`. is_settled: all diffs of these notices have arrived. */
 void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool is_settled);
 

@@ -33,8 +33,8 @@
     X(LOCAL, "DSM_LOCAL", 0, 0, 1, "auto off",                                                                         \
       "whether PEs of one host reach each other's frames by loads and stores, or by puts and gets as others do")       \
     X(PARANOID, "DSM_PARANOID", 0, 0, 1, NULL, "1: every barrier compares each cached page with its home")             \
-    X(RACES, "DSM_RACES", 0, 0, 1, "off writes",                                                                       \
-      "report bytes that two PEs changed without a synchronisation that orders them")                                  \
+    X(RACES, "DSM_RACES", 0, 0, 2, "off writes reads",                                                                 \
+      "report bytes that two PEs changed, or one changed and one read, without a synchronisation that orders them")    \
     X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
       "for tests: a random pause of up to so many us before every one-sided operation")                                \
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \

@@ -5,6 +5,7 @@
 
 #include "dsm/coherence.h"
 #include "dsm/net.h"
+#include "dsm/races.h"
 #include "dsm/space.h"
 
 static struct quoit_dsm *running_for(const void *address, size_t bytes, const char *call)
@@ -30,6 +31,8 @@ int dsm_home(const void *address)
 void dsm_prefetch(const void *address, size_t bytes)
 {
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_prefetch");
+    if (quoit_dsm_races_reads(dsm)) /* which must see each load fault */
+        return;
     quoit_dsm_lock(dsm);
     quoit_dsm_touch(dsm, address, bytes, false);
     quoit_dsm_unlock(dsm);

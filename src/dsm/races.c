@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "dsm/detect.h"
 #include "dsm/heap.h"
 #include "dsm/net.h"
 
@@ -15,17 +16,24 @@
 #define PIECE_BYTES  4096
 #define PLACE_BYTES  96
 #define REPORTS_MAX  20
+#define STEPS_MAX    64 /* an instruction touches two pages or four, those of threads together */
 
 /* What others compare first, and the rest. */
 struct head {
     uint64_t page;
-    uint32_t offset, interval;
+    uint32_t offset, interval : 31, is_load : 1;
     uint64_t position;
 };
 
 struct body {
     char place[PLACE_BYTES];
     uint64_t masks[PIECE_BYTES / 64];
+};
+
+/* A page that is open for one instruction of a thread. */
+struct step {
+    pthread_t thread;
+    uint64_t page;
 };
 
 struct quoit_dsm_races {
@@ -38,6 +46,10 @@ struct quoit_dsm_races {
     uint32_t *newest;    /* [page] record + 1 of the latest */
     uint32_t *before;    /* [record] record + 1 of the one before of its page */
     uint64_t report_count;
+    uint32_t *loads; /* [piece] record + 1 of the latest loads; of this interval if it is not before open_from */
+    bool has_loads;
+    struct step steps[STEPS_MAX];
+    size_t step_count;
 };
 
 static void *take(size_t count, size_t bytes, bool is_symmetric)
@@ -57,6 +69,7 @@ void quoit_dsm_races_start(struct quoit_dsm *dsm)
     races->record_count = take(1, sizeof *races->record_count, true);
     races->places = take(dsm->page_count, sizeof *races->places, false);
     races->newest = take(dsm->page_count, sizeof *races->newest, false);
+    races->loads = take(dsm->page_count * (dsm->page_bytes / PIECE_BYTES), sizeof *races->loads, false);
     races->before = take(RECORD_COUNT, sizeof *races->before, false);
     dsm->races = races;
 }
@@ -73,6 +86,7 @@ void quoit_dsm_races_stop(struct quoit_dsm *dsm)
     shmem_free(races->record_count);
     free(races->places);
     free(races->newest);
+    free(races->loads);
     free(races->before);
     free(races);
     dsm->races = NULL;
@@ -97,26 +111,95 @@ static void name_place(char *text, const void *instruction)
              info.dli_sname ? info.dli_sname : "");
 }
 
-void quoit_dsm_races_add(struct quoit_dsm *dsm, uint64_t page, size_t offset, const uint64_t *masks, size_t bytes)
+/* A new record of a piece, without bytes yet; NULL: there is no room. */
+static struct body *add_record(struct quoit_dsm *dsm, uint64_t page, size_t offset, bool is_load, const void *place)
 {
     struct quoit_dsm_races *races = dsm->races;
     uint64_t at = *races->record_count;
     if (at == RECORD_COUNT) {
         races->left_out++;
-        return;
+        return NULL;
     }
-    races->heads[at] = (struct head){page, (uint32_t)offset, (uint32_t)races->interval_count, 0};
+    races->heads[at] = (struct head){page, (uint32_t)offset, (uint32_t)races->interval_count & 0x7fffffff, is_load, 0};
     memset(races->bodies[at].masks, 0, sizeof races->bodies[at].masks);
-    memcpy(races->bodies[at].masks, masks, bytes / 64 * sizeof *masks);
-    name_place(races->bodies[at].place, races->places[page]);
+    name_place(races->bodies[at].place, place);
     races->before[at] = races->newest[page];
     races->newest[page] = (uint32_t)at + 1;
     ++*races->record_count;
+    return &races->bodies[at];
 }
+
+void quoit_dsm_races_add(struct quoit_dsm *dsm, uint64_t page, size_t offset, const uint64_t *masks, size_t bytes)
+{
+    struct body *body = add_record(dsm, page, offset, false, dsm->races->places[page]);
+    if (body)
+        memcpy(body->masks, masks, bytes / 64 * sizeof *masks);
+}
+
+/* Loads */
+
+bool quoit_dsm_races_reads(const struct quoit_dsm *dsm)
+{
+    return dsm->races && dsm->options.values[QUOIT_DSM_RACES] == 2;
+}
+
+bool quoit_dsm_races_has_loads(const struct quoit_dsm *dsm)
+{
+    return dsm->races && dsm->races->has_loads;
+}
+
+/* What of a load lies on the next page faults there. */
+void quoit_dsm_races_load(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes, const void *instruction)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    uint64_t piece = page * (dsm->page_bytes / PIECE_BYTES) + offset / PIECE_BYTES;
+    size_t at = offset % PIECE_BYTES, end = at + bytes < PIECE_BYTES ? at + bytes : PIECE_BYTES;
+    uint32_t record = races->loads[piece];
+    if (record <= races->open_from || record > *races->record_count || !races->heads[record - 1].is_load ||
+        races->heads[record - 1].page != page) {
+        if (!add_record(dsm, page, offset / PIECE_BYTES * PIECE_BYTES, true, instruction))
+            return;
+        record = races->loads[piece] = (uint32_t)*races->record_count;
+    }
+    for (; at < end; at++)
+        races->bodies[record - 1].masks[at / 64] |= 1ull << at % 64;
+    races->has_loads = true;
+}
+
+void quoit_dsm_races_step(struct quoit_dsm *dsm, uint64_t page)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    if (races->step_count == STEPS_MAX)
+        quoit_dsm_wrong("DSM_RACES=reads: more than %d pages are open for single instructions", STEPS_MAX);
+    races->steps[races->step_count++] = (struct step){pthread_self(), page};
+}
+
+/* A page that another thread has open for its own instruction is left to that. */
+bool quoit_dsm_races_stepped(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_races *races = dsm->races;
+    bool has_any = false;
+    for (size_t i = races->step_count; i-- > 0;) {
+        struct step step = races->steps[i];
+        if (!pthread_equal(step.thread, pthread_self()))
+            continue;
+        races->steps[i] = races->steps[--races->step_count];
+        has_any = true;
+        bool is_open_elsewhere = false;
+        for (size_t k = 0; k < races->step_count; k++)
+            is_open_elsewhere = is_open_elsewhere || races->steps[k].page == step.page;
+        if (!is_open_elsewhere && dsm->states[step.page] != QUOIT_DSM_INVALID)
+            dsm->detector->close(dsm, step.page, 1);
+    }
+    return has_any;
+}
+
+/* Intervals */
 
 void quoit_dsm_races_end(struct quoit_dsm *dsm, uint64_t position)
 {
     struct quoit_dsm_races *races = dsm->races;
+    races->has_loads = false;
     if (races->open_from == *races->record_count)
         return;
     for (; races->open_from < *races->record_count; races->open_from++)
@@ -143,7 +226,7 @@ static void name_address(struct quoit_dsm *dsm, uint64_t page, size_t at, char *
         snprintf(text, bytes, "%p", (const void *)address);
 }
 
-static void report(struct quoit_dsm *dsm, uint64_t own, int pe, const struct body *theirs)
+static void report(struct quoit_dsm *dsm, uint64_t own, int pe, bool is_load, const struct body *theirs)
 {
     const struct quoit_dsm_races *races = dsm->races;
     const struct head *head = &races->heads[own];
@@ -162,9 +245,18 @@ static void report(struct quoit_dsm *dsm, uint64_t own, int pe, const struct bod
         return;
     char where[256];
     name_address(dsm, head->page, first, where, sizeof where);
-    quoit_say("dsm: race: PE %d (first store to the page at %s) and PE %d (%s) both changed %s%s, and no lock, flag or "
-              "barrier orders them",
-              dsm->me, body->place, pe, theirs->place, where, count > 1 ? ", and others" : "");
+    const char *more = count > 1 ? ", and others" : "";
+    if (head->is_load || is_load)
+        quoit_say(
+            "dsm: race: PE %d (first store to the page at %s) changed what PE %d (first load at %s) read, %s%s, and no "
+            "lock, flag or barrier orders them",
+            is_load ? dsm->me : pe, is_load ? body->place : theirs->place, is_load ? pe : dsm->me,
+            is_load ? theirs->place : body->place, where, more);
+    else
+        quoit_say(
+            "dsm: race: PE %d (first store to the page at %s) and PE %d (%s) both changed %s%s, and no lock, flag or "
+            "barrier orders them",
+            dsm->me, body->place, pe, theirs->place, where, more);
     if (races->report_count == REPORTS_MAX)
         quoit_say("dsm: race: PE %d reports no more of them; DSM_STATS counts", dsm->me);
 }
@@ -190,12 +282,12 @@ static void compare_with(struct quoit_dsm *dsm, int pe)
             quoit_dsm_get(dsm, heads, &races->heads[i], (count - i < 64 ? count - i : 64) * sizeof heads[0], pe);
         const struct head *theirs = &heads[i % 64];
         for (uint32_t own = races->newest[theirs->page]; own != 0; own = races->before[own - 1]) {
-            if (races->heads[own - 1].offset != theirs->offset ||
+            if (races->heads[own - 1].offset != theirs->offset || (races->heads[own - 1].is_load && theirs->is_load) ||
                 !is_concurrent(dsm, &races->heads[own - 1], pe, theirs))
                 continue;
             struct body body;
             quoit_dsm_get(dsm, &body, &races->bodies[i], sizeof body, pe);
-            report(dsm, own - 1, pe, &body);
+            report(dsm, own - 1, pe, theirs->is_load, &body);
         }
     }
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* races.h - finds stores of two PEs to one byte that no synchronisation orders (DSM_RACES).
+/* races.h - finds stores of two PEs to one byte, or a store and a load, that no synchronisation orders (DSM_RACES).
  *
  * Each diff is kept with its interval: how far its PE had applied each log, and where its notices end. Of two intervals
  * one comes before the other exactly if the second had applied the notices of the first. At each barrier of all PEs the
  * diffs since the last one are compared, pair by pair. A PE works on a copy of its own pages too, so that what it
- * stores and what arrives are told apart. Threads of one PE count as one. Needs the library's lock. */
+ * stores and what arrives are told apart. Threads of one PE count as one. Needs the library's lock.
+ *
+ * Loads (DSM_RACES=reads): no page is open for longer than one instruction. The fault of an access opens its page, the
+ * processor traps after the instruction, and the page is closed again. An interval with loads alone gets an empty
+ * notice, so that who acquires from it later can be told from who did before. */
 #ifndef QUOIT_DSM_RACES_H
 #define QUOIT_DSM_RACES_H
 
@@ -17,6 +21,17 @@ void quoit_dsm_races_stop(struct quoit_dsm *dsm);
 void quoit_dsm_races_place(struct quoit_dsm *dsm, uint64_t page, const void *instruction);
 /* One piece of a page that was changed in this interval; masks as of quoit_dsm_diff_masks. */
 void quoit_dsm_races_add(struct quoit_dsm *dsm, uint64_t page, size_t offset, const uint64_t *masks, size_t bytes);
+/* Whether loads are followed too. */
+bool quoit_dsm_races_reads(const struct quoit_dsm *dsm);
+/* A load of so many bytes faulted. */
+void quoit_dsm_races_load(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes, const void *instruction);
+/* Whether the interval that ends now has loads, and needs a notice. */
+bool quoit_dsm_races_has_loads(const struct quoit_dsm *dsm);
+/* The own thread opened a page for one instruction; and that was executed: the pages it opened are closed, if there are
+ * any. */
+void quoit_dsm_races_step(struct quoit_dsm *dsm, uint64_t page);
+bool quoit_dsm_races_stepped(struct quoit_dsm *dsm);
+
 /* The interval ends, its notices before `position`. */
 void quoit_dsm_races_end(struct quoit_dsm *dsm, uint64_t position);
 /* Within a barrier, all PEs having ended their intervals: compares, reports, forgets. Has barriers of its own. */

@@ -417,6 +417,9 @@ static void migrating(uint64_t n)
 static void ranges(uint64_t n)
 {
     static long ready;
+    const char *races = getenv("DSM_RACES");
+    if (races && strcmp(races, "reads") == 0) /* which does not see what orders these */
+        return;
     if (test.me == part(0)) {
         S->z.words[400] = n;
         dsm_release(&S->z.words[400], 8);

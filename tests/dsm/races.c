@@ -3,6 +3,7 @@
 #include <dsm.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define WORDS 2048
 
@@ -88,6 +89,71 @@ static void not_handed_on(int me)
     }
 }
 
+/* One PE changes a word that another reads: the last byte of it, and a whole vector that a copy reads. */
+__attribute__((noinline)) static long load_it(const volatile long *word)
+{
+    return *word;
+}
+
+static void read_while_written(int me)
+{
+    if (me == 0)
+        store_first(0x4400000000000000);
+    else if (me == 1)
+        load_it(&shared->words[700]);
+}
+
+static void copy_while_written(int me)
+{
+    long copy[16];
+    if (me == 0)
+        store_first(0x55);
+    else if (me == 1)
+        memcpy(copy, (const void *)&shared->words[690], sizeof copy);
+    __asm__ volatile("" : : "r"(copy) : "memory");
+}
+
+/* Read under the lock that the writer holds; read before what orders it, by the one that goes first. */
+static void read_in_order(int me)
+{
+    for (int i = 0; i < 10; i++) {
+        dsm_lock(&shared->lock);
+        if (me == 0)
+            shared->words[200]++;
+        else
+            load_it(&shared->words[200]);
+        dsm_unlock(&shared->lock);
+    }
+    if (me == 1) {
+        load_it(&shared->words[300]);
+        dsm_flag_set(&shared->flag, 3);
+    } else if (me == 0) {
+        dsm_flag_wait(&shared->flag, 3);
+        shared->words[300] = 1;
+    }
+}
+
+/* The reader says that it is done before it reads, and reads when the writer has heard of it. */
+static void read_too_late(int me)
+{
+    if (me == 1) {
+        dsm_flag_set(&shared->flag, 4);
+        nanosleep(&(struct timespec){0, 300000000}, NULL);
+        load_it(&shared->words[300]);
+    } else if (me == 0) {
+        dsm_flag_wait(&shared->flag, 4);
+        shared->words[300] = 2;
+    }
+}
+
+/* All read the same; a neighbour of what is read is changed. */
+static void read_beside(int me)
+{
+    load_it(&shared->words[400]);
+    if (me == 0)
+        shared->words[401] = 1;
+}
+
 static void variable(int me)
 {
     counter = me + 1;
@@ -96,9 +162,10 @@ static void variable(int me)
 static const struct {
     const char *name;
     void (*run)(int me);
-} programs[] = {{"same-word", same_word},   {"adjacent-bytes", adjacent_bytes}, {"wrong-lock", wrong_lock},
-                {"right-lock", right_lock}, {"handed-on", handed_on},           {"not-handed-on", not_handed_on},
-                {"variable", variable}};
+} programs[] = {{"same-word", same_word},         {"adjacent-bytes", adjacent_bytes}, {"wrong-lock", wrong_lock},
+                {"right-lock", right_lock},       {"handed-on", handed_on},           {"not-handed-on", not_handed_on},
+                {"variable", variable},           {"read", read_while_written},       {"copy", copy_while_written},
+                {"read-in-order", read_in_order}, {"read-too-late", read_too_late},   {"read-beside", read_beside}};
 
 int main(int count, char **words)
 {
