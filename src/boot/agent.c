@@ -69,7 +69,8 @@ struct agent {
 static socklen_t make_address(const char *name, struct sockaddr_un *address_out)
 {
     *address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    size_t length = strnlen(name, sizeof address_out->sun_path - 1);
+    _Static_assert(QUOIT_AGENT_NAME_BYTES < sizeof address_out->sun_path, "the null byte in front");
+    size_t length = strnlen(name, QUOIT_AGENT_NAME_BYTES);
     memcpy(address_out->sun_path + 1, name, length); /* a null byte in front: no file */
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
