@@ -18,6 +18,7 @@
 #include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
+#include "network.h"
 #include "proxy/proxy.h"
 
 #define PAGE_BYTES     4096u
@@ -122,7 +123,7 @@ static bool open_host(struct job *job, struct host *host)
     void *front = MAP_FAILED;
     if (status == QUOIT_OK)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    if (front != MAP_FAILED && job->plan->host_count > 1)
+    if (front != MAP_FAILED && job->plan->host_count > 1 && !network_is_used(job))
         status = quoit_port_driver_link(job->driver, &host->link_fd);
     if (front == MAP_FAILED || status != QUOIT_OK) {
         say_no_memory(host, errno);
@@ -140,8 +141,9 @@ static bool open_host(struct job *job, struct host *host)
 
 /* Words from a proxy to the launcher. */
 struct proxy_word {
-    enum { PROXY_READY = 1, PROXY_CUT_OFF } kind;
+    enum { PROXY_READY = 1, PROXY_CUT_OFF, PROXY_LOST } kind;
     uint32_t dead_links[2];
+    uint32_t lost_host;
 };
 
 static void tell(int fd, const struct proxy_word *word)
@@ -158,6 +160,31 @@ static void tell_ready(void *arg)
 static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
     tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_CUT_OFF, .dead_links = {first_link, second_link}});
+}
+
+/* A proxy's end, with --network. */
+struct network_end {
+    struct network_seat seat; /* first */
+    int ready_fd;
+};
+
+static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
+{
+    return network_exchange(arg, own, bytes, all_out);
+}
+
+static void tell_lost(void *arg, uint32_t host)
+{
+    const struct network_end *end = arg;
+    tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host});
+}
+
+static void join_network(const struct job *job, uint32_t host, struct network_end *end)
+{
+    network_sit_down(job, host, &end->seat);
+    end->seat.config.exchange = exchange;
+    end->seat.config.on_lost = tell_lost;
+    end->seat.config.arg = end;
 }
 
 /* Moves the descriptors that a proxy needs to PROXY_FIRST_FD.. and closes all others, so that it holds no pipe or
@@ -197,8 +224,9 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     snprintf(who, sizeof who, "host%u", host->index);
     quoit_log_setup(quoit_options_log_level(&job->plan->options), who);
     int fds[FDS_MAX] = {host->memory_fd, ready_fd}, fd_count = ENDS;
-    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT] = {0};
+    struct network_end network = {0};
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && !network_is_used(job); side++) {
         if (hosts_describe(job, host->index, side, &ends[side]) != QUOIT_OK) {
             quoit_say("the driver %s has no port for host%u", job->driver->name, host->index);
             return 1;
@@ -231,6 +259,11 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         config.ports[side] =
             (struct quoit_port_config){.driver = job->driver, .memory = {memory, bytes}, .endpoint = &ends[side]};
+    network.ready_fd = fds[READY];
+    if (network_is_used(job)) {
+        join_network(job, host->index, &network);
+        config.network = &network.seat.config;
+    }
     return quoit_proxy_run(&config) == QUOIT_OK ? 0 : 1;
 }
 
@@ -253,7 +286,11 @@ static void proxy_speaks(struct watch *watch, uint32_t events)
         loop_close(&job->loop, watch); /* it ended, which SIGCHLD reports */
     } else if (word.kind == PROXY_READY) {
         host->is_ready = true;
-    } else if (!hosts_cut_off(job)) {
+    } else if (word.kind == PROXY_LOST && word.lost_host < job->plan->host_count) {
+        /* It hangs, if it has not died: its end is what ends the job, and names it. */
+        if (job->hosts[word.lost_host].proxy_pid && !job->proxies_stop_ns)
+            kill(job->hosts[word.lost_host].proxy_pid, SIGKILL);
+    } else if (word.kind == PROXY_CUT_OFF && !hosts_cut_off(job)) {
         memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
         host->is_cut_off = true;
     }
@@ -290,6 +327,8 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
         heap_bytes = default_heap_bytes(job, data_bytes);
     job->config.data_bytes = data_bytes;
     job->config.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (network_is_used(job) && !network_open(job))
+        return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (!open_host(job, &job->hosts[i]))
             return false;

@@ -5,6 +5,7 @@
  *   fault plan help                        the command line
  *   loop output terminal children guard    the environment of the process
  *   job.h     the state
+ *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
  *   end       the decision to end the job, and its reason; signals to the PEs
  *   service   messages of PEs on their boot sockets
@@ -139,6 +140,7 @@ struct job {
     struct quoit_job_config config;
     const struct quoit_port_driver *driver; /* of all ports */
     struct quoit_port_knobs knobs;
+    struct network_board *network; /* where hosts joined by a network meet; NULL: there is none */
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */

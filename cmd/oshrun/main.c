@@ -131,6 +131,10 @@ static void make_config(struct job *job)
         .direct_puts =
             is_option(plan, QUOIT_OPT_DIRECT_PUTS, "always") ? QUOIT_DIRECT_PUTS_ALWAYS : QUOIT_DIRECT_PUTS_EXACT,
     };
+    if (plan_has_network(plan)) {
+        job->config.protocol = QUOIT_PROTOCOL_NETWORK;
+        job->config.lane_count = 1; /* a host has one endpoint */
+    }
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
     job->driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));

@@ -307,6 +307,29 @@ static int check_driver(const struct plan *plan)
     return bad_usage("--driver: there is no port driver %s; there is: %s", name, names);
 }
 
+bool plan_has_network(const struct plan *plan)
+{
+    return plan->host_count > 1 && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
+}
+
+/* What needs links. */
+static int check_network(const struct plan *plan)
+{
+    const char *name = plan_text(plan, QUOIT_OPT_NETWORK);
+    if (!plan_has_network(plan))
+        return PLAN_GO_ON;
+    if (strcmp(plan_text(plan, QUOIT_OPT_PROTOCOL), "queue") != 0)
+        return bad_usage("--protocol %s needs a ring of links, and --network %s has none",
+                         plan_text(plan, QUOIT_OPT_PROTOCOL), name);
+    if (strcmp(plan_text(plan, QUOIT_OPT_BARRIER), "auto") != 0)
+        return bad_usage("--barrier %s needs a ring of links, and --network %s has none",
+                         plan_text(plan, QUOIT_OPT_BARRIER), name);
+    for (uint32_t i = 0; i < plan->fault_count; i++)
+        if (plan->faults[i].kind != FAULT_HOST)
+            return bad_usage("--fault: a link needs a ring, and --network %s has none; a host may die", name);
+    return PLAN_GO_ON;
+}
+
 /* The value that -x gives a variable in one program; NULL: none. */
 static const char *exported(const struct plan_program *program, const char *variable)
 {
@@ -392,6 +415,8 @@ int plan_check(struct plan *plan)
         status = read_debugger(plan);
     if (status == PLAN_GO_ON)
         status = check_driver(plan);
+    if (status == PLAN_GO_ON)
+        status = check_network(plan);
     for (uint32_t i = 0; i < plan->fault_count && status == PLAN_GO_ON; i++) {
         char text[FAULT_PROBLEM_BYTES];
         if (!fault_fit(&plan->faults[i], plan->host_count, text))

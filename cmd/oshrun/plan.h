@@ -51,6 +51,8 @@ bool plan_is_question(const struct plan *plan);
 /* Whether the plan is feasible: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
 int plan_check(struct plan *plan);
 /* The program of a PE. */
+/* Whether the hosts are joined by a network, not by links. After plan_check(). */
+bool plan_has_network(const struct plan *plan);
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
 /* --dry-run: prints a line per PE. */
 void plan_print(const struct plan *plan);

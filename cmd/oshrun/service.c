@@ -15,6 +15,7 @@
 #include "children.h"
 #include "end.h"
 #include "hosts.h"
+#include "network.h"
 
 #define ABORT_GRACE_NS 200000000u /* for the same message from other PEs, and for their output */
 
@@ -230,7 +231,7 @@ static void say_layout(struct pe *pe)
     snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
     size_t fd_count = 1;
-    for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1; side++) {
+    for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1 && !network_is_used(job); side++) {
         struct quoit_port_endpoint *end = &message.body.layout.ends[side];
         if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)
             continue; /* the host's proxy could not either, and reports it */

@@ -104,6 +104,10 @@ static void print(struct job *job, FILE *out)
         fprintf(out, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
+    if (!quoit_job_config_traits(&job->config)->has_links) {
+        fprintf(out, "oshrun: the hosts are joined by a network, so nothing travelled over links\n");
+        return;
+    }
     fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
             "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
     each_direction(job, tell_row, out);

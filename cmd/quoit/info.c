@@ -6,19 +6,24 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/json.h"
 #include "boot/info.h"
+#include "net/net.h"
 #include "command.h"
 
 #define CMA_TEXT_BYTES 80
 
 static void print_help(void)
 {
-    printf("usage: quoit info [paths] [--json] [OPTION]...\n\n"
+    printf("usage: quoit info [paths|networks] [--json] [OPTION]...\n\n"
            "Prints version, build, machine, every option with its value and source, the transport from PE 0 to the "
            "others,\n"
            "the copy methods between PEs of one host, and limits. With paths, prints only the copy methods: which one "
            "each\n"
-           "size takes, and why. Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10.\n\n"
+           "size takes, and why. With networks, prints only what --network could join the hosts by: the driver, "
+           "provider and\n"
+           "device that auto takes first, and the others. Options are those of oshrun (oshrun --help), such as --hosts "
+           "5 -n 10.\n\n"
            "  --json                   print JSON\n"
            "  --help                   print this\n");
 }
@@ -83,17 +88,59 @@ static const char *try_cma(char text_out[CMA_TEXT_BYTES])
     return text_out;
 }
 
+#define NETWORKS_MAX 48
+
+static const char *text_or_null(const struct quoit_options *options, enum quoit_option_id id)
+{
+    const char *text = options->values[id].text;
+    return text[0] ? text : NULL;
+}
+
+static void print_networks(const struct quoit_options *options, bool is_json)
+{
+    struct quoit_net_choice choices[NETWORKS_MAX];
+    const char *driver = options->values[QUOIT_OPT_NETWORK].text;
+    const struct quoit_net_config config = {.driver = strcmp(driver, "ring") == 0 ? "auto" : driver,
+                                            .provider = text_or_null(options, QUOIT_OPT_NETWORK_PROVIDER),
+                                            .device = text_or_null(options, QUOIT_OPT_NETWORK_DEVICE)};
+    uint32_t count = quoit_net_survey(&config, choices, NETWORKS_MAX);
+    struct quoit_json json;
+    if (!is_json) {
+        printf("networks\n");
+        for (uint32_t i = 0; i < count; i++)
+            printf("  %-8s %-8s %-16s %-10s %s\n", i == 0 && choices[i].is_usable ? "taken" : "", choices[i].driver,
+                   choices[i].provider, choices[i].device, choices[i].reason);
+        return;
+    }
+    quoit_json_start(&json, stdout);
+    quoit_json_open_object(&json, NULL);
+    quoit_json_open_array(&json, "networks");
+    for (uint32_t i = 0; i < count; i++) {
+        quoit_json_open_object(&json, NULL);
+        quoit_json_bool(&json, "taken", i == 0 && choices[i].is_usable);
+        quoit_json_bool(&json, "usable", choices[i].is_usable);
+        quoit_json_text(&json, "driver", choices[i].driver);
+        quoit_json_text(&json, "provider", choices[i].provider);
+        quoit_json_text(&json, "device", choices[i].device);
+        quoit_json_text(&json, "reason", choices[i].reason);
+        quoit_json_close(&json);
+    }
+    quoit_json_close(&json);
+    quoit_json_close(&json);
+}
+
 int command_info(int argc, char **argv)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     char paths_problem[QUOIT_PATHS_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
+    bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
     quoit_options_default(&options);
     quoit_options_unknown(environ, say, NULL);
     if (!quoit_options_from_environment(&options, environ, problem))
         return refuse(problem);
-    for (int i = is_paths ? 2 : 1; i < argc; i++) {
+    for (int i = is_paths || is_networks ? 2 : 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return 0;
@@ -102,6 +149,10 @@ int command_info(int argc, char **argv)
             is_json = true;
         else if (!take(&options, argc, argv, &i, problem))
             return refuse(problem);
+    }
+    if (is_networks) {
+        print_networks(&options, is_json);
+        return 0;
     }
     struct quoit_info info = {.version = QUOIT_VERSION, .options = &options};
     info.host_count = (uint32_t)options.values[QUOIT_OPT_HOSTS].number;

@@ -13,8 +13,9 @@
 /* Outstanding requests of a host have tokens of 16 bits, and its messages need some of them (proxy/queue.c). */
 #define QUOIT_LOCAL_PES_MAX 1023
 
-/* The protocol between hosts: our queues, or that of the papers (docs/design/scratchpad-protocol.md). */
-enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_COUNT };
+/* The protocol between hosts: our queues, that of the papers (docs/design/scratchpad-protocol.md), or an ordinary
+ * network (docs/design/network.md). */
+enum quoit_protocol { QUOIT_PROTOCOL_QUEUE, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_PROTOCOL_NETWORK, QUOIT_PROTOCOL_COUNT };
 /* The world's barrier between hosts: the general algorithm, or the papers' start and end doorbells. */
 enum quoit_barrier_kind { QUOIT_BARRIER_AUTO, QUOIT_BARRIER_PAPERS, QUOIT_BARRIER_KIND_COUNT };
 /* How payload is moved in the protocol SCRATCHPAD. */

@@ -7,6 +7,7 @@
 
 static const struct quoit_protocol_traits protocols[QUOIT_PROTOCOL_COUNT] = {
     [QUOIT_PROTOCOL_QUEUE] = {.name = "queue",
+                              .has_links = true,
                               .has_failover = true,
                               .has_messages = true,
                               .shares_lane_doorbells = true,
@@ -16,11 +17,13 @@ static const struct quoit_protocol_traits protocols[QUOIT_PROTOCOL_COUNT] = {
                               .orders_gets = true,
                               .line_count = QUOIT_CLASS_COUNT},
     [QUOIT_PROTOCOL_SCRATCHPAD] = {.name = "scratchpad",
+                                   .has_links = true,
                                    .spreads_pes = true,
                                    .calls_driver = true,
                                    .has_put_steps = true,
                                    .line_count = 1,
                                    .slot_count = QUOIT_SCRATCHPAD_SLOTS},
+    [QUOIT_PROTOCOL_NETWORK] = {.name = "network"},
 };
 
 const struct quoit_protocol_traits *quoit_protocol_traits(enum quoit_protocol protocol)

@@ -15,6 +15,7 @@
 
 struct quoit_protocol_traits {
     const char *name;           /* for the option --protocol */
+    bool has_links;             /* hosts are joined by links; else there are no ports, slots and doorbells */
     bool has_failover;          /* survives the loss of a link without losing requests */
     bool has_messages;          /* hosts can send MESSAGE frames to each other */
     bool shares_lane_doorbells; /* a ring is only a hint, so lanes may share a bit */

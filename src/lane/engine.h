@@ -33,6 +33,9 @@ struct quoit_lane_engine {
     /* Processes pending work and returns the number of items. Sets lane->retry_at_ns if one had no resource and no
      * event will cause a retry. */
     uint32_t (*step)(struct quoit_lane *lane);
+    /* Called before the lane sleeps, after it has announced it: what arrives from now on wakes its park. NULL:
+     * doorbells do. */
+    void (*arm)(struct quoit_lane *lane);
     /* A request was executed at this host; value: the old value of an AMO_FETCH. Called from within step(). */
     void (*respond)(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value);
     /* The link was lost before the lanes existed, and now has this epoch: begin with that side down. NULL: the protocol

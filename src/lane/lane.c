@@ -32,7 +32,9 @@ static void arm(void *arg)
 {
     struct quoit_lane *lane = arg;
     atomic_store_explicit(&lane->shared->sleep_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+    if (lane->engine->arm)
+        lane->engine->arm(lane);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && lane->ports[side]; side++) {
         quoit_port_doorbell_clear(lane->ports[side], lane->hint_bits[side]);
         if (lane->polled_bits[side])
             quoit_port_doorbell_unmask(lane->ports[side], lane->polled_bits[side]);
@@ -110,7 +112,7 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
                                          .place_yields = QUOIT_PLACEMENT_LANE_YIELDS,
                                          .arm_arg = lane};
     quoit_placement_start_lane(&lane->placement, layout, index, group->policy);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && group->ports[side]; side++)
         join_side(lane, side);
     enum quoit_status status = make_tables(lane);
     if (status == QUOIT_OK)

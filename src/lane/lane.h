@@ -27,6 +27,7 @@ struct quoit_issued {
 };
 
 struct quoit_outbox;
+struct quoit_lane_network;
 
 /* Shared by the lanes of one job on one host. Outlives them. */
 struct quoit_lane_group {
@@ -34,6 +35,8 @@ struct quoit_lane_group {
     void *memory; /* of the host, mapped whole */
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     const struct quoit_link_record *links; /* [QUOIT_SIDE_COUNT], of the ring service */
+    const struct quoit_lane_network
+        *network; /* how the hosts are joined without links: ports are NULL. NULL: by links */
     struct quoit_wait_policy policy;
     uint64_t dma_bytes; /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
     const struct quoit_lane_engine *engine;

@@ -14,6 +14,8 @@
 #ifndef QUOIT_NET_DRIVER_H
 #define QUOIT_NET_DRIVER_H
 
+#include <signal.h>
+
 #include "net/net.h"
 
 #define QUOIT_NET_DRIVER_VERSION 1 /* of this header; others are refused */
@@ -86,6 +88,13 @@ struct quoit_net_driver {
 
 /* plugins.c. Opens the driver's shared object, once per process. NULL: `problem` says why. */
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES]);
+/* The dispositions of signals, round calls of a library that may change them. */
+#define QUOIT_NET_SIGNAL_COUNT 7
+struct quoit_net_signals {
+    struct sigaction actions[QUOIT_NET_SIGNAL_COUNT];
+};
+void quoit_net_keep_signals(struct quoit_net_signals *signals_out);
+void quoit_net_restore_signals(const struct quoit_net_signals *signals);
 /* The index-th known name, in order of preference; NULL: there are no more. */
 const char *quoit_net_driver_name(uint32_t index);
 

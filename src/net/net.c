@@ -10,7 +10,6 @@
 
 #define HEARTBEATS_A_LIMIT 8       /* so that one that is late is not missed */
 #define RETRY_NS           1000000 /* a heartbeat that found no buffer */
-#define BUSY_CALLS         128     /* of progress that found something, before the clock is read again */
 
 enum message_kind { MESSAGE_PAYLOAD = 1, MESSAGE_HEARTBEAT, MESSAGE_LEAVING, MESSAGE_KIND_COUNT };
 
@@ -65,7 +64,6 @@ struct quoit_net {
     uint64_t outstanding_count;
     uint64_t watch_ns;      /* when the heartbeats were last looked after */
     uint64_t next_watch_ns; /* when they are next */
-    uint32_t busy_count;
     uint64_t dropped_count; /* messages of strangers */
     bool has_broken;        /* a host is_broken */
     bool is_inside;         /* progress runs: callbacks must not call it */
@@ -201,11 +199,9 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     quoit_assert(!net->is_inside);
     net->is_inside = true;
     uint32_t done_count = net->driver->progress(net->end);
-    if (done_count == 0 || ++net->busy_count % BUSY_CALLS == 0) {
-        uint64_t now_ns = quoit_clock_now_ns();
-        if (now_ns >= net->next_watch_ns)
-            watch(net, now_ns);
-    }
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (now_ns >= net->next_watch_ns)
+        watch(net, now_ns);
     for (uint32_t i = 0; net->has_broken && i < net->config.host_count; i++)
         if (net->hosts[i].is_broken)
             lose(net, i, QUOIT_GONE);
@@ -243,9 +239,12 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };
     for (uint32_t i = 0; i < count && status != QUOIT_OK; i++) {
+        struct quoit_net_signals signals;
         net->driver = quoit_net_driver_open(names[i], problem);
+        quoit_net_keep_signals(&signals);
         if (net->driver)
             status = net->driver->open(&own, &net->end, problem);
+        quoit_net_restore_signals(&signals);
     }
     return status;
 }
@@ -533,10 +532,13 @@ uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_ne
         *missing = (struct quoit_net_choice){0};
         const struct quoit_net_driver *driver = quoit_net_driver_open(names[i], missing->reason);
         memcpy(missing->driver, names[i], strnlen(names[i], QUOIT_NET_NAME_BYTES - 1));
+        struct quoit_net_signals signals;
+        quoit_net_keep_signals(&signals);
         if (!driver)
             count++;
         else
             count += driver->survey(config->provider, config->device, missing, max_count - count);
+        quoit_net_restore_signals(&signals);
     }
     return count;
 }

@@ -2,6 +2,7 @@
 /* Where drivers are: lib/quoit beside the library or the programs, so that an installation can be moved. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,22 @@ static bool find_file(const char *name, char path_out[PATH_MAX])
     return false;
 }
 
+/* Libraries of networks take signals when they are loaded or begin to look (psm writes a file at each abort): they are
+ * the program's, and our own crash report's. */
+static const int own_signals[QUOIT_NET_SIGNAL_COUNT] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGFPE, SIGINT, SIGTERM};
+
+void quoit_net_keep_signals(struct quoit_net_signals *signals_out)
+{
+    for (int i = 0; i < QUOIT_NET_SIGNAL_COUNT; i++)
+        sigaction(own_signals[i], NULL, &signals_out->actions[i]);
+}
+
+void quoit_net_restore_signals(const struct quoit_net_signals *signals)
+{
+    for (int i = 0; i < QUOIT_NET_SIGNAL_COUNT; i++)
+        sigaction(own_signals[i], &signals->actions[i], NULL);
+}
+
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     char path[PATH_MAX], symbol[64];
@@ -53,7 +70,10 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
         snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "this installation of Quoit has no network driver %.32s", name);
         return NULL;
     }
+    struct quoit_net_signals signals;
+    quoit_net_keep_signals(&signals);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    quoit_net_restore_signals(&signals);
     if (!object) {
         snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", dlerror());
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/engines.h"
 #include "papers/lane.h"
+#include "proxy/network.h"
 #include "proxy/queue.h"
 
 const struct quoit_lane_engine *quoit_engine_of(const struct quoit_job_config *job)
@@ -8,6 +9,7 @@ const struct quoit_lane_engine *quoit_engine_of(const struct quoit_job_config *j
     static const struct quoit_lane_engine *const engines[QUOIT_PROTOCOL_COUNT] = {
         [QUOIT_PROTOCOL_QUEUE] = &quoit_queue_engine,
         [QUOIT_PROTOCOL_SCRATCHPAD] = &quoit_papers_engine,
+        [QUOIT_PROTOCOL_NETWORK] = &quoit_network_engine,
     };
     return engines[job->protocol];
 }

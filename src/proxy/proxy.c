@@ -179,9 +179,9 @@ static void lead_lanes(struct quoit_proxy *proxy)
 static enum quoit_status open_lanes(struct quoit_proxy *proxy)
 {
     struct quoit_lane_group *group = &proxy->group;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && proxy->service; side++)
         group->ports[side] = quoit_service_port(proxy->service, side);
-    enum quoit_status status = group->engine->group_open(group);
+    enum quoit_status status = group->engine->group_open ? group->engine->group_open(group) : QUOIT_OK;
     while (status == QUOIT_OK && proxy->lane_count < group->layout->job.lane_count) {
         status = quoit_lane_open(&proxy->lanes[proxy->lane_count], group, proxy->lane_count);
         proxy->lane_count++; /* one that was opened in part is closed too */
@@ -199,6 +199,7 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
         .layout = config->layout,
         .memory = config->memory,
         .links = ((struct quoit_host_header *)config->memory)->links,
+        .network = config->network,
         .policy = config->machine.policy,
         .dma_bytes = config->dma_bytes,
         .engine = quoit_engine_of(&config->layout->job),
@@ -210,7 +211,8 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
     ((struct quoit_host_header *)config->memory)->machine = config->machine;
     quoit_outbox_open(&proxy->outbox, config->layout, config->memory);
     quoit_park_setup();
-    enum quoit_status status = open_service(proxy);
+    enum quoit_status status =
+        quoit_job_config_traits(&config->layout->job)->has_links ? open_service(proxy) : QUOIT_OK;
     if (status == QUOIT_OK)
         status = open_lanes(proxy);
     if (status != QUOIT_OK) {
@@ -238,6 +240,8 @@ enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, uint32_t lane_ind
 enum quoit_status quoit_proxy_manage(struct quoit_proxy *proxy)
 {
     struct quoit_host_header *header = proxy->config.memory;
+    if (!proxy->service) /* there are no links */
+        return QUOIT_OK;
     enum quoit_status status = quoit_service_manage(proxy->service, &header->is_stopping);
     if (status != QUOIT_OK) {
         quoit_log(QUOIT_LOG_ERROR, "host %u cannot bring a link up again: %s", proxy->config.layout->host,
@@ -267,7 +271,8 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
     quoit_service_close(proxy->service); /* before the lanes, whose buffers an outstanding DMA may read */
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
-    proxy->group.engine->group_close(&proxy->group);
+    if (proxy->group.engine->group_close)
+        proxy->group.engine->group_close(&proxy->group);
     quoit_outbox_close(&proxy->outbox);
     free(proxy);
 }

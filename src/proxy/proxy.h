@@ -17,6 +17,7 @@
 #define QUOIT_PROXY_PROXY_H
 
 #include "host/layout.h"
+#include "lane/network.h"
 #include "env/wait.h"
 #include "port/port.h"
 
@@ -24,6 +25,7 @@ struct quoit_proxy_config {
     const struct quoit_layout *layout;
     void *memory;                                     /* the host's memory, mapped whole */
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
+    const struct quoit_lane_network *network;         /* with the protocol NETWORK, in place of ports; else NULL */
     struct quoit_machine machine;                     /* published to the PEs of the host */
     uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
     uint64_t link_limit_ns;                           /* how long two links may be down */

@@ -231,6 +231,8 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port_limits limits;
         quoit_biased_init(&ring->direct[side].lock);
+        if (!quoit_job_config_traits(&self->layout.job)->has_links)
+            continue; /* every request goes through the proxy */
         status = quoit_port_open(&ports[side], &ring->ports[side]);
         if (status != QUOIT_OK)
             goto close_engine;

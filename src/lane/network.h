@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* network.h - how a host joins the others of its job over a network (net/net.h); from who starts the proxy. */
+#ifndef QUOIT_LANE_NETWORK_H
+#define QUOIT_LANE_NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a host tells all others, at most. */
+#define QUOIT_NETWORK_CONTACT_BYTES 576
+
+struct quoit_lane_network {
+    const char *driver;     /* "ofi"; "auto": the first that works */
+    const char *provider;   /* NULL: the driver's choice */
+    const char *device;     /* NULL: the driver's choice */
+    uint64_t tag;           /* chance, the same on all hosts of the job alone */
+    uint64_t lost_limit_ns; /* 0: the default */
+    /* Gives all hosts the bytes of this one, and fills all_out with those of hosts 0..H-1, `bytes` each. Blocks until
+     * every host has called it. False: some have not in time. */
+    bool (*exchange)(void *arg, const void *own, uint32_t bytes, void *all_out);
+    /* Called once, for the first host that is lost. The caller ends the job. */
+    void (*on_lost)(void *arg, uint32_t host);
+    void *arg; /* of both */
+};
+
+#endif

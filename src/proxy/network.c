@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A lane over a network. It has one flow to each other host: frames, in order, many in a message. The other host's lane
+ * executes them in that order and acknowledges the last; replies bring values and strided data back.
+ *
+ * Large payload goes by itself, from memory to memory: a put that no fence precedes is a put of the network, and the
+ * frame that follows it, LANDED, wakes the destination. A get is a get of the network.
+ *
+ * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so a request that
+ * must not pass the puts of its PE (ORDERED, or with a signal) waits until they are done, and payload of an ORDERED put
+ * travels in frames, in parts. */
+#include "proxy/network.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "lane/network.h"
+#include "net/net.h"
+#include "proxy/network_sleep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_COUNT  32        /* requests of one PE before the others have their turn */
+#define FRAMED_BYTES 4096u     /* payload up to here travels in a frame */
+#define FLOW_BYTES   65536u    /* waiting in a flow, before it takes no more requests; replies are always taken */
+#define LEAVE_NS     300000000 /* for the farewell of all hosts; a launcher stops their proxies at the same time */
+
+enum open_state { OPEN_NONE, OPEN_UNTIL_ACK, OPEN_UNTIL_REPLY, OPEN_PUT, OPEN_GET };
+
+/* An outstanding request of a local PE, by its cookie, which is its token. */
+struct open {
+    uint8_t state; /* enum open_state */
+    uint8_t reply_kind;
+    uint32_t part_count;      /* UNTIL_REPLY: replies that are missing */
+    uint32_t sequence;        /* UNTIL_ACK: of its last frame */
+    uint32_t next;            /* UNTIL_ACK: the next of the flow, as cookie + 1; 0: none */
+    struct quoit_frame frame; /* dest_host; PUT: what follows it */
+};
+
+/* Of one other host. */
+struct flow {
+    struct quoit_net_window *window;
+    uint64_t segments; /* where its segments begin in the window */
+    char *out;         /* frames that no message has taken yet, from out_head to out_tail */
+    uint64_t out_head, out_tail, out_bytes;
+    uint32_t sent_sequence; /* of requests that are acknowledged */
+    uint32_t acknowledged;
+    uint32_t executed_sequence; /* of the other host's requests */
+    uint32_t told_sequence;
+    uint32_t first_open, last_open; /* UNTIL_ACK, in order, as cookie + 1; 0: none */
+    bool is_busy;                   /* in the list of those that may have something to send */
+};
+
+struct network {
+    struct quoit_lane *lane;
+    struct quoit_net *net;
+    struct quoit_net_region *region;
+    struct quoit_network_sleep *sleep;
+    uint32_t part_bytes;  /* payload of a frame, at most */
+    struct open *open;    /* [local PE][request] */
+    struct flow *flows;   /* [host] */
+    uint16_t *busy_hosts; /* a list of busy_count */
+    uint32_t busy_count;
+    uint32_t *put_counts; /* [local PE]: puts of the network under way */
+    bool is_lost_told;
+};
+
+/* What every host knows of every other. */
+struct contact {
+    struct quoit_net_address address;
+    struct quoit_net_key key;
+    uint64_t segments;
+};
+_Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
+               "who exchanges contacts makes room for so many bytes");
+
+static uint32_t padded(uint32_t bytes)
+{
+    return (bytes + 7) & ~7u;
+}
+
+/* Flows */
+
+static void mark_busy(struct network *network, uint32_t host)
+{
+    struct flow *flow = &network->flows[host];
+    if (flow->is_busy)
+        return;
+    flow->is_busy = true;
+    network->busy_hosts[network->busy_count++] = (uint16_t)host;
+}
+
+/* Room for one more record. Replies have no limit of their own: there are as many as the other host's PEs may ask. */
+static char *reserve(struct network *network, struct flow *flow, uint32_t bytes)
+{
+    if (flow->out_head == flow->out_tail)
+        flow->out_head = flow->out_tail = 0;
+    if (flow->out_tail + bytes > flow->out_bytes) {
+        uint64_t used = flow->out_tail - flow->out_head;
+        if (flow->out_head > 0)
+            memmove(flow->out, flow->out + flow->out_head, used);
+        flow->out_head = 0;
+        flow->out_tail = used;
+        if (used + bytes > flow->out_bytes) {
+            uint64_t more = 2 * (used + bytes) + FLOW_BYTES;
+            char *out = realloc(flow->out, more);
+            if (!out) {
+                quoit_lane_fail(network->lane, QUOIT_NO_MEMORY);
+                return NULL;
+            }
+            flow->out = out;
+            flow->out_bytes = more;
+        }
+    }
+    return flow->out + flow->out_tail;
+}
+
+static void append(struct network *network, const struct quoit_frame *frame, const char *payload)
+{
+    struct flow *flow = &network->flows[frame->dest_host];
+    uint32_t bytes = quoit_frame_payload_bytes(frame), whole = QUOIT_FRAME_BYTES + padded(bytes);
+    char *to = reserve(network, flow, whole);
+    if (!to)
+        return;
+    memcpy(to, frame, QUOIT_FRAME_BYTES);
+    if (bytes > 0) {
+        memset(to + whole - 8, 0, 8);
+        memcpy(to + QUOIT_FRAME_BYTES, payload, bytes);
+    }
+    flow->out_tail += whole;
+    mark_busy(network, frame->dest_host);
+}
+
+static uint32_t record_bytes(const char *record)
+{
+    struct quoit_frame frame;
+    memcpy(&frame, record, sizeof frame);
+    return QUOIT_FRAME_BYTES + padded(quoit_frame_payload_bytes(&frame));
+}
+
+/* A network has no sides; the counts of the right one are its. */
+static void count_sent(struct network *network, uint64_t bytes)
+{
+    struct quoit_link_count *count = &network->lane->shared->out[QUOIT_RIGHT];
+    quoit_lane_count_up(&count->byte_count, bytes);
+    quoit_lane_count_up(&count->message_count, 1);
+}
+
+/* Sends whole records, as many as a message holds. True: nothing waits any more. */
+static bool send_flow(struct network *network, uint32_t host)
+{
+    struct flow *flow = &network->flows[host];
+    uint32_t most = quoit_net_limits(network->net)->message_bytes;
+    while (flow->out_head < flow->out_tail) {
+        uint32_t bytes = 0;
+        for (uint64_t at = flow->out_head; at < flow->out_tail;) {
+            uint32_t record = record_bytes(flow->out + at);
+            if (bytes + record > most)
+                break;
+            bytes += record;
+            at += record;
+        }
+        quoit_assert(bytes > 0);
+        enum quoit_status status = quoit_net_send(network->net, host, flow->out + flow->out_head, bytes);
+        if (status == QUOIT_FULL)
+            return false;
+        if (status != QUOIT_OK) { /* it has gone, and on_lost says so */
+            flow->out_head = flow->out_tail = 0;
+            return true;
+        }
+        flow->out_head += bytes;
+        count_sent(network, bytes);
+    }
+    return true;
+}
+
+static void acknowledge(struct network *network, uint32_t host)
+{
+    struct flow *flow = &network->flows[host];
+    if (flow->told_sequence == flow->executed_sequence)
+        return;
+    flow->told_sequence = flow->executed_sequence;
+    append(network,
+           &(struct quoit_frame){.kind = QUOIT_FRAME_ACK,
+                                 .source_host = (uint16_t)network->lane->layout->host,
+                                 .dest_host = (uint16_t)host,
+                                 .flow_sequence = flow->executed_sequence},
+           NULL);
+}
+
+static void send_all(struct network *network)
+{
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < network->busy_count; i++) {
+        uint32_t host = network->busy_hosts[i];
+        acknowledge(network, host);
+        network->flows[host].is_busy = !send_flow(network, host);
+        if (network->flows[host].is_busy)
+            network->busy_hosts[kept_count++] = (uint16_t)host;
+    }
+    network->busy_count = kept_count;
+}
+
+/* Requests of local PEs */
+
+static void append_request(struct network *network, struct quoit_frame *frame, const char *payload)
+{
+    if (!quoit_frame_needs_response(frame->kind))
+        frame->flow_sequence = ++network->flows[frame->dest_host].sent_sequence;
+    append(network, frame, payload);
+}
+
+/* How many bytes of a request fit one frame: whole elements, and words that a PE may wait for. */
+static uint32_t part_of(const struct network *network, const struct quoit_frame *frame)
+{
+    bool is_strided = frame->kind == QUOIT_FRAME_PUT_STRIDED || frame->kind == QUOIT_FRAME_GET_STRIDED;
+    uint32_t unit = is_strided ? frame->size : 8;
+    return network->part_bytes / unit * unit;
+}
+
+/* A request in one frame, or in parts. Returns the number of frames. */
+static uint32_t append_parts(struct network *network, const struct quoit_frame *whole, const char *payload)
+{
+    uint32_t part_bytes = part_of(network, whole), part_count = 0, at = 0;
+    bool is_strided = whole->kind == QUOIT_FRAME_PUT_STRIDED || whole->kind == QUOIT_FRAME_GET_STRIDED;
+    do {
+        struct quoit_frame frame = *whole;
+        bool is_last = whole->bytes - at <= part_bytes;
+        if (!is_last) {
+            frame.bytes = part_bytes;
+            if (frame.kind == QUOIT_FRAME_PUT_SIGNAL)
+                frame.kind = QUOIT_FRAME_PUT; /* the signal follows the last one */
+        } else {
+            frame.bytes = whole->bytes - at;
+        }
+        frame.offset += is_strided ? (uint64_t)((int64_t)(at / whole->size) * (int64_t)whole->operand) : at;
+        if (frame.kind == QUOIT_FRAME_GET_STRIDED)
+            frame.operand2 = at; /* comes back with the data */
+        append_request(network, &frame, payload + at);
+        part_count++;
+        at += frame.bytes;
+    } while (at < whole->bytes && network->lane->status == QUOIT_OK);
+    return part_count;
+}
+
+static void wait_for_ack(struct network *network, uint64_t cookie)
+{
+    struct open *open = &network->open[cookie];
+    struct flow *flow = &network->flows[open->frame.dest_host];
+    open->state = OPEN_UNTIL_ACK;
+    open->sequence = flow->sent_sequence;
+    open->next = 0;
+    if (flow->last_open)
+        network->open[flow->last_open - 1].next = (uint32_t)cookie + 1;
+    else
+        flow->first_open = (uint32_t)cookie + 1;
+    flow->last_open = (uint32_t)cookie + 1;
+}
+
+/* Payload from memory to memory. False: not now. */
+static bool begin_transfer(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
+{
+    struct quoit_lane *lane = network->lane;
+    struct flow *flow = &network->flows[frame->dest_host];
+    char *memory = lane->memory + lane->issued[cookie].data_offset;
+    uint64_t offset = flow->segments + frame->dest_pe * lane->layout->segment_stride + frame->offset;
+    bool is_put = frame->kind == QUOIT_FRAME_PUT;
+    enum quoit_status status =
+        is_put ? quoit_net_put(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie)
+               : quoit_net_get(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie);
+    if (status != QUOIT_OK)
+        return false; /* full; or the host is lost, which ends the job */
+    network->open[cookie].state = is_put ? OPEN_PUT : OPEN_GET;
+    network->put_counts[frame->source_pe] += is_put;
+    return true;
+}
+
+/* False: not now. */
+static bool begin(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
+{
+    struct quoit_lane *lane = network->lane;
+    struct open *open = &network->open[cookie];
+    bool is_ordered = (frame->flags & QUOIT_FRAME_ORDERED) != 0;
+    quoit_assert(open->state == OPEN_NONE);
+    open->frame = *frame;
+    if (frame->kind == QUOIT_FRAME_GET ||
+        (frame->kind == QUOIT_FRAME_PUT && !is_ordered && frame->bytes > FRAMED_BYTES))
+        return begin_transfer(network, cookie, frame);
+    const struct flow *flow = &network->flows[frame->dest_host];
+    if (flow->out_tail - flow->out_head > FLOW_BYTES)
+        return false;
+    if ((is_ordered || frame->kind == QUOIT_FRAME_PUT_SIGNAL) && network->put_counts[frame->source_pe] > 0)
+        return false;
+    open->frame.token = (uint32_t)cookie;
+    open->part_count = append_parts(network, &open->frame, lane->memory + lane->issued[cookie].data_offset);
+    open->state = OPEN_UNTIL_REPLY;
+    open->reply_kind = frame->kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
+    if (!quoit_frame_needs_response(frame->kind))
+        wait_for_ack(network, cookie);
+    return true;
+}
+
+static uint32_t poll_pe(struct network *network, uint32_t local)
+{
+    struct quoit_lane *lane = network->lane;
+    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+    uint32_t tail = atomic_load_explicit(&channel->submit_tail, memory_order_acquire), done_count = 0;
+    while (lane->submit_heads[local] != tail && done_count < BATCH_COUNT && lane->status == QUOIT_OK) {
+        uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
+        struct quoit_frame frame;
+        uint32_t spread;
+        enum quoit_status status = quoit_lane_take_request(lane, local, index, &frame, &spread);
+        if (status != QUOIT_OK) {
+            quoit_lane_fail(lane, status);
+            break;
+        }
+        if (!begin(network, quoit_lane_cookie(local, index), &frame))
+            break; /* what makes room for it comes through the network, and wakes the lane */
+        lane->submit_heads[local]++;
+        done_count++;
+    }
+    return done_count;
+}
+
+/* What arrives */
+
+static void complete(struct network *network, uint64_t cookie)
+{
+    network->open[cookie].state = OPEN_NONE;
+    quoit_lane_complete(network->lane, cookie);
+}
+
+static bool take_ack(struct network *network, uint32_t host, uint32_t sequence)
+{
+    struct flow *flow = &network->flows[host];
+    if (sequence - flow->acknowledged > flow->sent_sequence - flow->acknowledged)
+        return false;
+    flow->acknowledged = sequence;
+    while (flow->first_open) {
+        struct open *open = &network->open[flow->first_open - 1];
+        uint64_t cookie = flow->first_open - 1;
+        if ((int32_t)(sequence - open->sequence) < 0)
+            break;
+        flow->first_open = open->next;
+        if (!flow->first_open)
+            flow->last_open = 0;
+        complete(network, cookie);
+    }
+    return true;
+}
+
+static bool take_reply(struct network *network, const struct quoit_frame *frame, const char *payload)
+{
+    struct quoit_lane *lane = network->lane;
+    uint64_t cookie = frame->token;
+    if (cookie >= quoit_lane_cookie(lane->layout->local_count, 0))
+        return false;
+    struct open *open = &network->open[cookie];
+    const struct quoit_issued *issued = &lane->issued[cookie];
+    if (open->state != OPEN_UNTIL_REPLY || open->reply_kind != frame->kind ||
+        open->frame.dest_host != frame->source_host || cookie / QUOIT_REQUESTS_A_CHANNEL != frame->dest_pe)
+        return false;
+    if (frame->kind == QUOIT_FRAME_VALUE) {
+        quoit_lane_deliver(lane, &(struct quoit_verdict){.frame = *frame, .cookie = cookie}, payload);
+    } else { /* a part of it */
+        if (frame->operand2 > issued->bytes || frame->bytes > issued->bytes - frame->operand2)
+            return false;
+        memcpy(lane->memory + issued->data_offset + frame->operand2, payload, frame->bytes);
+    }
+    if (--open->part_count == 0)
+        complete(network, cookie);
+    return true;
+}
+
+/* quoit_lane_deliver() calls respond(), which counts it or replies. */
+static bool take_request(struct network *network, const struct quoit_frame *frame, const char *payload)
+{
+    struct flow *flow = &network->flows[frame->source_host];
+    if (quoit_frame_needs_response(frame->kind)) {
+        if (frame->kind == QUOIT_FRAME_GET || frame->bytes > network->part_bytes)
+            return false; /* its data would not fit a reply */
+    } else if (frame->kind == QUOIT_FRAME_MESSAGE || frame->flow_sequence != flow->executed_sequence + 1) {
+        return false;
+    }
+    quoit_lane_deliver(network->lane, &(struct quoit_verdict){.kind = QUOIT_VERDICT_DELIVER, .frame = *frame}, payload);
+    return true;
+}
+
+static bool take(struct network *network, uint32_t host, const struct quoit_frame *frame, const char *payload)
+{
+    const struct quoit_frame_limits limits = quoit_lane_limits(network->lane);
+    enum quoit_class class = quoit_frame_class(frame->kind);
+    if (quoit_frame_check(frame, class, &limits) != QUOIT_OK || frame->source_host != host ||
+        frame->dest_host != network->lane->layout->host || frame->kind == QUOIT_FRAME_TOPOLOGY)
+        return false;
+    if (frame->kind == QUOIT_FRAME_ACK)
+        return take_ack(network, host, frame->flow_sequence);
+    if (class == QUOIT_CLASS_REPLY)
+        return take_reply(network, frame, payload);
+    return take_request(network, frame, payload);
+}
+
+static void on_message(void *arg, uint32_t host, const void *message, uint32_t bytes)
+{
+    struct network *network = arg;
+    uint32_t at = 0;
+    while (at < bytes && network->lane->status == QUOIT_OK) {
+        struct quoit_frame frame = {0};
+        const char *record = (const char *)message + at;
+        uint32_t rest = bytes - at, payload_bytes = 0;
+        if (rest >= QUOIT_FRAME_BYTES) {
+            memcpy(&frame, record, sizeof frame);
+            payload_bytes = quoit_frame_payload_bytes(&frame);
+            rest -= QUOIT_FRAME_BYTES;
+        }
+        if (payload_bytes > rest || !take(network, host, &frame, record + QUOIT_FRAME_BYTES)) {
+            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from host %u: kind %u", host, frame.kind);
+            quoit_lane_fail(network->lane, QUOIT_INVALID);
+            return;
+        }
+        at += QUOIT_FRAME_BYTES + padded(payload_bytes);
+    }
+}
+
+static void respond(struct quoit_lane *lane, const struct quoit_frame *request, uint64_t value)
+{
+    struct network *network = lane->state;
+    if (!quoit_frame_needs_response(request->kind)) {
+        network->flows[request->source_host].executed_sequence++;
+        mark_busy(network, request->source_host);
+        return;
+    }
+    struct quoit_frame reply = *request;
+    reply.kind = request->kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
+    reply.flags = 0;
+    reply.source_host = request->dest_host;
+    reply.source_pe = request->dest_pe;
+    reply.dest_host = request->source_host;
+    reply.dest_pe = request->source_pe;
+    if (reply.kind == QUOIT_FRAME_VALUE)
+        reply.operand = value;
+    append(network, &reply, reply.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &reply) : NULL);
+}
+
+/* A put or get of the network. After a put its frame follows, to wake the PE; nothing waits for that one. */
+static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
+{
+    struct network *network = arg;
+    struct open *open = &network->open[cookie];
+    (void)host;
+    if (status != QUOIT_OK) /* the host is lost, and the job ends */
+        return;
+    if (open->state == OPEN_PUT) {
+        network->put_counts[open->frame.source_pe]--;
+        open->frame.flags |= QUOIT_FRAME_LANDED;
+        append_request(network, &open->frame, NULL);
+    }
+    complete(network, cookie);
+}
+
+static void on_lost(void *arg, uint32_t host, enum quoit_status status)
+{
+    struct network *network = arg;
+    const struct quoit_lane_network *config = network->lane->group->network;
+    if (network->is_lost_told || quoit_lane_is_stopping(network->lane))
+        return;
+    network->is_lost_told = true;
+    quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
+    config->on_lost(config->arg, host);
+}
+
+/* The engine */
+
+static uint32_t step(struct quoit_lane *lane)
+{
+    struct network *network = lane->state;
+    uint32_t local_count = lane->layout->local_count;
+    uint32_t done_count = quoit_net_progress(network->net);
+    for (uint32_t i = 0; i < local_count; i++)
+        done_count += poll_pe(network, (lane->first_pe_turn + i) % local_count);
+    lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
+    send_all(network);
+    return done_count;
+}
+
+static enum quoit_status meet(struct network *network, const struct quoit_lane_network *config)
+{
+    const struct quoit_layout *layout = network->lane->layout;
+    uint32_t host_count = layout->job.host_count;
+    struct contact *contacts = calloc(host_count, sizeof *contacts);
+    struct contact own = {.address = *quoit_net_address(network->net),
+                          .key = *quoit_net_region_key(network->region),
+                          .segments = layout->segments};
+    enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
+    if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
+        status = QUOIT_TIMEOUT;
+    for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++) {
+        struct flow *flow = &network->flows[host];
+        if (host == layout->host)
+            continue;
+        flow->segments = contacts[host].segments;
+        status = quoit_net_connect(network->net, host, &contacts[host].address);
+        if (status == QUOIT_OK)
+            status = quoit_net_attach(network->net, host, &contacts[host].key, &flow->window);
+    }
+    free(contacts);
+    return status;
+}
+
+static enum quoit_status join(struct network *network, const struct quoit_lane_network *config)
+{
+    struct quoit_lane *lane = network->lane;
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const struct quoit_net_config net = {.driver = config->driver,
+                                         .provider = config->provider,
+                                         .device = config->device,
+                                         .host = lane->layout->host,
+                                         .host_count = lane->layout->job.host_count,
+                                         .tag = config->tag,
+                                         .lost_limit_ns = config->lost_limit_ns,
+                                         .on_done = on_done,
+                                         .on_message = on_message,
+                                         .on_lost = on_lost,
+                                         .arg = network};
+    enum quoit_status status = quoit_net_open(&net, &network->net, problem);
+    if (status != QUOIT_OK) {
+        quoit_say("host %u cannot join the network: %s [Q0222]", lane->layout->host, problem);
+        return status;
+    }
+    const struct quoit_net_limits *limits = quoit_net_limits(network->net);
+    network->part_bytes = limits->message_bytes - QUOIT_FRAME_BYTES;
+    if (network->part_bytes < FRAMED_BYTES || limits->alignment > 1 ||
+        limits->transfer_bytes < lane->layout->job.chunk_bytes) {
+        quoit_say("the network's driver %s cannot carry a job [Q0222]", quoit_net_choice(network->net)->driver);
+        return QUOIT_UNSUPPORTED;
+    }
+    status = quoit_net_register(network->net, lane->memory, lane->layout->total_bytes, &network->region);
+    if (status == QUOIT_OK)
+        status = meet(network, config);
+    if (status == QUOIT_OK)
+        status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);
+    return status;
+}
+
+static enum quoit_status open(struct quoit_lane *lane)
+{
+    struct network *network = calloc(1, sizeof *network);
+    uint32_t host_count = lane->layout->job.host_count, local_count = lane->layout->local_count;
+    lane->state = network;
+    if (!network)
+        return QUOIT_NO_MEMORY;
+    quoit_assert(lane->index == 0);
+    network->lane = lane;
+    network->open = calloc(quoit_lane_cookie(local_count, 0), sizeof *network->open);
+    network->flows = calloc(host_count, sizeof *network->flows);
+    network->busy_hosts = calloc(host_count, sizeof *network->busy_hosts);
+    network->put_counts = calloc(local_count, sizeof *network->put_counts);
+    if (!network->open || !network->flows || !network->busy_hosts || !network->put_counts)
+        return QUOIT_NO_MEMORY;
+    return join(network, lane->group->network);
+}
+
+static void close(struct quoit_lane *lane)
+{
+    struct network *network = lane->state;
+    if (!network)
+        return;
+    quoit_network_sleep_close(network->sleep);
+    if (network->net && quoit_net_leave(network->net, LEAVE_NS) != QUOIT_OK)
+        quoit_log(QUOIT_LOG_DEBUG, "some hosts have ended without a farewell");
+    quoit_net_close(network->net);
+    for (uint32_t host = 0; host < lane->layout->job.host_count && network->flows; host++)
+        free(network->flows[host].out);
+    free(network->put_counts);
+    free(network->busy_hosts);
+    free(network->flows);
+    free(network->open);
+    free(network);
+}
+
+static void arm(struct quoit_lane *lane)
+{
+    struct network *network = lane->state;
+    quoit_network_sleep_arm(network->sleep);
+}
+
+static bool is_quiescent(const struct quoit_lane *lane)
+{
+    const struct network *network = lane->state;
+    for (uint64_t cookie = 0; cookie < quoit_lane_cookie(lane->layout->local_count, 0); cookie++)
+        if (network->open[cookie].state != OPEN_NONE)
+            return false;
+    return network->busy_count == 0;
+}
+
+static void check(const struct quoit_lane *lane)
+{
+    const struct network *network = lane->state;
+    for (uint32_t host = 0; host < lane->layout->job.host_count; host++) {
+        const struct flow *flow = &network->flows[host];
+        quoit_assert(flow->out_head <= flow->out_tail);
+        quoit_assert(flow->out_tail <= flow->out_bytes);
+        quoit_assert((flow->first_open == 0) == (flow->last_open == 0));
+    }
+}
+
+const struct quoit_lane_engine quoit_network_engine = {
+    .open = open,
+    .close = close,
+    .step = step,
+    .respond = respond,
+    .arm = arm,
+    .is_quiescent = is_quiescent,
+    .check = check,
+};

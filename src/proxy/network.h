@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* network.h - the lane engine of hosts that are joined by a network: frames in its messages, large payload by its puts
+ * and gets. See docs/design/network.md.
+ */
+#ifndef QUOIT_PROXY_NETWORK_H
+#define QUOIT_PROXY_NETWORK_H
+
+#include "lane/lane.h"
+
+extern const struct quoit_lane_engine quoit_network_engine;
+
+#endif
