@@ -62,8 +62,8 @@ struct quoit_net {
     struct quoit_net_region *regions;
     struct quoit_net_window *windows;
     uint64_t outstanding_count;
-    uint64_t watch_ns;      /* when the heartbeats were last looked after */
-    uint64_t next_watch_ns; /* when they are next */
+    uint64_t now_ns;        /* of the last progress */
+    uint64_t next_watch_ns; /* when heartbeats are looked after */
     uint64_t dropped_count; /* messages of strangers */
     bool has_broken;        /* a host is_broken */
     bool is_inside;         /* progress runs: callbacks must not call it */
@@ -82,7 +82,7 @@ static void on_done(void *arg, uint32_t host_index, uint64_t cookie, enum quoit_
     net->outstanding_count--;
     host->has_gone |= status != QUOIT_OK;
     if (status == QUOIT_OK)
-        host->heard_ns = net->watch_ns; /* its end, or at least its network, has answered */
+        host->heard_ns = net->now_ns; /* its end, or at least its network, has answered */
     net->config.on_done(net->config.arg, host_index, cookie, status);
 }
 
@@ -123,7 +123,7 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
         return;
     struct host *host = &net->hosts[header->host];
     host->heard_sequence = header->sequence;
-    host->heard_ns = net->watch_ns;
+    host->heard_ns = net->now_ns;
     if (header->kind == MESSAGE_LEAVING)
         host->state = HOST_LEFT;
     else if (header->kind == MESSAGE_PAYLOAD)
@@ -149,7 +149,7 @@ static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, e
     enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
     if (status == QUOIT_OK) {
         host->sent_sequence++;
-        host->sent_ns = net->watch_ns;
+        host->sent_ns = net->now_ns;
     } else if (status != QUOIT_FULL) {
         on_broken(net, host_index);
         status = QUOIT_GONE;
@@ -175,22 +175,26 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
         net->config.on_lost(net->config.arg, host_index, status);
 }
 
-static void watch(struct quoit_net *net, uint64_t now_ns)
+/* Who is not listened to may have spoken: hosts are not lost for the time that this one was away. */
+static void forgive(struct quoit_net *net)
+{
+    for (uint32_t i = 0; i < net->config.host_count; i++)
+        net->hosts[i].heard_ns = net->now_ns;
+}
+
+static void watch(struct quoit_net *net)
 {
     uint64_t period_ns = heartbeat_ns(net);
-    bool was_away = net->watch_ns != 0 && now_ns - net->watch_ns > net->config.lost_limit_ns / 2;
-    net->watch_ns = now_ns;
-    net->next_watch_ns = now_ns + period_ns / 2;
+    net->next_watch_ns = net->now_ns + period_ns / 2;
     for (uint32_t i = 0; i < net->config.host_count; i++) {
         struct host *host = &net->hosts[i];
         if (host->state != HOST_CONNECTED)
             continue;
-        if (was_away) /* nobody was listened to: the others may have spoken */
-            host->heard_ns = now_ns;
-        if (now_ns - host->heard_ns > net->config.lost_limit_ns)
+        if (net->now_ns - host->heard_ns > net->config.lost_limit_ns)
             lose(net, i, QUOIT_TIMEOUT);
-        else if (now_ns - host->sent_ns >= period_ns && send_kind(net, i, MESSAGE_HEARTBEAT, NULL, 0) == QUOIT_FULL)
-            net->next_watch_ns = now_ns + RETRY_NS;
+        else if (net->now_ns - host->sent_ns >= period_ns &&
+                 send_kind(net, i, MESSAGE_HEARTBEAT, NULL, 0) == QUOIT_FULL)
+            net->next_watch_ns = net->now_ns + RETRY_NS;
     }
 }
 
@@ -198,10 +202,13 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 {
     quoit_assert(!net->is_inside);
     net->is_inside = true;
+    uint64_t before_ns = net->now_ns;
+    net->now_ns = quoit_clock_now_ns();
     uint32_t done_count = net->driver->progress(net->end);
-    uint64_t now_ns = quoit_clock_now_ns();
-    if (now_ns >= net->next_watch_ns)
-        watch(net, now_ns);
+    if (net->now_ns - before_ns > net->config.lost_limit_ns / 4)
+        forgive(net);
+    if (net->now_ns >= net->next_watch_ns)
+        watch(net);
     for (uint32_t i = 0; net->has_broken && i < net->config.host_count; i++)
         if (net->hosts[i].is_broken)
             lose(net, i, QUOIT_GONE);
@@ -269,7 +276,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
         goto free_net;
     net->limits = net->end->limits;
     net->limits.message_bytes -= (uint32_t)sizeof(struct message_header);
-    net->watch_ns = quoit_clock_now_ns();
+    net->now_ns = quoit_clock_now_ns();
     *net_out = net;
     return QUOIT_OK;
 
@@ -324,8 +331,8 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     enum quoit_status status = net->driver->connect(net->end, host_index, address);
     if (status != QUOIT_OK)
         return status;
-    net->watch_ns = quoit_clock_now_ns();
-    host->heard_ns = net->watch_ns;
+    net->now_ns = quoit_clock_now_ns();
+    host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
     return QUOIT_OK;
 }

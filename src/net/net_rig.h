@@ -237,8 +237,12 @@ static inline uint32_t rig_run(struct rig *rig, void (*run)(struct rig *rig))
     }
     for (uint32_t host = 0; host < rig->host_count; host++) {
         int status = 0;
-        while (waitpid(rig->board->pids[host], &status, 0) < 0 && errno == EINTR)
+        while (waitpid(rig->board->pids[host], &status, WUNTRACED) < 0 && errno == EINTR)
             ;
+        if (WIFSTOPPED(status)) { /* those before it have ended */
+            kill(rig->board->pids[host], SIGKILL);
+            waitpid(rig->board->pids[host], &status, 0);
+        }
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
             failed_mask |= 1u << host;
     }

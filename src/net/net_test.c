@@ -289,7 +289,7 @@ static void test_many(void **state)
 
 /* A host is killed, or frozen, while others put to it: they find it lost within the limit, nothing hangs, later calls
  * say GONE, and the others go on with each other. */
-#define LOST_LIMIT_NS 700000000u
+#define LOST_LIMIT_NS 1000000000u
 #define LOST_SLACK_NS 1500000000u /* of a busy machine */
 
 static void run_lost(struct rig *rig)
@@ -327,8 +327,6 @@ static void run_lost(struct rig *rig)
     rig_until(rig, rig->message_count == 1);
     must(is_filled(rig->memory, other, 0, 100000, 9));
     must(quoit_net_leave(rig->net, RIG_DEADLINE_NS) == QUOIT_OK);
-    if (signal_number == SIGSTOP && rig->host == 0)
-        kill(rig->board->pids[victim], SIGKILL);
 }
 
 static void lose_by(int signal_number)

@@ -37,7 +37,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     own->spread = (self->host + self->local + peer->local) % 2;
     enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
     own->side = (uint8_t)side;
-    if (quoit_layout_neighbour(layout, side) != peer->host)
+    if (!ring->ports[side] || quoit_layout_neighbour(layout, side) != peer->host)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
