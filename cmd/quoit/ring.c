@@ -37,6 +37,7 @@ static void print_help(void)
            "       quoit ring exec HOST -- CMD...      run a command on a host\n"
            "       quoit ring shell HOST               run a shell on a host\n"
            "       quoit ring cut LINK | mend LINK     pull the cable between hosts LINK and LINK + 1, or put it back\n"
+           "       quoit ring doctor                   what is wrong with it or with this machine, and the remedy\n"
            "       quoit ring list                     your rings on this machine\n\n"
            "Each host is a network namespace with the Ethernet device " RING_DEVICE ".\n\n"
            "  --ring NAME              which ring (ring)\n"
@@ -225,9 +226,9 @@ static int say_absent(const struct call *call)
     return STATUS_FAILED;
 }
 
-static bool ask(const struct call *call, struct ring_request request, struct ring_reply *reply)
+bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply)
 {
-    int fd = call_keeper(call->plan.name, &request);
+    int fd = call_keeper(name, &request);
     if (fd < 0)
         return false;
     ssize_t bytes = recv(fd, reply, sizeof *reply, 0);
@@ -286,7 +287,7 @@ static int up(const struct call *call)
 static int down(const struct call *call)
 {
     struct ring_reply reply;
-    return ask(call, (struct ring_request){.kind = RING_DOWN}, &reply) ? 0 : say_absent(call);
+    return ring_ask(call->plan.name, (struct ring_request){.kind = RING_DOWN}, &reply) ? 0 : say_absent(call);
 }
 
 static void print_json(const struct ring_reply *reply)
@@ -346,7 +347,7 @@ static void print_table(const struct ring_reply *reply)
 static int status(const struct call *call)
 {
     struct ring_reply reply;
-    if (!ask(call, (struct ring_request){.kind = RING_STATUS}, &reply))
+    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
         return say_absent(call);
     if (call->is_json)
         print_json(&reply);
@@ -361,12 +362,12 @@ static int set_cut(const struct call *call, uint32_t kind)
     struct ring_request request = {.kind = RING_STATUS};
     if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.number))
         return refuse("%s needs the number of a link, that of the host at its left", call->command);
-    if (!ask(call, request, &reply))
+    if (!ring_ask(call->plan.name, request, &reply))
         return say_absent(call);
     if (request.number >= reply.plan.host_count)
         return refuse("the ring \"%s\" has the links 0 to %u", call->plan.name, reply.plan.host_count - 1);
     request.kind = kind;
-    return ask(call, request, &reply) ? 0 : say_absent(call);
+    return ring_ask(call->plan.name, request, &reply) ? 0 : say_absent(call);
 }
 
 static int cut(const struct call *call)
@@ -445,6 +446,11 @@ static int shell(const struct call *call)
     return run_on_host(call, words);
 }
 
+static int doctor(const struct call *call)
+{
+    return ring_doctor(call->plan.name);
+}
+
 /* The kernel lists abstract names with an @ in front. */
 static int list(const struct call *call)
 {
@@ -466,8 +472,8 @@ static int list(const struct call *call)
 static const struct command_row {
     const char *name;
     int (*run)(const struct call *call);
-} commands[] = {{"up", up},       {"down", down}, {"status", status}, {"exec", exec_command},
-                {"shell", shell}, {"cut", cut},   {"mend", mend},     {"list", list}};
+} commands[] = {{"up", up},   {"down", down}, {"status", status}, {"exec", exec_command}, {"shell", shell},
+                {"cut", cut}, {"mend", mend}, {"doctor", doctor}, {"list", list}};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 int command_ring(int argc, char **argv)
@@ -489,6 +495,6 @@ int command_ring(int argc, char **argv)
             int result = take_words(&call, argc, argv);
             return result >= 0 ? result : commands[i].run(&call);
         }
-    return refuse("%s%s%s: up, down, status, exec, shell, cut, mend or list (see --help)",
+    return refuse("%s%s%s: up, down, status, exec, shell, cut, mend, doctor or list (see --help)",
                   *call.command ? "there is no \"" : "a command is missing", call.command, *call.command ? "\"" : "");
 }

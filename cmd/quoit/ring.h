@@ -60,6 +60,8 @@ struct ring {
 
 /* ring_host.c: the process of a host, from fork to its end; returns the exit status. */
 int ring_host_run(const struct ring *ring, const struct ring_host *host);
+/* Makes the namespaces of a host and enters them; false, with errno: the kernel refuses. */
+bool ring_enter_namespaces(void);
 /* Leaves the terminal, or the pipes, of the command that made the ring. */
 void ring_detach(void);
 /* The ends of a host's links. */
@@ -89,5 +91,10 @@ struct ring_reply {
     struct ring_plan plan;
     struct ring_host_status hosts[RING_HOSTS_MAX];
 };
+
+/* ring.c: asks the keeper of this user's ring; false, with errno: it does not answer. */
+bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply);
+/* ring_doctor.c: says what is wrong with this machine or the ring, and the remedy; 0: nothing is. */
+int ring_doctor(const char *name);
 
 #endif

@@ -31,21 +31,15 @@ static bool write_file(const char *path, const char *text)
 }
 
 /* A user who is not root becomes root of a user namespace, which owns the network namespace. */
-static bool enter_namespaces(void)
+bool ring_enter_namespaces(void)
 {
     char uid_map[40], gid_map[40];
     snprintf(uid_map, sizeof uid_map, "0 %u 1", geteuid());
     snprintf(gid_map, sizeof gid_map, "0 %u 1", getegid());
     if (unshare(CLONE_NEWNET) == 0)
         return true;
-    if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
-        write_file("/proc/self/uid_map", uid_map) && write_file("/proc/self/gid_map", gid_map))
-        return true;
-    quoit_say("cannot make a network namespace: %s; be root, or have the administrator allow user namespaces "
-              "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
-              "kernel.apparmor_restrict_unprivileged_userns) [Q0602]",
-              strerror(errno));
-    return false;
+    return errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
+           write_file("/proc/self/uid_map", uid_map) && write_file("/proc/self/gid_map", gid_map);
 }
 
 enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
@@ -131,8 +125,13 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
     snprintf(who, sizeof who, "host%u", host->index);
     quoit_log_setup(QUOIT_LOG_WARN, who);
     prctl(PR_SET_NAME, "quoit-host");
-    if (!enter_namespaces())
+    if (!ring_enter_namespaces()) {
+        quoit_say("cannot make a network namespace: %s; be root, or have the administrator allow user namespaces "
+                  "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+                  "kernel.apparmor_restrict_unprivileged_userns) [Q0602]",
+                  strerror(errno));
         return 1;
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
     if (getppid() != keeper)
         return 1;

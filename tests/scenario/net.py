@@ -147,6 +147,7 @@ class Net(scenario.Case):
 
     def test_traffic(self):
         self.ring("up", "--hosts", 4)
+        self.assertEqual(self.ring("doctor").stdout, "nothing is wrong\n")
         self.assertIn(self.name, self.ring("list").stdout.split())
         for host in range(1, 4):
             server = self.serve(host, "serve_udp")
@@ -176,10 +177,13 @@ class Net(scenario.Case):
                 rounds += 1
             self.assertGreater(rounds, 3)
         self.transfer(0, 2, 600, cut_them)
+        self.assertEqual(self.ring("doctor", check=False).stdout.count("went down"), 0)
         self.ring("cut", 4)
         self.ring("cut", 0)
         self.wait_for("no carrier", lambda: self.finish(self.on(0, "look")).endswith(" 0\n"))
         self.ring("mend", 0)
+        self.wait_for("one link is dead", lambda: self.ring("doctor", check=False).stdout.count("if it was cut") == 1)
+        self.assertIn("quoit ring mend 4", self.ring("doctor", check=False).stdout)
         self.wait_for("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
         self.transfer(0, 3, 20)
 
@@ -192,6 +196,9 @@ class Net(scenario.Case):
                                                    ("left", "right")} == {"up"})
         self.transfer(0, 1, 20)
         self.assertEqual([host["starts"] for host in self.status()], [1, 2, 1])
+        found = self.ring("doctor", check=False)
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("host 1 was started 2 times", found.stdout)
 
     def test_nothing_is_left(self):
         self.ring("up", "--hosts", 3)
