@@ -9,6 +9,7 @@
 #include "boot/pmi_wire.h"
 #include "base/log.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -182,22 +183,37 @@ static enum quoit_status ask(const struct quoit_exchange *exchange, const char *
     return QUOIT_OK;
 }
 
+/* getaddrinfo() by its name: the linker warns of it in a program that is linked statically, where it is not found here
+ * and addresses must be numbers. */
+static int find_address(const char *host, const char *port, struct sockaddr_storage *address_out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    struct sockaddr_in *internet = (struct sockaddr_in *)address_out;
+    __typeof__(&getaddrinfo) find = (__typeof__(&getaddrinfo))dlsym(RTLD_DEFAULT, "getaddrinfo");
+    __typeof__(&freeaddrinfo) release = (__typeof__(&freeaddrinfo))dlsym(RTLD_DEFAULT, "freeaddrinfo");
+    memset(address_out, 0, sizeof *address_out);
+    internet->sin_family = AF_INET;
+    internet->sin_port = htons((uint16_t)atoi(port));
+    if (inet_pton(AF_INET, host, &internet->sin_addr) == 1)
+        return 0;
+    if (!find || !release || find(host, port, &hints, &found) != 0)
+        return -1;
+    memcpy(address_out, found->ai_addr, found->ai_addrlen);
+    release(found);
+    return 0;
+}
+
 static enum quoit_status connect_to(struct quoit_exchange *exchange, const char *port_text)
 {
     char host[256], port[8];
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    if (!quoit_pmi_port(port_text, host, sizeof host, port, sizeof port) ||
-        getaddrinfo(host, port, &hints, &found) != 0)
+    struct sockaddr_storage address;
+    if (!quoit_pmi_port(port_text, host, sizeof host, port, sizeof port) || find_address(host, port, &address) != 0)
         return say_broken(exchange, "cannot be found at PMI_PORT", port_text);
-    exchange->fd = -1;
-    for (struct addrinfo *at = found; at && exchange->fd < 0; at = at->ai_next) {
-        int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0)
-            exchange->fd = fd;
-        else if (fd >= 0)
-            close(fd);
+    exchange->fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (exchange->fd >= 0 && connect(exchange->fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        close(exchange->fd);
+        exchange->fd = -1;
     }
-    freeaddrinfo(found);
     if (!is_socket(exchange->fd, &exchange->fd_inode))
         return say_broken(exchange, "cannot be made to PMI_PORT", port_text);
     return QUOIT_OK;
