@@ -16,7 +16,8 @@
 #define QN_FAULT_BYTES   (2u << 20) /* mapped by one fault */
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-#define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
+#define vm_flags_set(vma, flags)   ((vma)->vm_flags |= (flags))
+#define vm_flags_clear(vma, flags) ((vma)->vm_flags &= ~(flags))
 #endif
 
 /* The arguments of one call. Copied in before all locks, and out after them. */
@@ -31,6 +32,7 @@ union qn_argument {
 	struct quoit_ntb_eventfd eventfd;
 	struct quoit_ntb_copy copy;
 	u32 epoch;
+	s32 fd;
 };
 
 /* Leases. port->lock is held. */
@@ -42,7 +44,7 @@ bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 byte
 
 	if (check_add_overflow(offset, bytes, &end))
 		return false;
-	list_for_each_entry(range, &client->ranges, node)
+	list_for_each_entry(range, &client->holder->ranges, node)
 		if (range->window == window && offset >= range->offset && end <= range->offset + range->bytes)
 			return true;
 	return false;
@@ -54,7 +56,7 @@ static bool range_is_free(struct qn_port *port, u32 window, u64 offset, u64 byte
 	struct qn_range *range;
 
 	list_for_each_entry(client, &port->clients, node)
-		list_for_each_entry(range, &client->ranges, node)
+		list_for_each_entry(range, &client->holder->ranges, node)
 			if (range->window == window && offset < range->offset + range->bytes &&
 			    range->offset < offset + bytes)
 				return false;
@@ -63,11 +65,11 @@ static bool range_is_free(struct qn_port *port, u32 window, u64 offset, u64 byte
 
 static u64 bits_free(struct qn_port *port)
 {
-	u64 bits = ntb_db_valid_mask(port->ntb);
+	u64 bits = ntb_db_valid_mask(port->ntb) & ~port->link_bit;
 	struct qn_client *client;
 
 	list_for_each_entry(client, &port->clients, node)
-		bits &= ~client->bits;
+		bits &= ~client->holder->bits;
 	return bits;
 }
 
@@ -81,7 +83,9 @@ static int lease_range(struct qn_client *client, const struct quoit_ntb_lease *l
 	if (lease->window >= port->outbound_count || !PAGE_ALIGNED(lease->offset) || !PAGE_ALIGNED(lease->bytes) ||
 	    check_add_overflow(lease->offset, lease->bytes, &end) || end > port->outbound[lease->window].bytes)
 		return -EINVAL;
-	list_for_each_entry(range, &client->ranges, node)
+	if (qn_client_leases(client, lease->window, lease->offset, lease->bytes))
+		return 0;
+	list_for_each_entry(range, &client->holder->ranges, node)
 		count++;
 	if (count >= QN_RANGES_MAX)
 		return -ENOSPC;
@@ -91,7 +95,7 @@ static int lease_range(struct qn_client *client, const struct quoit_ntb_lease *l
 	if (!range)
 		return -ENOMEM;
 	*range = (struct qn_range){ .window = lease->window, .offset = lease->offset, .bytes = lease->bytes };
-	list_add(&range->node, &client->ranges);
+	list_add(&range->node, &client->holder->ranges);
 	return 0;
 }
 
@@ -103,9 +107,9 @@ static int lease(struct qn_client *client, struct quoit_ntb_lease *lease)
 	u32 i;
 	int error;
 
-	if (granted & ~ntb_db_valid_mask(port->ntb))
+	if (granted & ~ntb_db_valid_mask(port->ntb) || granted & port->link_bit)
 		return -EINVAL;
-	if (granted & ~available)
+	if (granted & ~(available | client->holder->bits))
 		return -EBUSY;
 	for (i = 0; !lease->bits_want && i < lease->bit_count; i++) {
 		u64 left = available & ~granted;
@@ -120,25 +124,94 @@ static int lease(struct qn_client *client, struct quoit_ntb_lease *lease)
 			return error;
 	}
 	spin_lock_irqsave(&port->event_lock, flags);
-	client->bits |= granted;
+	client->holder->bits |= granted;
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	lease->bits = client->bits;
+	lease->bits = client->holder->bits;
 	return 0;
 }
 
 /* The link */
 
-static void wish(struct qn_client *client, bool wishes)
+static void wish(struct qn_port *port, struct qn_holder *holder, bool wishes)
+{
+	if (wishes == holder->wishes_link)
+		return;
+	holder->wishes_link = wishes;
+	port->wish_count += wishes ? 1 : -1;
+	qn_link_kick(port);
+}
+
+/* The clients that joined each other. port->lock is held. */
+
+static struct qn_holder *holder_new(void)
+{
+	struct qn_holder *holder = kzalloc(sizeof(*holder), GFP_KERNEL);
+
+	if (holder) {
+		kref_init(&holder->ref);
+		holder->client_count = 1;
+		INIT_LIST_HEAD(&holder->ranges);
+	}
+	return holder;
+}
+
+static void release_at_port(struct qn_port *port, struct qn_holder *holder)
+{
+	unsigned long flags;
+	u32 window;
+
+	if (port->is_gone)
+		return;
+	spin_lock_irqsave(&port->event_lock, flags);
+	port->unmasked_bits &= ~holder->bits;
+	ntb_db_set_mask(port->ntb, holder->bits);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	ntb_db_clear(port->ntb, holder->bits);
+	for (window = 0; window < port->inbound_count; window++)
+		if (port->inbound[window].holder == holder)
+			qn_inbound_clear(port, window);
+	wish(port, holder, false);
+}
+
+/* The last client gives back what was leased. */
+static void holder_leave(struct qn_port *port, struct qn_holder *holder)
+{
+	struct qn_range *range, *next;
+
+	if (--holder->client_count)
+		return;
+	release_at_port(port, holder);
+	list_for_each_entry_safe(range, next, &holder->ranges, node)
+		kfree(range);
+	INIT_LIST_HEAD(&holder->ranges);
+	holder->bits = 0;
+}
+
+static void holder_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct qn_holder, ref));
+}
+
+/* The client keeps its own holder too: other threads of it may be reading there. */
+static int join(struct qn_client *client, struct qn_client *other)
 {
 	struct qn_port *port = client->port;
+	struct qn_holder *holder = client->holder;
+	unsigned long flags;
 
-	if (wishes == client->wishes_link)
-		return;
-	client->wishes_link = wishes;
-	if (wishes && port->wish_count++ == 0)
-		ntb_link_enable(port->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	if (!wishes && --port->wish_count == 0)
-		ntb_link_disable(port->ntb);
+	if (other->port != port)
+		return -EXDEV;
+	if (other->holder == holder)
+		return 0;
+	if (holder != client->own || holder->client_count > 1 || holder->bits || !list_empty(&holder->ranges) ||
+	    holder->wishes_link)
+		return -EBUSY;
+	spin_lock_irqsave(&port->event_lock, flags);
+	kref_get(&other->holder->ref);
+	other->holder->client_count++;
+	WRITE_ONCE(client->holder, other->holder);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	return 0;
 }
 
 static int look_at_link(struct qn_client *client, struct quoit_ntb_link *link)
@@ -152,7 +225,7 @@ static int look_at_link(struct qn_client *client, struct quoit_ntb_link *link)
 		return -EINVAL;
 	if (link->wish != QUOIT_NTB_LINK_LOOK) {
 		mutex_lock(&port->lock);
-		wish(client, link->wish == QUOIT_NTB_LINK_ENABLE);
+		wish(port, client->holder, link->wish == QUOIT_NTB_LINK_ENABLE);
 		mutex_unlock(&port->lock);
 	}
 	ntb_link_is_up(port->ntb, &speed, &width);
@@ -174,7 +247,7 @@ static int accept_epoch(struct qn_client *client, u32 epoch)
 	int error = -ENOLINK;
 
 	spin_lock_irqsave(&port->event_lock, flags);
-	if (port->is_up && port->epoch == epoch) {
+	if (!epoch || (port->is_up && port->epoch == epoch)) {
 		client->accepted_epoch = epoch;
 		error = 0;
 	}
@@ -231,21 +304,39 @@ static int add_eventfd(struct qn_client *client, const struct quoit_ntb_eventfd 
 	return -ENOSPC;
 }
 
-/* Unmasking: bits that arrived meanwhile interrupt at once, and mask themselves again, as an interrupt would. */
-static void unmask(struct qn_port *port, u64 bits)
+/* Bits that arrived while masked interrupt at once, and mask themselves again, as an interrupt would. */
+static void arm(struct qn_port *port, u64 bits)
 {
+	unsigned long flags;
+
+	spin_lock_irqsave(&port->event_lock, flags);
+	bits &= port->unmasked_bits;
 	ntb_db_clear_mask(port->ntb, bits);
 	bits &= ntb_db_read(port->ntb);
 	if (bits) {
 		ntb_db_set_mask(port->ntb, bits);
-		qn_signal(port, bits, false, NULL);
+		qn_signal_locked(port, bits, false, NULL);
 	}
+	spin_unlock_irqrestore(&port->event_lock, flags);
+}
+
+static void set_mask(struct qn_port *port, u64 bits, bool is_masked)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&port->event_lock, flags);
+	port->unmasked_bits = is_masked ? port->unmasked_bits & ~bits : port->unmasked_bits | bits;
+	if (is_masked)
+		ntb_db_set_mask(port->ntb, bits);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	if (!is_masked)
+		arm(port, bits);
 }
 
 static int doorbell(struct qn_client *client, unsigned int command, struct quoit_ntb_bits *bits)
 {
 	struct ntb_dev *ntb = client->port->ntb;
-	u64 leased = READ_ONCE(client->bits);
+	u64 leased = READ_ONCE(READ_ONCE(client->holder)->bits);
 
 	if (command == QUOIT_NTB_DOORBELL) {
 		bits->bits = ntb_db_read(ntb) & leased;
@@ -257,11 +348,11 @@ static int doorbell(struct qn_client *client, unsigned int command, struct quoit
 	case QUOIT_NTB_RING:
 		return qn_client_is_current(client) ? ntb_peer_db_set(ntb, bits->bits) : -ENOLINK;
 	case QUOIT_NTB_CLEAR:
-		return ntb_db_clear(ntb, bits->bits);
-	case QUOIT_NTB_MASK:
-		return ntb_db_set_mask(ntb, bits->bits);
+		ntb_db_clear(ntb, bits->bits);
+		arm(client->port, bits->bits);
+		return 0;
 	default:
-		unmask(client->port, bits->bits);
+		set_mask(client->port, bits->bits, command == QUOIT_NTB_MASK);
 		return 0;
 	}
 }
@@ -270,8 +361,10 @@ static int scratchpad(struct qn_client *client, unsigned int command, struct quo
 {
 	struct ntb_dev *ntb = client->port->ntb;
 
-	if (scratchpad->index >= ntb_spad_count(ntb))
+	if (scratchpad->index >= client->port->link_pad)
 		return -EINVAL;
+	if (!qn_client_is_current(client))
+		return -ENOLINK;
 	if (command == QUOIT_NTB_SCRATCHPAD_PEER)
 		return ntb_peer_spad_write(ntb, QN_PEER, scratchpad->index, scratchpad->value);
 	scratchpad->value = ntb_spad_read(ntb, scratchpad->index);
@@ -288,10 +381,10 @@ static void tell_info(struct qn_port *port, struct quoit_ntb_info *info)
 					 .peer_port = ntb_peer_port_number(ntb, QN_PEER),
 					 .inbound_count = port->inbound_count,
 					 .outbound_count = port->outbound_count,
-					 .scratchpad_count = ntb_spad_count(ntb),
+					 .scratchpad_count = port->link_pad,
 					 .vector_count = ntb_db_vector_count(ntb),
-					 .has_dma = dma_find_channel(DMA_MEMCPY) != NULL,
-					 .doorbell_bits = ntb_db_valid_mask(ntb) };
+					 .has_dma = !!dma_find_channel(DMA_MEMCPY),
+					 .doorbell_bits = ntb_db_valid_mask(ntb) & ~port->link_bit };
 	strscpy(info->driver, dev_driver_string(&ntb->pdev->dev), sizeof(info->driver));
 	for (i = 0; i < QUOIT_NTB_WINDOWS; i++) {
 		resource_size_t address_align = 0, bytes_align = 0, bytes_max = 0;
@@ -317,8 +410,6 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 		return 0;
 	case QUOIT_NTB_LINK:
 		return look_at_link(client, &argument->link);
-	case QUOIT_NTB_ACCEPT:
-		return accept_epoch(client, argument->epoch);
 	case QUOIT_NTB_LEASE:
 		mutex_lock(&port->lock);
 		result = lease(client, &argument->lease);
@@ -364,6 +455,37 @@ static long create_memory(struct qn_port *port, const struct quoit_ntb_memory *w
 	return result;
 }
 
+/* Mappings change with it: no fault runs meanwhile. */
+static long accept(struct qn_client *client, u32 epoch)
+{
+	struct qn_port *port = client->port;
+	long result = -ENODEV;
+
+	down_write(&port->alive);
+	if (!port->is_gone)
+		result = accept_epoch(client, epoch);
+	if (!result)
+		qn_revoke(port);
+	up_write(&port->alive);
+	return result;
+}
+
+static long join_file(struct qn_client *client, s32 fd)
+{
+	struct file *file = fget(fd);
+	long result = -EINVAL;
+
+	if (!file)
+		return -EBADF;
+	if (file->f_op == &qn_port_file_operations) {
+		mutex_lock(&client->port->lock);
+		result = join(client, file->private_data);
+		mutex_unlock(&client->port->lock);
+	}
+	fput(file);
+	return result;
+}
+
 static long client_ioctl(struct file *file, unsigned int command, unsigned long address)
 {
 	struct qn_client *client = file->private_data;
@@ -379,6 +501,10 @@ static long client_ioctl(struct file *file, unsigned int command, unsigned long 
 		return -EFAULT;
 	if (command == QUOIT_NTB_MEMORY)
 		return create_memory(port, &argument.memory);
+	if (command == QUOIT_NTB_ACCEPT)
+		return accept(client, argument.epoch);
+	if (command == QUOIT_NTB_JOIN)
+		return join_file(client, argument.fd);
 	down_read(&port->alive);
 	if (!port->is_gone)
 		result = call(client, command, &argument);
@@ -402,8 +528,10 @@ static vm_fault_t outbound_fault(struct vm_fault *fault)
 	vm_fault_t result = VM_FAULT_SIGBUS;
 
 	down_read(&port->alive);
-	if (port->is_gone || !qn_client_is_current(client))
+	if (port->is_gone || !qn_client_is_current(client)) {
+		result = vmf_insert_pfn(vma, fault->address & PAGE_MASK, page_to_pfn(client->sink));
 		goto release;
+	}
 	pfn = (port->outbound[window].address >> PAGE_SHIFT) +
 	      (vma->vm_pgoff & ((1ul << (QN_WINDOW_SHIFT - PAGE_SHIFT)) - 1));
 	result = vmf_insert_pfn(vma, fault->address & PAGE_MASK,
@@ -420,6 +548,15 @@ static const struct vm_operations_struct outbound_operations = {
 	.fault = outbound_fault,
 };
 
+static int state_mmap(struct qn_port *port, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff != QUOIT_NTB_STATE >> PAGE_SHIFT || vma->vm_end - vma->vm_start != PAGE_SIZE ||
+	    vma->vm_flags & VM_WRITE)
+		return -EINVAL;
+	vm_flags_clear(vma, VM_MAYWRITE);
+	return vm_insert_page(vma, vma->vm_start, virt_to_page(port->state));
+}
+
 static int client_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct qn_client *client = file->private_data;
@@ -428,7 +565,9 @@ static int client_mmap(struct file *file, struct vm_area_struct *vma)
 	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ((1ull << QN_WINDOW_SHIFT) - 1);
 	bool is_leased;
 
-	if (window >= QUOIT_NTB_WINDOWS || !(vma->vm_flags & VM_SHARED))
+	if (window == QUOIT_NTB_WINDOWS)
+		return state_mmap(port, vma);
+	if (window > QUOIT_NTB_WINDOWS || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	mutex_lock(&port->lock);
 	is_leased = qn_client_leases(client, window, offset, vma->vm_end - vma->vm_start);
@@ -443,6 +582,17 @@ static int client_mmap(struct file *file, struct vm_area_struct *vma)
 
 /* Files */
 
+static void client_free(struct qn_client *client)
+{
+	if (client->sink)
+		__free_page(client->sink);
+	if (client->holder != client->own)
+		kref_put(&client->holder->ref, holder_free);
+	if (client->own)
+		kref_put(&client->own->ref, holder_free);
+	kfree(client);
+}
+
 static int client_open(struct inode *inode, struct file *file)
 {
 	struct qn_port *port = container_of(file->private_data, struct qn_port, misc);
@@ -451,9 +601,15 @@ static int client_open(struct inode *inode, struct file *file)
 
 	if (!client)
 		return -ENOMEM;
+	client->own = holder_new();
+	client->holder = client->own;
+	client->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!client->own || !client->sink) {
+		client_free(client);
+		return -ENOMEM;
+	}
 	kref_get(&port->ref); /* misc_open() excludes misc_deregister() */
 	client->port = port;
-	INIT_LIST_HEAD(&client->ranges);
 	init_waitqueue_head(&client->waiters);
 	mutex_init(&client->dma_lock);
 	mutex_lock(&port->lock);
@@ -466,41 +622,23 @@ static int client_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static void release_at_port(struct qn_client *client)
-{
-	struct qn_port *port = client->port;
-	u32 window;
-
-	if (port->is_gone)
-		return;
-	ntb_db_set_mask(port->ntb, client->bits);
-	ntb_db_clear(port->ntb, client->bits);
-	for (window = 0; window < port->inbound_count; window++)
-		if (port->inbound[window].client == client)
-			qn_inbound_clear(port, window);
-	wish(client, false);
-}
-
 static int client_release(struct inode *inode, struct file *file)
 {
 	struct qn_client *client = file->private_data;
 	struct qn_port *port = client->port;
-	struct qn_range *range, *next;
 	unsigned long flags;
 
 	qn_copy_release(client);
 	down_read(&port->alive);
 	mutex_lock(&port->lock);
-	release_at_port(client);
+	holder_leave(port, client->holder);
 	spin_lock_irqsave(&port->event_lock, flags);
 	list_del(&client->node);
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	list_for_each_entry_safe(range, next, &client->ranges, node)
-		kfree(range);
 	mutex_unlock(&port->lock);
 	up_read(&port->alive);
 	forget_eventfds(client);
-	kfree(client);
+	client_free(client);
 	qn_port_put(port);
 	return 0;
 }
@@ -523,7 +661,7 @@ static __poll_t client_poll(struct file *file, struct poll_table_struct *table)
 	return events;
 }
 
-struct file_operations qn_port_file_operations = {
+const struct file_operations qn_port_file_operations = {
 	.owner = THIS_MODULE,
 	.open = client_open,
 	.release = client_release,

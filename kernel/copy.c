@@ -5,9 +5,8 @@
 
 #include "quoit_ntb_priv.h"
 
-static void copy_ended(void *context, const struct dmaengine_result *result)
+static void end_copy(struct qn_copy *copy, int status)
 {
-	struct qn_copy *copy = context;
 	struct qn_client *client = copy->client;
 	struct qn_port *port = client->port;
 	unsigned long flags;
@@ -15,10 +14,16 @@ static void copy_ended(void *context, const struct dmaengine_result *result)
 
 	dma_unmap_resource(client->channel->device->dev, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
 	spin_lock_irqsave(&port->event_lock, flags);
-	copy->status = !result || result->result == DMA_TRANS_NOERROR ? 0 : -EIO;
+	copy->status = status;
+	copy->is_done = true;
 	client->done[(client->done_head + client->done_count++) % QUOIT_NTB_DMA_DEPTH] = index;
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	qn_signal(port, 0, false, client);
+}
+
+static void copy_ended(void *context, const struct dmaengine_result *result)
+{
+	end_copy(context, !result || result->result == DMA_TRANS_NOERROR ? 0 : -EIO);
 }
 
 static struct qn_copy *take_copy(struct qn_client *client)
@@ -49,8 +54,21 @@ static void give_back(struct qn_copy *copy)
 /* No copy is outstanding afterwards. dma_lock is held. A terminated copy has no completion from its engine. */
 static void end_all(struct qn_client *client)
 {
-	if (client->channel)
-		dmaengine_terminate_sync(client->channel);
+	int i;
+
+	if (!client->channel)
+		return;
+	dmaengine_terminate_sync(client->channel);
+	for (i = 0; i < QUOIT_NTB_DMA_DEPTH; i++)
+		if (client->copies[i].is_used && !client->copies[i].is_done)
+			end_copy(&client->copies[i], -ENOLINK);
+}
+
+void qn_copy_end(struct qn_client *client)
+{
+	mutex_lock(&client->dma_lock);
+	end_all(client);
+	mutex_unlock(&client->dma_lock);
 }
 
 static int prepare(struct qn_client *client, struct qn_memory *memory)

@@ -95,8 +95,8 @@ struct qn_memory *qn_memory_get(int fd)
 
 static int allocate(struct qn_memory *memory)
 {
-	memory->base = dma_alloc_attrs(memory->dev, memory->bytes, &memory->address, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN,
-				       DMA_ATTR_FORCE_CONTIGUOUS);
+	memory->base = dma_alloc_attrs(memory->dev, memory->bytes, &memory->address,
+				       GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, DMA_ATTR_FORCE_CONTIGUOUS);
 	return memory->base ? 0 : -ENOMEM;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* quoit_ntb: /dev/ntbN, one port of an NTB link for user space. The contract is uapi/quoit_ntb.h. */
 #include <linux/idr.h>
+#include <linux/io.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/pci.h>
@@ -16,7 +17,10 @@ MODULE_VERSION("0.1");
 #define QN_FS_MAGIC 0x716e7462 /* "qntb" */
 #define QN_PEER     0          /* ports with one peer only */
 
+#define QN_SCRATCHPADS_LEAST 2
+
 static DEFINE_IDA(port_numbers);
+struct workqueue_struct *qn_works;
 static struct vfsmount *inodes; /* the pseudo file system of the ports' inodes */
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
@@ -31,6 +35,7 @@ static void port_release(struct kref *ref)
 
 	iput(port->inode);
 	ida_free(&port_numbers, port->index);
+	free_page((unsigned long)port->state);
 	kfree(port);
 }
 
@@ -46,13 +51,13 @@ bool qn_client_is_current(struct qn_client *client)
 	bool is_current;
 
 	spin_lock_irqsave(&port->event_lock, flags);
-	is_current = port->is_up && client->accepted_epoch == port->epoch;
+	is_current = port->is_up && (!client->accepted_epoch || client->accepted_epoch == port->epoch);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	return is_current;
 }
 
 /* Wakes the clients that wait for one of the bits, for the link, or for their completions. event_lock is held. */
-static void signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma)
+void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma)
 {
 	struct qn_client *client;
 	int i;
@@ -61,8 +66,9 @@ static void signal_locked(struct qn_port *port, u64 bits, bool on_link, struct q
 		for (i = 0; i < QUOIT_NTB_EVENTFDS; i++) {
 			struct qn_eventfd *eventfd = &client->eventfds[i];
 
-			if (eventfd->context && ((eventfd->bits & bits & client->bits) || (on_link && eventfd->on_link) ||
-						 (client == on_dma && eventfd->on_dma)))
+			if (eventfd->context &&
+			    ((eventfd->bits & bits & client->holder->bits) || (on_link && eventfd->on_link) ||
+			     (client == on_dma && eventfd->on_dma)))
 				qn_eventfd_signal(eventfd->context);
 		}
 		if (on_link || client == on_dma)
@@ -75,25 +81,35 @@ void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *o
 	unsigned long flags;
 
 	spin_lock_irqsave(&port->event_lock, flags);
-	signal_locked(port, bits, on_link, on_dma);
+	qn_signal_locked(port, bits, on_link, on_dma);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 }
 
 /* Inbound windows. port->lock is held. */
 
+void qn_inbound_suspend(struct qn_port *port, u32 window)
+{
+	struct qn_inbound *inbound = &port->inbound[window];
+
+	if (inbound->is_set)
+		ntb_mw_clear_trans(port->ntb, QN_PEER, window);
+	inbound->is_set = false;
+}
+
 void qn_inbound_clear(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 
+	qn_inbound_suspend(port, window);
 	if (inbound->memory) {
-		ntb_mw_clear_trans(port->ntb, QN_PEER, window);
 		qn_memory_unmap(&inbound->mapping);
 		qn_memory_put(inbound->memory);
 	}
 	*inbound = (struct qn_inbound){ 0 };
 }
 
-static int translate(struct qn_port *port, u32 window)
+/* What the chip asks for; some tell it only while the link is up. */
+static int check(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 	resource_size_t address_align, bytes_align, bytes_max;
@@ -101,23 +117,30 @@ static int translate(struct qn_port *port, u32 window)
 
 	error = ntb_mw_get_align(port->ntb, QN_PEER, window, &address_align, &bytes_align, &bytes_max);
 	if (error)
-		return error; /* for chips that report their limits once the link is up: link_work() comes back */
+		return error;
 	if (inbound->bytes > bytes_max || !IS_ALIGNED(inbound->bytes, bytes_align))
 		return -EINVAL;
-	if (!IS_ALIGNED(inbound->mapping.address, address_align))
-		return -EADDRNOTAVAIL;
-	return ntb_mw_set_trans(port->ntb, QN_PEER, window, inbound->mapping.address, inbound->bytes);
+	return IS_ALIGNED(inbound->mapping.address, address_align) ? 0 : -EADDRNOTAVAIL;
 }
 
-static bool port_is_up(struct qn_port *port)
+static int translate(struct qn_port *port, u32 window)
 {
-	unsigned long flags;
-	bool is_up;
+	struct qn_inbound *inbound = &port->inbound[window];
+	int error;
 
-	spin_lock_irqsave(&port->event_lock, flags);
-	is_up = port->is_up;
-	spin_unlock_irqrestore(&port->event_lock, flags);
-	return is_up;
+	error = check(port, window);
+	if (!error)
+		error = ntb_mw_set_trans(port->ntb, QN_PEER, window, inbound->mapping.address, inbound->bytes);
+	inbound->is_set = !error;
+	return error;
+}
+
+void qn_inbound_resume(struct qn_port *port, u32 window)
+{
+	struct qn_inbound *inbound = &port->inbound[window];
+
+	if (inbound->memory && !inbound->is_set && translate(port, window))
+		dev_warn(&port->ntb->dev, "window %u cannot be translated\n", window);
 }
 
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
@@ -130,7 +153,7 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 	if (wanted->window >= port->inbound_count || !PAGE_ALIGNED(wanted->offset) || !PAGE_ALIGNED(wanted->bytes))
 		return -EINVAL;
 	inbound = &port->inbound[wanted->window];
-	if (inbound->client && inbound->client != client)
+	if (inbound->holder && inbound->holder != client->holder)
 		return -EBUSY;
 	qn_inbound_clear(port, wanted->window);
 	if (!wanted->bytes)
@@ -145,11 +168,12 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 	error = qn_memory_map(memory, wanted->offset, wanted->bytes, &port->ntb->pdev->dev, &inbound->mapping);
 	if (error)
 		goto put_memory;
-	inbound->client = client;
+	inbound->holder = client->holder;
 	inbound->memory = memory;
 	inbound->bytes = wanted->bytes;
-	error = translate(port, wanted->window);
-	if (error && (port_is_up(port) || error == -EINVAL || error == -EADDRNOTAVAIL)) {
+	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
+	error = port->link.taken ? translate(port, wanted->window) : check(port, wanted->window);
+	if (error && (port->link.taken || error == -EINVAL || error == -EADDRNOTAVAIL)) {
 		qn_inbound_clear(port, wanted->window);
 		return error;
 	}
@@ -160,72 +184,72 @@ put_memory:
 	return error;
 }
 
-/* The link */
-
-/* The part of a change that may sleep: mappings of the previous epoch are revoked, translations set again. */
-static void link_work(struct work_struct *work)
+void qn_revoke(struct qn_port *port)
 {
-	struct qn_port *port = container_of(work, struct qn_port, link_work);
-	u32 window;
-
-	down_write(&port->alive);
-	unmap_mapping_range(port->inode->i_mapping, 0, 0, 1);
-	up_write(&port->alive);
-
-	down_read(&port->alive);
-	if (!port->is_gone && port_is_up(port)) {
-		mutex_lock(&port->lock);
-		for (window = 0; window < port->inbound_count; window++)
-			if (port->inbound[window].memory && translate(port, window))
-				dev_warn(&port->ntb->dev, "window %u cannot be translated again\n", window);
-		mutex_unlock(&port->lock);
-	}
-	up_read(&port->alive);
-	qn_signal(port, 0, true, NULL);
+	unmap_mapping_range(port->inode->i_mapping, 0, QUOIT_NTB_STATE, 1);
 }
 
-/* An event while the link is up starts a new epoch, even if no loss was seen: an outage between two events looks the
- * same, and accepting the epoch again costs little. */
-static void on_link_event(void *context)
-{
-	struct qn_port *port = context;
-	bool is_up = ntb_link_is_up(port->ntb, NULL, NULL) != 0;
-	unsigned long flags;
-
-	spin_lock_irqsave(&port->event_lock, flags);
-	port->is_up = is_up;
-	if (is_up)
-		port->epoch++;
-	spin_unlock_irqrestore(&port->event_lock, flags);
-	schedule_work(&port->link_work);
-}
-
-/* A level interrupt ends when its bits are masked or cleared. Bits that no client leases are cleared too. */
+/* A bit that fired stays masked until it is cleared: a level interrupt ends with that. */
 static void on_doorbell(void *context, int vector)
 {
 	struct qn_port *port = context;
-	u64 bits = ntb_db_read(port->ntb) & ntb_db_vector_mask(port->ntb, vector);
+	unsigned long flags;
+	u64 bits;
 
-	ntb_db_set_mask(port->ntb, bits);
-	qn_signal(port, bits, false, NULL);
+	spin_lock_irqsave(&port->event_lock, flags);
+	bits = ntb_db_read(port->ntb) & ntb_db_vector_mask(port->ntb, vector);
+	ntb_db_set_mask(port->ntb, bits & ~port->link_bit);
+	qn_signal_locked(port, bits & port->unmasked_bits, false, NULL);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	if (bits & port->link_bit) {
+		ntb_db_clear(port->ntb, port->link_bit);
+		qn_link_kick(port);
+	}
 }
 
 static const struct ntb_ctx_ops context_operations = {
-	.link_event = on_link_event,
+	.link_event = qn_link_event,
 	.db_event = on_doorbell,
 };
 
 /* Adding and removing ports */
 
-static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
+static void find_windows(struct qn_port *port)
 {
-	struct qn_port *port;
+	struct ntb_dev *ntb = port->ntb;
 	u32 i;
-	int error;
 
-	if (ntb_peer_port_count(ntb) != 1)
-		return -ENODEV;
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	port->inbound_count = clamp(ntb_mw_count(ntb, QN_PEER), 0, QUOIT_NTB_WINDOWS);
+	port->outbound_count = clamp(ntb_peer_mw_count(ntb), 0, QUOIT_NTB_WINDOWS);
+	for (i = 0; i < port->outbound_count; i++) {
+		struct qn_outbound *outbound = &port->outbound[i];
+
+		if (ntb_peer_mw_get_addr(ntb, i, &outbound->address, &outbound->bytes))
+			*outbound = (struct qn_outbound){ 0 };
+		/* Else mappings by clients would be uncached, not write-combined. Without it they are only slower. */
+		if (outbound->bytes && !arch_io_reserve_memtype_wc(outbound->address, outbound->bytes))
+			outbound->is_combining = true;
+	}
+	if (port->outbound_count && port->outbound[0].bytes)
+		port->flush = ioremap_wc(port->outbound[0].address, PAGE_SIZE);
+}
+
+static void leave_windows(struct qn_port *port)
+{
+	u32 i;
+
+	if (port->flush)
+		iounmap(port->flush);
+	for (i = 0; i < port->outbound_count; i++)
+		if (port->outbound[i].is_combining)
+			arch_io_free_memtype_wc(port->outbound[i].address, port->outbound[i].bytes);
+}
+
+static int port_make(struct ntb_dev *ntb, struct qn_port **port_out)
+{
+	struct qn_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+	int error = -ENOMEM;
+
 	if (!port)
 		return -ENOMEM;
 	kref_init(&port->ref);
@@ -234,30 +258,55 @@ static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_init(&port->lock);
 	spin_lock_init(&port->event_lock);
 	INIT_LIST_HEAD(&port->clients);
-	INIT_WORK(&port->link_work, link_work);
-	port->inbound_count = clamp(ntb_mw_count(ntb, QN_PEER), 0, QUOIT_NTB_WINDOWS);
-	port->outbound_count = clamp(ntb_peer_mw_count(ntb), 0, QUOIT_NTB_WINDOWS);
-	for (i = 0; i < port->outbound_count; i++) {
-		struct qn_outbound *outbound = &port->outbound[i];
-
-		if (ntb_peer_mw_get_addr(ntb, i, &outbound->address, &outbound->bytes))
-			*outbound = (struct qn_outbound){ 0 };
-	}
+	port->link_pad = ntb_spad_count(ntb) - 1;
+	port->link_bit = 1ull << (fls64(ntb_db_valid_mask(ntb)) - 1);
+	port->state = (void *)get_zeroed_page(GFP_KERNEL);
+	if (!port->state)
+		goto free_port;
 	port->index = ida_alloc(&port_numbers, GFP_KERNEL);
 	if (port->index < 0) {
 		error = port->index;
-		goto free_port;
+		goto free_state;
 	}
 	port->inode = alloc_anon_inode(inodes->mnt_sb);
 	if (IS_ERR(port->inode)) {
 		error = PTR_ERR(port->inode);
 		goto free_index;
 	}
+	*port_out = port;
+	return 0;
+
+free_index:
+	ida_free(&port_numbers, port->index);
+free_state:
+	free_page((unsigned long)port->state);
+free_port:
+	kfree(port);
+	return error;
+}
+
+static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct qn_port *port;
+	int error;
+
+	if (ntb_peer_port_count(ntb) != 1)
+		return -ENODEV;
+	if (ntb_spad_count(ntb) < QN_SCRATCHPADS_LEAST || hweight64(ntb_db_valid_mask(ntb)) < 2) {
+		dev_info(&ntb->dev, "too few scratchpads (%d) or doorbell bits (%#llx)\n", ntb_spad_count(ntb),
+			 ntb_db_valid_mask(ntb));
+		return -ENODEV;
+	}
+	error = port_make(ntb, &port);
+	if (error)
+		return error;
+	find_windows(port);
 	dma_set_max_seg_size(&ntb->pdev->dev, UINT_MAX);
+	qn_link_init(port);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	error = ntb_set_ctx(ntb, port, &context_operations);
 	if (error)
-		goto put_inode;
+		goto leave;
 	snprintf(port->name, sizeof(port->name), "ntb%d", port->index);
 	port->misc = (struct miscdevice){ .minor = MISC_DYNAMIC_MINOR,
 					  .name = port->name,
@@ -267,41 +316,42 @@ static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	error = misc_register(&port->misc);
 	if (error)
 		goto clear_context;
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	ntb_db_clear(ntb, port->link_bit);
+	ntb_db_clear_mask(ntb, port->link_bit);
+	qn_link_kick(port);
 	return 0;
 
 clear_context:
 	ntb_clear_ctx(ntb);
-	cancel_work_sync(&port->link_work);
-put_inode:
-	iput(port->inode);
-free_index:
-	ida_free(&port_numbers, port->index);
-free_port:
-	kfree(port);
+	cancel_delayed_work_sync(&port->link_work);
+leave:
+	leave_windows(port);
+	qn_port_put(port);
 	return error;
 }
 
 static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 {
 	struct qn_port *port = ntb->ctx;
-	unsigned long flags;
 	u32 window;
 
 	misc_deregister(&port->misc);
-	ntb_link_disable(ntb);
 	ntb_clear_ctx(ntb);
-	cancel_work_sync(&port->link_work);
-	spin_lock_irqsave(&port->event_lock, flags);
-	port->is_up = false;
-	spin_unlock_irqrestore(&port->event_lock, flags);
 
-	down_write(&port->alive); /* from here on no call and no fault of a client accesses the device */
-	port->is_gone = true;
+	down_write(&port->alive); /* from here on no call and no fault of a client touches the device */
+	mutex_lock(&port->lock);
+	qn_link_end(port);
 	for (window = 0; window < port->inbound_count; window++)
 		qn_inbound_clear(port, window);
-	unmap_mapping_range(port->inode->i_mapping, 0, 0, 1);
-	port->ntb = NULL;
+	port->is_gone = true;
+	mutex_unlock(&port->lock);
 	up_write(&port->alive);
+	cancel_delayed_work_sync(&port->link_work);
+	leave_windows(port);
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
+	ntb_link_disable(ntb);
+	port->ntb = NULL;
 	qn_signal(port, 0, true, NULL);
 	qn_port_put(port);
 }
@@ -326,12 +376,23 @@ static int __init quoit_ntb_init(void)
 {
 	int error;
 
+	qn_works = alloc_workqueue("quoit_ntb", WQ_UNBOUND, 0);
+	if (!qn_works)
+		return -ENOMEM;
 	inodes = kern_mount(&filesystem);
-	if (IS_ERR(inodes))
-		return PTR_ERR(inodes);
+	if (IS_ERR(inodes)) {
+		error = PTR_ERR(inodes);
+		goto destroy_works;
+	}
 	error = ntb_register_client(&ntb_client);
 	if (error)
-		kern_unmount(inodes);
+		goto unmount;
+	return 0;
+
+unmount:
+	kern_unmount(inodes);
+destroy_works:
+	destroy_workqueue(qn_works);
 	return error;
 }
 module_init(quoit_ntb_init);
@@ -340,6 +401,7 @@ static void __exit quoit_ntb_exit(void)
 {
 	ntb_unregister_client(&ntb_client);
 	kern_unmount(inodes);
+	destroy_workqueue(qn_works);
 	ida_destroy(&port_numbers);
 }
 module_exit(quoit_ntb_exit);

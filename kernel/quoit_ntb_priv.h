@@ -41,16 +41,38 @@ struct qn_mapping {
 	dma_addr_t address;
 };
 
+/* What the clients that joined each other hold in common. port->lock */
+struct qn_holder {
+	struct kref ref; /* of clients that may read it */
+	u32 client_count;
+	u64 bits;                /* leased; for writing event_lock too */
+	struct list_head ranges; /* leased */
+	bool wishes_link;
+};
+
 struct qn_inbound {
-	struct qn_client *client; /* NULL: free */
+	struct qn_holder *holder; /* NULL: free */
 	struct qn_memory *memory; /* NULL: no translation */
 	struct qn_mapping mapping;
 	u64 bytes;
+	bool is_set; /* in the chip */
+};
+
+/* link.c; port->lock. Nonces are 0: none. */
+struct qn_link {
+	u32 own;
+	u32 taken; /* of the peer */
+	u8 beat;
+	u32 told;
+	u32 heard;
+	unsigned long heard_at;
+	unsigned long is_lost; /* bit 0: the chip has reported a loss */
 };
 
 struct qn_outbound {
 	phys_addr_t address;
 	resource_size_t bytes;
+	bool is_combining;
 };
 
 struct qn_port {
@@ -69,7 +91,13 @@ struct qn_port {
 	u32 inbound_count;
 	u32 outbound_count;
 	u32 wish_count;
-	struct work_struct link_work;
+	u32 link_pad; /* the scratchpad and the doorbell bit that are not leased */
+	u64 link_bit;
+	u64 unmasked_bits;   /* by their clients; event_lock */
+	void __iomem *flush; /* a read of the peer; NULL: there is no window */
+	struct qn_link link;
+	struct delayed_work link_work;
+	struct quoit_ntb_state *state; /* a page that clients map */
 	spinlock_t event_lock;
 	bool is_up;
 	u32 epoch;
@@ -97,15 +125,16 @@ struct qn_copy {
 	size_t bytes;
 	s32 status;
 	bool is_used;
+	bool is_done;
 };
 
 struct qn_client {
 	struct list_head node;
 	struct qn_port *port;
-	u64 bits;                /* leased; port->lock for writing, event_lock too */
-	struct list_head ranges; /* leased; port->lock */
-	bool wishes_link;
-	u32 accepted_epoch; /* event_lock */
+	struct qn_holder *own;    /* until the client joins another one, and until its end */
+	struct qn_holder *holder; /* changes once; port->lock */
+	struct page *sink;        /* behind its windows while it is not current */
+	u32 accepted_epoch;       /* event_lock; 0: any */
 	struct qn_eventfd eventfds[QUOIT_NTB_EVENTFDS]; /* event_lock */
 	wait_queue_head_t waiters;
 	struct mutex dma_lock;
@@ -123,9 +152,22 @@ void qn_port_put(struct qn_port *port);
 /* Whether the client works in the epoch of a link that is up. */
 bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
+void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
 void qn_inbound_clear(struct qn_port *port, u32 window);
+/* Takes it out of the chip, and puts it back. */
+void qn_inbound_suspend(struct qn_port *port, u32 window);
+void qn_inbound_resume(struct qn_port *port, u32 window);
+/* Empties all mappings of windows; port->alive is held for writing. */
+void qn_revoke(struct qn_port *port);
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted);
-extern struct file_operations qn_port_file_operations;
+extern const struct file_operations qn_port_file_operations;
+extern struct workqueue_struct *qn_works;
+
+/* link.c */
+void qn_link_init(struct qn_port *port);
+void qn_link_end(struct qn_port *port); /* tells the peer; the device is still there */
+void qn_link_kick(struct qn_port *port); /* looks at the link soon */
+void qn_link_event(void *context);       /* of the chip */
 
 /* client.c */
 bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 bytes);
@@ -142,6 +184,8 @@ void qn_memory_unmap(struct qn_mapping *mapping);
 /* copy.c */
 int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted);
 ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes);
+/* Nothing is under way afterwards: what was has failed. port->lock is held. */
+void qn_copy_end(struct qn_client *client);
 void qn_copy_release(struct qn_client *client);
 
 #endif

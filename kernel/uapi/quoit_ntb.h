@@ -3,14 +3,20 @@
  * quoit_ntb.h - one port of an NTB link for user space: /dev/ntbN.
  *
  * An open file is a client of the port. Clients share the port by leases: a client uses only the doorbell bits and the
- * outbound windows' ranges that it leased, and no two clients hold the same bit or byte. What a client holds (leases,
- * inbound translations, eventfds, pinned memory, DMA under way) is released when its last descriptor is closed, however
- * its process ended.
+ * outbound windows' ranges that it leased, and no two clients hold the same bit or byte. A client may join another one
+ * (QUOIT_NTB_JOIN): then both have the same leases, inbound translations and wish for the link, for example the
+ * processes of a job; eventfds, DMA and the accepted epoch stay each client's own. What a client holds (eventfds,
+ * pinned memory, DMA under way) is released when its last descriptor is closed, however its process ended; what it has
+ * in common with others, with the last of them.
  *
- * Link and epoch: the epoch counts the times the link came up, as the driver reported it. A client's outbound mappings
- * and DMA work while the link is up in the epoch that the client accepted last (QUOIT_NTB_ACCEPT). When the link goes
- * down they are revoked: accesses raise SIGBUS until the client accepts a newer epoch. The chip may lose translations
- * and scratchpads with the link; the module programs the clients' translations again, scratchpads are the clients' work.
+ * Link and epoch: the link is up while clients at both ends want it, the cable carries and the peer's kernel is alive;
+ * the modules of both ends find that out, for which they keep one scratchpad and one doorbell bit. The epoch counts the
+ * times it came up at this end. When it goes down translations and scratchpads are lost, and nothing that this end has
+ * sent arrives any more once it is seen to be down; when this end sees a new epoch, nothing of an earlier one arrives
+ * here. A translation that is set while the link is down holds when it comes up.
+ *   A client may accept an epoch (QUOIT_NTB_ACCEPT). From then on its outbound mappings, doorbells, scratchpads and
+ * DMA work only while the link is up in that epoch; without, in any. At other times a page of the client's own stands
+ * behind its mappings: stores vanish there, loads return anything. No signal is raised.
  *
  * Writes through an outbound mapping are posted and write-combined: they return before they arrive, they may be merged
  * until a store fence, and a doorbell rung by QUOIT_NTB_RING arrives after the writes that a store fence put before it.
@@ -26,12 +32,12 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define QUOIT_NTB_VERSION    1
+#define QUOIT_NTB_VERSION    2
 #define QUOIT_NTB_WINDOWS    8  /* windows that this interface can name, of each direction */
 #define QUOIT_NTB_EVENTFDS   32 /* a client can register */
 #define QUOIT_NTB_DMA_DEPTH  64 /* copies under way of one client */
 
-/* What a chip offers in one window. Alignments and sizes are 0 until the link was up once on chips that tell only then. */
+/* What a chip offers in one window. Alignments and sizes are 0, on chips that tell only then, until the link is up. */
 struct quoit_ntb_window {
 	__u64 address_align; /* of the bus address behind an inbound window */
 	__u64 bytes_align;   /* of its length */
@@ -53,7 +59,7 @@ struct quoit_ntb_info {
 	struct quoit_ntb_window windows[QUOIT_NTB_WINDOWS];
 };
 
-#define QUOIT_NTB_LINK_ENABLE  1 /* this client wants the link; it is enabled while one client does */
+#define QUOIT_NTB_LINK_ENABLE  1 /* this client and those that joined it want the link */
 #define QUOIT_NTB_LINK_RELEASE 2
 #define QUOIT_NTB_LINK_LOOK    0
 
@@ -66,6 +72,12 @@ struct quoit_ntb_link {
 	__u32 width; /* lanes */
 };
 
+/* A page that a client may map, at QUOIT_NTB_STATE, to see the link without a call. */
+struct quoit_ntb_state {
+	__u64 link; /* epoch << 1 | is_up */
+};
+
+/* What the client holds already is granted again. */
 struct quoit_ntb_lease {
 	__u32 bit_count; /* in: doorbell bits wanted in addition, any; the caller exchanges the numbers with its peer */
 	__u32 window;    /* in: outbound window of the range */
@@ -88,8 +100,10 @@ struct quoit_ntb_memory {
 	__u32 reserved; /* 0 */
 };
 
-/* Lets the peer write `bytes` of memory from `offset` on through inbound window `window`; bytes 0 takes it back. EBUSY:
- * another client uses the window. */
+/*
+ * Lets the peer write `bytes` of memory from `offset` on through inbound window `window`; bytes 0 takes it back. EBUSY:
+ * another client uses the window.
+ */
 struct quoit_ntb_inbound {
 	__s32 memory_fd;
 	__u32 window;
@@ -106,8 +120,10 @@ struct quoit_ntb_scratchpad {
 	__u32 value;
 };
 
-/* Signalled when one of `bits` arrives unmasked, or with `on_link` at each change of the link, or with `on_dma` at each
- * completion of this client. fd -1: forget all of this client's. */
+/*
+ * Signalled when one of `bits` arrives unmasked, or with `on_link` at each change of the link, or with `on_dma` at each
+ * completion of this client. fd -1: forget all of this client's.
+ */
 struct quoit_ntb_eventfd {
 	__s32 fd;
 	__u32 on_link;
@@ -133,23 +149,33 @@ struct quoit_ntb_done {
 	__u32 reserved;
 };
 
+/*
+ * ACCEPT: the epoch to work in, 0: any; ENOLINK: the link is not up in it. MEMORY returns a descriptor. RING sets bits
+ * at the peer. DOORBELL: the own bits that are set, of those leased. All bits start masked; a bit that fired does so
+ * again when it has been cleared. UNMASK signals at once what is set already. SCRATCHPAD reads this side's word,
+ * SCRATCHPAD_PEER writes the peer's. JOIN: a client of the same port, by its descriptor; EBUSY: this client has leases.
+ */
 #define QUOIT_NTB_INFO             _IOR('N', 0x60, struct quoit_ntb_info)
 #define QUOIT_NTB_LINK             _IOWR('N', 0x61, struct quoit_ntb_link)
-#define QUOIT_NTB_ACCEPT           _IOW('N', 0x62, __u32) /* the epoch to work in; ENOLINK: the link is not up in it */
+#define QUOIT_NTB_ACCEPT           _IOW('N', 0x62, __u32)
 #define QUOIT_NTB_LEASE            _IOWR('N', 0x63, struct quoit_ntb_lease)
-#define QUOIT_NTB_MEMORY           _IOW('N', 0x64, struct quoit_ntb_memory) /* returns a descriptor */
+#define QUOIT_NTB_MEMORY           _IOW('N', 0x64, struct quoit_ntb_memory)
 #define QUOIT_NTB_WINDOW           _IOW('N', 0x65, struct quoit_ntb_inbound)
-#define QUOIT_NTB_RING             _IOW('N', 0x66, struct quoit_ntb_bits)  /* sets bits at the peer */
-#define QUOIT_NTB_DOORBELL         _IOR('N', 0x67, struct quoit_ntb_bits)  /* own bits that are set, of those leased */
+#define QUOIT_NTB_RING             _IOW('N', 0x66, struct quoit_ntb_bits)
+#define QUOIT_NTB_DOORBELL         _IOR('N', 0x67, struct quoit_ntb_bits)
 #define QUOIT_NTB_CLEAR            _IOW('N', 0x68, struct quoit_ntb_bits)
-#define QUOIT_NTB_MASK             _IOW('N', 0x69, struct quoit_ntb_bits)  /* a bit that fired masks itself */
-#define QUOIT_NTB_UNMASK           _IOW('N', 0x6a, struct quoit_ntb_bits)  /* signals at once what is set already */
-#define QUOIT_NTB_SCRATCHPAD       _IOWR('N', 0x6b, struct quoit_ntb_scratchpad) /* reads the own side's */
-#define QUOIT_NTB_SCRATCHPAD_PEER  _IOW('N', 0x6c, struct quoit_ntb_scratchpad)  /* writes the peer's */
+#define QUOIT_NTB_MASK             _IOW('N', 0x69, struct quoit_ntb_bits)
+#define QUOIT_NTB_UNMASK           _IOW('N', 0x6a, struct quoit_ntb_bits)
+#define QUOIT_NTB_SCRATCHPAD       _IOWR('N', 0x6b, struct quoit_ntb_scratchpad)
+#define QUOIT_NTB_SCRATCHPAD_PEER  _IOW('N', 0x6c, struct quoit_ntb_scratchpad)
 #define QUOIT_NTB_EVENTFD          _IOW('N', 0x6d, struct quoit_ntb_eventfd)
 #define QUOIT_NTB_COPY             _IOW('N', 0x6e, struct quoit_ntb_copy)
-/* read() takes completions, struct quoit_ntb_done each; 0 bytes: none. poll(): POLLIN there are some, POLLHUP the port
- * was removed. mmap() of /dev/ntbN at QUOIT_NTB_OUTBOUND(window) + offset maps a leased outbound range. */
+#define QUOIT_NTB_JOIN             _IOW('N', 0x6f, __s32)
+/*
+ * read() takes completions, struct quoit_ntb_done each; 0 bytes: none. poll(): POLLIN there are some, POLLHUP the port
+ * was removed. mmap() of /dev/ntbN at QUOIT_NTB_OUTBOUND(window) + offset maps a leased outbound range.
+ */
 #define QUOIT_NTB_OUTBOUND(window) ((__u64)(window) << 44)
+#define QUOIT_NTB_STATE            QUOIT_NTB_OUTBOUND(QUOIT_NTB_WINDOWS)
 
 #endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The link as clients see it: up when clients of both ends want it.
+ *
+ * A chip tells that the cable carries, at best; that the peer's clients have gone, or its kernel stands still, it does
+ * not tell. So the two modules tell each other, in the last scratchpad of each side, one word:
+ *
+ *   31..20 nonce  of this end: another one for each attempt to come up, 0: no client wants the link
+ *   19..8  echo   the nonce of the other end that this end has taken; 0: none
+ *   7..0   beat   another one each time the word is written, at least every QN_BEAT_MS
+ *
+ * An end is up when the other one echoes its nonce. It goes down when the other's nonce changes, or the echo of its own
+ * one ends, or the beat stops, or the chip says so; then it takes another nonce and echoes nothing. It takes the nonce
+ * of an other end that echoes nothing or its own nonce, never of one that lives in an epoch before: so either end goes
+ * down once whenever the other does, and neither comes up before the other has been down. Before it echoes it clears
+ * its scratchpads and sets its translations: what the other writes when it sees the echo finds them.
+ *
+ * The word follows the writes and doorbells of the epoch that it ends, so an end that reads it has received all that
+ * was sent in it.
+ */
+#include <linux/io.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+
+#include "quoit_ntb_priv.h"
+
+#define QN_PEER        0
+#define QN_BEAT_MS     100
+#define QN_NONCE_SHIFT 20
+#define QN_ECHO_SHIFT  8
+#define QN_NONCE_MASK  0xfffu
+
+static unsigned int patience_ms = 1000;
+module_param(patience_ms, uint, 0644);
+MODULE_PARM_DESC(patience_ms, "a peer that is silent for longer is dead");
+
+static u32 nonce_of(u32 word)
+{
+	return word >> QN_NONCE_SHIFT;
+}
+
+static u32 echo_of(u32 word)
+{
+	return word >> QN_ECHO_SHIFT & QN_NONCE_MASK;
+}
+
+static void take_nonce(struct qn_link *link)
+{
+	link->own = link->own % QN_NONCE_MASK + 1;
+}
+
+void qn_link_kick(struct qn_port *port)
+{
+	mod_delayed_work(qn_works, &port->link_work, 0);
+}
+
+/* The peer's word; 0: the cable carries nothing, or the peer is silent. */
+static u32 hear(struct qn_port *port)
+{
+	struct qn_link *link = &port->link;
+	u32 word;
+
+	if (!ntb_link_is_up(port->ntb, NULL, NULL))
+		return 0;
+	word = ntb_spad_read(port->ntb, port->link_pad);
+	if (word == U32_MAX) /* nobody answers */
+		return 0;
+	if (word != link->heard) {
+		link->heard = word;
+		link->heard_at = jiffies;
+	}
+	return time_after(jiffies, link->heard_at + msecs_to_jiffies(READ_ONCE(patience_ms))) ? 0 : word;
+}
+
+static void tell(struct qn_port *port)
+{
+	struct qn_link *link = &port->link;
+	u32 word = (port->wish_count ? link->own : 0) << QN_NONCE_SHIFT | link->taken << QN_ECHO_SHIFT | ++link->beat;
+	bool is_news = (word ^ link->told) >> QN_ECHO_SHIFT;
+
+	link->told = word;
+	ntb_peer_spad_write(port->ntb, QN_PEER, port->link_pad, word);
+	if (is_news)
+		ntb_peer_db_set(port->ntb, port->link_bit);
+}
+
+/* Clients see it in the page, and then by their eventfds. event_lock is held. */
+static void publish(struct qn_port *port)
+{
+	/* what was done before is seen with it; pairs with the acquire of whoever reads the page */
+	smp_store_release(&port->state->link, (u64)port->epoch << 1 | port->is_up);
+}
+
+/* No call and no fault of a client runs meanwhile. Mappings are filled again by faults, according to the new state. */
+static void change(struct qn_port *port, bool is_up)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&port->event_lock, flags);
+	port->is_up = is_up;
+	if (is_up)
+		port->epoch++;
+	spin_unlock_irqrestore(&port->event_lock, flags);
+	qn_revoke(port);
+	if (!is_up) {
+		struct qn_client *client;
+
+		list_for_each_entry(client, &port->clients, node)
+			qn_copy_end(client);
+		if (port->flush)
+			readl(port->flush); /* behind all that was posted */
+	}
+	spin_lock_irqsave(&port->event_lock, flags);
+	publish(port);
+	spin_unlock_irqrestore(&port->event_lock, flags);
+}
+
+static void go_down(struct qn_port *port)
+{
+	struct qn_link *link = &port->link;
+	u32 window;
+
+	for (window = 0; window < port->inbound_count; window++) {
+		if (port->is_up)
+			qn_inbound_clear(port, window);
+		else
+			qn_inbound_suspend(port, window);
+	}
+	if (port->is_up)
+		change(port, false);
+	link->taken = 0;
+	take_nonce(link);
+}
+
+static void take(struct qn_port *port, u32 nonce)
+{
+	u32 i;
+
+	for (i = 0; i < port->link_pad; i++)
+		ntb_spad_write(port->ntb, i, 0);
+	for (i = 0; i < port->inbound_count; i++)
+		qn_inbound_resume(port, i);
+	port->link.taken = nonce;
+}
+
+/* What this end has to do, by the peer's word. port->lock is held. */
+static enum qn_step { QN_STAY, QN_DOWN, QN_TAKE, QN_UP } next_step(struct qn_port *port, u32 word)
+{
+	struct qn_link *link = &port->link;
+	bool is_lost = test_and_clear_bit(0, &link->is_lost) || !word || !port->wish_count;
+	bool is_own = echo_of(word) == link->own;
+
+	if (link->taken) {
+		if (is_lost || nonce_of(word) != link->taken || (!is_own && (port->is_up || echo_of(word))))
+			return QN_DOWN;
+		return is_own && !port->is_up ? QN_UP : QN_STAY;
+	}
+	return !is_lost && nonce_of(word) && (is_own || !echo_of(word)) ? QN_TAKE : QN_STAY;
+}
+
+static bool step(struct qn_port *port)
+{
+	bool has_changed = false;
+	u32 word;
+
+	down_write(&port->alive);
+	if (port->is_gone)
+		goto release;
+	mutex_lock(&port->lock);
+	word = hear(port);
+	switch (next_step(port, word)) {
+	case QN_DOWN:
+		has_changed = port->is_up;
+		go_down(port);
+		break;
+	case QN_TAKE:
+		take(port, nonce_of(word));
+		if (echo_of(word) != port->link.own)
+			break;
+		fallthrough;
+	case QN_UP:
+		change(port, true);
+		has_changed = true;
+		break;
+	case QN_STAY:
+		break;
+	}
+	tell(port);
+	if (port->wish_count)
+		queue_delayed_work(qn_works, &port->link_work, msecs_to_jiffies(QN_BEAT_MS));
+	mutex_unlock(&port->lock);
+release:
+	up_write(&port->alive);
+	return has_changed;
+}
+
+static void link_work(struct work_struct *work)
+{
+	struct qn_port *port = container_of(to_delayed_work(work), struct qn_port, link_work);
+
+	if (step(port))
+		qn_signal(port, 0, true, NULL);
+}
+
+void qn_link_event(void *context)
+{
+	struct qn_port *port = context;
+
+	if (!ntb_link_is_up(port->ntb, NULL, NULL))
+		set_bit(0, &port->link.is_lost);
+	qn_link_kick(port);
+}
+
+void qn_link_init(struct qn_port *port)
+{
+	INIT_DELAYED_WORK(&port->link_work, link_work);
+	port->link.own = get_random_u32() & QN_NONCE_MASK;
+	take_nonce(&port->link);
+	publish(port);
+}
+
+void qn_link_end(struct qn_port *port)
+{
+	port->wish_count = 0;
+	go_down(port);
+	tell(port);
+}
