@@ -90,8 +90,8 @@ static const struct rig_world sim_rows_world = {
 };
 
 static const struct rig_driver rig_drivers[] = {
-    {"simulated, posted", "", {.arrives_on_return = 0}, &sim_rows_world, {NULL}, 0},
-    {"simulated, arrived", "", {.arrives_on_return = 1}, &sim_rows_world, {NULL}, 0},
+    {"simulated, posted", "", {.arrives_on_return = 0}, &sim_rows_world, {NULL}, 0, 0},
+    {"simulated, arrived", "", {.arrives_on_return = 1}, &sim_rows_world, {NULL}, 0, 0},
 };
 
 #endif

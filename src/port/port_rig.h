@@ -78,6 +78,7 @@ struct rig_driver {
     const struct rig_world *world; /* NULL: this machine */
     const char *devices[2];        /* the ends of a link that is a cable; NULL: the driver makes links */
     uint64_t interrupt_ns;         /* within which an interrupt has woken what it wakes; 0: at once */
+    uint32_t share;                /* the longest tests do this part of their rounds, 1/share; 0: all */
 };
 
 static inline const struct quoit_port_driver *rig_table_of(const struct rig_driver *driver)
@@ -204,6 +205,11 @@ static inline void rig_interrupt(const struct rig *rig)
         quoit_clock_sleep_ns(rig->driver->interrupt_ns);
 }
 
+static inline uint32_t rig_rounds(const struct rig *rig, uint32_t count)
+{
+    return rig->driver->share ? count / rig->driver->share + 1 : count;
+}
+
 /* Opens both ends and enables both. */
 static inline void rig_connect(struct rig *rig, struct quoit_port *ports_out[2])
 {
@@ -313,10 +319,11 @@ static inline void rig_other_join(struct rig_other *other)
 #include QUOIT_PORT_ROWS
 #else
 static const struct rig_driver rig_drivers[] = {
-    {"emulated, posted", "emulated", {.arrives_on_return = 0}, NULL, {NULL}, 0},
-    {"emulated, arrived", "emulated", {.arrives_on_return = 1}, NULL, {NULL}, 0},
-    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}, NULL, {NULL}, 0},
-    {"emulated, odd doorbells", "mask-holes", {.arrives_on_return = 0}, NULL, {NULL}, 0}, /* with QUOIT_TEST_DRIVERS */
+    {"emulated, posted", "emulated", {.arrives_on_return = 0}, NULL, {NULL}, 0, 0},
+    {"emulated, arrived", "emulated", {.arrives_on_return = 1}, NULL, {NULL}, 0, 0},
+    {"emulated, late", "emulated", {.write_latency_ns = 20000, .doorbell_latency_ns = 5000}, NULL, {NULL}, 0, 0},
+    {"emulated, odd doorbells", "mask-holes", {.arrives_on_return = 0}, NULL, {NULL}, 0, 0}, /* with QUOIT_TEST_DRIVERS
+                                                                                              */
 };
 #endif
 #define RIG_DRIVER_COUNT (sizeof rig_drivers / sizeof rig_drivers[0])

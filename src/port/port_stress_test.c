@@ -332,7 +332,7 @@ static void test_no_wake_of_several_ringers_is_lost(void **state)
     struct setup *s = *state;
     struct rig_other others[RINGER_COUNT];
     struct ringer ringers[RINGER_COUNT];
-    uint64_t count = 5000;
+    uint64_t count = rig_rounds(&s->rig, 5000);
     for (uint64_t i = 0; i < RINGER_COUNT; i++) {
         ringers[i] = (struct ringer){.setup = s, .index = i, .count = count};
         others[i] = (struct rig_other){.run = ring_alone, .arg = &ringers[i]};
@@ -341,6 +341,7 @@ static void test_no_wake_of_several_ringers_is_lost(void **state)
     /* Ports may bring threads, and AddressSanitizer's allocator does not outlive a fork beside them. */
     struct quoit_port *own = open_proxy(s, 0);
     struct sum_wait wait = {.setup = s, .port = open_proxy(s, 1)};
+    rig_await_link(wait.port, true); /* before it answers those who have seen it up */
     struct quoit_waiter waiter = {
         .park = rig_park(&s->rig, 1, 0), .policy = {0, 0}, .arm = clear_for_sum, .arm_arg = &wait};
     while (wait.seen[0] + wait.seen[1] + wait.seen[2] < RINGER_COUNT * count)
@@ -561,7 +562,7 @@ static void test_killed_processes_leave_the_link_usable(void **state)
 {
     struct setup *s = *state;
     struct quoit_prng prng = {.state = s->seed};
-    for (s->count = 0; s->count < 60; s->count++) {
+    for (s->count = 0; s->count < rig_rounds(&s->rig, 60); s->count++) {
         pid_t pids[2];
         fflush(NULL);
         for (uint32_t i = 0; i < 2; i++) {

@@ -245,7 +245,7 @@ static void test_abort_begins_at_the_limit(void **state)
 static void test_translation_moves(void **state)
 {
     struct setup *s = *state;
-    for (uint64_t i = 0; i < 100; i++) {
+    for (uint64_t i = 0; i < rig_rounds(&s->rig, 100); i++) {
         uint64_t at = (i * 5 % 100) * 4096, unit = limits_of(s->ports[1]).translation_bytes_align;
         uint64_t bytes = (64 + i * 8 + unit - 1) / unit * unit;
         assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, at, bytes), QUOIT_OK);
@@ -557,7 +557,7 @@ static void test_random_writes_and_reads(void **state)
     uint8_t *source = malloc(SEGMENTS_BYTES), *got = malloc(SEGMENTS_BYTES);
     translate(s, 0);
     translate(s, 1);
-    for (uint32_t i = 0; i < 20000; i++) {
+    for (uint32_t i = 0; i < rig_rounds(&s->rig, 20000); i++) {
         uint32_t side = (uint32_t)quoit_prng_choose(&prng, 2);
         enum quoit_window window = (enum quoit_window)quoit_prng_choose(&prng, QUOIT_WINDOW_COUNT);
         uint64_t largest = quoit_prng_choose(&prng, 50) == 0 ? limit[window] : 300;
@@ -574,7 +574,7 @@ static void test_random_writes_and_reads(void **state)
             source[skew + j] = (uint8_t)(quoit_prng_next(&prng) >> 56);
         assert_int_equal(quoit_port_write(s->ports[side], window, offset, source + skew, bytes), QUOIT_OK);
         memcpy(target, source + skew, bytes);
-        if (i % 500 == 0)
+        if (i % rig_rounds(&s->rig, 500) == 0)
             assert_memory_is_model(s);
     }
     assert_memory_is_model(s);
