@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own ntb_hw_amd and our kernel module.
+
+  contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
+  stress    the same machine: both sides at once, processes killed
+  pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
+
+Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
+The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
+KVM works; without it QEMU translates.
+"""
+import hashlib, os, shutil, signal, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KERNEL = os.path.join(HERE, "../../kernel")
+BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
+MEMORY_MIB = 256
+WINDOW_MIB = 1
+LIMIT_S = 420
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def check_bed():
+    if not os.path.exists(os.path.join(BED, "vmlinuz")):
+        skip(f"there is no bed in {BED}: as root, tests/vm/bed DIR makes one (QUOIT_VM_BED=DIR names another)")
+    if os.geteuid() != 0 and not os.path.exists(module_path()):
+        skip("the kernel module is built in a chroot, which needs root")
+
+
+# The kernel module, built once for each content of its sources
+
+def sources():
+    for folder, _, names in sorted(os.walk(KERNEL)):
+        for name in sorted(names):
+            if name.endswith((".c", ".h")) or name == "Kbuild":
+                yield os.path.join(folder, name)
+
+
+def module_path():
+    digest = hashlib.sha256()
+    for path in sources():
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return os.path.join(BED, "built", digest.hexdigest()[:16] + ".ko")
+
+
+def build_module():
+    path = module_path()
+    if os.path.exists(path):
+        return path
+    root = os.path.join(BED, "root")
+    with open(os.path.join(BED, "version")) as file:
+        version = file.read().strip()
+    work = tempfile.mkdtemp(prefix="quoit-", dir=os.path.join(root, "tmp"))
+    try:
+        for source in sources():
+            target = os.path.join(work, os.path.relpath(source, KERNEL))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy(source, target)
+        shutil.copy(os.path.join(BED, "modules/Module.symvers"), os.path.join(work, "ntb.symvers"))
+        inside = "/tmp/" + os.path.basename(work)
+        done = subprocess.run(["chroot", root, "make", "-C", f"/usr/src/linux-headers-{version}", f"M={inside}",
+                               f"KBUILD_EXTRA_SYMBOLS={inside}/ntb.symvers", "KCFLAGS=-DCONFIG_NTB=1", "modules"],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run(["strip", "-g", os.path.join(work, "quoit_ntb.ko")], check=True)
+        shutil.copy(os.path.join(work, "quoit_ntb.ko"), path)
+    finally:
+        shutil.rmtree(work)
+    return path
+
+
+# What a machine boots into: a file system in memory (cpio, newc)
+
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
+for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
+dmesg -n 4
+for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
+for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
+echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
+sh /run.sh; echo "status $?"
+rmmod quoit_ntb; echo "unloaded $?"
+dmesg | grep -E 'WARNING|BUG|Oops|Call Trace|lockdep|quoit_ntb:' | sed 's/^/kernel: /'
+echo "ended"
+poweroff -f
+"""
+
+
+class Archive:
+    def __init__(self):
+        self.data, self.inode, self.names = bytearray(), 1, set()
+
+    def add(self, name, content, mode):
+        parent = os.path.dirname(name)
+        if parent and parent not in self.names:
+            self.add(parent, b"", 0o40755)
+        self.names.add(name)
+        fields = [self.inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+        self.inode += 1
+        self.data += b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
+        self.data += b"\0" * (-len(self.data) % 4) + content
+        self.data += b"\0" * (-len(self.data) % 4)
+
+    def add_file(self, name, path, mode=0o100755):
+        with open(path, "rb") as file:
+            self.add(name, file.read(), mode)
+
+    def add_program(self, path):
+        self.add_file("bin/" + os.path.basename(path), path)
+        for line in subprocess.run(["ldd", path], capture_output=True, text=True).stdout.splitlines():
+            words = line.split()
+            library = words[2] if "=>" in words else words[0]
+            name = (words[0] if words[0].startswith("/") else "lib/" + words[0]).lstrip("/")
+            if library.startswith("/") and name not in self.names:
+                self.add_file(name, library)
+
+    def write(self, path):
+        self.add("TRAILER!!!", b"", 0)
+        with open(path, "wb") as file:
+            file.write(self.data)
+
+
+def make_file_system(path, programs, script):
+    archive = Archive()
+    archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
+    for module in ("ntb", "ntb_hw_amd"):
+        archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
+    archive.add_file("lib/quoit_ntb.ko", build_module())
+    for program in programs:
+        archive.add_program(program)
+    archive.add("init", INIT.encode(), 0o100755)
+    archive.add("run.sh", script.encode(), 0o100755)
+    archive.write(path)
+
+
+# Machines
+
+def qemu():
+    """QEMU of the bed, by its own loader, so that it needs nothing of this machine."""
+    root, library = os.path.join(BED, "root"), "usr/lib/x86_64-linux-gnu"
+    return [os.path.join(root, "lib64/ld-linux-x86-64.so.2"), "--library-path", os.path.join(root, library),
+            os.path.join(root, "usr/bin/qemu-system-x86_64"),
+            "-L", os.path.join(root, "usr/share/qemu"), "-L", os.path.join(root, "usr/share/seabios")]
+
+
+def start_machine(folder, name, sockets, options):
+    command = qemu() + [
+        "-M", "q35,memory-backend=mem", "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
+        "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
+        "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
+        "-serial", f"file:{folder}/{name}.log", "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{folder}/system",
+        "-append", f"console=ttyS0 quiet panic=-1 hugepages=8 {options}"]
+    for i, socket in enumerate(sockets):
+        command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
+                    "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
+                               '"socket":{"path":"%s","type":"unix"}}' % (i, socket)]
+    environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"))
+    with open(f"{folder}/{name}.qemu", "w") as log:
+        return subprocess.Popen(["nice", "-n", "10"] + command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                env=environment)
+
+
+def run(folder, build, machines):
+    """machines: name -> (ends of the link, options). Returns the consoles' texts."""
+    sockets = [f"{folder}/end{i}" for i in range(2)]
+    started = [subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(WINDOW_MIB)] + sockets)]
+    begin = time.monotonic()
+    try:
+        while not all(os.path.exists(socket) for socket in sockets):
+            time.sleep(0.05)
+        running = []
+        for name, (ends, options) in machines.items():
+            running.append(start_machine(folder, name, [sockets[end] for end in ends], options))
+            started.append(running[-1])
+        for machine in running:
+            machine.wait(max(1, LIMIT_S - (time.monotonic() - begin)))
+    except subprocess.TimeoutExpired:
+        print(f"not ended in {LIMIT_S} s")
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    print(f"{len(machines)} machines, {time.monotonic() - begin:.0f} s")
+    texts = {}
+    for name in machines:
+        with open(f"{folder}/{name}.log", errors="replace") as file:
+            texts[name] = file.read()
+        with open(f"{folder}/{name}.qemu", errors="replace") as file:
+            texts[name] += file.read()
+    return texts
+
+
+def judge(texts):
+    is_good = True
+    for name, text in texts.items():
+        lines = [line.rstrip() for line in text.splitlines()]
+        begin = next((i for i, line in enumerate(lines) if "booted" in line), 0)
+        print(f"--- {name}")
+        print("\n".join(lines[begin:]))
+        is_good &= "status 0" in lines and "unloaded 0" in lines and not any(line.startswith("kernel: ") for line in lines)
+    return is_good
+
+
+TESTS = {
+    "contract": (["vm_port_test"], "vm_port_test $ARGS", {"both": ([0, 1], "")}),
+    "stress": (["vm_port_stress_test"], "vm_port_stress_test $ARGS", {"both": ([0, 1], "")}),
+    "pair": (["vm_port_pair"], "vm_port_pair /dev/ntb0 $END",
+             {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}),
+}
+
+
+def main():
+    test, build, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+    check_bed()
+    programs, script, machines = TESTS[test]
+    folder = tempfile.mkdtemp(prefix="quoit-vm-")
+    try:
+        script = f"export ARGS='{' '.join(arguments)}'\n{script}\n"
+        make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in programs], script)
+        return 0 if judge(run(folder, build, machines)) else 1
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

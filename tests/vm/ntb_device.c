@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ntb_device: a link of two AMD NTB functions (1022:148b) for virtual machines, as a vfio-user server.
+ *
+ * What it is: QEMU (10.1 or newer) attaches each end with `-device vfio-user-pci`, and Linux drives it by its own
+ * ntb_hw_amd. Registers behave as that driver expects: 16 scratchpads that both ends share, 16 sticky doorbells with a
+ * vector each, XLAT and LMT of an end for its outbound windows, the ready bit of SIDEINFO, and the events of link-up
+ * and link-down. Both ends may belong to one machine.
+ *
+ * Windows: each access is a message, so a window has exactly what a bridge has: up to the limit of the translation it
+ * is the peer's memory; behind it, and without one, writes vanish and reads give all ones. Messages of one machine stay
+ * in order, as posted writes do. That is slow (about 10 us for a word); this model is for what is true, not for rates.
+ *
+ * Use: ntb_device WINDOW_MIB SOCKET SOCKET
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define VECTORS       24u
+#define VECTOR_EVENTS 16u /* behind those of the doorbells */
+#define MAPS_MAX      4096u
+#define FDS_MAX       16u
+#define BODY_MAX      (1u << 16)
+#define CONFIG_BYTES  4096u
+#define FILE_FROM     0x200u /* the register file of an end; that of the peer stands 0x400 above it */
+#define FILE_TO       0x600u
+#define BAR0_BYTES    0x4000u
+#define MSIX_TABLE    0x2000u
+#define MSIX_PENDING  0x3000u
+#define SCRATCHPADS   0x210u
+#define SIDEINFO      0x408u
+#define LIMIT(bar)    (0x418u + ((bar)-2) * 4)
+#define XLAT(bar)     (0x438u + ((bar)-2) * 4)
+#define DBREQ         0x454u
+#define DBMASK        0x45cu
+#define DBSTAT        0x460u
+#define INTMASK       0x470u
+#define INTSTAT       0x474u
+#define EVENT_UP      0x20u
+#define EVENT_DOWN    0x40u
+
+enum command { VERSION = 1, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION, GET_IRQ = 7, SET_IRQS, READ, WRITE, RESET = 13 };
+#define FLAG_REPLY    1u
+#define FLAG_NO_REPLY 0x10u
+#define FLAG_ERROR    0x20u
+
+struct header {
+    uint16_t id, command;
+    uint32_t bytes, flags, error;
+};
+
+/* Memory of the machine, by the addresses at which the device sees it. */
+struct map {
+    uint64_t address, bytes;
+    char *base; /* NULL: unused */
+};
+
+struct end {
+    int listener, connection;
+    uint8_t config[CONFIG_BYTES];
+    uint32_t registers[(FILE_TO - FILE_FROM) / 4];
+    uint32_t bell, bell_mask, events, event_mask;
+    int vectors[VECTORS];
+    struct map maps[MAPS_MAX];
+};
+
+struct link {
+    struct end ends[2];
+    uint32_t scratchpads[16];
+    uint64_t window_bytes;
+};
+
+struct message {
+    struct header header;
+    uint8_t body[BODY_MAX];
+    int fds[FDS_MAX];
+    uint32_t fd_count;
+};
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "ntb_device: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static uint64_t get(const void *from, size_t bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, from, bytes);
+    return value;
+}
+
+static void put(void *to, uint64_t value, size_t bytes)
+{
+    memcpy(to, &value, bytes);
+}
+
+static struct end *peer_of(struct link *link, struct end *end)
+{
+    return &link->ends[end == &link->ends[0]];
+}
+
+/* Interrupts */
+
+static void fire(struct end *end, uint32_t vector)
+{
+    if (end->vectors[vector] >= 0)
+        (void)!write(end->vectors[vector], &(uint64_t){1}, sizeof(uint64_t));
+}
+
+static void ring(struct end *end, uint32_t bits)
+{
+    uint32_t fresh = bits & ~end->bell & ~end->bell_mask;
+    end->bell |= bits;
+    for (uint32_t i = 0; i < 16; i++)
+        if (fresh >> i & 1)
+            fire(end, i);
+}
+
+static void unmask(struct end *end, uint32_t mask)
+{
+    uint32_t due = end->bell & end->bell_mask & ~mask;
+    end->bell_mask = mask;
+    for (uint32_t i = 0; i < 16; i++)
+        if (due >> i & 1)
+            fire(end, i);
+}
+
+static void announce(struct end *end, uint32_t event)
+{
+    end->events = (end->events & ~(EVENT_UP | EVENT_DOWN)) | event;
+    if ((end->event_mask & event) == 0)
+        fire(end, VECTOR_EVENTS);
+}
+
+/* Registers */
+
+static uint32_t register_read(struct link *link, struct end *end, uint32_t at)
+{
+    if (at >= SCRATCHPADS && at < SCRATCHPADS + sizeof link->scratchpads)
+        return link->scratchpads[(at - SCRATCHPADS) / 4];
+    switch (at) {
+    case DBSTAT:
+        return end->bell;
+    case DBMASK:
+        return end->bell_mask;
+    case INTMASK:
+        return end->event_mask;
+    case INTSTAT:
+        return end->events;
+    default:
+        return end->registers[(at - FILE_FROM) / 4];
+    }
+}
+
+static void register_write(struct link *link, struct end *end, uint32_t at, uint32_t value)
+{
+    if (at >= SCRATCHPADS && at < SCRATCHPADS + sizeof link->scratchpads) {
+        link->scratchpads[(at - SCRATCHPADS) / 4] = value;
+        return;
+    }
+    switch (at) {
+    case DBREQ:
+        ring(peer_of(link, end), value & 0xffff);
+        break;
+    case DBSTAT:
+        end->bell &= ~value;
+        break;
+    case DBMASK:
+        unmask(end, value & 0xffff);
+        break;
+    case INTMASK:
+        end->event_mask = value;
+        break;
+    case INTSTAT:
+        end->events &= ~value;
+        break;
+    default:
+        end->registers[(at - FILE_FROM) / 4] = value;
+    }
+}
+
+/* Whose register file `at` of BAR 0 is in; NULL: none. */
+static struct end *file_at(struct link *link, struct end *end, uint64_t *at)
+{
+    if (*at >= FILE_FROM && *at < FILE_TO)
+        return end;
+    if (*at < FILE_TO || *at >= FILE_TO + FILE_TO - FILE_FROM)
+        return NULL;
+    *at -= FILE_TO - FILE_FROM;
+    return peer_of(link, end);
+}
+
+static void registers_access(struct link *link, struct end *end, uint64_t at, uint8_t *data, uint32_t bytes,
+                             bool is_write)
+{
+    struct end *owner = file_at(link, end, &at);
+    for (uint32_t done = 0; done < bytes;) {
+        uint32_t shift = (uint32_t)(at + done) % 4, now = bytes - done < 4 - shift ? bytes - done : 4 - shift;
+        uint32_t word_at = (uint32_t)(at + done) - shift;
+        /* Of these a part may be written: the rest of the word is not what was read. */
+        bool is_one_shot = word_at == DBREQ || word_at == DBSTAT || word_at == INTSTAT;
+        uint32_t word = owner && !(is_write && is_one_shot) ? register_read(link, owner, word_at) : 0;
+        if (is_write)
+            memcpy((uint8_t *)&word + shift, data + done, now);
+        else
+            memcpy(data + done, (uint8_t *)&word + shift, now);
+        if (is_write && owner)
+            register_write(link, owner, word_at, word);
+        done += now;
+    }
+}
+
+/* Windows */
+
+static char *memory_at(struct end *end, uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < MAPS_MAX; i++) {
+        struct map *map = &end->maps[i];
+        if (map->base && address >= map->address && address + bytes <= map->address + map->bytes)
+            return map->base + (address - map->address);
+    }
+    return NULL;
+}
+
+static uint64_t wide(struct end *end, uint32_t at)
+{
+    return end->registers[(at - FILE_FROM) / 4] | (uint64_t)end->registers[(at - FILE_FROM) / 4 + 1] << 32;
+}
+
+/* Each byte by itself, but aligned words whole. */
+static void window_access(struct link *link, struct end *end, uint32_t bar, uint64_t at, uint8_t *data, uint32_t bytes,
+                          bool is_write)
+{
+    uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
+    char *to = base && at + bytes <= limit ? memory_at(peer_of(link, end), base + at, bytes) : NULL;
+    if (to && bytes == 8 && at % 8 == 0) {
+        if (is_write)
+            __atomic_store_n((uint64_t *)(void *)to, get(data, 8), __ATOMIC_RELEASE);
+        else
+            put(data, __atomic_load_n((uint64_t *)(void *)to, __ATOMIC_ACQUIRE), 8);
+        return;
+    }
+    if (to && is_write)
+        memcpy(to, data, bytes);
+    else if (to)
+        memcpy(data, to, bytes);
+    else if (bytes > 1)
+        for (uint32_t i = 0; i < bytes; i++)
+            window_access(link, end, bar, at + i, data + i, 1, is_write);
+    else if (!is_write)
+        *data = 0xff;
+}
+
+/* Configuration space */
+
+static void config_make(struct end *end)
+{
+    uint8_t *c = end->config;
+    memset(c, 0, CONFIG_BYTES);
+    put(c + 0x00, 0x148b1022, 4);
+    put(c + 0x06, 0x10, 2);       /* there are capabilities */
+    put(c + 0x08, 0x06800000, 4); /* a bridge of another kind */
+    put(c + 0x18, 0xc, 4);        /* BAR 2 and 4: 64 bits, prefetchable; BAR 0: 32 bits */
+    put(c + 0x20, 0xc, 4);
+    put(c + 0x2c, 0x148b1022, 4);
+    c[0x34] = 0x40;
+    put(c + 0x40, 0x00028010, 4); /* PCI Express endpoint; the next one is at 0x80 */
+    put(c + 0x44, 0x8000, 4);
+    put(c + 0x4c, 0x83, 4); /* link: generation 3, 8 lanes */
+    put(c + 0x52, 0x83, 2);
+    put(c + 0x80, 0x11 | (VECTORS - 1) << 16, 4);
+    put(c + 0x84, MSIX_TABLE, 4);
+    put(c + 0x88, MSIX_PENDING, 4);
+}
+
+static void config_write(struct end *end, uint64_t at, const uint8_t *data, uint32_t bytes)
+{
+    if (at >= 4 && (at < 0x10 || at >= 0x28) && at + bytes <= CONFIG_BYTES)
+        memcpy(end->config + at, data, bytes);
+}
+
+static void access_region(struct link *link, struct end *end, uint32_t region, uint64_t at, uint8_t *data,
+                          uint32_t bytes, bool is_write)
+{
+    if (region == 0)
+        registers_access(link, end, at, data, bytes, is_write);
+    else if (region == 2 || region == 4)
+        window_access(link, end, region, at, data, bytes, is_write);
+    else if (region == 7 && is_write)
+        config_write(end, at, data, bytes);
+    else if (region == 7 && at + bytes <= CONFIG_BYTES)
+        memcpy(data, end->config + at, bytes);
+}
+
+/* Ends come and go */
+
+static void end_reset(struct link *link, struct end *end)
+{
+    config_make(end);
+    memset(end->registers, 0, sizeof end->registers);
+    end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &link->ends[1];
+    end->bell = 0;
+    end->bell_mask = 0xffff;
+    end->events = 0;
+    end->event_mask = 0x7f;
+    for (uint32_t i = 0; i < VECTORS; i++)
+        end->vectors[i] = -1;
+}
+
+static void end_leave(struct link *link, struct end *end)
+{
+    struct end *peer = peer_of(link, end);
+    close(end->connection);
+    end->connection = -1;
+    for (uint32_t i = 0; i < VECTORS; i++)
+        if (end->vectors[i] >= 0)
+            close(end->vectors[i]);
+    for (uint32_t i = 0; i < MAPS_MAX; i++)
+        if (end->maps[i].base)
+            munmap(end->maps[i].base, end->maps[i].bytes);
+    memset(end->maps, 0, sizeof end->maps);
+    end_reset(link, end);
+    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
+        peer->registers[(at - FILE_FROM) / 4] = 0;
+    announce(peer, EVENT_DOWN);
+}
+
+/* The protocol. A handler returns the bytes of its reply, which it makes in the body. */
+
+static uint32_t map_memory(struct end *end, struct message *message)
+{
+    uint64_t offset = get(message->body + 8, 8), address = get(message->body + 16, 8),
+             bytes = get(message->body + 24, 8);
+    if (message->fd_count == 0)
+        return 0; /* not memory */
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, message->fds[0], (off_t)offset);
+    for (uint32_t i = 0; i < MAPS_MAX && base != MAP_FAILED; i++)
+        if (!end->maps[i].base) {
+            end->maps[i] = (struct map){.address = address, .bytes = bytes, .base = base};
+            return 0;
+        }
+    fprintf(stderr, "ntb_device: no room for memory at %#llx\n", (unsigned long long)address);
+    return 0;
+}
+
+static uint32_t unmap_memory(struct end *end, struct message *message)
+{
+    uint64_t address = get(message->body + 8, 8), bytes = get(message->body + 16, 8);
+    for (uint32_t i = 0; i < MAPS_MAX; i++) {
+        struct map *map = &end->maps[i];
+        if (map->base && map->address >= address && map->address + map->bytes <= address + bytes) {
+            munmap(map->base, map->bytes);
+            *map = (struct map){0};
+        }
+    }
+    return 24;
+}
+
+static uint32_t describe_region(const struct link *link, struct message *message)
+{
+    uint32_t index = (uint32_t)get(message->body + 8, 4);
+    uint64_t bytes = index == 0                 ? BAR0_BYTES
+                     : index == 2 || index == 4 ? link->window_bytes
+                     : index == 7               ? CONFIG_BYTES
+                                                : 0;
+    memset(message->body, 0, 32);
+    put(message->body, 32, 4);
+    put(message->body + 4, bytes ? 3 : 0, 4); /* readable, writable, not to be mapped */
+    put(message->body + 8, index, 4);
+    put(message->body + 16, bytes, 8);
+    return 32;
+}
+
+static uint32_t set_vectors(struct end *end, struct message *message)
+{
+    uint32_t flags = (uint32_t)get(message->body + 4, 4), index = (uint32_t)get(message->body + 8, 4);
+    uint32_t start = (uint32_t)get(message->body + 12, 4), count = (uint32_t)get(message->body + 16, 4);
+    if (index != 2)
+        return 0;
+    for (uint32_t i = 0; i < VECTORS; i++) {
+        bool is_named = (flags & 4) ? i >= start && i - start < count : count == 0;
+        if (!is_named)
+            continue;
+        if (end->vectors[i] >= 0)
+            close(end->vectors[i]);
+        end->vectors[i] = -1;
+        if (i - start < message->fd_count) {
+            end->vectors[i] = message->fds[i - start];
+            message->fds[i - start] = -1; /* kept */
+        }
+    }
+    return 0;
+}
+
+static uint32_t handle(struct link *link, struct end *end, struct message *message)
+{
+    static const char capabilities[] =
+        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":4096}}";
+    uint8_t *body = message->body;
+    uint32_t index = (uint32_t)get(body + 8, 4), bytes = (uint32_t)get(body + 12, 4);
+    switch (message->header.command) {
+    case VERSION:
+        put(body, 0, 2);
+        memcpy(body + 4, capabilities, sizeof capabilities);
+        return 4 + sizeof capabilities;
+    case DMA_MAP:
+        return map_memory(end, message);
+    case DMA_UNMAP:
+        return unmap_memory(end, message);
+    case GET_INFO:
+        put(body, 16, 4);
+        put(body + 4, 3, 4); /* PCI, can be reset */
+        put(body + 8, 9, 4);
+        put(body + 12, 5, 4);
+        return 16;
+    case GET_REGION:
+        return describe_region(link, message);
+    case GET_IRQ:
+        put(body, 16, 4);
+        put(body + 4, index == 2 ? 9 : 1, 4); /* eventfds; not to be resized */
+        put(body + 12, index == 2 ? VECTORS : 0, 4);
+        return 16;
+    case SET_IRQS:
+        return set_vectors(end, message);
+    case READ:
+    case WRITE:
+        if (bytes > BODY_MAX - 16)
+            break;
+        access_region(link, end, index, get(body, 8), body + 16, bytes, message->header.command == WRITE);
+        return message->header.command == WRITE ? 16 : 16 + bytes;
+    case RESET:
+        return 0;
+    }
+    message->header.error = EINVAL;
+    return 0;
+}
+
+static bool receive(struct end *end, struct message *message)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+    } control;
+    struct iovec part = {.iov_base = &message->header, .iov_len = sizeof message->header};
+    struct msghdr parts = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    message->fd_count = 0;
+    if (recvmsg(end->connection, &parts, MSG_WAITALL) != sizeof message->header)
+        return false;
+    struct cmsghdr *carried = CMSG_FIRSTHDR(&parts);
+    if (carried && carried->cmsg_type == SCM_RIGHTS) {
+        message->fd_count = (uint32_t)((carried->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(message->fds, CMSG_DATA(carried), message->fd_count * sizeof(int));
+    }
+    uint32_t bytes = message->header.bytes - (uint32_t)sizeof message->header;
+    return message->header.bytes >= sizeof message->header && bytes <= BODY_MAX &&
+           (bytes == 0 || recv(end->connection, message->body, bytes, MSG_WAITALL) == (ssize_t)bytes);
+}
+
+static bool serve(struct link *link, struct end *end, struct message *message)
+{
+    if (!receive(end, message))
+        return false;
+    message->header.error = 0;
+    uint32_t bytes = handle(link, end, message);
+    for (uint32_t i = 0; i < message->fd_count; i++)
+        if (message->fds[i] >= 0)
+            close(message->fds[i]);
+    if (message->header.flags & FLAG_NO_REPLY)
+        return true;
+    message->header.flags = FLAG_REPLY | (message->header.error ? FLAG_ERROR : 0);
+    message->header.bytes = (uint32_t)sizeof message->header + bytes;
+    return send(end->connection, message, message->header.bytes, MSG_NOSIGNAL) == (ssize_t)message->header.bytes;
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    unlink(path);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0)
+        die(path);
+    return fd;
+}
+
+int main(int argc, char **argv)
+{
+    static struct link link;
+    static struct message message;
+    if (argc != 4) {
+        fprintf(stderr, "use: ntb_device WINDOW_MIB SOCKET SOCKET\n");
+        return 2;
+    }
+    link.window_bytes = strtoull(argv[1], NULL, 10) << 20;
+    for (int i = 0; i < 2; i++) {
+        end_reset(&link, &link.ends[i]);
+        link.ends[i].connection = -1;
+        link.ends[i].listener = listen_at(argv[2 + i]);
+    }
+    for (;;) {
+        struct pollfd polls[2];
+        for (int i = 0; i < 2; i++)
+            polls[i] = (struct pollfd){
+                .fd = link.ends[i].connection >= 0 ? link.ends[i].connection : link.ends[i].listener, .events = POLLIN};
+        if (poll(polls, 2, -1) < 0)
+            die("poll");
+        for (int i = 0; i < 2; i++) {
+            struct end *end = &link.ends[i];
+            if (polls[i].revents == 0)
+                continue;
+            if (end->connection < 0) {
+                end->connection = accept4(end->listener, NULL, NULL, SOCK_CLOEXEC);
+                announce(peer_of(&link, end), EVENT_UP);
+            } else if (!serve(&link, end, &message)) {
+                end_leave(&link, end);
+            }
+        }
+    }
+}
