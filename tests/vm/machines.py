@@ -64,7 +64,8 @@ def build_module():
             shutil.copy(source, target)
         shutil.copy(os.path.join(BED, "modules/Module.symvers"), os.path.join(work, "ntb.symvers"))
         inside = "/tmp/" + os.path.basename(work)
-        done = subprocess.run(["chroot", root, "make", "-C", f"/usr/src/linux-headers-{version}", f"M={inside}",
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root, root,
+                               "make", "-C", f"/usr/src/linux-headers-{version}", f"M={inside}",
                                f"KBUILD_EXTRA_SYMBOLS={inside}/ntb.symvers", "KCFLAGS=-DCONFIG_NTB=1", "modules"],
                               capture_output=True, text=True)
         if done.returncode != 0:
