@@ -141,11 +141,12 @@ static void linux_close(struct quoit_port *port)
 
 static enum quoit_status make_file(const char *label, uint64_t bytes, unsigned flags, int *fd_out)
 {
-    int fd = memfd_create(label, MFD_CLOEXEC | flags);
+    int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
     if (fd < 0)
         return QUOIT_SYSTEM;
-    /* Pages of a memfd of huge pages are reserved now or not at all. */
-    if (ftruncate(fd, (off_t)bytes) != 0 || ((flags & MFD_HUGETLB) && fallocate(fd, 0, 0, (off_t)bytes) != 0)) {
+    /* Huge pages are reserved now or not at all. A process that shrank the file would end all that map it. */
+    if (ftruncate(fd, (off_t)bytes) != 0 || ((flags & MFD_HUGETLB) && fallocate(fd, 0, 0, (off_t)bytes) != 0) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         int error = errno;
         close(fd);
         errno = error;
