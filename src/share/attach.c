@@ -15,19 +15,15 @@
 
 static enum quoit_status connect_to(const char *path, int *fd_out)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
+    socklen_t bytes = quoit_share_address(path, &address);
     const struct timeval limit = {.tv_sec = WAIT_S};
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return QUOIT_SYSTEM;
-    }
-    memcpy(address.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = bytes ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0)
         return QUOIT_SYSTEM;
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
-        connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        connect(fd, (struct sockaddr *)&address, bytes) == 0) {
         *fd_out = fd;
         return QUOIT_OK;
     }

@@ -7,6 +7,9 @@
 #ifndef QUOIT_SHARE_MESSAGE_H
 #define QUOIT_SHARE_MESSAGE_H
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "share/share.h"
 
 #define QUOIT_SHARE_MAGIC   0x51530001u
@@ -27,5 +30,8 @@ struct quoit_share_message {
         struct quoit_share_list list;
     } body;
 };
+
+/* 0 with errno: the path is too long. */
+socklen_t quoit_share_address(const char *path, struct sockaddr_un *address_out);
 
 #endif

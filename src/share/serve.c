@@ -3,16 +3,15 @@
 #include "share/message.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "base/log.h"
 
 #define ASKING_MAX      16 /* connections that have not said their request yet; a further one takes the oldest's place */
 #define CONNECTIONS_MAX (QUOIT_SHARES_MAX + ASKING_MAX)
@@ -25,44 +24,80 @@ struct connection {
     char label[QUOIT_SHARE_LABEL_BYTES];
 };
 
-struct server {
+struct quoit_share_server {
     struct quoit_shared_ring *ring;
+    int listen_fd;
+    int epoll_fd;
+    bool others;
     uint64_t accepted_count;
     struct connection connections[CONNECTIONS_MAX];
 };
 
-enum quoit_status quoit_share_listen(const char *path, mode_t mode, int *listen_fd_out)
+socklen_t quoit_share_address(const char *path, struct sockaddr_un *address_out)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
+    size_t length = strlen(path);
+    *address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (length == 0 || length >= sizeof address_out->sun_path) {
         errno = ENAMETOOLONG;
-        return QUOIT_SYSTEM;
+        return 0;
     }
-    memcpy(address.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    memcpy(address_out->sun_path, path, length);
+    if (path[0] != '@')
+        return sizeof *address_out;
+    address_out->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
+/* Its events carry a pointer: of the connection, or NULL for the listener. */
+static bool watch(struct quoit_share_server *server, int fd, struct connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+enum quoit_status quoit_share_server_open(struct quoit_shared_ring *ring, const char *path, bool others,
+                                          struct quoit_share_server **server_out)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = quoit_share_address(path, &address);
+    struct quoit_share_server *server = bytes ? calloc(1, sizeof *server) : NULL;
+    if (!server)
+        return bytes ? QUOIT_NO_MEMORY : QUOIT_SYSTEM;
+    server->ring = ring;
+    server->others = others;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        server->connections[i].fd = -1;
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* The name is made with the permissions of the descriptor, so it is never open to more. */
-    if (fd >= 0 && fchmod(fd, mode) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(fd, CONNECTIONS_MAX) == 0 && chmod(path, mode) == 0) {
-        *listen_fd_out = fd;
+    if (server->epoll_fd >= 0 && server->listen_fd >= 0 && fchmod(server->listen_fd, others ? 0666 : 0600) == 0 &&
+        bind(server->listen_fd, (struct sockaddr *)&address, bytes) == 0 &&
+        listen(server->listen_fd, CONNECTIONS_MAX) == 0 && watch(server, server->listen_fd, NULL)) {
+        *server_out = server;
         return QUOIT_OK;
     }
     int error = errno;
-    if (fd >= 0)
-        close(fd);
+    quoit_share_server_forget(server);
     errno = error;
     return QUOIT_SYSTEM;
 }
 
-static void hang_up(struct server *server, struct connection *connection)
+static void hang_up(struct quoit_share_server *server, struct connection *connection)
 {
     if (connection->share)
         quoit_share_end(server->ring, connection->share);
+    epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL); /* a child of the owner may have it open too */
     close(connection->fd);
     *connection = (struct connection){.fd = -1};
 }
 
+static bool is_owner(const struct connection *connection)
+{
+    return connection->sender.uid == geteuid() || connection->sender.uid == 0;
+}
+
 /* A place for a connection: the oldest of those that have said nothing makes room. */
-static struct connection *place_for(struct server *server)
+static struct connection *place_for(struct quoit_share_server *server)
 {
     struct connection *oldest = NULL;
     uint32_t asking_count = 0;
@@ -80,9 +115,9 @@ static struct connection *place_for(struct server *server)
     return NULL;
 }
 
-static void take_connection(struct server *server, int listen_fd)
+static void take_connection(struct quoit_share_server *server)
 {
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) { /* of no descriptors: not again at once */
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
             usleep(10000);
@@ -90,7 +125,8 @@ static void take_connection(struct server *server, int listen_fd)
     }
     struct connection *connection = place_for(server);
     socklen_t bytes = sizeof connection->sender;
-    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->sender, &bytes) != 0) {
+    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->sender, &bytes) != 0 ||
+        !(server->others || is_owner(connection)) || !watch(server, fd, connection)) {
         close(fd);
         return;
     }
@@ -137,7 +173,7 @@ static bool reply(const struct connection *connection, struct quoit_share_messag
     return sendmsg(connection->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *message;
 }
 
-static void list(const struct server *server, struct quoit_share_list *list_out)
+static void list(const struct quoit_share_server *server, struct quoit_share_list *list_out)
 {
     memset(list_out, 0, sizeof *list_out);
     quoit_shared_ring_look(server->ring, &list_out->ring, &list_out->cut_links);
@@ -159,7 +195,7 @@ static void keep_label(struct connection *connection, const char *label)
         connection->label[i] = label[i] >= ' ' && label[i] <= '~' ? label[i] : '?';
 }
 
-static enum quoit_status answer(struct server *server, struct connection *connection,
+static enum quoit_status answer(struct quoit_share_server *server, struct connection *connection,
                                 struct quoit_share_message *message)
 {
     enum quoit_status status = QUOIT_OK;
@@ -176,7 +212,7 @@ static enum quoit_status answer(struct server *server, struct connection *connec
         return status;
     case QUOIT_SHARE_CUT:
     case QUOIT_SHARE_MEND:
-        if (connection->sender.uid != geteuid() && connection->sender.uid != 0)
+        if (!is_owner(connection))
             return QUOIT_UNSUPPORTED;
         return quoit_shared_ring_cut(server->ring, message->body.link, message->kind == QUOIT_SHARE_CUT);
     default:
@@ -185,7 +221,7 @@ static enum quoit_status answer(struct server *server, struct connection *connec
 }
 
 /* What came, or the end of the connection. Anything but one whole request ends it. */
-static void hear(struct server *server, struct connection *connection)
+static void hear(struct quoit_share_server *server, struct connection *connection)
 {
     struct quoit_share_message message;
     ssize_t n = recv(connection->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
@@ -201,32 +237,41 @@ static void hear(struct server *server, struct connection *connection)
         hang_up(server, connection);
 }
 
-enum quoit_status quoit_share_serve(struct quoit_shared_ring *ring, int listen_fd, int stop_fd)
+int quoit_share_server_fd(const struct quoit_share_server *server)
 {
-    enum { LISTEN, STOP, FIRST };
-    struct server server = {.ring = ring};
-    struct pollfd polls[FIRST + CONNECTIONS_MAX] = {{.fd = listen_fd, .events = POLLIN},
-                                                    {.fd = stop_fd, .events = POLLIN}};
-    enum quoit_status status = QUOIT_OK;
-    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
-        server.connections[i].fd = -1;
-    while (status == QUOIT_OK && polls[STOP].revents == 0) {
-        for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
-            polls[FIRST + i] = (struct pollfd){.fd = server.connections[i].fd, .events = POLLIN};
-        if (poll(polls, FIRST + CONNECTIONS_MAX, -1) < 0) {
-            polls[STOP].revents = 0;
-            if (errno != EINTR)
-                status = QUOIT_SYSTEM;
-            continue;
-        }
-        for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
-            if (polls[FIRST + i].revents != 0)
-                hear(&server, &server.connections[i]);
-        if (polls[LISTEN].revents != 0)
-            take_connection(&server, listen_fd);
+    return server->epoll_fd;
+}
+
+/* One event at a time: what one does may end the connection of another. */
+void quoit_share_server_step(struct quoit_share_server *server)
+{
+    struct epoll_event event;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX && epoll_wait(server->epoll_fd, &event, 1, 0) == 1; i++) {
+        if (event.data.ptr)
+            hear(server, event.data.ptr);
+        else
+            take_connection(server);
     }
+}
+
+void quoit_share_server_forget(struct quoit_share_server *server)
+{
     for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
-        if (server.connections[i].fd >= 0)
-            hang_up(&server, &server.connections[i]);
-    return status;
+        if (server->connections[i].fd >= 0)
+            close(server->connections[i].fd);
+    if (server->listen_fd >= 0)
+        close(server->listen_fd);
+    if (server->epoll_fd >= 0)
+        close(server->epoll_fd);
+    free(server);
+}
+
+void quoit_share_server_close(struct quoit_share_server *server)
+{
+    if (!server)
+        return;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        if (server->connections[i].fd >= 0)
+            hang_up(server, &server->connections[i]);
+    quoit_share_server_forget(server);
 }

@@ -13,14 +13,10 @@
 #define LINK_SIDE  0
 #define NEXT_OF(i) (((i) + 1) % ring->config.host_count)
 
-/* A share, and what the owner needs in order to cut its links: a port of each, at side 0, with the memory of its host,
- * in which the change wakes the client. */
 struct lease {
     bool is_taken;
     struct quoit_share share;
     uint64_t memory_bytes[QUOIT_SHARE_HOSTS_MAX];
-    void *memory[QUOIT_SHARE_HOSTS_MAX];
-    struct quoit_port *ports[QUOIT_SHARE_HOSTS_MAX];
 };
 
 struct quoit_shared_ring {
@@ -116,11 +112,34 @@ static enum quoit_status make_memory(struct quoit_shared_ring *ring, struct leas
             quoit_port_driver_memory(ring->driver, "quoit-share", bytes, &lease->share.memory_fds[host]);
         if (status != QUOIT_OK)
             return status;
-        lease->memory[host] = quoit_map_file(lease->share.memory_fds[host], bytes, PROT_READ | PROT_WRITE);
-        if (!lease->memory[host])
-            return QUOIT_SYSTEM;
     }
     return QUOIT_OK;
+}
+
+/* Cuts or mends the client's part of a link. The owner has a port only for that, with the memory of a host, in which
+ * the change wakes the client: so it maps nothing of a client in between, and a child that it forks has nothing either.
+ */
+static enum quoit_status set_cut(const struct quoit_shared_ring *ring, const struct lease *lease, uint32_t link,
+                                 bool is_cut)
+{
+    struct quoit_port_endpoint end;
+    struct quoit_port *port;
+    uint64_t bytes = lease->memory_bytes[link];
+    if (lease->share.link_fds[link] < 0)
+        return QUOIT_OK;
+    void *memory = quoit_map_file(lease->share.memory_fds[link], bytes, PROT_READ | PROT_WRITE);
+    if (!memory)
+        return QUOIT_SYSTEM;
+    const struct quoit_port_config config = {.driver = ring->driver, .memory = {memory, bytes}, .endpoint = &end};
+    enum quoit_status status = quoit_share_describe(&lease->share, link, LINK_SIDE, &end);
+    if (status == QUOIT_OK)
+        status = quoit_port_open(&config, &port);
+    if (status == QUOIT_OK) {
+        status = is_cut ? quoit_port_cut(port) : quoit_port_mend(port);
+        quoit_port_close(port);
+    }
+    munmap(memory, bytes);
+    return status;
 }
 
 static enum quoit_status make_link(struct quoit_shared_ring *ring, struct lease *lease, uint32_t link)
@@ -128,27 +147,14 @@ static enum quoit_status make_link(struct quoit_shared_ring *ring, struct lease 
     struct quoit_share *share = &lease->share;
     share->wire_fds[link] = ring->wire_fds[link];
     enum quoit_status status = quoit_port_driver_link(ring->driver, &share->link_fds[link]);
-    if (status != QUOIT_OK)
-        return status;
-    struct quoit_port_endpoint end;
-    const struct quoit_port_config config = {
-        .driver = ring->driver, .memory = {lease->memory[link], lease->memory_bytes[link]}, .endpoint = &end};
-    status = quoit_share_describe(share, link, LINK_SIDE, &end);
-    if (status == QUOIT_OK)
-        status = quoit_port_open(&config, &lease->ports[link]);
     if (status == QUOIT_OK && (ring->cut_links >> link & 1))
-        status = quoit_port_cut(lease->ports[link]);
+        status = set_cut(ring, lease, link, true);
     return status;
 }
 
 /* Memory is freed when the client's processes have closed it too; until then they see dead links. */
 static void release(struct quoit_shared_ring *ring, struct lease *lease)
 {
-    for (uint32_t i = 0; i < ring->config.host_count; i++) {
-        quoit_port_close(lease->ports[i]);
-        if (lease->memory[i])
-            munmap(lease->memory[i], lease->memory_bytes[i]);
-    }
     close_fds(lease->share.link_fds, ring->config.host_count);
     close_fds(lease->share.memory_fds, ring->config.host_count);
     memset(lease, 0, sizeof *lease);
@@ -211,9 +217,7 @@ void quoit_share_end(struct quoit_shared_ring *ring, const struct quoit_share *s
     struct lease *lease = &ring->leases[share->index];
     quoit_assert(lease->is_taken);
     for (uint32_t link = 0; link < ring->config.host_count; link++)
-        if (lease->ports[link])
-            (void)!quoit_port_cut(
-                lease->ports[link]); /* a driver without cuts leaves that to the death of the client */
+        (void)!set_cut(ring, lease, link, true); /* a driver without cuts leaves that to the death of the client */
     release(ring, lease);
 }
 
@@ -222,14 +226,19 @@ enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t
     enum quoit_status status = QUOIT_OK;
     if (link >= ring->config.host_count)
         return QUOIT_OUT_OF_RANGE;
-    for (uint32_t i = 0; i < QUOIT_SHARES_MAX && status == QUOIT_OK; i++) {
-        struct quoit_port *port = ring->leases[i].ports[link];
-        if (port)
-            status = is_cut ? quoit_port_cut(port) : quoit_port_mend(port);
+    ring->cut_links = (ring->cut_links & ~(UINT64_C(1) << link)) | (uint64_t)is_cut << link;
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++) {
+        enum quoit_status own = ring->leases[i].is_taken ? set_cut(ring, &ring->leases[i], link, is_cut) : QUOIT_OK;
+        status = own != QUOIT_OK ? own : status;
     }
-    if (status == QUOIT_OK)
-        ring->cut_links = (ring->cut_links & ~(UINT64_C(1) << link)) | (uint64_t)is_cut << link;
     return status;
+}
+
+void quoit_shared_ring_forget(struct quoit_shared_ring *ring, const struct quoit_share *except)
+{
+    for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
+        if (ring->leases[i].is_taken && &ring->leases[i].share != except)
+            release(ring, &ring->leases[i]);
 }
 
 void quoit_shared_ring_look(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,

@@ -15,8 +15,8 @@
  *   - The owner believes nothing that a client may write: it reads no memory of clients, and of the registers only what
  *     the driver checks.
  *
- * Across processes: the owner listens on a socket of a name in the file system, whose permissions say who may attach. A
- * client attaches over a connection and receives its descriptors; the end of the connection is the end of the share,
+ * Across processes: the owner listens on a socket; the kernel says whose process it is that attaches. A client attaches
+ * over a connection and receives its descriptors; the end of the connection is the end of the share,
  * however it came. A client keeps the connection in one process, and ends what else uses the share.
  *
  * Threads: the functions of a ring belong to one thread at a time. Errors: SYSTEM with errno.
@@ -75,6 +75,9 @@ void quoit_share_end(struct quoit_shared_ring *ring, const struct quoit_share *s
  * the driver cannot. */
 QUOIT_MUST_USE enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t link, bool is_cut);
 
+/* In a child process of the owner: closes what belongs to all shares but that one, so that their memory is freed
+ * without it. Nothing is cut. */
+void quoit_shared_ring_forget(struct quoit_shared_ring *ring, const struct quoit_share *except);
 /* What the ring is like, and a bit for each link that is cut. */
 void quoit_shared_ring_look(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,
                             uint64_t *cut_links_out);
@@ -85,6 +88,8 @@ QUOIT_MUST_USE enum quoit_status quoit_share_describe(const struct quoit_share *
                                                       struct quoit_port_endpoint *endpoint_out);
 
 /* Across processes. */
+
+struct quoit_share_server; /* opaque */
 
 struct quoit_share_client {
     uint32_t name;
@@ -99,10 +104,18 @@ struct quoit_share_list {
     struct quoit_share_client clients[QUOIT_SHARES_MAX];
 };
 
-/* Makes the socket; `mode` is that of its name. SYSTEM: also if the name exists. */
-QUOIT_MUST_USE enum quoit_status quoit_share_listen(const char *path, mode_t mode, int *listen_fd_out);
-/* Serves clients until `stop_fd` can be read. No client can make it wait. */
-QUOIT_MUST_USE enum quoit_status quoit_share_serve(struct quoit_shared_ring *ring, int listen_fd, int stop_fd);
+/* Listens for clients of `ring`. A path that begins with '@' is an abstract name, which disappears with its owner.
+ * `others`: users besides the owner's and root may attach. SYSTEM: also if the name is taken. */
+QUOIT_MUST_USE enum quoit_status quoit_share_server_open(struct quoit_shared_ring *ring, const char *path, bool others,
+                                                         struct quoit_share_server **server_out);
+/* Ends the shares of all clients. NULL is allowed. */
+void quoit_share_server_close(struct quoit_share_server *server);
+/* Can be read when there is something to do. */
+int quoit_share_server_fd(const struct quoit_share_server *server);
+/* Does what there is to do. No client can make it wait. */
+void quoit_share_server_step(struct quoit_share_server *server);
+/* In a child process of the owner: closes the connections and ends nothing. */
+void quoit_share_server_forget(struct quoit_share_server *server);
 
 /* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more.
  * INVALID, with a line logged: the owner is of another build. */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -370,16 +371,18 @@ static void test_the_rate_is_shared(void **state)
 struct server {
     struct quoit_shared_ring *ring;
     char path[64];
-    int listen_fd;
+    struct quoit_share_server *served;
     int stop_fds[2];
-    enum quoit_status status;
     pthread_t thread;
 };
 
 static void *run_server(void *arg)
 {
     struct server *server = arg;
-    server->status = quoit_share_serve(server->ring, server->listen_fd, server->stop_fds[0]);
+    struct pollfd polls[] = {{.fd = quoit_share_server_fd(server->served), .events = POLLIN},
+                             {.fd = server->stop_fds[0], .events = POLLIN}};
+    while (poll(polls, 2, -1) >= 0 && polls[1].revents == 0)
+        quoit_share_server_step(server->served);
     return NULL;
 }
 
@@ -387,9 +390,8 @@ static void start_server(struct server *server, uint32_t host_count)
 {
     const struct quoit_share_config config = {.driver = "emulated", .host_count = host_count};
     assert_int_equal(quoit_shared_ring_open(&config, &server->ring), QUOIT_OK);
-    snprintf(server->path, sizeof server->path, "/tmp/quoit-share-test.%d", (int)getpid());
-    unlink(server->path);
-    assert_int_equal(quoit_share_listen(server->path, 0600, &server->listen_fd), QUOIT_OK);
+    snprintf(server->path, sizeof server->path, "@quoit-share-test.%d", (int)getpid());
+    assert_int_equal(quoit_share_server_open(server->ring, server->path, false, &server->served), QUOIT_OK);
     assert_int_equal(pipe(server->stop_fds), 0);
     assert_int_equal(pthread_create(&server->thread, NULL, run_server, server), 0);
 }
@@ -398,11 +400,9 @@ static void stop_server(struct server *server)
 {
     assert_int_equal(write(server->stop_fds[1], "", 1), 1);
     pthread_join(server->thread, NULL);
-    assert_int_equal(server->status, QUOIT_OK);
-    close(server->listen_fd);
+    quoit_share_server_close(server->served);
     close(server->stop_fds[0]);
     close(server->stop_fds[1]);
-    unlink(server->path);
     quoit_shared_ring_close(server->ring);
 }
 
@@ -473,10 +473,10 @@ static void test_processes_that_are_killed(void **state)
 
 static int connect_to(const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    memcpy(address.sun_path, path, strlen(path));
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    socklen_t bytes = quoit_share_address(path, &address);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, bytes), 0);
     return fd;
 }
 
