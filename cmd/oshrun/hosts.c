@@ -48,6 +48,8 @@ uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side s
 enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
                                  struct quoit_port_endpoint *endpoint_out)
 {
+    if (job->plan->has_ring)
+        return quoit_share_describe(&job->share, host, side == QUOIT_RIGHT ? 0 : 1, endpoint_out);
     const struct quoit_port_site site = {
         .link_fd = job->hosts[side == QUOIT_RIGHT ? host : hosts_neighbour(job, host, QUOIT_LEFT)].link_fd,
         .peer_memory_fd = job->hosts[hosts_neighbour(job, host, side)].memory_fd,
@@ -118,12 +120,13 @@ static bool open_host(struct job *job, struct host *host)
     }
     if (is_refused(job, host))
         return false;
-    enum quoit_status status =
-        quoit_port_driver_memory(job->driver, "quoit-host", host->layout.total_bytes, &host->memory_fd);
+    enum quoit_status status = QUOIT_OK;
+    if (host->memory_fd < 0)
+        status = quoit_port_driver_memory(job->driver, "quoit-host", host->layout.total_bytes, &host->memory_fd);
     void *front = MAP_FAILED;
     if (status == QUOIT_OK)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    if (front != MAP_FAILED && job->plan->host_count > 1 && !network_is_used(job))
+    if (front != MAP_FAILED && job->plan->host_count > 1 && host->link_fd < 0 && !network_is_used(job))
         status = quoit_port_driver_link(job->driver, &host->link_fd);
     if (front == MAP_FAILED || status != QUOIT_OK) {
         say_no_memory(host, errno);
@@ -320,6 +323,34 @@ static bool start_proxy(struct job *job, struct host *host)
     return true;
 }
 
+/* Memory and links of all hosts from the ring of --ring. */
+static bool attach_ring(struct job *job)
+{
+    struct quoit_share_request request = {0};
+    struct quoit_layout layout;
+    const char *program = strrchr(job->plan->programs[0].argv[0], '/');
+    snprintf(request.label, sizeof request.label, "%s", program ? program + 1 : job->plan->programs[0].argv[0]);
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        if (quoit_layout_make(&job->config, i, &layout) != QUOIT_OK)
+            return false;
+        request.memory_bytes[i] = layout.total_bytes;
+    }
+    enum quoit_status status = quoit_share_attach(job->plan->ring_path, &request, &job->share, &job->ring_connection);
+    if (status != QUOIT_OK || job->share.ring.host_count != job->plan->host_count) {
+        quoit_say("no share of the ring %s: %s%s [Q0224]", plan_text(job->plan, QUOIT_OPT_RING),
+                  status == QUOIT_OK     ? "it has changed meanwhile"
+                  : status == QUOIT_FULL ? "as many jobs run there as it takes"
+                                         : quoit_status_text(status),
+                  status == QUOIT_SYSTEM ? "; a smaller SHMEM_SYMMETRIC_SIZE needs less" : "");
+        return false;
+    }
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        job->hosts[i].memory_fd = job->share.memory_fds[i];
+        job->hosts[i].link_fd = job->share.link_fds[i];
+    }
+    return true;
+}
+
 bool hosts_start(struct job *job, uint64_t data_bytes)
 {
     uint64_t heap_bytes = plan_number(job->plan, QUOIT_OPT_SYMMETRIC_SIZE);
@@ -327,6 +358,8 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
         heap_bytes = default_heap_bytes(job, data_bytes);
     job->config.data_bytes = data_bytes;
     job->config.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (job->plan->has_ring && !attach_ring(job))
+        return false;
     if (network_is_used(job) && !network_open(job))
         return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)

@@ -141,6 +141,8 @@ struct job {
     const struct quoit_port_driver *driver; /* of all ports */
     struct quoit_port_knobs knobs;
     struct network_board *network; /* where hosts joined by a network meet; NULL: there is none */
+    struct quoit_share share; /* with --ring, once its memory is made; the connection lasts as long as this process */
+    int ring_connection;
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */

@@ -137,6 +137,17 @@ static void make_config(struct job *job)
     }
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
+}
+
+/* Those of the ring, with --ring. */
+static void make_links(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    if (plan->has_ring) {
+        job->driver = quoit_port_driver_find(plan->ring.driver);
+        job->knobs = plan->ring.knobs;
+        return;
+    }
     job->driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));
     job->knobs = (struct quoit_port_knobs){
         .window_bytes[QUOIT_WINDOW_MEMORY] = plan_number(plan, QUOIT_OPT_WINDOW_MEMORY),
@@ -156,6 +167,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     job->pes = calloc(plan->pe_count, sizeof *job->pes);
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);
     make_config(job);
+    make_links(job);
     raise_file_limit(job);
     terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
     job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,

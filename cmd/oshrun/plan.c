@@ -182,9 +182,32 @@ static int take_command_line(struct plan *plan, int argc, char **argv)
     }
 }
 
+/* With --ring: what the ring is like, which no option can change. */
+static int find_ring(struct plan *plan)
+{
+    const char *name = plan_text(plan, QUOIT_OPT_RING);
+    struct quoit_share_list list;
+    if (name[0] == '\0')
+        return PLAN_GO_ON;
+    for (uint32_t id = 0; id < QUOIT_OPT_COUNT; id++)
+        if (plan->options.values[id].source == QUOIT_FROM_COMMAND_LINE &&
+            (id == QUOIT_OPT_HOSTS || id == QUOIT_OPT_DRIVER || quoit_options_table[id].reader == QUOIT_READER_LINKS))
+            return bad_usage("--%s belongs to the ring: quoit ring up --ring %s ...", quoit_options_table[id].name,
+                             name);
+    quoit_share_path(name, plan->ring_path);
+    enum quoit_status status = quoit_share_ask(plan->ring_path, &list);
+    if (status == QUOIT_GONE)
+        return bad_usage("--ring: there is no ring %s of yours; make it with: quoit ring up --ring %s", name, name);
+    if (status != QUOIT_OK)
+        return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
+    plan->ring = list.ring;
+    plan->has_ring = true;
+    return PLAN_GO_ON;
+}
+
 static int count_pes(struct plan *plan)
 {
-    plan->host_count = (uint32_t)plan_number(plan, QUOIT_OPT_HOSTS);
+    plan->host_count = plan->has_ring ? plan->ring.host_count : (uint32_t)plan_number(plan, QUOIT_OPT_HOSTS);
     uint64_t total = 0;
     for (uint32_t i = 0; i < plan->program_count; i++) {
         struct plan_program *program = &plan->programs[i];
@@ -199,7 +222,8 @@ static int count_pes(struct plan *plan)
         return bad_usage("%llu PEs are more than a job can have (%u)", (unsigned long long)total, PLAN_PE_COUNT_MAX);
     plan->pe_count = (uint32_t)total;
     if (plan->pe_count < plan->host_count)
-        return bad_usage("--hosts %u wants a PE on each host, but the job has %u PE%s", plan->host_count,
+        return bad_usage("%s %u%s wants a PE on each host, but the job has %u PE%s",
+                         plan->has_ring ? "a ring of" : "--hosts", plan->host_count, plan->has_ring ? " hosts" : "",
                          plan->pe_count, plan->pe_count == 1 ? "" : "s");
     if ((plan->pe_count + plan->host_count - 1) / plan->host_count > QUOIT_LOCAL_PES_MAX)
         return bad_usage("%u PEs on %u host%s: a host takes %u at most", plan->pe_count, plan->host_count,
@@ -318,6 +342,9 @@ static int check_network(const struct plan *plan)
     const char *name = plan_text(plan, QUOIT_OPT_NETWORK);
     if (!plan_has_network(plan))
         return PLAN_GO_ON;
+    if (plan->has_ring)
+        return bad_usage("--ring %s is a ring of links, and --network %s has none", plan_text(plan, QUOIT_OPT_RING),
+                         plan_text(plan, QUOIT_OPT_NETWORK));
     if (strcmp(plan_text(plan, QUOIT_OPT_PROTOCOL), "queue") != 0)
         return bad_usage("--protocol %s needs a ring of links, and --network %s has none",
                          plan_text(plan, QUOIT_OPT_PROTOCOL), name);
@@ -410,7 +437,9 @@ bool plan_is_question(const struct plan *plan)
 
 int plan_check(struct plan *plan)
 {
-    int status = count_pes(plan);
+    int status = find_ring(plan);
+    if (status == PLAN_GO_ON)
+        status = count_pes(plan);
     if (status == PLAN_GO_ON)
         status = read_debugger(plan);
     if (status == PLAN_GO_ON)

@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "fault.h"
+#include "share/share.h"
 
 #define STATUS_BAD_USAGE    2
 #define STATUS_NOT_RUNNABLE 126
@@ -41,6 +42,9 @@ struct plan {
     uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
     uint32_t pe_count;
     uint32_t host_count;
+    bool has_ring; /* --ring: */
+    char ring_path[QUOIT_SHARE_PATH_BYTES];
+    struct quoit_share_config ring;
 };
 
 /* Reads the command line and the environment, including -x. PLAN_GO_ON, or the status to end with: an error was

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring.h - emulated rings that stay: what the parts of `quoit ring` share.
  *
- * A ring is a keeper process, which makes the memory and the links and answers requests on an abstract socket named
- * after the user and the ring, and a process for each host in a network namespace of its own: ring service and Ethernet
- * device. Each host dies with the keeper, so nothing is left behind whichever process is killed; a host that dies is
- * started again, as a machine that boots.
+ * A ring is a keeper process, which owns the links, shared by the Ethernet devices and jobs (share/share.h), and
+ * answers requests on an abstract socket named after the user and the ring, and a process for each host in a network
+ * namespace of its own: ring service and Ethernet device. Each host dies with the keeper, so nothing is left behind
+ * whichever process is killed; a host that dies is started again, as a machine that boots.
  */
 #ifndef QUOIT_RING_H
 #define QUOIT_RING_H
@@ -17,11 +17,13 @@
 #include "link/state.h"
 #include "port/driver.h"
 #include "ring/ring.h"
+#include "share/share.h"
 #include "veth/veth.h"
 
 #define RING_HOSTS_MAX  64
 #define RING_NAME_BYTES 32
 #define RING_DEVICE     "quoit0"
+#define RING_ETHERNET   UINT32_MAX /* the name of its share */
 
 struct ring_plan {
     char name[RING_NAME_BYTES];
@@ -42,8 +44,6 @@ struct ring_memory {
 
 struct ring_host {
     uint32_t index;
-    int memory_fd;
-    int link_fd; /* to the right */
     void *memory;
     uint64_t veth_offset;
     uint64_t bytes;
@@ -55,6 +55,9 @@ struct ring_host {
 struct ring {
     struct ring_plan plan;
     const struct quoit_port_driver *driver;
+    struct quoit_shared_ring *shared;
+    struct quoit_share_server *server; /* of jobs; NULL: not yet */
+    const struct quoit_share *share;   /* of the Ethernet device */
     struct ring_host hosts[RING_HOSTS_MAX];
 };
 

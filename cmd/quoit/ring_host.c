@@ -45,14 +45,7 @@ bool ring_enter_namespaces(void)
 enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
                                 struct quoit_port_endpoint *endpoint_out)
 {
-    uint32_t count = ring->plan.host_count, left = quoit_ring_neighbour(count, QUOIT_LEFT, host);
-    const struct quoit_port_site site = {
-        .link_fd = ring->hosts[side == QUOIT_RIGHT ? host : left].link_fd,
-        .peer_memory_fd = ring->hosts[quoit_ring_neighbour(count, side, host)].memory_fd,
-        .side = side == QUOIT_RIGHT ? 0 : 1,
-        .knobs = ring->plan.knobs,
-    };
-    return quoit_port_driver_describe(ring->driver, &site, endpoint_out);
+    return quoit_share_describe(ring->share, host, side == QUOIT_RIGHT ? 0 : 1, endpoint_out);
 }
 
 static enum quoit_status open_device(const struct ring *ring, const struct ring_host *host, uint32_t number,

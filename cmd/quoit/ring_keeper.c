@@ -28,16 +28,29 @@
 #define TICK_MS         50
 #define REQUEST_SECONDS 2
 
-static bool make_host(struct ring *ring, uint32_t index)
+/* The Ethernet devices are the first client of the ring. */
+static bool make_links(struct ring *ring)
+{
+    struct quoit_share_config config = {.knobs = ring->plan.knobs, .host_count = ring->plan.host_count};
+    struct quoit_share_request request = {.name = RING_ETHERNET, .label = "Ethernet"};
+    snprintf(config.driver, sizeof config.driver, "%s", ring->driver->name);
+    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+        request.memory_bytes[i] = ring->hosts[i].bytes;
+    return quoit_shared_ring_open(&config, &ring->shared) == QUOIT_OK &&
+           quoit_share_take(ring->shared, &request, &ring->share) == QUOIT_OK;
+}
+
+static void plan_host(struct ring *ring, uint32_t index)
 {
     struct ring_host *host = &ring->hosts[index];
     host->index = index;
     host->veth_offset = (sizeof(struct ring_memory) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     host->bytes = (host->veth_offset + quoit_veth_bytes() + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    if (quoit_port_driver_memory(ring->driver, "quoit-ring", host->bytes, &host->memory_fd) != QUOIT_OK ||
-        quoit_port_driver_link(ring->driver, &host->link_fd) != QUOIT_OK)
-        return false;
-    host->memory = mmap(NULL, host->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+}
+
+static bool map_host(struct ring *ring, struct ring_host *host)
+{
+    host->memory = mmap(NULL, host->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->share->memory_fds[host->index], 0);
     return host->memory != MAP_FAILED;
 }
 
@@ -50,6 +63,9 @@ static bool start_host(struct ring *ring, struct ring_host *host)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+        if (ring->server)
+            quoit_share_server_forget(ring->server);
+        quoit_shared_ring_forget(ring->shared, ring->share);
         _exit(ring_host_run(ring, host));
     }
     host->start_count += host->pid > 0;
@@ -81,13 +97,9 @@ static void drop_links(const struct ring *ring, const struct ring_host *host)
 
 static void set_cut(const struct ring *ring, uint32_t link, bool is_cut)
 {
-    struct quoit_port *port = link < ring->plan.host_count ? open_port(ring, link, QUOIT_RIGHT) : NULL;
-    enum quoit_status status = QUOIT_OK;
-    if (port)
-        status = is_cut ? quoit_port_cut(port) : quoit_port_mend(port);
+    enum quoit_status status = quoit_shared_ring_cut(ring->shared, link, is_cut);
     if (status != QUOIT_OK)
         quoit_log(QUOIT_LOG_WARN, "link %u cannot be cut: %s", link, quoit_status_text(status));
-    quoit_port_close(port);
 }
 
 static void reap(struct ring *ring)
@@ -234,7 +246,10 @@ static bool serve(struct ring *ring, int listen_fd)
 static bool make(struct ring *ring)
 {
     for (uint32_t i = 0; i < ring->plan.host_count; i++)
-        if (!make_host(ring, i)) {
+        plan_host(ring, i);
+    bool has_links = make_links(ring);
+    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+        if (!has_links || !map_host(ring, &ring->hosts[i])) {
             quoit_say("cannot make the memory of host%u: %s [Q0603]", i, strerror(errno));
             return false;
         }
@@ -267,16 +282,31 @@ static bool wait_ready(struct ring *ring)
     return false;
 }
 
+/* Where jobs attach. */
+static bool open_server(struct ring *ring)
+{
+    char path[QUOIT_SHARE_PATH_BYTES];
+    quoit_share_path(ring->plan.name, path);
+    if (quoit_share_server_open(ring->shared, path, false, &ring->server) == QUOIT_OK)
+        return true;
+    quoit_say("the ring %s cannot listen for jobs: %s [Q0603]", ring->plan.name, strerror(errno));
+    return false;
+}
+
 static void keep(struct ring *ring, int listen_fd, int signal_fd)
 {
-    struct pollfd polled[] = {{.fd = listen_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+    struct pollfd polled[] = {{.fd = listen_fd, .events = POLLIN},
+                              {.fd = signal_fd, .events = POLLIN},
+                              {.fd = quoit_share_server_fd(ring->server), .events = POLLIN}};
     for (bool is_down = false; !is_down;) {
         struct signalfd_siginfo signal;
-        poll(polled, 2, has_lost(ring) ? TICK_MS : -1);
+        poll(polled, 3, has_lost(ring) ? TICK_MS : -1);
         while (read(signal_fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
             is_down |= signal.ssi_signo != SIGCHLD;
         reap(ring);
         start_again(ring);
+        if (polled[2].revents & POLLIN)
+            quoit_share_server_step(ring->server);
         if (polled[0].revents & POLLIN)
             is_down |= serve(ring, listen_fd);
     }
@@ -293,7 +323,7 @@ int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    bool is_up = signal_fd >= 0 && make(&ring) && wait_ready(&ring);
+    bool is_up = signal_fd >= 0 && make(&ring) && wait_ready(&ring) && open_server(&ring);
     if (is_up && write(ready_fd, "r", 1) == 1) {
         close(ready_fd);
         ring_detach();

@@ -3,6 +3,7 @@
 #include "share/message.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,6 +13,20 @@
 #include "base/log.h"
 
 #define WAIT_S 1
+
+void quoit_share_path(const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES])
+{
+    snprintf(path_out, QUOIT_SHARE_PATH_BYTES, "@quoit-share-%u-%s", geteuid(), ring);
+}
+
+/* Anybody may take an abstract name. */
+static bool is_trusted(const char *path, int fd)
+{
+    struct ucred owner;
+    socklen_t bytes = sizeof owner;
+    return path[0] != '@' ||
+           (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &bytes) == 0 && (owner.uid == geteuid() || owner.uid == 0));
+}
 
 static enum quoit_status connect_to(const char *path, int *fd_out)
 {
@@ -24,8 +39,11 @@ static enum quoit_status connect_to(const char *path, int *fd_out)
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
         connect(fd, (struct sockaddr *)&address, bytes) == 0) {
-        *fd_out = fd;
-        return QUOIT_OK;
+        if (is_trusted(path, fd)) {
+            *fd_out = fd;
+            return QUOIT_OK;
+        }
+        errno = ECONNREFUSED;
     }
     int error = errno;
     close(fd);

@@ -117,7 +117,11 @@ void quoit_share_server_step(struct quoit_share_server *server);
 /* In a child process of the owner: closes the connections and ends nothing. */
 void quoit_share_server_forget(struct quoit_share_server *server);
 
-/* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more.
+#define QUOIT_SHARE_PATH_BYTES 96
+/* Where this user's ring of that name listens: an abstract name. */
+void quoit_share_path(const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES]);
+/* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more; or
+ * the owner of an abstract name is neither this user nor root.
  * INVALID, with a line logged: the owner is of another build. */
 QUOIT_MUST_USE enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out);
 /* Takes a share, with the errors of quoit_share_take(). The caller owns the descriptors and *connection_out: closing

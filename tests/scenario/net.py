@@ -18,6 +18,7 @@ import unittest
 import scenario
 
 QUOIT = os.path.join(scenario.BIN, "quoit")
+BUSY = scenario.program("scenario_busy")
 LIMIT_S = 60
 PORT = 7000
 SIOCGIFFLAGS, SIOCGIFHWADDR, IFF_RUNNING = 0x8913, 0x8927, 0x40
@@ -199,6 +200,51 @@ class Net(scenario.Case):
         found = self.ring("doctor", check=False)
         self.assertEqual(found.returncode, 1)
         self.assertIn("host 1 was started 2 times", found.stdout)
+
+    def test_jobs_beside_each_other(self):
+        """Two jobs and a stream over TCP through links that are cut; jobs that are killed; more than the ring takes."""
+        self.ring("up", "--hosts", 3)
+        endless = self.start("--ring", self.name, "-n", 3, BUSY)
+        self.assertEqual(endless.stdout.readline(), b"begun\n")
+        job = self.start("--ring", self.name, "-n", 6, BUSY, 60)
+
+        def cut_them(client):
+            for link in (0, 2, 1):
+                self.ring("cut", link)
+                time.sleep(0.05)
+                self.ring("mend", link)
+                time.sleep(0.1)
+        self.transfer(0, 2, 60, cut_them)
+        out, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual((job.returncode, out), (0, b"begun\n"), err)
+        for _ in range(3):
+            victim = self.start("--ring", self.name, "-n", 3, BUSY)
+            self.assertEqual(victim.stdout.readline(), b"begun\n")
+            victim.kill()
+            victim.communicate(timeout=scenario.LIMIT_S)
+            self.assertIsNone(endless.poll())
+        self.assertEqual({host[side]["outages"] for host in self.status() for side in ("left", "right")}, {1})
+        endless.send_signal(signal.SIGTERM)
+        endless.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(self.run_job("--ring", self.name, "-n", 3, BUSY, 3).status, 0)
+
+    def test_eight_jobs_at_once(self):
+        self.ring("up", "--hosts", 3)
+        jobs = [self.start("--ring", self.name, "-n", 3, BUSY, 2) for _ in range(8)]
+        for job in jobs:
+            out, err = job.communicate(timeout=LIMIT_S)
+            self.assertEqual((job.returncode, out, err), (0, b"begun\n", b""))
+
+    def test_what_belongs_to_the_ring(self):
+        self.ring("up", "--hosts", 3)
+        for words, expected in ((["--ring", self.name, "--hosts", 3], "--hosts belongs to the ring"),
+                                (["--ring", self.name, "--link-rate", "1G"], "--link-rate belongs to the ring"),
+                                (["--ring", self.name, "-n", 2], "a ring of 3 hosts wants a PE on each host"),
+                                (["--ring", self.name, "--network", "auto"], "is a ring of links"),
+                                (["--ring", "none-of-these"], "there is no ring none-of-these")):
+            result = self.run_job(*words, BUSY, 1)
+            self.assertEqual((result.status, result.out), (2, ""))
+            self.assertIn(expected, result.err)
 
     def test_nothing_is_left(self):
         self.ring("up", "--hosts", 3)
