@@ -9,6 +9,7 @@ const struct quoit_observer sim_observer = {
     .request_taken = sim_request_taken,
     .frame_received = sim_frame_received,
     .frame_taken = sim_frame_taken,
+    .frame_sending = sim_frame_sending,
     .frame_executing = sim_frame_executing,
     .frame_executed = sim_frame_executed,
     .request_completing = sim_request_completing,

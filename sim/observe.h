@@ -22,6 +22,7 @@ void sim_assertion(const char *condition, const char *file, int line);
 void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame);
 void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                      const struct quoit_verdict *verdict);
+void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verdict);
 void sim_link_followed(struct quoit_lane *lane, int side);
 
 #endif

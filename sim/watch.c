@@ -89,11 +89,31 @@ static void check_taken(struct sim_world *world, const struct quoit_lane *lane, 
                  frame->source_host, lane->layout->host);
 }
 
+/* A move of the ring, for tests/model/moves.py: the side and class of the queue, what stands there, and `value`. */
+static void trace_move(struct sim_world *world, const char *what, const struct quoit_lane *lane, uint32_t side,
+                       uint32_t class, const struct quoit_frame *frame, uint32_t value)
+{
+    sim_trace(world, what, lane->layout->host,
+              (uint64_t)value << 16 | (uint64_t)lane->index << 10 | (uint64_t)frame->kind << 2 | side << 1 | class,
+              (uint64_t)frame->source_host << 48 | (uint64_t)frame->dest_host << 32 | frame->flow_sequence);
+}
+
+/* `value`: slots that the writer counts as used, this one included. */
+void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verdict)
+{
+    struct sim_world *world = sim_world_current();
+    const struct quoit_ring_outbound *out = &quoit_queue_of(lane)->ring->outbound[verdict->side][verdict->class];
+    if (world->config.trace)
+        trace_move(world, "send", lane, verdict->side, verdict->class, &verdict->frame,
+                   (uint32_t)(out->sent_total - out->credited_total));
+}
+
 void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                      const struct quoit_verdict *verdict)
 {
-    (void)side;
     struct sim_world *world = sim_world_current();
+    if (world->config.trace && status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
+        trace_move(world, "take", lane, (uint32_t)side, (uint32_t) class, frame, verdict->kind);
     if (!world->config.checks_each_step)
         return;
     const struct quoit_frame *sent = sim_canary_received(world, status == QUOIT_OK ? verdict : NULL, frame);

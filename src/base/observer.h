@@ -26,12 +26,14 @@ struct quoit_observer {
     /* PE: a direct put of this sequence, which the link of `side` took, goes by a request. */
     void (*put_remade)(struct quoit_ring_engine *ring, int side, uint64_t sequence);
     /* Lane: a request was read from a PE's channel; a frame is about to enter the ring; the ring took it with this
-     * status; a frame is about to be executed for a local PE; it was executed; a request is about to complete; the ring
-     * was informed that a link went up or down. */
+     * status; the ring has a slot of the neighbour for a frame, which is about to be written; a frame is about to be
+     * executed for a local PE; it was executed; a request is about to complete; the ring was informed that a link went
+     * up or down. */
     void (*request_taken)(struct quoit_lane *lane);
     void (*frame_received)(struct quoit_lane *lane, struct quoit_frame *frame);
     void (*frame_taken)(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                         const struct quoit_verdict *verdict);
+    void (*frame_sending)(struct quoit_lane *lane, const struct quoit_verdict *verdict);
     void (*frame_executing)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*frame_executed)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*request_completing)(struct quoit_lane *lane, uint64_t cookie);

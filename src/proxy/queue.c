@@ -125,6 +125,7 @@ static void send(struct quoit_lane *lane, const struct quoit_verdict *verdict, c
                  const struct quoit_departure *from)
 {
     uint64_t begin_ns = quoit_lane_trace_now(lane);
+    quoit_observe(frame_sending, lane, verdict);
     depart(lane, verdict, payload, from);
     quoit_lane_trace_frame(lane, from ? QUOIT_TRACE_RELAY : QUOIT_TRACE_SEND, &verdict->frame, verdict->side, begin_ns);
 }

@@ -17,36 +17,49 @@
  * Choices: ANY_TURN: an acknowledgement may overtake responses at any time, not only after 16.
  * Reductions: REDUCE: steps whose order cannot matter are taken at once. ROTATE: states that differ only by a rotation
  *   of the hosts are one state.
+ * MOVES: moves.h has the moves of one run of the production code, by moves.py: each must be a step that is possible here.
  * Variants, each of which breaks the protocol: NO_BUBBLE, NO_REPLY_BUBBLE, REPLY_BEHIND_REQUEST, NO_ROOM_CHECK,
  *   LOST_CREDIT, EARLY_CREDIT.
  */
 #define REQUEST 0
 #define REPLY   1
+#ifdef MOVES
+#include "moves.h"
+#endif
 
 #define TOTAL (HOSTS * DIRECTIONS * (ONE_HOP + TWO_HOPS))
 
 /* A frame: hops between the ends of its flow, hops still to go, its number in the flow (a reply: all up to it are
  * executed), and more: of a request whether it needs a response, of a response the number of its request, 0 for an
  * acknowledgement only. */
-#define FRAME(hops, to_go, number, more) ((hops) - 1 + 2 * (to_go) + 4 * (number) + 16 * (more))
+#ifdef MOVES
+#define WORD        int
+#define NUMBER_BITS 5
+#else
+#define WORD        byte
+#define NUMBER_BITS 2
+#endif
+#define NUMBER_MAX ((1 << NUMBER_BITS) - 1)
+#define FRAME(hops, to_go, number, more) \
+    ((hops) - 1 + 2 * (to_go) + 4 * (number) + (4 << NUMBER_BITS) * (more))
 #define ONE_HOP_LESS(frame) ((frame) - 2)
 #define HOPS(frame)   (((frame) & 1) + 1)
 #define TO_GO(frame)  (((frame) >> 1) & 1)
-#define NUMBER(frame) (((frame) >> 2) & 3)
-#define MORE(frame)   ((frame) >> 4)
+#define NUMBER(frame) (((frame) >> 2) & NUMBER_MAX)
+#define MORE(frame)   ((frame) >> (2 + NUMBER_BITS))
 
 typedef Queue {
     byte used;         /* struct quoit_ring_outbound of the writer: sent_total - credited_total */
     byte unadvertised; /* struct quoit_ring_inbound: consumed_total - advertised_total */
     byte filled;       /* slots that hold a frame, the oldest first */
-    byte slots[SLOTS];
+    WORD slots[SLOTS];
 }
 
 typedef FlowOut { /* struct quoit_ring_flow_out */
     byte sent;
     byte acknowledged;
-    byte plain;  /* the two lists: bit n for request n */
-    byte fetching;
+    WORD plain;  /* the two lists: bit n for request n */
+    WORD fetching;
 }
 
 typedef FlowIn { /* struct quoit_ring_flow_in */
@@ -56,7 +69,7 @@ typedef FlowIn { /* struct quoit_ring_flow_in */
 
 typedef Pending { /* struct quoit_ring_replies: one list */
     byte count;
-    byte responses[PENDING];
+    WORD responses[PENDING];
 }
 
 typedef Lane { /* struct quoit_ring, and its inbound queues */
@@ -68,14 +81,15 @@ typedef Lane { /* struct quoit_ring, and its inbound queues */
 }
 
 Lane lane[HOSTS];
-byte completed_total; /* of all hosts */
+WORD completed_total; /* of all hosts */
 byte used_total;
 #ifdef LOST_CREDIT
 byte is_lost;
 #endif
 
 /* Used within a step only, so not part of the state. */
-hidden byte i, at, at_host, frame, number, response, has_reduced;
+hidden byte i, at, at_host, number, response, has_reduced;
+hidden WORD frame;
 
 /* Requests of direction 0 and replies of direction 1 travel to the right. */
 #define NEXT(d, class, h) (((h) + 1 + ((d) ^ (class)) * (HOSTS - 2)) % HOSTS)
@@ -223,7 +237,7 @@ inline acknowledge(d, h, hops)
     assert(number >= FLOW_OUT(d, h, hops).acknowledged);
     assert(number <= FLOW_OUT(d, h, hops).sent);
     FLOW_OUT(d, h, hops).acknowledged = number;
-    for (at : 1 .. 3) {
+    for (at : 1 .. NUMBER_MAX) {
         if
         :: at <= number && (FLOW_OUT(d, h, hops).plain & (1 << at)) ->
             FLOW_OUT(d, h, hops).plain = FLOW_OUT(d, h, hops).plain - (1 << at);
@@ -456,6 +470,46 @@ inline check_complete()
     :: d_step { MAY_CREDIT(d, REQUEST, h) -> credit(d, REQUEST, h) }   \
     :: d_step { MAY_CREDIT(d, REPLY, h) -> credit(d, REPLY, h) }
 
+#ifdef MOVES
+/* One move, decoded by moves.h, which also defines MOVE_COUNT and load_moves(). A TOPOLOGY is a frame with number 0: all
+ * links stay up, but each host advertises at first that they came up. It takes any free slot, and is consumed at once. */
+int move[MOVE_COUNT];
+int at_move;
+
+inline follow_move(kind, d, class, h, hops, fetches, said)
+{
+    if
+    :: kind == 0 -> assert(MAY_SUBMIT(d, h, hops, NUMBER_MAX)); submit(d, h, hops, fetches); assert(number == said)
+    :: kind == 1 -> assert(MAY_FORWARD(d, class, h)); forward(d, class, h); assert(NUMBER(frame) == said)
+    :: kind == 2 ->
+        assert(MAY_EXECUTE(d, h)); assert(HOPS(HEAD(d, REQUEST, h)) == hops); execute(d, h); assert(NUMBER(frame) == said)
+    :: kind == 3 ->
+        assert(MAY_TAKE_REPLY(d, h)); assert(HOPS(HEAD(d, REPLY, h)) == hops); take_reply(d, h); assert(number == said)
+    :: kind == 4 -> assert(MAY_RESPOND(d, h)); respond(d, h); assert(number == said); assert(i == hops)
+    :: kind == 5 -> assert(MAY_ACKNOWLEDGE(d, h, hops)); reply(d, h, hops, 0); assert(number == said)
+    :: kind == 6 -> assert(MAY_CREDIT(d, class, h)); credit(d, class, h)
+    :: kind == 7 -> assert(FREE(d, class, h) >= 1); put(d, class, h, 0)
+    :: kind == 8 -> assert(IN(d, class, h).filled > 0 && NUMBER(HEAD(d, class, h)) == 0); take(d, class, h)
+    fi
+}
+
+init
+{
+    load_moves();
+    do
+    :: at_move < MOVE_COUNT ->
+        d_step {
+            printf("move %d\n", at_move);
+            follow_move((move[at_move] & 15), ((move[at_move] >> 4) & 1), ((move[at_move] >> 5) & 1),
+                        ((move[at_move] >> 6) & 15), ((move[at_move] >> 10) & 3), ((move[at_move] >> 12) & 1),
+                        (move[at_move] >> 13));
+            at_move++
+        }
+    :: else -> break
+    od;
+    printf("%d moves, %d requests complete, %d slots in use\n", MOVE_COUNT, completed_total, used_total)
+}
+#else
 /* step() of src/proxy/queue.c, one call at a time, in any order */
 proctype Host(byte h)
 {
@@ -481,3 +535,4 @@ init
         }
     }
 }
+#endif
