@@ -11,7 +11,7 @@
  *   service   messages of PEs on their boot sockets
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
- *   inject stuck trace stats wish report    faults, observation and reports
+ *   inject stuck trace stats report    faults, observation and reports
  *   main
  */
 #ifndef OSHRUN_JOB_H
@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "boot/protocol.h"
+#include "boot/wish.h"
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
@@ -106,17 +107,15 @@ struct end {
     uint64_t told_by_ns;  /* for the report: after it, positions are printed as addresses */
 };
 
-#define WISH_TEXT_BYTES 192
-
 /* The position of a PE when the job was ended. */
 struct wait_note {
     bool is_alive;
     bool is_stopped; /* by a signal, or by a debugger */
     enum pe_phase phase;
-    char call[QUOIT_CALL_NAME_BYTES]; /* "": running, not in a call */
-    struct quoit_wish wish;           /* what it waits for */
-    char wish_text[WISH_TEXT_BYTES];  /* the same as text, once the report is written */
-    uint64_t from;                    /* return address of that call less load address; 0: not known */
+    char call[QUOIT_CALL_NAME_BYTES];      /* "": running, not in a call */
+    struct quoit_wish wish;                /* what it waits for */
+    char wish_text[QUOIT_WISH_TEXT_BYTES]; /* the same as text, once the report is written */
+    uint64_t from;                         /* return address of that call less load address; 0: not known */
 };
 
 /* Observations of stuck.c. */

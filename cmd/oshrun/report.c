@@ -14,7 +14,6 @@
 
 #include "env/clock.h"
 #include "hosts.h"
-#include "wish.h"
 
 #define CODE_COLUMN     80
 #define GROUPS_MAX      8 /* more than this explain nothing */
@@ -435,6 +434,21 @@ static void tell_reason(FILE *out, const struct job *job)
     }
 }
 
+static struct quoit_wish_host host_of(void *arg, uint32_t pe)
+{
+    const struct job *job = arg;
+    const struct host *host = &job->hosts[job->pes[pe].host];
+    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
+}
+
+static void describe_wishes(struct job *job)
+{
+    const struct quoit_wish_job view = {.pe_count = job->plan->pe_count, .host_of = host_of, .arg = job};
+    for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
+        if (job->notes[pe].is_alive && job->notes[pe].call[0])
+            quoit_wish_describe(&view, pe, &job->notes[pe].wish, job->pes[pe].executable, job->notes[pe].wish_text);
+}
+
 void report_end(struct job *job)
 {
     char *text = NULL;
@@ -442,9 +456,7 @@ void report_end(struct job *job)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
-        if (job->notes[pe].is_alive && job->notes[pe].call[0])
-            wish_describe(job, pe, job->notes[pe].wish_text);
+    describe_wishes(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);

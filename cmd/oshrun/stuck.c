@@ -42,7 +42,7 @@ static void tell(struct job *job)
         leaver++;
     int bytes = snprintf(text, sizeof text,
                          "oshrun: warning: PE %u on host%u waits in shmem_finalize%s, the others wait elsewhere, and "
-                         "nothing has moved for %u s [Q0220]\n  --timeout says who waits for what\n",
+                         "nothing has moved for %u s [Q0220]\n  quoit top and --timeout say who waits for what\n",
                          leaver->index, leaver->host, leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
                          (unsigned)(STILL_NS / 1000000000u));
     output_say(&job->output, text, (size_t)bytes);

@@ -57,6 +57,9 @@ static void take_memory(struct job_view *view, int fd)
     struct job_host *host = &view->hosts[descriptor.host];
     if (!host->front && quoit_layout_make(&descriptor.job, descriptor.host, &host->layout) == QUOIT_OK)
         host->front = map_front(fd, host->layout.channels);
+    else
+        return;
+    host->memory_fd = host->front ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1; /* -1: values read as 0 */
 }
 
 static void take_descriptors(struct job_view *view, const char *folder)
@@ -129,8 +132,10 @@ bool job_open(struct job_view *view, pid_t pid)
 void job_close(struct job_view *view)
 {
     for (uint32_t i = 0; view->hosts && i < view->config.host_count; i++)
-        if (view->hosts[i].front)
+        if (view->hosts[i].front) {
             munmap((void *)(uintptr_t)view->hosts[i].front, view->hosts[i].layout.channels);
+            close(view->hosts[i].memory_fd);
+        }
     free(view->hosts);
     if (view->pid_fd >= 0)
         close(view->pid_fd);

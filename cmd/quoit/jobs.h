@@ -19,6 +19,7 @@
 struct job_host {
     struct quoit_layout layout;
     const struct quoit_host_header *front; /* mapped for reading, up to layout.channels */
+    int memory_fd;                         /* while there is `front` */
 };
 
 struct job_view {

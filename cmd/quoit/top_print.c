@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "boot/picture.h"
+#include "boot/wish.h"
 #include "env/clock.h"
 #include "ring/route.h"
 
@@ -83,13 +84,37 @@ static const char *state_of(const struct quoit_pe_survey *pe)
     return pe->pid == 0 ? "outside" : pe->is_waiting ? "waiting" : "running";
 }
 
+static struct quoit_wish_host host_of(void *arg, uint32_t pe)
+{
+    const struct job_view *job = arg;
+    const struct job_host *host = &job->hosts[quoit_job_config_host_of_pe(&job->config, pe)];
+    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
+}
+
+/* Names of variables come from the file of the program, which is the user's. */
+static void describe_wish(const struct pair *pair, uint32_t pe, char text_out[QUOIT_WISH_TEXT_BYTES])
+{
+    char executable[32];
+    const struct quoit_pe_survey *now = &pair->now->pes[pe];
+    const struct quoit_wish_job view = {
+        .pe_count = pair->job->config.pe_count, .host_of = host_of, .arg = (void *)(uintptr_t)pair->job};
+    snprintf(executable, sizeof executable, "/proc/%u/exe", now->pid);
+    quoit_wish_describe(&view, pe, &now->wish, executable, text_out);
+    for (char *c = text_out; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
 static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
+    char wish[QUOIT_WISH_TEXT_BYTES];
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     fprintf(out, "%4u  host%-5u %8u  %-8s", pe, quoit_job_config_host_of_pe(&pair->job->config, pe), now->pid,
             state_of(now));
-    if (now->is_waiting)
-        fprintf(out, " %-32s %10.3f s", now->call, (double)now->waiting_ns / NS_PER_S);
+    if (now->is_waiting) {
+        describe_wish(pair, pe, wish);
+        fprintf(out, " %-32s %10.3f s %s", now->call, (double)now->waiting_ns / NS_PER_S, wish);
+    }
     putc('\n', out);
 }
 
@@ -155,13 +180,16 @@ static void print_json_direction(const struct pair *pair, uint32_t from, enum qu
 
 static void print_json_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
+    char wish[QUOIT_WISH_TEXT_BYTES];
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     fprintf(out, "{\"pe\": %u, \"host\": %u, \"pid\": %u, \"state\": \"%s\"", pe,
             quoit_job_config_host_of_pe(&pair->job->config, pe), now->pid, state_of(now));
     if (now->is_waiting) {
         fprintf(out, ", \"call\": ");
         print_json_string(now->call, out);
-        fprintf(out, ", \"waiting_s\": %.6f", (double)now->waiting_ns / NS_PER_S);
+        fprintf(out, ", \"waiting_s\": %.6f, \"for\": ", (double)now->waiting_ns / NS_PER_S);
+        describe_wish(pair, pe, wish);
+        print_json_string(wish[0] ? wish + strlen(" for ") : wish, out);
     }
     putc('}', out);
 }

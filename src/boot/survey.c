@@ -73,6 +73,8 @@ void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint3
         pe_out->call[i] = c;
     }
     pe_out->is_waiting = pe_out->call[0] != '\0';
+    if (pe_out->is_waiting)
+        pe_out->wish = shared->wish;
     uint64_t since_ns = load(&shared->waiting_since_ns);
     if (pe_out->is_waiting && now_ns > since_ns)
         pe_out->waiting_ns = now_ns - since_ns;

@@ -41,6 +41,7 @@ struct quoit_pe_survey {
     bool is_waiting;
     char call[QUOIT_CALL_NAME_BYTES]; /* the routine in which it waits */
     uint64_t waiting_ns;              /* and for how long */
+    struct quoit_wish wish;           /* for what; boot/wish.h describes it */
 };
 
 /* The job has more than one host. */

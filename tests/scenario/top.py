@@ -84,6 +84,7 @@ class Top(scenario.Case):
         self.assertEqual([pe["call"] for pe in first],
                          ["shmem_barrier_all", "shmem_long_wait_until", "shmem_barrier_all", "shmem_barrier_all"])
         self.assertEqual({pe["pid"] for pe in first}, pids)
+        self.assertEqual([pe["for"] for pe in first], ["", "flag != 0, which is 0", "", ""])
         for a, b in zip(first, second):
             self.assertGreater(b["waiting_s"], a["waiting_s"])
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wish.h"
-#include "hosts.h"
+#include "boot/wish.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -13,11 +12,11 @@
 #define NAME_BYTES 64
 
 /* A word of a PE's segment, read from the memory's file; untouched pages are 0. */
-static uint64_t read_word(const struct job *job, uint32_t pe, uint64_t offset, uint8_t bytes)
+static uint64_t read_word(const struct quoit_wish_job *job, uint32_t pe, uint64_t offset, uint8_t bytes)
 {
-    const struct host *host = &job->hosts[job->pes[pe].host];
-    uint64_t word = 0, at = quoit_layout_segment(&host->layout, pe - host->layout.first_pe) + offset;
-    if (bytes > sizeof word || pread(host->memory_fd, &word, bytes, (off_t)at) != (ssize_t)bytes)
+    const struct quoit_wish_host host = job->host_of(job->arg, pe);
+    uint64_t word = 0, at = quoit_layout_segment(host.layout, pe - host.layout->first_pe) + offset;
+    if (bytes > sizeof word || pread(host.memory_fd, &word, bytes, (off_t)at) != (ssize_t)bytes)
         return 0;
     return word;
 }
@@ -74,14 +73,16 @@ static bool find_symbol(const char *executable, uint64_t address, char name_out[
 }
 
 /* Names a variable, or an offset in the heap. */
-static void name_object(const struct job *job, uint32_t pe, uint64_t offset, char name_out[NAME_BYTES])
+static void name_object(const struct quoit_wish_host *host, uint32_t pe, uint64_t offset, const char *executable,
+                        char name_out[NAME_BYTES])
 {
-    const struct quoit_layout *layout = &job->hosts[job->pes[pe].host].layout;
-    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+    const struct quoit_layout *layout = host->layout;
+    const struct quoit_pe_shared *shared =
+        quoit_memory_pe(layout, (void *)(uintptr_t)host->front, pe - layout->first_pe);
     uint64_t load_base = atomic_load(&shared->load_base), data_base = atomic_load(&shared->data_base);
     if (offset >= layout->segment_heap)
         snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)(offset - layout->segment_heap));
-    else if (!find_symbol(job->pes[pe].executable, data_base - load_base + offset - layout->segment_data, name_out))
+    else if (!find_symbol(executable, data_base - load_base + offset - layout->segment_data, name_out))
         snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)(offset - layout->segment_data));
 }
 
@@ -94,34 +95,36 @@ static void format_value(uint64_t value, const struct quoit_wish *wish, char tex
         snprintf(text_out, 24, "%llu", (unsigned long long)value);
 }
 
-static void describe_lock(const struct job *job, const struct quoit_wish *wish, const char *name,
-                          char text_out[WISH_TEXT_BYTES])
+static void describe_lock(const struct quoit_wish_job *job, const struct quoit_wish *wish, const char *name,
+                          char text_out[QUOIT_WISH_TEXT_BYTES])
 {
-    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++)
+    for (uint32_t pe = 0; pe < job->pe_count; pe++)
         if (read_word(job, pe, wish->offset, wish->bytes) & wish->wanted) {
-            snprintf(text_out, WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, pe);
+            snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, pe);
             return;
         }
-    snprintf(text_out, WISH_TEXT_BYTES, " for lock %s, which no PE holds", name);
+    snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which no PE holds", name);
 }
 
-void wish_describe(const struct job *job, uint32_t pe, char text_out[WISH_TEXT_BYTES])
+void quoit_wish_describe(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
+                         const char *executable, char text_out[QUOIT_WISH_TEXT_BYTES])
 {
     static const char *const comparisons[] = {"==", "!=", ">", ">=", "<", "<="};
-    struct quoit_wish wish = job->notes[pe].wish;
+    const struct quoit_wish_host host = job->host_of(job->arg, pe);
     char name[NAME_BYTES], now[24], wanted[24];
-    bool is_value = wish.bytes == 2 || wish.bytes == 4 || wish.bytes == 8;
+    bool is_value = wish->bytes == 2 || wish->bytes == 4 || wish->bytes == 8;
     text_out[0] = '\0';
-    if (!hosts_pe_shared(job, pe) || wish.count == 0 || !is_value || wish.cmp > 5)
+    if (!host.front || wish->count == 0 || !is_value || wish->cmp > 5)
         return;
-    name_object(job, pe, wish.is_lock ? wish.offset - sizeof(uint32_t) : wish.offset, name);
-    format_value(read_word(job, pe, wish.offset, wish.bytes), &wish, now);
-    format_value(wish.wanted, &wish, wanted);
-    if (wish.is_lock)
-        describe_lock(job, &wish, name, text_out);
-    else if (wish.count == 1)
-        snprintf(text_out, WISH_TEXT_BYTES, " for %s %s %s, which is %s", name, comparisons[wish.cmp], wanted, now);
+    name_object(&host, pe, wish->is_lock ? wish->offset - sizeof(uint32_t) : wish->offset, executable, name);
+    format_value(read_word(job, pe, wish->offset, wish->bytes), wish, now);
+    format_value(wish->wanted, wish, wanted);
+    if (wish->is_lock)
+        describe_lock(job, wish, name, text_out);
+    else if (wish->count == 1)
+        snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %s %s %s, which is %s", name, comparisons[wish->cmp], wanted,
+                 now);
     else
-        snprintf(text_out, WISH_TEXT_BYTES, " for %u objects from %s, of which the first is %s (wanted: %s %s)",
-                 wish.count, name, now, comparisons[wish.cmp], wanted);
+        snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %u objects from %s, of which the first is %s (wanted: %s %s)",
+                 wish->count, name, now, comparisons[wish->cmp], wanted);
 }
