@@ -15,6 +15,7 @@
 #include "dsm/service.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
+#include "dsm/trace.h"
 
 #define DIFF_BYTES      4096 /* diffs are made in pieces of at most so much */
 #define RUNS_MAX        (DIFF_BYTES / 2)
@@ -170,6 +171,7 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     int home = dsm->home_of[page];
     char *frame = quoit_dsm_frame(dsm, page);
     size_t bytes = count << dsm->page_shift;
+    uint64_t begun = quoit_dsm_trace_begin("dsm fetch", bytes, home);
     if (quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page))) {
         for (uint64_t i = 0; i < count; i++)
             fetch_by_service(dsm, page + i);
@@ -186,6 +188,7 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     dsm->stats.fetched_pages += count;
     for (uint64_t i = 0; i < count; i++)
         dsm->page_stats[page + i].fetches++;
+    quoit_dsm_trace_end(begun);
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
 }
 
@@ -309,6 +312,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
 
 void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction)
 {
+    uint64_t begun = quoit_dsm_trace_begin(is_write ? "dsm write fault" : "dsm read fault", 0, -1);
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, address);
     if (!dsm->is_direct) {
@@ -329,6 +333,7 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, 
             quoit_dsm_races_step(dsm, page);
     }
     quoit_dsm_unlock(dsm);
+    quoit_dsm_trace_end(begun);
 }
 
 void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, bool is_write)
@@ -392,6 +397,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
 static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t since = quoit_dsm_span_begin(dsm), bytes_before = dsm->stats.diff_bytes;
+    uint64_t begun = quoit_dsm_trace_begin("dsm diff", dsm->page_bytes, dsm->home_of[page]);
     bool is_changed = false;
     size_t piece = dsm->page_bytes < DIFF_BYTES ? dsm->page_bytes : DIFF_BYTES;
     for (size_t offset = 0; offset < dsm->page_bytes; offset += piece)
@@ -399,6 +405,7 @@ static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
     dsm->stats.diff_pages += is_changed;
     dsm->page_stats[page].diffs += is_changed;
     dsm->page_stats[page].diff_bytes += (uint32_t)(dsm->stats.diff_bytes - bytes_before);
+    quoit_dsm_trace_end(begun);
     quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, since);
     return is_changed;
 }
@@ -617,6 +624,7 @@ static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
     char *frame = quoit_dsm_frame(dsm, page), *twin = dsm->has_twin[page] ? quoit_dsm_twin(dsm, page) : frame;
     const char *there = dsm->peers[home].masters;
     char piece[DIFF_BYTES];
+    uint64_t begun = quoit_dsm_trace_begin("dsm update", dsm->page_bytes, home);
     await_version(dsm, page, home);
     for (size_t at = 0, blocks; at < dsm->page_bytes; at += sizeof piece) {
         const char *from = there ? there + (page << dsm->page_shift) + at : piece;
@@ -626,6 +634,7 @@ static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
     }
     dsm->stats.updated_pages++;
     dsm->page_stats[page].fetches++;
+    quoit_dsm_trace_end(begun);
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
 }
 
