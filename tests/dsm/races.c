@@ -38,7 +38,10 @@ static void same_word(int me)
 
 static void adjacent_bytes(int me)
 {
-    ((volatile char *)&shared->words[700])[me] = 1;
+    for (char value = 1; value < 4; value++) { /* again: the first time the page may be in exclusive mode */
+        ((volatile char *)&shared->words[700])[me] = value;
+        dsm_barrier_all();
+    }
 }
 
 /* Each holds a lock, but not the same one. */
