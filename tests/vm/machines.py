@@ -3,6 +3,7 @@
 """Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own ntb_hw_amd and our kernel module.
 
   contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
+  iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
   stress    the same machine: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
 
@@ -89,6 +90,7 @@ for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=
 dmesg -n 4
 for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
+echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
 echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
 rmmod quoit_ntb; echo "unloaded $?"
@@ -155,13 +157,16 @@ def qemu():
             "-L", os.path.join(root, "usr/share/qemu"), "-L", os.path.join(root, "usr/share/seabios")]
 
 
-def start_machine(folder, name, sockets, options):
+def start_machine(folder, name, sockets, options, has_iommu):
+    memory = "intel_iommu=on,sm_off" if has_iommu else "hugepages=8"
     command = qemu() + [
-        "-M", "q35,memory-backend=mem", "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
+        "-M", "q35,memory-backend=mem,kernel-irqchip=split", "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
         "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
         "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
         "-serial", f"file:{folder}/{name}.log", "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{folder}/system",
-        "-append", f"console=ttyS0 quiet panic=-1 hugepages=8 {options}"]
+        "-append", f"console=ttyS0 quiet panic=-1 {memory} {options}"]
+    if has_iommu:
+        command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
     for i, socket in enumerate(sockets):
         command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
                     "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
@@ -172,7 +177,7 @@ def start_machine(folder, name, sockets, options):
                                 env=environment)
 
 
-def run(folder, build, machines):
+def run(folder, build, machines, has_iommu):
     """machines: name -> (ends of the link, options). Returns the consoles' texts."""
     sockets = [f"{folder}/end{i}" for i in range(2)]
     started = [subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(WINDOW_MIB)] + sockets)]
@@ -182,7 +187,7 @@ def run(folder, build, machines):
             time.sleep(0.05)
         running = []
         for name, (ends, options) in machines.items():
-            running.append(start_machine(folder, name, [sockets[end] for end in ends], options))
+            running.append(start_machine(folder, name, [sockets[end] for end in ends], options, has_iommu))
             started.append(running[-1])
         for machine in running:
             machine.wait(max(1, LIMIT_S - (time.monotonic() - begin)))
@@ -202,20 +207,23 @@ def run(folder, build, machines):
     return texts
 
 
-def judge(texts):
+def judge(texts, has_iommu):
     is_good = True
     for name, text in texts.items():
         lines = [line.rstrip() for line in text.splitlines()]
-        begin = next((i for i, line in enumerate(lines) if "booted" in line), 0)
+        begin = next((i for i, line in enumerate(lines) if "iommu" in line), 0)
         print(f"--- {name}")
         print("\n".join(lines[begin:]))
+        is_good &= has_iommu == any(line.startswith("iommu dmar") for line in lines)
         is_good &= "status 0" in lines and "unloaded 0" in lines and not any(line.startswith("kernel: ") for line in lines)
     return is_good
 
 
+BOTH = {"both": ([0, 1], "")}
 TESTS = {
-    "contract": (["vm_port_test"], "vm_port_test $ARGS", {"both": ([0, 1], "")}),
-    "stress": (["vm_port_stress_test"], "vm_port_stress_test $ARGS", {"both": ([0, 1], "")}),
+    "contract": (["vm_port_test"], "vm_port_test $ARGS", BOTH),
+    "iommu": (["vm_port_test"], "vm_port_test $ARGS", BOTH),
+    "stress": (["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": (["vm_port_pair"], "vm_port_pair /dev/ntb0 $END",
              {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}),
 }
@@ -230,7 +238,7 @@ def main():
     try:
         script = f"export ARGS='{' '.join(arguments)}'\n{script}\n"
         make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in programs], script)
-        return 0 if judge(run(folder, build, machines)) else 1
+        return 0 if judge(run(folder, build, machines, test == "iommu"), test == "iommu") else 1
     finally:
         shutil.rmtree(folder)
 

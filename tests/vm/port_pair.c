@@ -146,6 +146,12 @@ static void open_end(struct end *end, const char *device)
     check_leases(device, end->port, BIT);
 }
 
+static void expose(const struct end *end)
+{
+    struct quoit_ntb_inbound inbound = {.memory_fd = end->memory, .window = 0, .bytes = BYTES};
+    CHECK(ioctl(end->port, QUOIT_NTB_WINDOW, &inbound) == 0);
+}
+
 /* Both windows are ready when both scratchpads say so. */
 static void meet(struct end *end)
 {
@@ -159,8 +165,7 @@ static void meet(struct end *end)
     end->out_word = (volatile uint64_t *)(uintptr_t)end->out;
     struct quoit_ntb_link link = bring_up(end->port, end->on_link);
     printf("link up, epoch %u\n", link.epoch);
-    struct quoit_ntb_inbound inbound = {.memory_fd = end->memory, .window = 0, .bytes = BYTES};
-    CHECK(ioctl(end->port, QUOIT_NTB_WINDOW, &inbound) == 0);
+    expose(end);
     CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &link.epoch) == 0);
     struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
     for (double end_s = now_s() + PATIENCE_S; theirs.value != MAGIC; usleep(20000)) {
@@ -211,6 +216,43 @@ static void check_doorbells(struct end *end)
         printf("a doorbell there and back: %.0f us\n", (now_s() - begin_s) * 1e6 / RINGS);
 }
 
+static struct quoit_ntb_link look(int port)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_LOOK};
+    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+    return link;
+}
+
+/* b lets the link go and takes it again. What a stores before it accepts the new epoch vanishes, without a signal. */
+static void check_loss(struct end *end)
+{
+    uint32_t before = look(end->port).epoch, now;
+    struct quoit_ntb_bits bit = {.bits = BIT};
+    if (!end->is_a) {
+        struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_RELEASE};
+        CHECK(ioctl(end->port, QUOIT_NTB_LINK, &link) == 0);
+        for (double end_s = now_s() + PATIENCE_S; look(end->port).is_up; usleep(1000))
+            CHECK(now_s() < end_s);
+        end->in_word[2] = 0;
+        expose(end); /* holds when the link comes up */
+        now = bring_up(end->port, end->on_link).epoch;
+        CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &now) == 0);
+        await_word(end->in_word + 1, 4);
+        CHECK(end->in_word[2] == 0);
+    } else {
+        for (double end_s = now_s() + PATIENCE_S; look(end->port).epoch == before; usleep(1000))
+            CHECK(now_s() < end_s);
+        end->out_word[2] = 99;
+        CHECK(fails_with(ioctl(end->port, QUOIT_NTB_RING, &bit), ENOLINK));
+        now = look(end->port).epoch;
+        CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &now) == 0);
+        expose(end);
+        end->out_word[1] = 4;
+    }
+    CHECK(now == before + 1);
+    printf("lost and up again, epoch %u\n", now);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 3);
@@ -219,9 +261,15 @@ int main(int argc, char **argv)
     meet(&end);
     check_window(&end);
     check_doorbells(&end);
-    printf("port_pair: %s passed\n", argv[2]);
     end.out_word[1] = 3;
     await_word(end.in_word + 1, 3);
+    check_loss(&end);
+    printf("port_pair: %s passed\n", argv[2]);
+    for (double end_s = now_s() + PATIENCE_S; end.in_word[1] < 5; usleep(1000)) {
+        end.out_word[1] = 5; /* a's window may not be there yet */
+        CHECK(now_s() < end_s);
+    }
+    end.out_word[1] = 5;
     sleep(1); /* the last word is on its way */
     return 0;
 }
