@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,22 @@ static int take_command_line(struct plan *plan, int argc, char **argv)
     }
 }
 
+/* Whose ring: "NAME" or "USER:NAME", the user by name or number. UINT32_MAX: there is no such user. */
+static uint32_t user_of(const char *text, const char **ring_out)
+{
+    const char *colon = strchr(text, ':');
+    char user[64];
+    uint64_t number;
+    *ring_out = colon ? colon + 1 : text;
+    if (!colon)
+        return geteuid();
+    snprintf(user, sizeof user, "%.*s", (int)(colon - text), text);
+    if (quoit_parse_uint(user, &number) && number < UINT32_MAX)
+        return (uint32_t)number;
+    const struct passwd *entry = getpwnam(user);
+    return entry ? entry->pw_uid : UINT32_MAX;
+}
+
 /* With --ring: what the ring is like, which no option can change. */
 static int find_ring(struct plan *plan)
 {
@@ -194,10 +211,16 @@ static int find_ring(struct plan *plan)
             (id == QUOIT_OPT_HOSTS || id == QUOIT_OPT_DRIVER || quoit_options_table[id].reader == QUOIT_READER_LINKS))
             return bad_usage("--%s belongs to the ring: quoit ring up --ring %s ...", quoit_options_table[id].name,
                              name);
-    quoit_share_path(name, plan->ring_path);
+    const char *ring;
+    uint32_t uid = user_of(name, &ring);
+    if (uid == UINT32_MAX)
+        return bad_usage("--ring %s: there is no user of that name", name);
+    quoit_share_path(uid, ring, plan->ring_path);
     enum quoit_status status = quoit_share_ask(plan->ring_path, &list);
     if (status == QUOIT_GONE)
-        return bad_usage("--ring: there is no ring %s of yours; make it with: quoit ring up --ring %s", name, name);
+        return bad_usage(
+            "--ring: there is no ring %s that you may use; its user makes it with: quoit ring up --ring %s", name,
+            ring);
     if (status != QUOIT_OK)
         return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
     plan->ring = list.ring;

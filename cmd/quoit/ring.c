@@ -46,6 +46,7 @@ static void print_help(void)
            "  --mtu BYTES              of the devices (1500), 1280 to 65000\n"
            "  --link-rate BYTES        of each link and direction, per second (unlimited)\n"
            "  --offload yes|no         pass large segments whole, and without checksums (yes)\n"
+           "  --jobs own|all           whose may run on it, by oshrun --ring [USER:]NAME (own)\n"
            "  --json                   of status: print JSON\n"
            "  --help                   print this\n");
 }
@@ -128,6 +129,12 @@ static bool take_offload(struct call *call, const char *text)
     return true;
 }
 
+static bool take_jobs(struct call *call, const char *text)
+{
+    call->plan.serves_others = strcmp(text, "all") == 0;
+    return call->plan.serves_others || strcmp(text, "own") == 0;
+}
+
 static const struct option {
     const char *name;
     bool (*take)(struct call *call, const char *text);
@@ -140,6 +147,7 @@ static const struct option {
     {"--mtu", take_mtu, "1280 to 65000", true},
     {"--link-rate", take_rate, "bytes per second, such as 2G", true},
     {"--offload", take_offload, "yes or no", true},
+    {"--jobs", take_jobs, "own or all", true},
 };
 #define OPTION_COUNT (sizeof options / sizeof options[0])
 
@@ -290,6 +298,32 @@ static int down(const struct call *call)
     return ring_ask(call->plan.name, (struct ring_request){.kind = RING_DOWN}, &reply) ? 0 : say_absent(call);
 }
 
+/* Jobs, without the Ethernet devices; none if the ring does not say. */
+static uint32_t jobs_of(const struct ring_plan *plan, struct quoit_share_list *list_out)
+{
+    char path[QUOIT_SHARE_PATH_BYTES];
+    uint32_t count = 0;
+    quoit_share_path(geteuid(), plan->name, path);
+    if (quoit_share_ask(path, list_out) == QUOIT_OK)
+        count = list_out->client_count;
+    return count;
+}
+
+static void print_jobs_json(struct quoit_json *json, const struct ring_plan *plan)
+{
+    struct quoit_share_list list;
+    quoit_json_open_array(json, "jobs");
+    for (uint32_t i = 0, count = jobs_of(plan, &list); i < count; i++) {
+        quoit_json_open_object(json, NULL);
+        quoit_json_count(json, "job", list.clients[i].name);
+        quoit_json_text(json, "program", list.clients[i].label);
+        quoit_json_count(json, "uid", list.clients[i].uid);
+        quoit_json_count(json, "pid", list.clients[i].pid);
+        quoit_json_close(json);
+    }
+    quoit_json_close(json);
+}
+
 static void print_json(const struct ring_reply *reply)
 {
     struct quoit_json json;
@@ -298,6 +332,7 @@ static void print_json(const struct ring_reply *reply)
     quoit_json_open_object(&json, NULL);
     quoit_json_text(&json, "ring", reply->plan.name);
     quoit_json_count(&json, "mtu", reply->plan.mtu);
+    print_jobs_json(&json, &reply->plan);
     quoit_json_open_array(&json, "hosts");
     for (uint32_t i = 0; i < reply->plan.host_count; i++) {
         const struct ring_host_status *host = &reply->hosts[i];
@@ -342,6 +377,10 @@ static void print_table(const struct ring_reply *reply)
             printf("       started %u times: its process died (it begins anew without what it ran)\n",
                    host->start_count);
     }
+    struct quoit_share_list list;
+    for (uint32_t i = 0, count = jobs_of(&reply->plan, &list); i < count; i++)
+        printf("%sjob %u: %s, process %u of user %u\n", i == 0 ? "\n" : "", list.clients[i].name, list.clients[i].label,
+               list.clients[i].pid, list.clients[i].uid);
 }
 
 static int status(const struct call *call)

@@ -32,6 +32,7 @@ struct ring_plan {
     uint32_t prefix;
     uint32_t mtu;
     uint32_t has_offload;
+    uint32_t serves_others; /* jobs of other users too */
     struct quoit_port_knobs knobs;
 };
 

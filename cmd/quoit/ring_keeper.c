@@ -286,8 +286,8 @@ static bool wait_ready(struct ring *ring)
 static bool open_server(struct ring *ring)
 {
     char path[QUOIT_SHARE_PATH_BYTES];
-    quoit_share_path(ring->plan.name, path);
-    if (quoit_share_server_open(ring->shared, path, false, &ring->server) == QUOIT_OK)
+    quoit_share_path(geteuid(), ring->plan.name, path);
+    if (quoit_share_server_open(ring->shared, path, ring->plan.serves_others, &ring->server) == QUOIT_OK)
         return true;
     quoit_say("the ring %s cannot listen for jobs: %s [Q0603]", ring->plan.name, strerror(errno));
     return false;

@@ -65,7 +65,7 @@ enum quoit_option_type {
       "number of hosts, emulated on this machine and joined into a ring",                                              \
       "PEs are placed on the hosts in blocks. Each host has memory of its own and a proxy process; all traffic "       \
       "between hosts goes through the links. With 1 there is no ring and no proxy.")                                   \
-    X(RING, "ring", "QUOIT_RING", STRING, "", "NAME", 0, 0, LAUNCH, LAUNCHER,                                          \
+    X(RING, "ring", "QUOIT_RING", STRING, "", "[USER:]NAME", 0, 0, LAUNCH, LAUNCHER,                                   \
       "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \
       "and an equal part of the rate. The ring says how many hosts there are and what the links are like.")            \

@@ -14,9 +14,9 @@
 
 #define WAIT_S 1
 
-void quoit_share_path(const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES])
+void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES])
 {
-    snprintf(path_out, QUOIT_SHARE_PATH_BYTES, "@quoit-share-%u-%s", geteuid(), ring);
+    snprintf(path_out, QUOIT_SHARE_PATH_BYTES, "@quoit-share-%u-%s", uid, ring);
 }
 
 /* Anybody may take an abstract name. */

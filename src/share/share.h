@@ -118,10 +118,10 @@ void quoit_share_server_step(struct quoit_share_server *server);
 void quoit_share_server_forget(struct quoit_share_server *server);
 
 #define QUOIT_SHARE_PATH_BYTES 96
-/* Where this user's ring of that name listens: an abstract name. */
-void quoit_share_path(const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES]);
+/* Where the ring of that name of a user listens: an abstract name, which holds the user. */
+void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES]);
 /* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more; or
- * the owner of an abstract name is neither this user nor root.
+ * the owner is not the user whom an abstract name holds (without one: this user), nor root.
  * INVALID, with a line logged: the owner is of another build. */
 QUOIT_MUST_USE enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out);
 /* Takes a share, with the errors of quoit_share_take(). The caller owns the descriptors and *connection_out: closing

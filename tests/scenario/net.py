@@ -107,6 +107,9 @@ class Net(scenario.Case):
     def status(self):
         return json.loads(self.ring("status", "--json").stdout)["hosts"]
 
+    def jobs(self):
+        return json.loads(self.ring("status", "--json").stdout)["jobs"]
+
     def on(self, host, *words):
         """This file's function on a host, as a process."""
         child = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, str(host), "--", sys.executable, __file__,
@@ -202,10 +205,11 @@ class Net(scenario.Case):
         self.assertIn("host 1 was started 2 times", found.stdout)
 
     def test_jobs_beside_each_other(self):
-        """Two jobs and a stream over TCP through links that are cut; jobs that are killed; more than the ring takes."""
+        """Two jobs and a stream over TCP through links that are cut; and jobs that are killed."""
         self.ring("up", "--hosts", 3)
         endless = self.start("--ring", self.name, "-n", 3, BUSY)
         self.assertEqual(endless.stdout.readline(), b"begun\n")
+        self.assertEqual([(job["program"], job["uid"]) for job in self.jobs()], [("scenario_busy", os.geteuid())])
         job = self.start("--ring", self.name, "-n", 6, BUSY, 60)
 
         def cut_them(client):
@@ -227,6 +231,19 @@ class Net(scenario.Case):
         endless.send_signal(signal.SIGTERM)
         endless.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual(self.run_job("--ring", self.name, "-n", 3, BUSY, 3).status, 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs two users")
+    def test_jobs_of_another_user(self):
+        for jobs, expected in (("own", 2), ("all", 0)):
+            self.ring("up", "--hosts", 3, "--jobs", jobs)
+            try:
+                job = self.start("--ring", f"root:{self.name}", "-n", 3, BUSY, 3, user=65534, group=65534,
+                                 extra_groups=[], cwd="/")
+            except PermissionError as problem:
+                self.skipTest(str(problem)) # the other user may not read the build
+            out, err = job.communicate(timeout=LIMIT_S)
+            self.assertEqual(job.returncode, expected, err)
+            self.ring("down")
 
     def test_eight_jobs_at_once(self):
         self.ring("up", "--hosts", 3)
