@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Fork and signal handlers take no argument, so what is shared has file scope; its mappings belong to the process
@@ -225,7 +226,8 @@ static void after_fork_in_child(void)
     char *copy = fork_copy;
     for (uint32_t i = 0; i < shared.count; i++) {
         uint64_t bytes = shared.segment[i].bytes;
-        if (bytes && mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, shared.segment[i].base) == MAP_FAILED)
+        if (bytes &&
+            syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, shared.segment[i].base) == -1)
             _exit(1);
         copy += bytes;
     }
@@ -262,9 +264,10 @@ enum quoit_status quoit_data_segments_share(const struct quoit_data_segments *se
             continue;
         copy_variables(view, segment->base, segment->zero_at);
         copy_touched(view + segment->zero_at, segment->base + segment->zero_at, segment->bytes - segment->zero_at);
-        void *at =
-            mmap(segment->base, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)file_offset);
-        if (at == MAP_FAILED) {
+        /* By the kernel itself: a library that replaces mmap (UCX) has its lock in what is copied here. */
+        long at = syscall(SYS_mmap, segment->base, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                          (off_t)file_offset);
+        if (at == -1) {
             quoit_log(QUOIT_LOG_ERROR, "cannot share the program's variables: mmap: %s", strerror(errno));
             return QUOIT_SYSTEM;
         }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "library.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 static long words[LIBRARY_WORDS] = {7};
 static long counter;
 
@@ -27,3 +31,21 @@ long library_sum(void)
         sum += words[i];
     return sum;
 }
+
+static long mapping_count;
+
+long library_mapping_count(void)
+{
+    return mapping_count;
+}
+
+/* As UCX does, whose lock is held meanwhile. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void *mmap(void *base, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    mapping_count++;
+    long at = syscall(SYS_mmap, base, bytes, protection, flags, fd, offset);
+    mapping_count--;
+    return (void *)at;
+}
+#endif

@@ -10,5 +10,7 @@ long *library_words(void);   /* [LIBRARY_WORDS]: 7, 0, 0, ... */
 long *library_counter(void); /* 0 */
 long *library_hidden(void);  /* a static inside a function: 11 */
 long library_sum(void);      /* of the words, as the library itself reads them */
+/* Calls of mmap, which the library replaces, that have not returned: 0. */
+long library_mapping_count(void);
 
 #endif

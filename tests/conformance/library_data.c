@@ -75,6 +75,7 @@ int main(void)
     counter = library_counter();
     words[5] = 55;
     check_begin();
+    CHECK(library_mapping_count() == 0, "%ld calls of mmap have not returned", library_mapping_count());
     int to = (me + 1) % npes, from = (me + npes - 1) % npes;
     CHECK(words[0] == 7 && words[5] == 55, "the words begin as %ld, %ld", words[0], words[5]);
     shmem_barrier_all();
