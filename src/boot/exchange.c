@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const struct quoit_exchange_ops *const rows[] = {&quoit_exchange_pmi, &quoit_exchange_pmi2};
+static const struct quoit_exchange_ops *const rows[] = {&quoit_exchange_pmi, &quoit_exchange_pmi2,
+                                                        &quoit_exchange_pmix};
 
 const struct quoit_exchange_ops *quoit_exchange_find(const char *launcher)
 {

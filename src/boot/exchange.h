@@ -40,7 +40,6 @@ struct quoit_exchange {
 
 struct quoit_exchange_ops {
     const char *name; /* as QUOIT_LAUNCHER has it */
-    const char *title;
     /* Whether such a launcher started this process. */
     bool (*is_here)(void);
     /* Fills rank, size and job. */

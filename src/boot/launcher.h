@@ -47,6 +47,10 @@ enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int err
 bool quoit_boot_is_inherited(void);
 /* strangers.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
 enum quoit_status quoit_boot_refuse_strangers(void);
+/* mpi.c: whether MPI is linked with the program, or was opened by it; and whether it was initialized, which may have
+ * been finalized since. */
+bool quoit_boot_has_mpi(void);
+bool quoit_boot_mpi_was_used(void);
 /* Warns once, from PE 0 of a job with several PEs, if the process also links MPI, which would run as a one-process job
  * in each PE. */
 void quoit_boot_warn_of_mpi(const struct quoit_boot *boot);

@@ -243,15 +243,27 @@ static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t
     return quoit_memory_pe(&boot->layout, boot->memory, pe - boot->layout.first_pe);
 }
 
+/* Not by a process that fails, which the launcher is to see. */
+static void close_at_exit(int status, void *arg)
+{
+    struct quoit_boot *boot = arg;
+    const char *joined = getenv(JOINED_VARIABLE);
+    if (status == 0 && joined && atoi(joined) == getpid()) /* no forked child */
+        boot->exchange.ops->close(&boot->exchange);
+}
+
 static enum quoit_status barrier(struct quoit_boot *boot)
 {
     struct quoit_pe_shared *own = record_of(boot, boot->pe);
-    if (atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED) /* another shmem_init */
+    bool is_again = atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED; /* another shmem_init */
+    if (is_again)
         atomic_store_explicit(&own->unsent_kind, QUOIT_BOOT_READY, memory_order_release);
     atomic_store(&boot->has_records, true);
     enum quoit_status status = boot->layout.job.pe_count == 1 ? QUOIT_OK : quoit_client_barrier(boot);
-    if (status == QUOIT_OK)
+    if (status == QUOIT_OK && !quoit_boot_has_mpi())
         boot->exchange.ops->close(&boot->exchange); /* from now on the agent does what a launcher would */
+    else if (status == QUOIT_OK && !is_again)
+        on_exit(close_at_exit, boot); /* MPI may need the launcher at any time */
     atomic_store_explicit(&own->unsent_kind, 0, memory_order_release);
     return status;
 }

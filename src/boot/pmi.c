@@ -363,16 +363,10 @@ static void tell(struct quoit_exchange *exchange, const char *format, ...)
     va_end(args);
 }
 
-/* An MPI in the process tells the launcher itself, in MPI_Finalize; a launcher hears it once. */
-static bool mpi_closes(void)
-{
-    return dlsym(RTLD_DEFAULT, "MPI_Init") != NULL;
-}
-
 static void close_it(struct quoit_exchange *exchange)
 {
     char answer[QUOIT_PMI_MESSAGE_BYTES];
-    if (exchange->is_closed || mpi_closes())
+    if (exchange->is_closed || quoit_boot_mpi_was_used()) /* MPI_Finalize closes, and a launcher hears it once */
         return;
     tell(exchange, "%s", exchange->version == 2 ? "cmd=finalize;" : "cmd=finalize\n");
     /* The acknowledgement comes before the launcher closes its end; what it says no longer matters. */
@@ -391,7 +385,6 @@ static void abort_it(struct quoit_exchange *exchange, int status, const char *te
 
 const struct quoit_exchange_ops quoit_exchange_pmi = {
     .name = "pmi",
-    .title = "PMI",
     .is_here = is_here,
     .open = open_first,
     .put = put,
@@ -403,7 +396,6 @@ const struct quoit_exchange_ops quoit_exchange_pmi = {
 
 const struct quoit_exchange_ops quoit_exchange_pmi2 = {
     .name = "pmi2",
-    .title = "PMI version 2",
     .is_here = is_here,
     .open = open_second,
     .put = put,

@@ -4,7 +4,6 @@
 #include "boot/launcher.h"
 #include "base/log.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 /* What a launcher leaves in the environment of its processes, beside PMI and PMIx. */
@@ -54,13 +53,4 @@ enum quoit_status quoit_boot_refuse_strangers(void)
     if (fd)
         return say_broken("PMI_FD", fd, "that descriptor is no connection to a launcher");
     return QUOIT_OK;
-}
-
-void quoit_boot_warn_of_mpi(const struct quoit_boot *boot)
-{
-    if (boot->ops == &quoit_boot_oshrun && boot->pe == 0 && boot->layout.job.pe_count > 1 &&
-        dlsym(RTLD_DEFAULT, "MPI_Init"))
-        quoit_say("this program is linked with MPI, which oshrun does not start: MPI_Init makes an MPI job of one "
-                  "process in each of the %u PEs [Q0307]",
-                  boot->layout.job.pe_count);
 }

@@ -304,7 +304,7 @@ void quoit_job_start(int thread_level)
     boot->heap_bytes_asked = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
-        cannot_start("the job could not be joined", status);
+        quoit_boot_abort(boot, 1, ""); /* it has been told */
 
     char who[32];
     quoit_job.is_heap_in_core = strcmp(options.values[QUOIT_OPT_CORE].text, "heap") == 0;

@@ -41,7 +41,8 @@ long library_mapping_count(void)
 
 /* As UCX does, whose lock is held meanwhile. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void *mmap(void *base, size_t bytes, int protection, int flags, int fd, off_t offset)
+__attribute__((visibility("default"))) void *mmap(void *base, size_t bytes, int protection, int flags, int fd,
+                                                  off_t offset)
 {
     mapping_count++;
     long at = syscall(SYS_mmap, base, bytes, protection, flags, fd, offset);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMIx by its library, opened at run time: under mpirun of Open MPI, prterun, and srun --mpi=pmix. The types below are
+ * those of its binary interface, which versions 3 to 5 share. */
+#include "boot/exchange.h"
+#include "boot/launcher.h"
+#include "base/log.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIBRARY         "libpmix.so.2"
+#define NAMESPACE_BYTES 256
+#define KEY_BYTES       512
+#define RANK_WILDCARD   (UINT32_MAX - 1) /* for what is of the whole job */
+#define SCOPE_GLOBAL    3
+
+enum { TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_UINT32 = 14 };
+
+struct process {
+    char name[NAMESPACE_BYTES];
+    uint32_t rank;
+};
+
+struct value {
+    uint16_t type;
+    union {
+        bool flag;
+        char *string;
+        uint32_t uint32;
+        void *widest[3];
+    } data;
+};
+
+struct info {
+    char key[KEY_BYTES];
+    uint32_t flags;
+    struct value value;
+};
+_Static_assert(sizeof(struct process) == 260, "pmix_proc_t");
+_Static_assert(sizeof(struct value) == 32 && offsetof(struct value, data) == 8, "pmix_value_t");
+_Static_assert(sizeof(struct info) == 552 && offsetof(struct info, value) == 520, "pmix_info_t");
+
+struct quoit_pmix {
+    struct process self;
+    int (*init)(struct process *self_out, struct info *info, size_t info_count);
+    int (*finalize)(const struct info *info, size_t info_count);
+    int (*put)(uint8_t scope, const char *key, struct value *value);
+    int (*commit)(void);
+    int (*fence)(const struct process *processes, size_t count, const struct info *info, size_t info_count);
+    int (*get)(const struct process *process, const char *key, const struct info *info, size_t info_count,
+               struct value **value_out);
+    int (*abort)(int status, const char *text, struct process *processes, size_t count);
+    const char *(*error_text)(int status);
+};
+
+static bool is_here(void)
+{
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !quoit_boot_is_inherited();
+}
+
+static enum quoit_status say_failed(const struct quoit_pmix *pmix, const char *what, int status)
+{
+    quoit_say("the launcher's PMIx refused %s: %s [Q0309]", what, pmix->error_text(status));
+    return QUOIT_SYSTEM;
+}
+
+static bool find_function(void *library, const char *name, void *function_out)
+{
+    void *address = dlsym(library, name);
+    memcpy(function_out, &address, sizeof address);
+    if (!address)
+        quoit_say("%s has no %s [Q0310]", LIBRARY, name);
+    return address != NULL;
+}
+
+/* One that MPI has opened already is the same. dlopen() by its name, which a program that is linked statically has not:
+ * the linker would warn of it there. */
+static enum quoit_status load(struct quoit_pmix *pmix)
+{
+    __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
+    void *library = open_library ? open_library(LIBRARY, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library) {
+        if (!quoit_boot_is_silent())
+            quoit_say("started with PMIx, whose library cannot be opened: %s [Q0310]\n  install it (libpmix2), or add "
+                      "its folder to LD_LIBRARY_PATH; on one host also: oshrun -n N PROGRAM",
+                      open_library ? dlerror() : "the program is linked statically");
+        return QUOIT_UNSUPPORTED;
+    }
+    bool is_whole =
+        find_function(library, "PMIx_Init", &pmix->init) && find_function(library, "PMIx_Finalize", &pmix->finalize) &&
+        find_function(library, "PMIx_Put", &pmix->put) && find_function(library, "PMIx_Commit", &pmix->commit) &&
+        find_function(library, "PMIx_Fence", &pmix->fence) && find_function(library, "PMIx_Get", &pmix->get) &&
+        find_function(library, "PMIx_Abort", &pmix->abort) &&
+        find_function(library, "PMIx_Error_string", &pmix->error_text);
+    return is_whole ? QUOIT_OK : QUOIT_UNSUPPORTED; /* it stays open: its threads run */
+}
+
+static void release(struct value *value)
+{
+    if (value && value->type == TYPE_STRING)
+        free(value->data.string);
+    free(value);
+}
+
+static enum quoit_status open_it(struct quoit_exchange *exchange)
+{
+    struct quoit_pmix *pmix = exchange->pmix = calloc(1, sizeof *pmix);
+    struct value *size = NULL;
+    if (!pmix)
+        return QUOIT_NO_MEMORY;
+    exchange->fd = -1;
+    enum quoit_status loaded = load(pmix);
+    if (loaded != QUOIT_OK)
+        return loaded;
+    int status = pmix->init(&pmix->self, NULL, 0);
+    if (status != 0)
+        return say_failed(pmix, "the connection", status);
+    struct process job = pmix->self;
+    job.rank = RANK_WILDCARD;
+    status = pmix->get(&job, "pmix.job.size", NULL, 0, &size);
+    if (status != 0 || size->type != TYPE_UINT32)
+        return say_failed(pmix, "the size of the job", status);
+    exchange->rank = pmix->self.rank;
+    exchange->size = size->data.uint32;
+    release(size);
+    snprintf(exchange->job, sizeof exchange->job, "%.*s", NAMESPACE_BYTES - 1, pmix->self.name);
+    if (exchange->size < 1 || exchange->size > QUOIT_EXCHANGE_RANKS_MAX || exchange->rank >= exchange->size) {
+        quoit_say("the launcher's PMIx gave rank %u of %u [Q0309]", exchange->rank, exchange->size);
+        return QUOIT_INVALID;
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status put(struct quoit_exchange *exchange, const char *text)
+{
+    const struct quoit_pmix *pmix = exchange->pmix;
+    struct value value = {.type = TYPE_STRING, .data.string = (char *)(uintptr_t)text}; /* it is copied */
+    int status = pmix->put(SCOPE_GLOBAL, "quoit", &value);
+    if (status == 0)
+        status = pmix->commit();
+    return status == 0 ? QUOIT_OK : say_failed(pmix, "a value", status);
+}
+
+static enum quoit_status fence(struct quoit_exchange *exchange)
+{
+    const struct quoit_pmix *pmix = exchange->pmix;
+    struct process job = pmix->self;
+    struct info collect = {.key = "pmix.collect", .value = {.type = TYPE_BOOL, .data.flag = true}};
+    job.rank = RANK_WILDCARD;
+    int status = pmix->fence(&job, 1, &collect, 1);
+    return status == 0 ? QUOIT_OK : say_failed(pmix, "a fence", status);
+}
+
+static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES])
+{
+    const struct quoit_pmix *pmix = exchange->pmix;
+    struct process other = pmix->self;
+    struct value *value = NULL;
+    other.rank = rank;
+    int status = pmix->get(&other, "quoit", NULL, 0, &value);
+    if (status != 0 || !value || value->type != TYPE_STRING)
+        return say_failed(pmix, "the value of a PE", status);
+    snprintf(value_out, QUOIT_EXCHANGE_BYTES, "%s", value->data.string);
+    release(value);
+    return QUOIT_OK;
+}
+
+/* The library counts: MPI of the same process goes on. */
+static void close_it(struct quoit_exchange *exchange)
+{
+    if (!exchange->is_closed)
+        exchange->pmix->finalize(NULL, 0);
+    exchange->is_closed = true;
+}
+
+static void abort_it(struct quoit_exchange *exchange, int status, const char *text)
+{
+    exchange->pmix->abort(status, text, NULL, 0);
+}
+
+const struct quoit_exchange_ops quoit_exchange_pmix = {
+    .name = "pmix",
+    .is_here = is_here,
+    .open = open_it,
+    .put = put,
+    .fence = fence,
+    .get = get,
+    .close = close_it,
+    .abort = abort_it,
+};

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: programs form one job under the launchers that users have, and end there with the status of the PE that failed; MPI
+and OpenSHMEM work in one program. Method: Hydra, Open MPI's mpirun, and srun in a Slurm of two nodes that the test brings
+up; each is skipped where it is not installed."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
+import scenario
+
+GREET, MISBEHAVE = scenario.program("scenario_greet"), scenario.program("scenario_misbehave")
+CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
+IN_SLURM = "LAUNCHERS_IN_SLURM" in os.environ
+HYDRA = ["mpiexec.hydra"]
+MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
+
+
+def has(*tools):
+    return all(shutil.which(tool) for tool in tools)
+
+
+def greetings(count):
+    return sorted(f"hello from PE {i} of {count}" for i in range(count))
+
+
+class Launchers(scenario.Case):
+    def launch(self, *command, env=None):
+        begin = time.monotonic()
+        result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                errors="replace", timeout=scenario.LIMIT_S,
+                                env=scenario.environment(self.mark, **(env or {})))
+        return scenario.Result(result.returncode, result.stdout, result.stderr, time.monotonic() - begin)
+
+    def check_greetings(self, launcher, count, env=None):
+        result = self.launch(*launcher, "-n", count, GREET, env=env)
+        self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(count)), result)
+        self.assertNotIn("quoit", result.err)
+
+    def check_conformance(self, launcher):
+        for name in ("coll", "again", "memory"):
+            result = self.launch(*launcher, "-n", 3, os.path.join(CONFORMANCE, "conformance_" + name))
+            self.assertEqual(result.status, 0, result)
+
+    def check_ends(self, launcher, deeds):
+        for deed, argument, status, words in deeds:
+            for who in (0, 1):
+                with self.subTest(deed=deed, who=who):
+                    result = self.launch(*launcher, "-n", 3, MISBEHAVE, who, deed, argument)
+                    self.assertEqual(result.status, status, result)
+                    self.assertRegex(result.out + result.err, words.replace("WHO", str(who)))
+                    self.assertLess(result.seconds, 2 * scenario.SOON_S)
+
+    def check_hybrids(self, launcher, compiler):
+        if not has(compiler):
+            self.skipTest(f"no {compiler}")
+        library = os.path.join(os.path.dirname(scenario.BIN), "lib")
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "hybrid")
+            subprocess.run([compiler, "-I", os.path.join(HERE, "..", "..", "include"), os.path.join(HERE, "hybrid.c"), "-o",
+                            program, "-L", library, "-lshmem", "-Wl,-rpath," + library], check=True)
+            for order in ("ms", "sm", "mm", "after", "none"):
+                with self.subTest(order=order):
+                    result = self.launch(*launcher, "-n", 3, program, order)
+                    self.assertEqual(result.status, 0, result)
+                    self.assertEqual("sum 3 of 3" in result.out, order not in ("after", "none"), result)
+            result = self.launch(*launcher, "-n", 3, program, "exit")
+            self.assertNotEqual(result.status, 0, result)
+            self.assertLess(result.seconds, 2 * scenario.SOON_S)
+
+
+@unittest.skipIf(IN_SLURM, "in a Slurm")
+@unittest.skipUnless(has(*HYDRA[:1]), "no mpiexec.hydra (mpich)")
+class Hydra(Launchers):
+    def test_greetings(self):
+        for env in (None, {"QUOIT_LAUNCHER": "pmi2"}):
+            for count in (1, 4):
+                self.check_greetings(HYDRA, count, env)
+        self.check_greetings([*HYDRA, "-pmi-port"], 3)
+        result = self.launch(*HYDRA, "-n", 2, GREET, ":", "-n", 1, GREET)
+        self.assertEqual(sorted(result.out.split("\n")[:-1]), greetings(3))
+
+    def test_conformance(self):
+        self.check_conformance(HYDRA)
+
+    def test_ends(self):
+        self.check_ends(HYDRA, (("exit", 3, 3, "PE WHO exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
+                                ("global-exit", 5, 5, "^$"), ("global-exit", 0, 0, "^$"),
+                                ("null", 0, 11, "PE WHO was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
+
+    def test_hybrids(self):
+        self.check_hybrids(HYDRA, "mpicc.mpich")
+
+
+@unittest.skipIf(IN_SLURM, "in a Slurm")
+@unittest.skipUnless(has(*MPIRUN[:1]), "no mpirun.openmpi (openmpi-bin)")
+class OpenMpi(Launchers):
+    def test_greetings(self):
+        for count in (1, 4):
+            self.check_greetings(MPIRUN, count)
+
+    def test_conformance(self):
+        self.check_conformance(MPIRUN)
+
+    def test_ends(self):
+        self.check_ends(MPIRUN, (("exit", 3, 3, ".*"), ("global-exit", 5, 5, ".*"), ("kill", 9, 137, ".*"),
+                                 ("null", 0, 139, "PE WHO was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
+
+    def test_hybrids(self):
+        self.check_hybrids(MPIRUN, "mpicc.openmpi")
+
+    def test_no_library(self):
+        """A folder in front, with a library of that name that is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "libpmix.so.2"), "w") as file:
+                file.write("nothing")
+            result = self.launch(GREET, env={"PMIX_NAMESPACE": "x", "PMIX_RANK": "0", "LD_LIBRARY_PATH": folder})
+        self.assertEqual((result.status, result.out), (1, ""), result)
+        self.assertIn("[Q0310]", result.err)
+
+
+@unittest.skipIf(IN_SLURM or scenario.SANITIZE, "in a Slurm, or a sanitizer")
+@unittest.skipUnless(has("srun", "slurmctld", "slurmd", "munged", "ip"), "no Slurm (slurm-wlm, munge, iproute2)")
+class Slurm(scenario.Case):
+    def test_in_a_slurm(self):
+        apart = ["unshare", "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--kill-child"]
+        if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+            self.skipTest("only root may make namespaces")
+        result = subprocess.run([*apart, "bash", os.path.join(HERE, "slurm.sh"), sys.executable, __file__, "Srun"],
+                                env=scenario.environment(self.mark, LAUNCHERS_IN_SLURM="1"), capture_output=True, text=True,
+                                timeout=3 * scenario.LIMIT_S)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+
+@unittest.skipUnless(IN_SLURM, "run by Slurm.test_in_a_slurm")
+class Srun(Launchers):
+    def test_greetings(self):
+        for mpi in ("pmi2", "pmix"):
+            self.check_greetings(["srun", "-N1", "--mpi=" + mpi], 4)
+        self.check_greetings(["srun", "-N1", "--mpi=pmi2"], 3, {"QUOIT_LAUNCHER": "pmi2"})
+
+    def test_none(self):
+        result = self.launch("srun", "-N1", "-n4", "--mpi=none", GREET)
+        self.assertEqual((result.status, result.out, result.err.count("[Q0301]")), (1, "", 1), result)
+        self.assertIn("srun --mpi=pmi2", result.err)
+        self.assertEqual(self.launch("srun", "-n1", "--mpi=none", GREET).out, "hello from PE 0 of 1\n")
+
+    def test_several_hosts(self):
+        for mpi in ("pmi2", "pmix"):
+            result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, GREET)
+            self.assertEqual((result.status, result.out, result.err.count("[Q0308]")), (1, "", 1), result)
+            self.assertRegex(result.err, "PE 0 is on node0 and PE . on node1")
+
+    def test_ends(self):
+        for mpi in ("pmi2", "pmix"):
+            self.check_ends(["srun", "-N1", "--mpi=" + mpi],
+                            (("exit", 3, 3, "PE WHO exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
+                             ("global-exit", 5, 5, ".*"), ("kill", 9, 137, "PE WHO .*Q0203"),
+                             ("null", 0, 139, "PE WHO was killed by SIGSEGV")))
+
+    def test_allocation(self):
+        """The shell of an allocation runs a program as one PE; launchers in it make a job."""
+        self.assertEqual(self.launch("salloc", "-Q", "-N1", "-n4", GREET).out, "hello from PE 0 of 1\n")
+        for launcher in (HYDRA, MPIRUN):
+            if has(launcher[0]):
+                self.check_greetings(["salloc", "-Q", "-N1", "-n4", *launcher], 4)
+
+
+if __name__ == "__main__":
+    scenario.main()
