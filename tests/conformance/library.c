@@ -32,7 +32,7 @@ long library_sum(void)
     return sum;
 }
 
-static long mapping_count;
+static volatile long mapping_count;
 
 long library_mapping_count(void)
 {
