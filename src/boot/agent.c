@@ -45,6 +45,7 @@ struct member {
     bool is_gone;
     int talk_fd;
     int watch_fd;
+    pid_t process; /* until it has come; 0: not known */
 };
 
 struct agent {
@@ -401,11 +402,17 @@ static void step(struct agent *agent)
         finish(agent, 1, GRACE_NS);
 }
 
-static void find_missing(struct agent *agent)
+/* A PE may end after the fence and before it has come here. */
+static void find_missing(struct agent *agent, bool is_late)
 {
-    for (uint32_t pe = 0; pe < agent->count; pe++)
-        if (!agent->members[pe].has_hello || (pe != agent->exchange.rank && !agent->members[pe].is_watched))
+    for (uint32_t pe = 0; pe < agent->count; pe++) {
+        const struct member *member = &agent->members[pe];
+        bool is_missing = !member->has_hello || (pe != agent->exchange.rank && !member->is_watched);
+        if (is_missing && member->process && kill(member->process, 0) != 0 && errno == ESRCH)
+            finish_start(agent, pe, "ended");
+        if (is_missing && is_late)
             finish_start(agent, pe, "did not come for 60 s");
+    }
 }
 
 static void run(void *arg)
@@ -423,12 +430,13 @@ static void run(void *arg)
         if (n > 0 && agent->polls[count].revents)
             accept_all(agent);
         step(agent);
-        if (!agent->has_layout && quoit_clock_now_ns() - agent->begin_ns > GATHER_NS)
-            find_missing(agent);
+        if (!agent->has_layout && n == 0)
+            find_missing(agent, quoit_clock_now_ns() - agent->begin_ns > GATHER_NS);
     }
 }
 
-enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd, uint64_t heap_bytes_asked)
+enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd, const pid_t *processes,
+                                    uint64_t heap_bytes_asked)
 {
     int is_shared = 0;
     struct agent *agent = calloc(1, sizeof *agent);
@@ -444,6 +452,8 @@ enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int l
         return QUOIT_NO_MEMORY;
     }
     agent->exchange = *exchange;
+    for (uint32_t pe = 0; pe < agent->count; pe++)
+        agent->members[pe].process = processes[pe];
     agent->host = (struct quoit_boot){.socket_fd = listen_fd, .memory_fd = -1, .heap_bytes_asked = heap_bytes_asked};
     agent->begin_ns = quoit_clock_now_ns();
     agent->vigil = (struct quoit_vigil){.host = &agent->host};

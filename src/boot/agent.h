@@ -13,6 +13,7 @@
 #define QUOIT_BOOT_AGENT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 #include "boot/exchange.h"
@@ -21,10 +22,11 @@
 
 /* Makes the socket, before its name is given to the others. Errors have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out);
-/* Starts the agent of exchange->size PEs, which takes listen_fd over. heap_bytes_asked: as in struct quoit_boot. Errors
+/* Starts the agent of exchange->size PEs, which takes listen_fd over. processes: the number of each, 0 if it is not
+ * known, to notice one that ends before it has come. heap_bytes_asked: as in struct quoit_boot. Errors
  * have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd,
-                                                   uint64_t heap_bytes_asked);
+                                                   const pid_t *processes, uint64_t heap_bytes_asked);
 /* Connects to the agent called `name`. GONE: it has ended; SYSTEM, reported: it is another user's. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_connect(const char *name, int *fd_out);
 

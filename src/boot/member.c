@@ -25,12 +25,13 @@
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
 
-/* What a PE tells the others: "quoit,VERSION,MACHINE,HOSTNAME,AGENT". */
+/* What a PE tells the others: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT". */
 struct contact {
     char version[FIELD_BYTES]; /* of the messages and records: PEs that differ do not understand each other */
     char machine[FIELD_BYTES]; /* PEs with the same one reach each other's sockets */
     char hostname[FIELD_BYTES];
-    char agent[FIELD_BYTES]; /* of the lowest PE; "-" */
+    char process[FIELD_BYTES]; /* its number, and in which namespace that counts */
+    char agent[FIELD_BYTES];   /* of the lowest PE; "-" */
 };
 
 /* What launchers leave in the environment of one process only. */
@@ -76,7 +77,7 @@ static void copy_plain(char *to, const char *from)
 static void fill_contact(struct contact *contact, const char *agent)
 {
     char boot_id[40] = "", name[FIELD_BYTES] = "";
-    struct stat net = {0};
+    struct stat net = {0}, pids = {0};
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, boot_id, 36) < 0)
         boot_id[0] = '\0';
@@ -92,6 +93,9 @@ static void fill_contact(struct contact *contact, const char *agent)
     snprintf(machine, sizeof machine, "%s.%llu", boot_id, (unsigned long long)net.st_ino);
     copy_plain(contact->machine, machine);
     copy_plain(contact->hostname, name);
+    if (stat("/proc/self/ns/pid", &pids) != 0)
+        pids.st_ino = (ino_t)getpid(); /* numbers of others mean nothing */
+    snprintf(contact->process, sizeof contact->process, "%d.%llu", (int)getpid(), (unsigned long long)pids.st_ino);
     snprintf(contact->agent, sizeof contact->agent, "%s", agent);
 }
 
@@ -100,8 +104,9 @@ static bool read_contact(const char *text, struct contact *contact_out)
     char copy[QUOIT_EXCHANGE_BYTES], *rest = copy;
     snprintf(copy, sizeof copy, "%s", text);
     const char *word = strsep(&rest, ",");
-    char *fields[] = {contact_out->version, contact_out->machine, contact_out->hostname, contact_out->agent};
-    for (size_t i = 0; i < 4; i++) {
+    char *fields[] = {contact_out->version, contact_out->machine, contact_out->hostname, contact_out->process,
+                      contact_out->agent};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const char *field = rest ? strsep(&rest, ",") : NULL;
         if (!field || strlen(field) >= FIELD_BYTES)
             return false;
@@ -112,9 +117,9 @@ static bool read_contact(const char *text, struct contact *contact_out)
 
 static enum quoit_status put_contact(struct quoit_exchange *exchange, const struct contact *contact)
 {
-    char text[QUOIT_EXCHANGE_BYTES + FIELD_BYTES];
-    snprintf(text, sizeof text, "quoit,%s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
-             contact->agent);
+    char text[QUOIT_EXCHANGE_BYTES + 2 * FIELD_BYTES];
+    snprintf(text, sizeof text, "quoit,%s,%s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
+             contact->process, contact->agent);
     enum quoit_status status = exchange->ops->put(exchange, text);
     return status == QUOIT_OK ? exchange->ops->fence(exchange) : status;
 }
@@ -139,8 +144,15 @@ static enum quoit_status refuse(struct quoit_exchange *exchange)
     return exchange->rank == 0 ? QUOIT_UNSUPPORTED : QUOIT_GONE;
 }
 
+/* 0: of another namespace, where this process cannot look. */
+static pid_t process_of(const struct contact *own, const struct contact *other)
+{
+    const char *ours = strchr(own->process, '.'), *theirs = strchr(other->process, '.');
+    return ours && theirs && strcmp(ours, theirs) == 0 ? atoi(other->process) : 0;
+}
+
 /* PE 0 looks at all contacts. */
-static enum quoit_status check_all(struct quoit_exchange *exchange, const struct contact *own)
+static enum quoit_status check_all(struct quoit_exchange *exchange, const struct contact *own, pid_t *processes_out)
 {
     struct contact other;
     for (uint32_t rank = 0; rank < exchange->size; rank++) {
@@ -161,6 +173,7 @@ static enum quoit_status check_all(struct quoit_exchange *exchange, const struct
                       strcmp(own->hostname, other.hostname) ? "" : ", in another network namespace", exchange->size);
             return refuse(exchange);
         }
+        processes_out[rank] = process_of(own, &other);
     }
     return QUOIT_OK;
 }
@@ -173,14 +186,16 @@ static enum quoit_status become_lowest(struct quoit_boot *boot, char name_out[QU
     if (status != QUOIT_OK)
         return status;
     fill_contact(&own, name_out);
-    status = put_contact(&boot->exchange, &own);
+    pid_t *processes = calloc(boot->exchange.size, sizeof *processes);
+    status = processes ? put_contact(&boot->exchange, &own) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK)
-        status = check_all(&boot->exchange, &own);
-    if (status != QUOIT_OK) {
+        status = check_all(&boot->exchange, &own, processes);
+    if (status == QUOIT_OK)
+        status = quoit_agent_start(&boot->exchange, listen_fd, processes, boot->heap_bytes_asked);
+    else
         close(listen_fd);
-        return status;
-    }
-    return quoit_agent_start(&boot->exchange, listen_fd, boot->heap_bytes_asked);
+    free(processes);
+    return status;
 }
 
 static enum quoit_status find_lowest(struct quoit_boot *boot, char name_out[QUOIT_AGENT_NAME_BYTES])

@@ -105,13 +105,30 @@ class Pmi(scenario.Case):
                         for victim in victims:
                             server.processes[victim].kill()
                         # Before the fence only the launcher can know: this one then ends the others.
-                        self.has_met = not server.waiting and len(server.values) == 4
-                        if not self.has_met:
+                        if server.fences == 0:
                             for process in server.processes:
                                 process.kill()
 
                 server, statuses, _, err = self.launch(*[[MISBEHAVE, 0, "sleep", 60]] * 4, each_step=kill)
                 self.assertTrue(all(status != 0 for status in statuses), (statuses, err))
+                self.assertLess(server.seconds, scenario.SOON_S * SLOW)
+
+    def test_killed_after_the_fence(self):
+        """Before it has come to the agent, or to the lowest PE's name."""
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                def kill(server):
+                    if server.fences and server.processes[victim].poll() is None:
+                        server.processes[victim].kill()
+
+                def lie(server, rank, request, answer):
+                    """The answer of the fence does not come to the victim."""
+                    return None if rank == victim and request["cmd"] == "barrier_in" else answer
+
+                server, statuses, _, err = self.launch(*[[MISBEHAVE, 0, "sleep", 60]] * 3, each_step=kill, lie=lie)
+                if victim == 1:
+                    self.assertEqual((statuses[0], err.count("PE 1 ended during shmem_init")), (1, 1), err)
+                self.assertTrue(all(status != 0 for status in statuses), err)
                 self.assertLess(server.seconds, scenario.SOON_S * SLOW)
 
     def test_stopped_pe(self):
@@ -144,7 +161,7 @@ class Pmi(scenario.Case):
             self.assertEqual((err.count("[Q0308]"), err.count("another network namespace")), (1, 1), err)
 
     def test_other_versions(self):
-        for value, words in (("quoit,0.0.0.0,m,h,-", "another version of Quoit"), ("libfabric://x", "not of this version"),
+        for value, words in (("quoit,0.0.0.0,m,h,1.1,-", "another version of Quoit"), ("libfabric://x", "not of this version"),
                              ("quoit", "not of this version"), ("q" * 200, "not of this version")):
             def lie(server, rank, request, answer):
                 is_other = request["cmd"] == "get" and request["key"] == "quoit-1"

@@ -23,7 +23,7 @@ class Server:
 
     def __init__(self, commands, version=1, port=False, env=None, lie=None):
         self.size, self.only_version, self.lie = len(commands), version, lie
-        self.values, self.waiting, self.closed, self.aborts = {}, [], 0, []
+        self.values, self.waiting, self.closed, self.aborts, self.fences = {}, [], 0, [], 0
         self.selector = selectors.DefaultSelector()
         self.listener = None
         if port:
@@ -71,6 +71,7 @@ class Server:
             for other, theirs in self.waiting:
                 self.send(other, theirs, "cmd=barrier_out" if other.version == 1 else "cmd=kvs-fence-response;rc=0;")
             self.waiting = []
+            self.fences += 1
 
     def take_1(self, connection, request):
         name = request["cmd"]
