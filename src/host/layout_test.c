@@ -2,6 +2,7 @@
 /* Aim: nothing in a host's memory overlaps, for all job configs. Method: random job configs; collects every range that
  * is written by anybody, sorts them, and requires them to be disjoint, inside the total, and aligned for what they
  * hold. */
+#include "host/doorbells.h"
 #include "host/layout.h"
 #include "base/prng.h"
 
@@ -165,6 +166,24 @@ static void test_bounds_of_the_trace(void **state)
     }
 }
 
+/* The bits of one end, by what they are for. */
+static void test_doorbells_have_a_bit_for_each_use(void **state)
+{
+    (void)state;
+    struct quoit_job_config job = {
+        .host_count = 3, .pe_count = 3, .lane_count = 4, .protocol = QUOIT_PROTOCOL_SCRATCHPAD};
+    assert_int_equal(quoit_doorbells_least(&job), 4 + 1);
+    job.barrier = QUOIT_BARRIER_PAPERS;
+    assert_int_equal(quoit_doorbells_least(&job), 4 + QUOIT_DOORBELLS_OF_BARRIER + 1);
+    job = (struct quoit_job_config){.host_count = 3, .pe_count = 3, .lane_count = 4};
+    assert_int_equal(quoit_doorbells_least(&job), 1 + 1);
+    assert_int_equal(quoit_doorbells_most(&job, 2), 4 + 2);
+    assert_int_equal(quoit_doorbells_most(&job, 100), 4 + QUOIT_DOORBELLS_OF_PES);
+    struct quoit_doorbells doorbells = quoit_doorbells_of(&job, 0x2b);
+    assert_int_equal(doorbells.lane_count, 3);
+    assert_int_equal(doorbells.rest_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_pes_lie_in_blocks),
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_bounds_of_the_trace),
+        cmocka_unit_test(test_doorbells_have_a_bit_for_each_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,30 @@ def test_matplotlib_missing():
         check(result.returncode == 1 and "python3-matplotlib" in result.stderr, f"{result}")
 
 
-if PART in ("mistakes", "out-of-range", "matplotlib-missing"):
+def test_calibration():
+    """The prediction of a tiny set of points with a made-up machine: options that exist, figures that follow the constants."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cmd", "quoit"))
+    sys.path.insert(0, os.path.join(sys.path[0], "figures"))
+    del sys.modules["page"]
+    import calibration
+    from simulator import Simulator
+    machine = {"processors": 2, "copy_ns": {str(8 << shift): (8 << shift) / 10 for shift in range(20)}, "wake_call_ns": 1500,
+               "wake_ns": 15000, "switch_ns": 1000, "line_ns": 100, "pause_ns": 25, "yield_ns": 300, "sleep_call_ns": 300,
+               "store_ns": 10}
+    slow = {**machine, "copy_ns": {size: 4 * ns for size, ns in machine["copy_ns"].items()}, "line_ns": 400}
+    small, large, get, barrier = (2, "put", 1, 8), (2, "put", 1, 262144), (2, "get", 1, 8), (2, "barrier", 0, 8)
+    calibration.points = lambda: iter((small, large, get, barrier))
+    quick, slower = (calibration.predict(Simulator(QUOIT), one) for one in (machine, slow))
+    check(0.2 < quick[small] < 0.4 and 3 < slower[small] / quick[small] < 5, f"8 bytes and a read-back: {quick}, {slower}")
+    check(26 < quick[large] < 28 and 3.8 < slower[large] / quick[large] < 4.2, f"256 KiB at 10 bytes a ns: {quick}, {slower}")
+    check(all(0.1 < quick[point] < 100 for point in (get, barrier)), f"{quick}")
+    rows = calibration.rows_of(quick, {small: quick[small] / 2, large: quick[large]})
+    check([calibration.lacking(row) for row in rows] == ["read-back", ""] and calibration.share(rows) == 50, f"{rows}")
+    tree = calibration.report(machine, quick, {point: 2 * value for point, value in quick.items()})
+    check("NOT REACHED" in tree["text"][0], f"{tree['text']}")
+
+
+if PART in ("mistakes", "calibration", "out-of-range", "matplotlib-missing"):
     globals()[f"test_{PART.replace('-', '_')}"]()
 else:
     test_figures(PART.split(","))
