@@ -163,6 +163,16 @@ static void end_hosts(struct ring *ring)
     }
 }
 
+/* Also for jobs: to them all links are cut for ever. */
+static void end_ring(struct ring *ring)
+{
+    end_hosts(ring);
+    quoit_share_server_close(ring->server);
+    quoit_shared_ring_close(ring->shared);
+    ring->server = NULL;
+    ring->shared = NULL;
+}
+
 static void fill_status(const struct ring *ring, struct ring_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
@@ -231,7 +241,7 @@ static bool serve(struct ring *ring, int listen_fd)
             set_cut(ring, request.number, request.kind == RING_CUT);
         fill_status(ring, &reply);
         if (is_down) {
-            end_hosts(ring);
+            end_ring(ring);
             close(listen_fd); /* the name is free when the reply comes */
         }
         if (request.kind == RING_ENTER)
@@ -329,6 +339,6 @@ int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
         ring_detach();
         keep(&ring, listen_fd, signal_fd);
     }
-    end_hosts(&ring);
+    end_ring(&ring);
     return is_up ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: `quoit ring` makes hosts that stay, on which any network program works; links may be cut, hosts killed, and nothing is left
-behind. Method: rings of this user, with programs of this file as clients and servers on the hosts: TCP and UDP of random bytes,
-every one checked; processes killed by number, and the machine looked at afterwards."""
+behind; jobs have shares of the same links. Method: rings of this user, with programs of this file as clients and servers on the
+hosts: TCP and UDP of random bytes, every one checked; jobs of the stress program; processes killed by number, and the machine looked at afterwards."""
 import fcntl
 import hashlib
 import json
@@ -82,7 +82,7 @@ def look():
     print(mac.hex(":"), int(flags & IFF_RUNNING != 0))
 
 
-class Net(scenario.Case):
+class Ring(scenario.Case):
     def setUp(self):
         super().setUp()
         self.name = f"test{os.getpid()}-{self._testMethodName[5:20]}"
@@ -149,6 +149,8 @@ class Net(scenario.Case):
             digest.update(chunk(self.name, at))
         self.assertEqual(self.finish(server).strip(), digest.hexdigest())
 
+
+class Net(Ring):
     def test_traffic(self):
         self.ring("up", "--hosts", 4)
         self.assertEqual(self.ring("doctor").stdout, "nothing is wrong\n")
@@ -306,8 +308,60 @@ class Net(scenario.Case):
         self.assertEqual(self.ring("exec", 0, "--", "/no/such", check=False).returncode, 127)
 
 
+class Jobs(Ring):
+    def jobs(self, count, *words):
+        """So many jobs of the stress program at once, every byte of which is checked."""
+        mix = os.path.join(scenario.BIN, "mix")
+        if not os.path.exists(mix):
+            self.skipTest("no library, so no jobs")
+        begun = []
+        for number in range(count):
+            job = subprocess.Popen([scenario.OSHRUN, "--ring", self.name, *map(str, words), "--link-limit", "20s", "--timeout",
+                                    "60s", mix, "--seconds", "2", "--seed", str(number)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=scenario.environment(self.mark))
+            begun.append(job)
+            self.children.append(job)
+        return begun
+
+    def test_jobs_beside_ethernet(self):
+        """Three jobs and a stream of TCP; links are cut, and a job is killed."""
+        self.ring("up", "--hosts", 3)
+        jobs = self.jobs(4, "-n", 3, "--slots", 2, "--chunk", "1K")
+
+        def trouble(client):
+            time.sleep(0.5)
+            jobs[0].kill()
+            for link in range(3):
+                self.ring("cut", link)
+                time.sleep(0.1)
+                self.ring("mend", link)
+                time.sleep(0.1)
+        self.transfer(0, 1, 200, trouble)
+        for job in jobs[1:]:
+            self.finish(job)
+        self.children.remove(jobs[0])
+        jobs[0].communicate()
+        self.transfer(2, 1, 20)
+        self.assertEqual([host["starts"] for host in self.status()], [1] * 3)
+
+    def test_eight_jobs(self):
+        self.ring("up", "--hosts", 5)
+        for job in self.jobs(8, "-n", 5):
+            self.finish(job)
+
+    def test_job_on_a_ring_that_ends(self):
+        self.ring("up", "--hosts", 3)
+        jobs = self.jobs(1, "-n", 3, "--link-limit", "1s")
+        time.sleep(0.5)
+        self.ring("down")
+        out, _ = jobs[0].communicate(timeout=LIMIT_S)
+        self.children.remove(jobs[0])
+        self.assertNotEqual(jobs[0].returncode, 0, out)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] in globals():
-        globals()[sys.argv[1]](*sys.argv[2:])
+    here = {one.__name__: one for one in (serve_tcp, send_tcp, serve_udp, ask_udp, look)}
+    if len(sys.argv) > 1 and sys.argv[1] in here:
+        here[sys.argv[1]](*sys.argv[2:])
     else:
         unittest.main()
