@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aim: `quoit ring` makes hosts that stay, on which any network program works; links may be cut, hosts killed, and nothing is left
-behind; jobs have shares of the same links. Method: rings of this user, with programs of this file as clients and servers on the
-hosts: TCP and UDP of random bytes, every one checked; jobs of the stress program; processes killed by number, and the machine looked at afterwards."""
+"""Aim: `quoit ring` makes hosts that stay, on which any network program works; links may be cut, hosts killed, and nothing is
+left behind; jobs have shares of the same links. Method: rings of this user, with programs of this file as clients and servers
+on the hosts: TCP and UDP of random bytes, every one checked; jobs of the stress program; processes killed by number, and the machine
+looked at afterwards."""
 import fcntl
 import hashlib
 import json
