@@ -121,6 +121,7 @@ static void check_leases(const char *device, int port, uint64_t bit)
 struct end {
     bool is_a;
     int port, on_link, on_bit, memory;
+    uint32_t epoch; /* the first */
     volatile unsigned char *in, *out;
     volatile uint64_t *in_word, *out_word;
 };
@@ -165,6 +166,7 @@ static void meet(struct end *end)
     end->out_word = (volatile uint64_t *)(uintptr_t)end->out;
     struct quoit_ntb_link link = bring_up(end->port, end->on_link);
     printf("link up, epoch %u\n", link.epoch);
+    end->epoch = link.epoch;
     expose(end);
     CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &link.epoch) == 0);
     struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
@@ -226,7 +228,7 @@ static struct quoit_ntb_link look(int port)
 /* b lets the link go and takes it again. What a stores before it accepts the new epoch vanishes, without a signal. */
 static void check_loss(struct end *end)
 {
-    uint32_t before = look(end->port).epoch, now;
+    uint32_t before = end->epoch, now;
     struct quoit_ntb_bits bit = {.bits = BIT};
     if (!end->is_a) {
         struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_RELEASE};
