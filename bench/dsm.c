@@ -35,7 +35,7 @@ static void print(const char *what, double *times, double goal)
                goal, times[0] / goal);
 }
 
-/* PE 0 is the home and changes each page; PE 1 then reads a word of each. */
+/* PE 0 is the home and changes each page; PE 1 then reads a word of each page. */
 static void fetches(volatile long *pages)
 {
     double times[ROUNDS];

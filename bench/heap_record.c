@@ -19,7 +19,7 @@ extern void *__libc_malloc(size_t bytes), *__libc_calloc(size_t count, size_t by
 extern void *__libc_realloc(void *old, size_t bytes), *__libc_memalign(size_t align, size_t bytes);
 extern void __libc_free(void *block);
 
-/* Those of the library, where the program has it. */
+/* Those of the library, if the program has it. */
 #pragma weak pshmem_malloc
 #pragma weak pshmem_calloc
 #pragma weak pshmem_align
@@ -28,14 +28,14 @@ extern void __libc_free(void *block);
 
 struct book {
     const char *ending;
-    int fd; /* 0: not open so far */
+    int fd; /* 0: not opened yet */
     uint32_t count;
     struct heap_event events[4096];
 };
 
 static struct book books[2] = {{.ending = ""}, {.ending = ".shmem"}};
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static _Atomic int is_off; /* in a child made by fork, whose copy of the books is not to be written again */
+static _Atomic int is_off; /* in a child made by fork, which must not write its copy of the buffers */
 
 static void enter(void)
 {
@@ -58,7 +58,7 @@ static void flush(struct book *book)
     }
     size_t bytes = book->count * sizeof book->events[0];
     if (book->fd > 0 && write(book->fd, book->events, bytes) != (ssize_t)bytes)
-        abort(); /* half a recording is none */
+        abort(); /* an incomplete recording is useless */
     book->count = 0;
 }
 

@@ -21,14 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS         5
-#define SAMPLES_AT     2000 /* malloc tells its footprint so often in a trace: each look walks its free blocks */
+#define ROUNDS 5
+#define SAMPLES_AT                                                                                                     \
+    2000 /* samples of the footprint of malloc in a trace: each walks its free blocks                                  \
+          */
 #define LIMIT_BYTES    (1ull << 46)
 #define NONE           UINT32_MAX
 #define LIVE_LOG2_LOW  4
 #define LIVE_LOG2_HIGH 12
 
-/* A call, with blocks by number: each number is taken once and given back once at most. */
+/* A call, with blocks by number: each number is allocated once and freed at most once. */
 struct call {
     uint32_t deed;
     uint32_t align;
@@ -41,12 +43,12 @@ struct trace {
     struct call *calls;
     size_t call_count;
     uint32_t block_count;
-    size_t peak_at;                                 /* the call after which most bytes live */
-    uint64_t live_bytes, live_count, rounded_bytes; /* then; rounded: to whole units of the symmetric heap */
+    size_t peak_at;                                 /* the call after which most bytes are live */
+    uint64_t live_bytes, live_count, rounded_bytes; /* at that call; rounded: to whole units of the symmetric heap */
 };
 
 struct result {
-    uint64_t heap_bytes; /* the largest that was ever reached */
+    uint64_t heap_bytes; /* the largest so far */
     uint32_t *ns;        /* [call_count] */
     uint64_t digest;     /* of all places, in order */
 };
@@ -64,7 +66,7 @@ static void *must(void *memory)
     return memory;
 }
 
-/* Which number an address has now: open addressing, an entry for each address ever seen. */
+/* The number that an address has now: open addressing, an entry for each address ever seen. */
 struct names {
     uint64_t *addresses;
     uint32_t *numbers;
@@ -87,7 +89,7 @@ static void add_call(struct trace *trace, uint32_t deed, uint32_t block, uint64_
     trace->calls[trace->call_count++] = (struct call){.deed = deed, .align = align, .block = block, .bytes = bytes};
 }
 
-/* What the program did, without what no allocator has work with: free(NULL), sizes of nothing, blocks older than the
+/* The program's calls, without those that do no work in any allocator: free(NULL), sizes of zero, blocks older than the
  * recording. */
 static void take_event(struct trace *trace, struct names *names, const struct heap_event *event)
 {
@@ -229,7 +231,7 @@ static uint64_t malloc_footprint(void)
     return info.arena + info.hblkhd;
 }
 
-/* What others have of malloc; what is free is given back. */
+/* Bytes that the rest of the process has from malloc; free blocks are returned to the kernel first. */
 static uint64_t malloc_used_before(void)
 {
     malloc_trim(0);
@@ -271,7 +273,7 @@ static void print_result(const char *name, const struct trace *trace, struct res
            result->heap_bytes, result->ns[count / 2], result->ns[count - 1 - count / 100], result->ns[count - 1]);
 }
 
-/* What the two looks at the clock around a call cost themselves. */
+/* The cost of the two clock readings around a call. */
 static uint32_t clock_ns(void)
 {
     uint32_t ns[1001];

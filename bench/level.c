@@ -13,7 +13,7 @@
 
 #include "samples.h"
 
-/* Symmetric, in cache lines of their own: TARGET looks at its turn while PE 0 puts words. */
+/* Symmetric, in separate cache lines: TARGET checks its turn while PE 0 puts words. */
 static _Alignas(64) long word;
 static _Alignas(64) long turn;
 
@@ -63,7 +63,7 @@ static void pingpong_own(void *arg, size_t bytes, size_t count)
     play(run, run->own, count);
 }
 
-/* Sends back what comes until that is -1. */
+/* Returns each word until it is -1. */
 static void answer(void)
 {
     for (long last = 0; last >= 0;) {

@@ -17,7 +17,7 @@
 #include "samples.h"
 
 struct run {
-    unsigned char *heap;   /* symmetric: what is put into, and got from, at the target */
+    unsigned char *heap;   /* symmetric: source and target of transfers, on the target PE */
     unsigned char *source; /* symmetric: a proxy reads it in place */
     unsigned char *got;    /* private */
     unsigned char *copied; /* the heap of the target; private where that is not mapped */

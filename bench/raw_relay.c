@@ -26,9 +26,10 @@ struct relay {
     size_t hops;
     size_t processor_count;
     int processors[PROCESSORS_MAX];
-    size_t bytes, count;        /* of the batch; count 0: the end */
-    _Atomic size_t batch_count; /* batches begun. Writer: the first worker. release; pairs with acquire in the others */
-    _Atomic size_t working_count; /* workers that are still at it. release; pairs with acquire in the first */
+    size_t bytes, count; /* of the batch; count 0: the end */
+    _Atomic size_t
+        batch_count; /* batches started. Writer: the first worker. release; pairs with acquire in the others */
+    _Atomic size_t working_count; /* workers that have not finished. release; pairs with acquire in the first */
 };
 
 struct worker {
@@ -37,7 +38,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* Copies one chunk over hop `hop`, whose hosts are the two ends in turn. */
+/* Copies one chunk over hop `hop`, whose hosts alternate between the two ends. */
 static void copy_hop(struct relay *relay, size_t worker, size_t hop, size_t slot, size_t at)
 {
     struct raw_end *from = &relay->ends[hop % 2];
@@ -69,7 +70,7 @@ static void settle_on(int processor)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Each has a processor of its own, so they spin: a wake would take a good part of a batch. */
+/* Each has its own processor, so they spin: a wake would take a good part of a batch. */
 static void *work(void *arg)
 {
     struct worker *worker = arg;

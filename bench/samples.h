@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define SAMPLE_COUNT  9
-#define SAMPLE_NS     1000000.0 /* of each batch, about */
+#define SAMPLE_NS     1000000.0 /* approximate duration of each batch */
 #define BYTES_MIN     8u
 #define BYTES_MAX     (4u << 20)
 #define BATCH_MAX     (1u << 20)

@@ -168,7 +168,7 @@ static void *sleep_again(void *arg)
     return NULL;
 }
 
-/* Waking a sleeper: what the call takes, and until the sleeper runs. */
+/* Waking a sleeper: the duration of the call, and the time until the sleeper runs. */
 static void time_wakes(double *call_ns_out, double *wake_ns_out)
 {
     struct meeting meeting = {.core = -1};
@@ -181,7 +181,7 @@ static void time_wakes(double *call_ns_out, double *wake_ns_out)
         quoit_clock_sleep_ns(WAKE_PAUSE_NS);
         while (atomic_load(&meeting.park.sleeper_count) == 0)
             sched_yield();
-        quoit_clock_sleep_ns(WAKE_PAUSE_NS); /* it has announced itself; now it sleeps */
+        quoit_clock_sleep_ns(WAKE_PAUSE_NS); /* it has announced itself and is about to sleep */
         atomic_store(&meeting.woken_ns, 0);
         uint64_t start_ns = quoit_clock_now_ns(), woken_ns;
         quoit_park_wake(&meeting.park);
@@ -197,7 +197,7 @@ static void time_wakes(double *call_ns_out, double *wake_ns_out)
     *wake_ns_out = median(wakes, WAKE_COUNT);
 }
 
-/* Two processors that this process may use; the second is the first if there is one alone. */
+/* Two processors that this process may use; the same one twice if there is only one. */
 static void find_cores(int cores_out[2])
 {
     cpu_set_t set;

@@ -34,7 +34,7 @@ static int refuse(const char *text)
     return 2;
 }
 
-/* Takes one option of oshrun that says something about a job: "--name value", "--name=value", or a flag. */
+/* Takes one option of oshrun that describes a job: "--name value", "--name=value", or a flag. */
 static bool take(struct quoit_options *options, int argc, char **argv, int *at, char *problem)
 {
     char name[64], shown[80];
@@ -61,7 +61,7 @@ static void say(void *arg, const char *text)
     fprintf(stderr, "quoit info: %s\n", text);
 }
 
-/* Tries cma on a child; the kernel then allows it between PEs too. Returns what to tell of it. */
+/* Tries cma on a child; the kernel then allows it between PEs too. Returns the text to print. */
 static const char *try_cma(char text_out[CMA_TEXT_BYTES])
 {
     uint64_t word = 0x51756f6974; /* the child has it at the same address */

@@ -14,7 +14,7 @@
 
 #define MEMORY_NAME "/memfd:quoit-host"
 
-/* Maps the beginning of one memory. NULL: it is none of ours. */
+/* Maps the beginning of one memory. NULL: it does not belong to a job. */
 static void *map_front(int fd, size_t bytes)
 {
     struct stat facts;
@@ -38,7 +38,7 @@ static bool read_descriptor(int fd, struct quoit_job_descriptor *descriptor_out)
            descriptor_out->host < descriptor_out->job.host_count;
 }
 
-/* Takes one host's memory into the view; the first tells the job config. */
+/* Adds one host's memory to the view; the first one determines the job config. */
 static void take_memory(struct job_view *view, int fd)
 {
     struct quoit_job_descriptor descriptor;
@@ -47,7 +47,7 @@ static void take_memory(struct job_view *view, int fd)
     if (!view->hosts) {
         view->config = descriptor.job;
         view->start_ns = descriptor.start_ns;
-        for (size_t i = 0; descriptor.program[i]; i++) /* it will stand in a terminal */
+        for (size_t i = 0; descriptor.program[i]; i++) /* it will be printed on a terminal */
             view->program[i] =
                 descriptor.program[i] >= ' ' && descriptor.program[i] <= '~' ? descriptor.program[i] : '?';
         view->hosts = calloc(descriptor.job.host_count, sizeof *view->hosts);
@@ -81,7 +81,7 @@ static void take_descriptors(struct job_view *view, const char *folder)
         closedir(descriptors);
 }
 
-/* Whether a process of this user, for root of any, has that name. */
+/* Whether a process has that name and belongs to this user, or to any user if this one is root. */
 static bool is_ours(pid_t pid, const char *wanted)
 {
     char path[40], name[16] = "";

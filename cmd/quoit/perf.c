@@ -32,7 +32,7 @@ struct session {
     const char *compare[2];
     unsigned long pe_count, host_count;
     char pes[24];       /* pe_count as a word */
-    char launcher[512]; /* the other library's, cut into words */
+    char launcher[512]; /* the other library's, split into words */
     struct folder folder;
     bool is_list;
 };
@@ -95,7 +95,7 @@ static bool take_launch(struct session *session, int argc, char **argv, int *at)
     return true;
 }
 
-/* One of the options of this command; `*status_out` is 2 if it lacks a value. */
+/* One of this command's own options; `*status_out` is 2 if its value is missing. */
 static bool take_own(struct session *session, int argc, char **argv, int *at, int *status_out)
 {
     const struct {
@@ -213,7 +213,7 @@ static void note_of(const struct words *words, size_t count, char *note, size_t 
         length += (size_t)snprintf(note + length, bytes - length, "%s%s", i ? " " : "", words->words[i]);
 }
 
-/* Lets the program check its arguments, once, before any PE is started; shows what it lists if that was asked for. */
+/* Lets the program check its arguments, once, before any PE is started; prints its list if one was requested. */
 static int check(const struct session *session, char *program)
 {
     struct words words = {0};

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What quoit perf found (--json), compared and drawn.
+"""Results of quoit perf (--json), compared and plotted.
 
-Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for each row that both have
-     perf.py page RESULT.json                           the report of docs/report.md on standard output
-"""
+Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for each common row
+     perf.py page RESULT.json                           the report of docs/report.md on standard output"""
 import json
 import math
 import os
@@ -13,13 +12,13 @@ import sys
 
 FORM = "quoit perf 1"
 KEY = ("test", "bytes", "buffers", "cache")
-NOISE_MIN = 1.03  # smaller differences say nothing, however quiet the machine was
+NOISE_MIN = 1.03  # smaller differences are not significant, however quiet the machine was
 NEAR_LIMIT = 1.15
 UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1))
 
 
 class Wrong(Exception):
-    """A file is not what quoit perf --json writes; the text says which and why."""
+    """A file is not the output of quoit perf --json; the text says which and why."""
 
 
 # Reading

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subcommands that are Python programs, which run this one for what they measure and draw: figures/ is quoit
- * figures, quoit predict and quoit report; tune.py is quoit tune. */
+/* The subcommands that are Python programs, which run this program to measure and to plot: figures/ is quoit figures,
+ * quoit predict and quoit report; tune.py is quoit tune. */
 #include <limits.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quoit sim - runs seeds, says what was found, and how to see a failure again. */
+/* quoit sim - runs seeds, and prints the results and how to replay a failure. */
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ struct session {
     uint64_t seed;
     uint64_t seed_count;
     bool is_endless;
-    bool is_random; /* the first seed is; it is told before anything runs */
+    bool is_random; /* of the first seed, printed before anything runs */
     bool is_json;
     bool shows_each;
     bool shows_model;
@@ -39,10 +39,10 @@ struct session {
     char problem[200];
 };
 
-/* What all seeds came to, by workload. */
+/* Totals over all seeds, by workload. */
 struct tally {
     uint64_t seed_count;
-    uint64_t silent_count; /* canaries that had no occasion */
+    uint64_t silent_count; /* canaries that had no opportunity */
     uint64_t run_counts[WORKLOADS_MAX];
     uint64_t events[WORKLOADS_MAX];
     uint64_t requests[WORKLOADS_MAX];
@@ -51,7 +51,7 @@ struct tally {
     uint32_t metric_count;
 };
 
-/* Options: each row sets what it is named for; false with session->problem set if the value is wrong. */
+/* Options: each row sets the field of its name; false with session->problem set if the value is invalid. */
 
 static bool refuse(struct session *session, const char *what, const char *value)
 {
@@ -437,7 +437,7 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
 }
 
-/* The options that were given, but for those that say which seeds. */
+/* The given options, except those that select seeds. */
 static void print_replay(FILE *out, uint64_t seed, int argc, char **argv)
 {
     fprintf(out, "quoit sim --seed %" PRIu64, seed);
@@ -576,7 +576,7 @@ static void count_run(struct tally *tally, const struct sim_config *config, cons
     add_metrics(tally, result);
 }
 
-/* Blocked while runs go on, so that an interrupt is seen between two seeds. */
+/* Blocked during runs, so that an interrupt is handled between two seeds. */
 static bool is_interrupted(void)
 {
     sigset_t pending;
@@ -592,7 +592,7 @@ static void block_interrupts(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* What is written if the code under test crashes. */
+/* Written if the code under test crashes. */
 static char crash_text[2048];
 
 static void on_crash(int signal_number)

@@ -64,7 +64,7 @@ static int take_arguments(struct settings *settings, int argc, char **argv)
     return 0;
 }
 
-/* The job that is asked for, or the only one. 0, or the status to end with, which was explained. */
+/* The requested job, or the only one. 0, or the status to end with, which was explained. */
 static int choose(const struct settings *settings, struct job_view *job_out)
 {
     struct job_view *jobs;
@@ -133,7 +133,7 @@ static bool wait_interval(const struct settings *settings, const struct job_view
     return true;
 }
 
-/* False if nothing was told before the job ended. */
+/* False if the job ended before anything was printed. */
 static bool watch(const struct settings *settings, const struct job_view *job, struct top_sample samples[2])
 {
     uint32_t now = 0;
@@ -142,7 +142,7 @@ static bool watch(const struct settings *settings, const struct job_view *job, s
     top_screen_open(is_live);
     top_sample_take(&samples[0], job);
     if (is_live)
-        show(settings, job, &samples[0], &samples[0]); /* something to see before the first interval has passed */
+        show(settings, job, &samples[0], &samples[0]); /* a first output before the interval has passed */
     while (wait_interval(settings, job)) {
         now = !now;
         top_sample_take(&samples[now], job);

@@ -30,7 +30,7 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
                     FILE *out);
 void top_print_json(const struct job_view *job, const struct top_sample *before, const struct top_sample *now,
                     FILE *out);
-/* The jobs there are, to choose from. */
+/* The running jobs, to choose from. */
 void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_json, FILE *out);
 
 /* top_screen.c: the terminal. One screen a process. */

@@ -10,14 +10,14 @@
 
 #define NS_PER_S 1e9
 
-/* What happened in one direction between two samples, a second. */
+/* Rates of one direction between two samples, per second. */
 struct rate {
     double bytes;
     double messages;
     double relays;
     double doorbells;
     double resends;
-    double asleep; /* share of the time, of all service threads of the host that sends */
+    double asleep; /* share of the time, over all service threads of the sending host */
 };
 
 struct pair {
@@ -26,7 +26,7 @@ struct pair {
     const struct top_sample *now;
 };
 
-/* Two counts of which the second may have been read a little earlier than it says. */
+/* The difference of two counts, of which the second may have been read slightly too early. */
 static double per_second(uint64_t before, uint64_t now, double seconds)
 {
     return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
@@ -150,7 +150,7 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
         print_pe(&pair, pe, out);
 }
 
-/* The name holds no character but printable ones, so quotes and backslashes are all there is to escape. */
+/* The name contains only printable characters, so quotes and backslashes are all that needs escaping. */
 static void print_json_string(const char *text, FILE *out)
 {
     putc('"', out);

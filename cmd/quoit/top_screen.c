@@ -42,7 +42,7 @@ static void say(const char *text)
 static void take_over(void)
 {
     struct termios keys = screen.before;
-    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* a key counts at once; Ctrl-C is a signal still */
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* keys are read at once; Ctrl-C still is a signal */
     tcsetattr(STDIN_FILENO, TCSANOW, &keys);
     say(TAKE_OVER);
 }
@@ -116,7 +116,7 @@ void top_screen_show(const char *text)
     screen.has_shown = true;
 }
 
-/* Ctrl-Z: the shell gets its terminal back, until it says go on. */
+/* Ctrl-Z: the shell gets its terminal back until SIGCONT. */
 static void pause_for_shell(void)
 {
     if (screen.is_terminal)

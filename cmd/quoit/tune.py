@@ -18,10 +18,10 @@ METHODS = ("memcpy", "movsb", "stream", "cma")  # the first is what the others m
 SIZES = [1 << shift for shift in range(17, 27)]  # the entries of the table: 128K to 64M, src/local/paths.h
 KINDS = {"heap": "heap", "global": "globals"}  # of quoit perf, and of the table
 PASSES = 2
-GAIN_WANTED = 1.05  # over memcpy on the whole, to be worth leaving what everybody uses ...
-LOSS_ALLOWED = 0.97  # ... and nowhere worse than this
-# Beyond these what was measured is the load of the machine: the share of its processors that others took, and the slowest
-# pass of memcpy over its quickest, for the middle row.
+GAIN_WANTED = 1.05  # ratio to memcpy overall that justifies leaving the default ...
+LOSS_ALLOWED = 0.97  # ... and a minimum ratio at each size
+# Beyond these the measurement shows the load of the machine: the share of its processors used by other processes, and
+# the slowest pass of memcpy relative to its fastest, for the middle row.
 LOST_ALLOWED, SPREAD_ALLOWED = 0.05, 1.20
 BUSY = "the machine was too busy to tell the methods apart, so nothing is stored: {}; run it when nothing else computes, or with --force"
 
@@ -74,7 +74,7 @@ def read(path):
 
 
 def topology(cpu):
-    """What /sys tells of a processor: who shares its last cache, the size of that in bytes, and the socket."""
+    """/sys about a processor: the processors that share its last cache, the size of that in bytes, and the socket."""
     folder = f"/sys/devices/system/cpu/cpu{cpu}"
     caches = [f"{folder}/cache/{name}" for name in os.listdir(f"{folder}/cache") if name.startswith("index")] \
         if os.path.isdir(f"{folder}/cache") else []
@@ -85,7 +85,7 @@ def topology(cpu):
 
 
 def find_places():
-    """A pair of processors for each kind of neighbourhood, by name, and the bytes of the last cache."""
+    """A pair of processors for each kind of distance, by name, and the bytes of the last cache."""
     own, *others = sorted(os.sched_getaffinity(0))
     own_sharers, cache_bytes, own_socket = topology(own)
     places = {}
@@ -97,7 +97,7 @@ def find_places():
 
 
 def busy_seconds(cpus):
-    """What these processors did for anybody, or another machine did on them."""
+    """Time that these processors spent for any process, or that the hypervisor took from them."""
     rows = [line.split() for line in read("/proc/stat").splitlines()]
     parts = [row[1:4] + row[6:9] for row in rows if row and row[0] in {f"cpu{cpu}" for cpu in cpus}]
     return sum(int(part) for row in parts for part in row) / os.sysconf("SC_CLK_TCK")
@@ -109,7 +109,7 @@ def own_seconds():
 
 
 def run_perf(quoit, method, cpus, run_seconds, memory, folder):
-    """{(kind, cache, bytes): ns} of puts by one method; None if the kernel or the processor refuses it."""
+    """{(kind, cache, bytes): ns} of puts by one method; None if the kernel or the processor does not support it."""
     result = os.path.join(folder, "perf.json")
     sizes = ",".join(str(one) for one in SIZES if 2 * one <= memory)
     words = [quoit, "perf", "-n", "2", "--bind-to", "core", "--path", method, "--tests", "put", "--buffers", "heap,global",
@@ -127,7 +127,8 @@ def run_perf(quoit, method, cpus, run_seconds, memory, folder):
 
 
 def measure(quoit, places, options, memory):
-    """({place: {method: [a result of run_perf for each pass]}}, the most that others took of the processors in a run)"""
+    """({place: {method: [a result of run_perf for each pass]}}, the largest share of the processors that other
+    processes used in a run)"""
     results = {place: {method: [] for method in METHODS} for place in places}
     each = options.time / (PASSES * len(places) * len(METHODS))
     most = 0
@@ -144,7 +145,7 @@ def measure(quoit, places, options, memory):
 
 
 def ratios(results, kind, bytes_, method):
-    """How many times as fast as memcpy: for each place, pass and use of the cache."""
+    """The speed relative to memcpy: for each place, pass and use of the cache."""
     return [memcpy[key] / (other or {}).get(key, math.inf) for methods in results.values()
             for memcpy, other in zip(methods["memcpy"], methods[method])
             for key in memcpy if (key[0], key[2]) == (kind, bytes_)]
@@ -175,7 +176,7 @@ def print_table(results, table):
 
 
 def spread(results):
-    """The slowest pass of memcpy over its quickest, of the middle row."""
+    """The slowest pass of memcpy relative to its fastest, of the middle row."""
     return statistics.median(max(one) / min(one) for methods in results.values()
                              for one in zip(*(run.values() for run in methods["memcpy"])))
 
@@ -188,7 +189,7 @@ def make_folder(path):
 
 
 def store(told, table):
-    """A file beside its place, put there when it is whole, since jobs may start meanwhile."""
+    """Writes a file and renames it into place when complete, since jobs may start meanwhile."""
     lines = ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"]
     lines += [" ".join([kind, *methods]) for kind, methods in table.items()]
     beside = f"{told['file']}.{os.getpid()}"
@@ -205,7 +206,7 @@ def tune(quoit, options):
     told = json.loads(subprocess.run([quoit, "info", "paths", "--json"], stdout=subprocess.PIPE, check=True).stdout)["paths"]
     if "file" not in told and not options.dry_run:
         raise Wrong("neither XDG_CONFIG_HOME nor HOME says where the table belongs")
-    if not options.dry_run:  # before the measurement, so that nobody waits for what cannot be stored
+    if not options.dry_run:  # before the measurement, so that a failure to store is reported first
         make_folder(told["file"])
     places, cache_bytes = find_places()
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16
@@ -226,7 +227,7 @@ def tune(quoit, options):
 def main():
     options = parse_arguments(sys.argv[3:])
     for name in [name for name in os.environ if name.startswith(("QUOIT_", "SHMEM_", "SMA_"))]:
-        del os.environ[name]  # the measurement is not that of somebody's settings
+        del os.environ[name]  # the measurement must not depend on the user's settings
     try:
         tune(sys.argv[2], options)
     except Wrong as problem:

@@ -71,7 +71,7 @@ static void test_levels(void **state)
     expect(&text, "[\n  [],\n  {\n    \"deep\": [\n      [1, false]\n    ]\n  }\n]\n");
 }
 
-/* As deep as it goes, and what one more is: a mistake of ours. */
+/* The deepest nesting, and one level more, which is an error of ours. */
 static void open_arrays(uint32_t depth, FILE *file)
 {
     struct quoit_json json;

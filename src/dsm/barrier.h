@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* barrier.h - the barrier of all PEs, for the library itself. Collective; without the library's lock. */
+/* barrier.h - the library's own barrier of all PEs. Collective; called without the library's lock. */
 #ifndef QUOIT_DSM_BARRIER_H
 #define QUOIT_DSM_BARRIER_H
 

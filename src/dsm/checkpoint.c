@@ -85,7 +85,7 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
     return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* The worst of all PEs' errors, on every PE. */
+/* The most severe error of all PEs, on every PE. */
 static int agree(struct quoit_dsm *dsm, int error)
 {
     int worst = 0;
@@ -102,7 +102,7 @@ static int agree(struct quoit_dsm *dsm, int error)
 
 /* Writing */
 
-/* The homes of a chunk's pages, 0 where nobody touched one. */
+/* The homes of a chunk's pages, 0 for untouched ones. */
 static void homes_of_chunk(struct quoit_dsm *dsm, uint64_t first, uint64_t *homes)
 {
     for (uint64_t i = 0; i < dsm->chunk_pages; i++)

@@ -17,7 +17,7 @@
 #include "dsm/stats.h"
 #include "dsm/trace.h"
 
-#define DIFF_BYTES      4096 /* diffs are made in pieces of at most so much */
+#define DIFF_BYTES      4096 /* diffs are made in pieces of at most this size */
 #define RUNS_MAX        (DIFF_BYTES / 2)
 #define VERSION_ROW_MAX QUOIT_DSM_PES_MAX
 #define HOME_WINDOW     16
@@ -39,8 +39,8 @@ void quoit_dsm_unlock(struct quoit_dsm *dsm)
 
 /* Homes */
 
-/* The rule's choice becomes the home unless another PE was first: one compare-and-swap at the directory, whose answer
- * is the home that won. */
+/* The rule's choice becomes the home unless another PE was first: one compare-and-swap at the directory, which returns
+ * the home that won. */
 int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
 {
     if (dsm->home_of[page] != QUOIT_DSM_NO_HOME)
@@ -110,7 +110,7 @@ static void need(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t vers
         row[writer] = version;
 }
 
-/* Whether the versions of a page at its home are what the notices promised. */
+/* Whether the versions of a page at its home are those promised by the notices. */
 static bool has_versions(struct quoit_dsm *dsm, uint64_t page, const uint64_t *now)
 {
     if (dsm->need_of[page] != dsm->epoch || dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_VERSION)
@@ -120,12 +120,12 @@ static bool has_versions(struct quoit_dsm *dsm, uint64_t page, const uint64_t *n
         if (__atomic_load_n(&now[writer], __ATOMIC_ACQUIRE) < row[writer])
             return false;
     }
-    dsm->need_of[page] = dsm->epoch - 1; /* what the home has now, every later fetch finds too */
+    dsm->need_of[page] = dsm->epoch - 1; /* every later fetch finds at least the home's current versions */
     return true;
 }
 
-/* Reads the versions before the page, again and again until they are what the notices promised: a page that is read
- * later has at least those diffs. */
+/* Reads the versions before the page, repeatedly, until they are those promised by the notices: a page read afterwards
+ * contains at least those diffs. */
 static void await_version(struct quoit_dsm *dsm, uint64_t page, int home)
 {
     if (dsm->need_of[page] != dsm->epoch || dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_VERSION)
@@ -147,8 +147,8 @@ static void await_version(struct quoit_dsm *dsm, uint64_t page, int home)
 
 /* Fetches */
 
-/* The handler at the home answers with the page and its versions; it never waits, so what came too early is asked for
- * again. A question for the home may have brought the page along. */
+/* The handler at the home responds with the page and its versions; it never waits, so a request that came too early is
+ * repeated. A request for the home may have returned the page too. */
 static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
 {
     bool is_here = dsm->arrived_page == page;
@@ -164,7 +164,7 @@ static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
     }
 }
 
-/* Pages of one home, one after another; their versions are waited for first. */
+/* Pages of one home, one after another; waits for their versions first. */
 static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
     uint64_t since = quoit_dsm_span_begin(dsm);
@@ -230,7 +230,7 @@ static enum quoit_dsm_event access_of(struct quoit_dsm *dsm, uint64_t page, uint
     return is_alone ? QUOIT_DSM_ALONE : usual;
 }
 
-/* The window doubles while faults follow each other, and starts again when they do not. */
+/* The window doubles while faults are consecutive, and restarts when they are not. */
 static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t most = dsm->options.values[QUOIT_DSM_PREFETCH];
@@ -268,8 +268,8 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
     quoit_dsm_page_set(dsm, page, move.next);
 }
 
-/* Under WP_ASYNC an open page faults only if another thread opened it just now or the kernel took its entry away, for
- * one of a huge page perhaps, and with it what it knew of writes. */
+/* Under WP_ASYNC an open page faults only if another thread has just opened it or the kernel dropped its entry, for
+ * example one of a huge page, and with it the record of writes. */
 static void note_unmapped(struct quoit_dsm *dsm, uint64_t page)
 {
     for (uint64_t i = 0; i < dsm->dirty_count; i++) {
@@ -448,7 +448,7 @@ static struct interval begin_interval(const struct quoit_dsm *dsm)
     return (struct interval){dsm->known[dsm->me], dsm->known[dsm->me]};
 }
 
-/* Publishes the notices: whoever reads known[me] from now on finds them in the log. */
+/* Publishes the notices: a PE that reads known[me] from now on finds them in the log. */
 static void end_interval(struct quoit_dsm *dsm, struct interval interval)
 {
     if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_NOTICE && interval.position > interval.start)
@@ -458,7 +458,7 @@ static void end_interval(struct quoit_dsm *dsm, struct interval interval)
     __atomic_store_n(&dsm->known[dsm->me], interval.position, __ATOMIC_RELEASE);
 }
 
-/* Makes diffs of the dirty pages; those that changed are gathered at the front of dsm->dirty. */
+/* Makes diffs of the dirty pages; the changed ones are gathered at the front of dsm->dirty. */
 static uint64_t diff_dirty(struct quoit_dsm *dsm)
 {
     uint64_t changed = 0;
@@ -540,8 +540,8 @@ static enum quoit_dsm_event event_of(const struct quoit_dsm *dsm, uint64_t page)
     return quoit_dsm_is_updated(dsm, page) ? QUOIT_DSM_RENEW : QUOIT_DSM_NOTICE;
 }
 
-/* Takes access away from as many pages from the first on as must lose it and lie in one chunk: one call of the kernel
- * for all. Returns their number. */
+/* Removes access from as many pages from the first on as must lose it and lie in one chunk: one system call for all.
+ * Returns their number. */
 static uint64_t close_run(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_drop)
 {
     uint64_t n = 0;
@@ -562,9 +562,8 @@ static void noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t v
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], event_of(dsm, page), is_home(dsm, page), dsm->detector->sees_writes);
     quoit_dsm_written(dsm, page, writer);
-    if (dsm->need_of[page] == dsm->epoch &&
-        dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] !=
-            0) { /* both wrote it between two barriers: perhaps each its own bytes */
+    if (dsm->need_of[page] == dsm->epoch && dsm->needs[page * (uint64_t)dsm->pe_count + (uint64_t)dsm->me] !=
+                                                0) { /* both wrote it between two barriers, possibly different bytes */
         dsm->stats.false_sharing++;
         dsm->page_stats[page].false_sharing++;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coherence.h - home-based lazy release consistency: fetches, diffs, notices.
  *
- * A release makes the writes of this PE since the last one visible to whoever acquires from it: their diffs are under
- * way to the homes and their notices are in the log. An acquire from a PE applies all notices which that PE knew, its
- * own and those it had applied itself, so that causality is transitive. No handler of the other PE takes part.
+ * A release makes the writes of this PE since the last one visible to the PEs that acquire from it: their diffs are in
+ * flight to the homes and their notices are in the log. An acquire from a PE applies all notices of that PE, its own
+ * and those that it had applied itself, so that causality is transitive. No handler of the other PE takes part.
  *
  * All but quoit_dsm_fault need the library's lock, and none touches the program's view. */
 #ifndef QUOIT_DSM_COHERENCE_H
@@ -28,10 +28,10 @@ void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads);
 /* The pages of a notice; `version` is what their homes must have from that writer. */
 void quoit_dsm_noticed(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int writer, uint64_t version,
                        bool is_settled);
-/* Gives up all copies, or one. */
+/* Drops all copies, or one. */
 void quoit_dsm_drop_all(struct quoit_dsm *dsm);
 void quoit_dsm_drop(struct quoit_dsm *dsm, uint64_t page);
-/* The next release tells of a page that was changed at its home by an atomic. */
+/* The next release logs a page that was changed at its home by an atomic. */
 void quoit_dsm_add_extra(struct quoit_dsm *dsm, uint64_t page);
 /* Returns when all diffs of this PE have arrived. */
 void quoit_dsm_diffs_settle(struct quoit_dsm *dsm);

@@ -10,7 +10,7 @@
 struct quoit_dsm_detector {
     const char *name;
     bool sees_writes; /* a first write faults; otherwise collect alone tells */
-    /* False, and nothing left behind, if the kernel cannot do it. */
+    /* False, with nothing left behind, if the kernel does not support it. */
     bool (*start)(struct quoit_dsm *dsm);
     void (*stop)(struct quoit_dsm *dsm);
     /* Takes over a chunk that was just mapped in the program's view, without access. */
@@ -20,7 +20,7 @@ struct quoit_dsm_detector {
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* Writes are not watched. */
     void (*open_write)(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable);
-    /* A store to an open page faulted. NULL: that cannot be. */
+    /* A store to an open page faulted. NULL: cannot happen. */
     void (*thaw)(struct quoit_dsm *dsm, uint64_t page);
     /* Appends pages written since the last call to dsm->dirty, and watches them again before it returns. Pages opened
      * for writing are in dsm->dirty already, but for those in exclusive mode, which it leaves alone. */
@@ -29,7 +29,7 @@ struct quoit_dsm_detector {
 
 extern const struct quoit_dsm_detector quoit_dsm_detect_async, quoit_dsm_detect_wp, quoit_dsm_detect_segv;
 
-/* Chooses by the option and starts it; ends the job with a message if a forced one cannot be had. */
+/* Chooses by the option and starts it; ends the job with a message if a forced one is not available. */
 void quoit_dsm_detect_start(struct quoit_dsm *dsm);
 
 #endif

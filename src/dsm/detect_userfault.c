@@ -25,7 +25,7 @@
 #define SCAN_CHECK_ASYNC    2
 #define IS_WRITTEN          (1ull << 1)
 #define SCAN_REGIONS_MAX    64
-#define IDLE_SCANS_MAX      64 /* as many cost as much as to freeze a chunk and to thaw it */
+#define IDLE_SCANS_MAX      64 /* this many scans cost as much as freezing and thawing a chunk */
 #define IS_FROZEN           UINT8_MAX
 
 struct scan_region {
@@ -93,7 +93,7 @@ static void close_pages(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     quoit_assert(error == 0);
 }
 
-/* A page table entry is made only where the file has memory: a load through the other view makes it. */
+/* A page table entry is made only where the file has memory: a load through the other view allocates it. */
 static void populate(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
     for (uint64_t at = 0; at < count << dsm->page_shift; at += 4096)
@@ -154,7 +154,7 @@ static void collect_wp(struct quoit_dsm *dsm)
     }
 }
 
-/* The first `noted` entries of dsm->dirty were there before the scan: a few at most. */
+/* The first `noted` entries of dsm->dirty precede the scan: a few at most. */
 static bool was_noted(const struct quoit_dsm *dsm, uint64_t noted, uint64_t page)
 {
     for (uint64_t i = 0; i < noted; i++) {
@@ -206,7 +206,7 @@ static void scan_range(struct quoit_dsm *dsm, uint64_t start, uint64_t end, uint
     }
 }
 
-/* What is to be scanned, as long as it goes on without a gap. */
+/* The next range to scan, as long as it is contiguous. */
 struct stretch {
     uint64_t start, end, noted;
 };
@@ -220,7 +220,7 @@ static void add_stretch(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t
     stretch->end = start + bytes;
 }
 
-/* Pages in exclusive mode are not watched, and a scan would take them for written. */
+/* Pages in exclusive mode are not watched, and a scan would report them as written. */
 static void add_mixed(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t first, uint64_t start, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes; at += dsm->page_bytes) {

@@ -62,7 +62,7 @@ __attribute__((target("avx512f,avx512bw"))) static bool masks_of_avx512(const ch
     return any != 0;
 }
 
-/* A masked store leaves the other bytes untouched; it does not read and write them back. */
+/* A masked store does not touch the other bytes, so it cannot overwrite them with old values. */
 __attribute__((target("avx512f,avx512bw"))) static void store_avx512(char *home, const char *page, size_t bytes,
                                                                      const uint64_t *masks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random pages and twins: masks against a comparison byte by byte, runs against masks, and a home of which only the
- * bytes that differ may change. */
+/* Random pages and twins: masks compared with a byte-by-byte comparison, runs with masks, and a home of which only the
+ * differing bytes may change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

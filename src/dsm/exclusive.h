@@ -18,7 +18,7 @@ void quoit_dsm_exclusive_mark(struct quoit_dsm *dsm, uint64_t page);
 /* At the home: whether no other PE has fetched the page. */
 bool quoit_dsm_exclusive_may(const struct quoit_dsm *dsm, uint64_t page);
 
-/* As a release begins: pages that were fetched meanwhile leave exclusive mode, and count as written. */
+/* At the start of a release: pages that were fetched meanwhile leave exclusive mode, and count as written. */
 void quoit_dsm_exclusive_review(struct quoit_dsm *dsm);
 
 #endif

@@ -8,13 +8,13 @@
 
 #include "dsm/state.h"
 
-/* Finds the section, and makes room for it at the end of space: before space is reserved. */
+/* Finds the section, and reserves its place at the end of space: before space is reserved. */
 void quoit_dsm_globals_find(struct quoit_dsm *dsm);
-/* Takes all access to it away; the library runs then. */
+/* Removes all access to it; the library runs then. */
 void quoit_dsm_globals_cover(struct quoit_dsm *dsm);
 /* Writes the initial values; ends with a barrier. */
 void quoit_dsm_globals_fill(struct quoit_dsm *dsm);
-/* Private memory again, with what the variables hold now. save before, restore after space was given up. */
+/* Private memory again, with the current values of the variables. save before, restore after space was released. */
 void quoit_dsm_globals_save(struct quoit_dsm *dsm);
 void quoit_dsm_globals_restore(struct quoit_dsm *dsm);
 

@@ -119,7 +119,7 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, uin
     if (is_large && alignment < dsm->page_bytes)
         alignment = dsm->page_bytes;
     if (placement != DSM_DEFAULT)
-        room = round_up(room, dsm->page_bytes); /* no other block in its last page */
+        room = round_up(room, dsm->page_bytes); /* no other block on its last page */
     struct records *records = records_of(dsm);
     lock_records(dsm, records);
     uint64_t *list = placement == DSM_DEFAULT ? &records->free[class] : &records->placed;

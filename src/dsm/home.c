@@ -45,7 +45,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
     dsm->home_of[page] = (int16_t)to;
 }
 
-/* The home of a page as all PEs see it; one that this PE does not know is asked for. */
+/* The home of a page as all PEs see it; one that this PE does not know is looked up. */
 static int home_now(struct quoit_dsm *dsm, uint64_t page)
 {
     if (dsm->home_of[page] == QUOIT_DSM_NO_HOME)
@@ -53,7 +53,7 @@ static int home_now(struct quoit_dsm *dsm, uint64_t page)
     return dsm->home_of[page];
 }
 
-/* Directories change only after all have read them, and nobody goes on before all have moved. */
+/* Directories change only after all have read them, and no PE continues before all have moved. */
 void quoit_dsm_homes_move(struct quoit_dsm *dsm)
 {
     if (!dsm->writers)

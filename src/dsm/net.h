@@ -28,7 +28,7 @@ uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *p
 void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe);
 /* The random pause that tests ask for; for what arrives too, at a handler. */
 void quoit_dsm_pause(struct quoit_dsm *dsm);
-/* A pause between two looks at something that changes soon. */
+/* A pause between two checks of a value that changes soon. */
 void quoit_dsm_relax(void);
 uint64_t quoit_dsm_now_ns(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of options: values read from an environment, and each row as docs/dsm.md has it. */
+/* The table of options: values read from an environment, and each row as docs/dsm.md prints it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every move of the page table is checked against what the protocol needs of it, not against a second table. */
+/* Every move of the page table is checked against the requirements of the protocol, not against a second table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void check_writes(enum quoit_dsm_state state, enum quoit_dsm_event event,
         assert_true(HAS(move, DIFF) || HAS(move, LOG));
 }
 
-/* What was written without being detected is told of once somebody may have a copy. */
+/* Writes that went undetected are logged once another PE may have a copy. */
 static void check_exclusive(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
 {
     struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program may say about pages. */
+/* Routines by which a program controls its pages. */
 #include <dsm.h>
 #include <string.h>
 

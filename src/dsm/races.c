@@ -12,7 +12,7 @@
 #include "dsm/heap.h"
 #include "dsm/net.h"
 
-#define RECORD_COUNT 8192 /* diffs of one PE between two barriers; what is more is not compared */
+#define RECORD_COUNT 8192 /* diffs of one PE between two barriers; more are not compared */
 #define PIECE_BYTES  4096
 #define PLACE_BYTES  96
 #define REPORTS_MAX  20
@@ -261,7 +261,7 @@ static void report(struct quoit_dsm *dsm, uint64_t own, int pe, bool is_load, co
         quoit_say("dsm: race: PE %d reports no more of them; DSM_STATS counts", dsm->me);
 }
 
-/* Whether neither interval knew the other. */
+/* Whether neither interval precedes the other. */
 static bool is_concurrent(struct quoit_dsm *dsm, const struct head *own, int pe, const struct head *theirs)
 {
     const uint64_t *vectors = dsm->races->vectors;

@@ -35,7 +35,7 @@ struct buffer {
 
 /* Where answers come, at the requester. */
 struct answer {
-    uint64_t number; /* of the request; last */
+    uint64_t number; /* of the request; written last */
     uint64_t word;   /* as the directory has it */
 };
 
@@ -58,7 +58,7 @@ struct quoit_dsm_service {
     uint64_t *seen_tickets; /* [sender] */
 };
 
-/* The requester's side */
+/* The requester */
 
 static void ask(struct quoit_dsm *dsm, uint64_t page, int pe, bool is_first)
 {
@@ -138,7 +138,7 @@ void quoit_dsm_service_settle(struct quoit_dsm *dsm)
         quoit_dsm_wait_least(dsm, &dsm->service->acks[home], dsm->service->tickets[home]);
 }
 
-/* The handler's side */
+/* The handler */
 
 static void answer(struct quoit_dsm *dsm, int requester, const struct request *request, uint64_t word)
 {
@@ -206,7 +206,7 @@ static void apply_buffer(struct quoit_dsm *dsm, int sender, const struct buffer 
     }
 }
 
-/* Returns whether there was anything to do. */
+/* Returns whether there was work. */
 static bool serve_all(struct quoit_dsm *dsm)
 {
     struct quoit_dsm_service *service = dsm->service;
@@ -280,7 +280,7 @@ void quoit_dsm_service_start(struct quoit_dsm *dsm)
         quoit_dsm_wrong("the handler's thread cannot be made; protocol newgendsm needs none");
 }
 
-/* After a barrier: nobody asks any more. */
+/* After a barrier: no PE sends requests any more. */
 void quoit_dsm_service_stop(struct quoit_dsm *dsm)
 {
     struct quoit_dsm_service *service = dsm->service;

@@ -25,7 +25,7 @@ void quoit_dsm_service_diff(struct quoit_dsm *dsm, uint64_t page, size_t offset,
                             const uint64_t *masks, size_t bytes);
 /* The time-stamp that follows the diffs of a page. */
 void quoit_dsm_service_version(struct quoit_dsm *dsm, uint64_t page, uint64_t version);
-/* Returns when every diff that was sent has been applied. */
+/* Returns when every diff sent has been applied. */
 void quoit_dsm_service_settle(struct quoit_dsm *dsm);
 
 #endif

@@ -67,7 +67,7 @@ void quoit_dsm_space_release(struct quoit_dsm *dsm)
     munmap(dsm->space, dsm->space_bytes);
 }
 
-/* One PE wins the claim and takes the slot, so that none is taken in vain; the others wait for its word. */
+/* One PE wins the claim and takes the slot, so that none is wasted; the others wait for its word. */
 static int32_t resolve_slot(struct quoit_dsm *dsm, uint64_t chunk)
 {
     int directory = (int)(chunk % (uint64_t)dsm->pe_count);

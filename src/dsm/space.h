@@ -8,7 +8,7 @@
 
 /* Collective, once: reserves dsm->space. All PEs agree on an address that is free on each of them. */
 void quoit_dsm_space_reserve(struct quoit_dsm *dsm);
-/* Collective: whether all PEs say yes. */
+/* Collective: whether all PEs pass true. */
 bool quoit_dsm_space_all(struct quoit_dsm *dsm, bool could);
 void quoit_dsm_space_release(struct quoit_dsm *dsm);
 
@@ -17,7 +17,7 @@ static inline bool quoit_dsm_space_has(const struct quoit_dsm *dsm, const void *
     return quoit_dsm_offset_of(dsm, address) != UINT64_MAX;
 }
 
-/* The page of an address in space; a chunk that nobody touched gets its slot, and the view of this PE its mapping. */
+/* The page of an address in space; an untouched chunk gets its slot, and this PE's view its mapping. */
 uint64_t quoit_dsm_space_page(struct quoit_dsm *dsm, const void *address);
 
 #endif

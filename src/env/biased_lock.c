@@ -4,7 +4,7 @@
 #include "env/primitives.h"
 #include "env/wait.h"
 
-/* Looks at a lock that another thread holds, before a yield. */
+/* Checks a lock that another thread holds, before a yield. */
 #define SPINS_MAX 100
 
 static void pause_or_yield(uint32_t *spin_count)

@@ -120,8 +120,8 @@ static void test_a_wake_elsewhere_is_none(void **state)
     assert_int_equal(park.epoch, key + 4);
 }
 
-/* Aim: each of several sleepers hears of what it watches, also when the first has gone, and the next sleeper hears of
- * its own part alone. Method: as above. */
+/* Aim: each of several sleepers is woken for its range, also when the first has left, and the next sleeper for its own
+ * range only. Method: as above. */
 static void test_sleepers_watch_their_parts(void **state)
 {
     (void)state;

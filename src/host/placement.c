@@ -50,7 +50,7 @@ static void count_yielders(const struct quoit_layout *layout, void *memory, uint
     }
 }
 
-/* The next allowed processor, from the own one on, with the fewest. */
+/* The next allowed processor, starting from this one, with the fewest. */
 static int least_used(const cpu_set_t *allowed, const uint16_t counts[CPU_SETSIZE], int own)
 {
     int least = own;

@@ -30,7 +30,7 @@ static void test_some_outages_in_a_row_are_free(void **state)
     assert_int_equal(quoit_holddown_outage(&holddown, 5 * S + 20 * MS), 2 * QUOIT_HOLD_FIRST_NS);
 }
 
-/* Goes down 2 ms after it is let up, for ten minutes. */
+/* Goes down 2 ms after each time it comes up, for ten minutes. */
 static void test_a_flapping_link_is_held_most_of_the_time(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
  * of window ranges and doorbell bits. It may outlive jobs: a client (the proxy of a job; later an Ethernet device)
  * attaches with what it needs of the ports, and detaches. The service knows nothing of requests, PEs or lanes.
  *
- * A side moves through the states of state.h; the service waits for its clients to follow, never the other way round:
+ * A side moves through the states of state.h; the service waits for its clients to follow, and no client waits for the
+ * service:
  *   UP -> DRAINING: the port went down; each client is notified, and confirms that it writes and reads nothing more.
  *   -> ABSENT -> PROPOSED: this opening is bound to the new port epoch; the neighbour is informed that this end is
  *     down, and an epoch of the link is proposed.

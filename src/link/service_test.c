@@ -261,7 +261,7 @@ static void test_a_job_after_a_job(void **state)
                 assert_int_equal(quoit_link_port_epoch(&world.hosts[i].records[side]), 0);
             }
         }
-        /* What still comes for the job that is gone reaches nothing: nobody offers the window. */
+        /* Writes still arriving for the finished job reach nothing: no client offers the window. */
         uint64_t before = *(uint64_t *)(void *)(world.links[0].memory[1] + SLOTS_AT + 8 * job);
         enum quoit_status status = quoit_port_write64(port, QUOIT_WINDOW_SLOTS, 8 * job, 1);
         assert_true(status == QUOIT_OK || status == QUOIT_LINK_DOWN);
@@ -327,8 +327,7 @@ static void skip_without_test_drivers(void)
         skip();
 }
 
-/* Odd masks, also a different lease at each end: what is rung wakes what the other end means by it. */
-/* The next one is told that there is no room, and none of the others notices. */
+/* One client more is refused for lack of room, and none of the others notices. */
 static void test_as_many_clients_as_there_may_be(void **state)
 {
     (void)state;
@@ -350,6 +349,7 @@ static void test_as_many_clients_as_there_may_be(void **state)
     close_world(&world);
 }
 
+/* Odd masks, also a different lease at each end: a ring wakes what the other end assigned to the bit. */
 static void test_doorbells_of_odd_masks(void **state)
 {
     (void)state;

@@ -24,7 +24,7 @@ static int pointed = 5;
 #define LARGE_BYTES (256u << 20)
 static char large[LARGE_BYTES]; /* mostly untouched */
 
-/* Memory that the file takes. */
+/* Memory allocated for the file. */
 static uint64_t memory_bytes(int fd)
 {
     struct stat file;

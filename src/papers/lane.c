@@ -68,7 +68,7 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
         take_head(&frame, payload_of(lane, side, buffer, filled_count) - QUOIT_FRAME_BYTES);
     if (quoit_frame_check(&frame, quoit_frame_class(frame.kind), &limits) != QUOIT_OK ||
         side != quoit_ring_opposite(quoit_transfer_heading(&frame)) ||
-        !quoit_ring_is_on_way(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
+        !quoit_ring_is_on_route(limits.host_count, lane->layout->host, quoit_ring_opposite(side), &frame) ||
         filled_count - arrivals->emptied_count[buffer] == QUOIT_BYPASS_DEPTH)
         return refuse(lane, side, &frame);
     arrivals->places[buffer][filled_count % QUOIT_BYPASS_DEPTH].frame = frame;

@@ -68,7 +68,7 @@ static void wait_for_link(struct quoit_port *port)
         sched_yield();
 }
 
-/* A wait on a word of the own window: clear, then look, then sleep. */
+/* A wait on a word of this host's window: clear, then check, then sleep. */
 struct word_wait {
     struct quoit_port *port;
     _Atomic uint64_t *word;

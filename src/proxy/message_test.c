@@ -178,8 +178,8 @@ static void cut(struct world *world, uint32_t link)
     quoit_port_close(port);
 }
 
-/* Every host tells all others everything; links are cut in turn if wanted. */
-static void tell_everything(struct world *world, bool with_cuts)
+/* Every host sends all messages to all others; with_cuts: links are cut in turn meanwhile. */
+static void send_everything(struct world *world, bool with_cuts)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
     for (uint32_t number = 0; number < MESSAGE_COUNT; number++) {
@@ -241,7 +241,7 @@ static void test_each_comes_once_and_in_order(void **state)
     for (uint32_t host_count = 2; host_count <= HOSTS_MAX; host_count += 3) {
         struct world world;
         open_world(&world, host_count, QUOIT_PROTOCOL_QUEUE);
-        tell_everything(&world, false);
+        send_everything(&world, false);
         close_world(&world);
     }
 }
@@ -252,7 +252,7 @@ static void test_through_links_that_are_cut(void **state)
     struct world world;
     uint32_t outage_count = 0;
     open_world(&world, HOSTS_MAX, QUOIT_PROTOCOL_QUEUE);
-    tell_everything(&world, true);
+    send_everything(&world, true);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
         outage_count += ((struct quoit_host_header *)world.hosts[i].rig->memory)->links[QUOIT_RIGHT].outage_count;
     assert_true(outage_count > 0);
@@ -290,7 +290,7 @@ static void *tell_with_cuts(void *arg)
 
 static void *tell_one(void *arg)
 {
-    tell_everything(arg, false);
+    send_everything(arg, false);
     return NULL;
 }
 
@@ -308,7 +308,7 @@ static void test_two_jobs_on_one_ring(void **state)
     open_world_on(&jobs[1], config.host_count, QUOIT_PROTOCOL_QUEUE, ring);
     assert_int_equal(pthread_create(&cutter, NULL, tell_with_cuts, &jobs[0]), 0);
     assert_int_equal(pthread_create(&teller, NULL, tell_one, &jobs[1]), 0);
-    tell_everything(&jobs[0], false);
+    send_everything(&jobs[0], false);
     pthread_join(teller, NULL);
     pthread_join(cutter, NULL);
     open_world_on(&jobs[2], config.host_count, QUOIT_PROTOCOL_QUEUE, ring);
@@ -316,7 +316,7 @@ static void test_two_jobs_on_one_ring(void **state)
         (void)!quoit_proxy_send(jobs[1].hosts[from].proxy, (from + 1) % config.host_count, 0, "bytes", 5);
     quoit_share_end(ring, jobs[1].rig.share);
     jobs[1].rig.share = NULL;
-    tell_everything(&jobs[2], false);
+    send_everything(&jobs[2], false);
     for (uint32_t i = 0; i < config.host_count; i++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
             assert_int_equal(((struct quoit_host_header *)jobs[2].hosts[i].rig->memory)->links[side].outage_count, 0);

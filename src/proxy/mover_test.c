@@ -144,7 +144,7 @@ static void test_what_has_arrived_is_not_written_again(void **state)
     close_movers(&s);
 }
 
-static void test_a_lost_link_is_told(void **state)
+static void test_a_lost_link_is_reported(void **state)
 {
     struct setup s;
     uint32_t index;
@@ -213,7 +213,7 @@ int main(void)
         cmocka_unit_test(test_nothing_starts_until_it_rests),
         cmocka_unit_test(test_a_failed_descriptor_is_made_good),
         cmocka_unit_test(test_what_has_arrived_is_not_written_again),
-        cmocka_unit_test(test_a_lost_link_is_told),
+        cmocka_unit_test(test_a_lost_link_is_reported),
         cmocka_unit_test(test_lanes_share_channels),
         cmocka_unit_test(test_a_completion_wakes_the_lane),
     };

@@ -125,7 +125,7 @@ static void a_response_to_nothing_is_refused(void **state)
     assert_int_equal(cookie, 3);
 }
 
-static void the_frame_is_kept_until_completion(void **state)
+static void the_frame_is_stored_until_completion(void **state)
 {
     (void)state;
     struct source s;
@@ -226,7 +226,7 @@ static uint64_t resend_all(struct source *source)
     return cookies;
 }
 
-static void what_is_under_way_is_sent_again_in_order(void **state)
+static void outstanding_requests_are_retransmitted_in_order(void **state)
 {
     (void)state;
     struct source s;
@@ -269,10 +269,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(acknowledgement_completes_plain_requests_in_order),
         cmocka_unit_test(a_response_to_nothing_is_refused),
-        cmocka_unit_test(the_frame_is_kept_until_completion),
+        cmocka_unit_test(the_frame_is_stored_until_completion),
         cmocka_unit_test(random_traffic_over_the_wrap),
         cmocka_unit_test(flows_with_pending_acks_are_found_in_order),
-        cmocka_unit_test(what_is_under_way_is_sent_again_in_order),
+        cmocka_unit_test(outstanding_requests_are_retransmitted_in_order),
     };
     return cmocka_run_group_tests_name("ring.flow", tests, NULL, NULL);
 }

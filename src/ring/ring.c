@@ -419,7 +419,7 @@ enum quoit_status quoit_ring_receive(struct quoit_ring *ring, enum quoit_side si
         return QUOIT_INVALID;
     if (quoit_frame_check(copy, class, limits) != QUOIT_OK)
         return QUOIT_INVALID;
-    if (!quoit_ring_is_on_way(limits->host_count, ring->config.host_self, quoit_ring_opposite(side), copy))
+    if (!quoit_ring_is_on_route(limits->host_count, ring->config.host_self, quoit_ring_opposite(side), copy))
         return QUOIT_INVALID;
     if (copy->kind == QUOIT_FRAME_TOPOLOGY)
         return receive_here(ring, side, class, verdict_out);

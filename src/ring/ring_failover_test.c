@@ -293,7 +293,7 @@ static void one_frame_carries_six_updates(void **state)
     free(ring);
 }
 
-static void requests_go_again_the_other_way_and_before_new_ones(void **state)
+static void requests_are_retransmitted_in_the_other_direction_before_new_ones(void **state)
 {
     (void)state;
     struct quoit_ring *ring = make_ring(4);
@@ -460,7 +460,7 @@ int main(void)
         cmocka_unit_test(executions_wait_until_nothing_old_can_land),
         cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_epoch),
         cmocka_unit_test(one_frame_carries_six_updates),
-        cmocka_unit_test(requests_go_again_the_other_way_and_before_new_ones),
+        cmocka_unit_test(requests_are_retransmitted_in_the_other_direction_before_new_ones),
         cmocka_unit_test(repeated_requests_get_a_response_but_are_not_executed),
         cmocka_unit_test(fetches_of_a_flow_are_bounded),
         cmocka_unit_test(a_link_starts_anew),

@@ -265,7 +265,7 @@ static bool advertise_credit(struct mesh *mesh, uint32_t h, enum quoit_side side
     if (!quoit_ring_credit_due(ring, side, class, is_idle))
         return false;
     uint32_t neighbour = quoit_ring_neighbour(mesh->host_count, side, h);
-    require(is_end_up(mesh, h, side), "host %u tells a credit through a link that is down", h);
+    require(is_end_up(mesh, h, side), "host %u advertises a credit through a link that is down", h);
     if (!link_of(mesh, h, side)->is_cut)
         mesh->hosts[neighbour].credit_word[quoit_ring_opposite(side)][class] =
             quoit_ring_consumed_total(ring, side, class);
@@ -370,7 +370,7 @@ static bool act(struct mesh *mesh, uint32_t h, enum action action)
     switch (action) {
     case DELIVER:
         return deliver(mesh, h, side, class);
-    case TELL_CREDIT:
+    case ADVERTISE_CREDIT:
         return advertise_credit(mesh, h, side, class, choose(mesh, mesh->lazy) == 0);
     case READ_CREDIT:
         return read_credit(mesh, h, side, class);
@@ -378,7 +378,7 @@ static bool act(struct mesh *mesh, uint32_t h, enum action action)
         if (mesh->pe_counts[h] == 0)
             return false;
         return submit(mesh, global_pe(mesh, h, choose(mesh, mesh->pe_counts[h])));
-    case SEND_AGAIN:
+    case RETRANSMIT:
         return send_again(mesh, h);
     case SEND_REPLY:
         return send_next_reply(mesh, h);

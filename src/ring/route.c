@@ -30,7 +30,8 @@ enum quoit_side quoit_ring_route(uint32_t host_self, uint32_t host_count, uint32
     return spread % 2 == 0 ? QUOIT_RIGHT : QUOIT_LEFT;
 }
 
-bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, enum quoit_side heading, const struct quoit_frame *frame)
+bool quoit_ring_is_on_route(uint32_t host_count, uint32_t host, enum quoit_side heading,
+                            const struct quoit_frame *frame)
 {
     uint32_t gone = quoit_ring_hops(host_count, heading, frame->source_host, host);
     uint32_t whole = quoit_ring_hops(host_count, heading, frame->source_host, frame->dest_host);

@@ -23,6 +23,7 @@ static inline enum quoit_side quoit_ring_flow_side(const struct quoit_frame *fra
 
 /* Whether a frame that leaves each host by `heading` may arrive at `host`: it has left its source and has not passed
  * its destination. A frame never reverses, so one that passes this check at each hop cannot circle. */
-bool quoit_ring_is_on_way(uint32_t host_count, uint32_t host, enum quoit_side heading, const struct quoit_frame *frame);
+bool quoit_ring_is_on_route(uint32_t host_count, uint32_t host, enum quoit_side heading,
+                            const struct quoit_frame *frame);
 
 #endif

@@ -49,7 +49,7 @@ static void neighbours_close_the_ring(void **state)
     assert_int_equal(quoit_ring_neighbour(2, QUOIT_RIGHT, 0), 1);
 }
 
-static void only_hosts_of_the_way_may_see_a_frame(void **state)
+static void only_hosts_of_the_route_may_see_a_frame(void **state)
 {
     (void)state;
     for (uint32_t host_count = 2; host_count <= 9; host_count++)
@@ -65,7 +65,7 @@ static void only_hosts_of_the_way_may_see_a_frame(void **state)
                 is_expected[at] = true;
             }
             for (uint32_t host = 0; host < host_count; host++)
-                assert_int_equal(quoit_ring_is_on_way(host_count, host, side, &frame), is_expected[host]);
+                assert_int_equal(quoit_ring_is_on_route(host_count, host, side, &frame), is_expected[host]);
         }
 }
 
@@ -74,7 +74,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(route_is_shortest_and_ties_spread),
         cmocka_unit_test(neighbours_close_the_ring),
-        cmocka_unit_test(only_hosts_of_the_way_may_see_a_frame),
+        cmocka_unit_test(only_hosts_of_the_route_may_see_a_frame),
     };
     return cmocka_run_group_tests_name("ring.route", tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ enum quoit_veth_kind {
 
 struct quoit_veth_header {
     uint8_t kind;      /* enum quoit_veth_kind */
-    uint8_t is_turned; /* it met a dead link and goes the other way round */
+    uint8_t is_turned; /* it met a dead link and travels in the other direction */
     uint16_t hops;     /* hosts that it may still reach, the receiver included */
     uint16_t source;   /* host */
     uint16_t dest;     /* host, or QUOIT_VETH_ALL */

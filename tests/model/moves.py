@@ -4,7 +4,7 @@
 
 Aim: what the code does is what the model allows, so that what spin has shown of the model holds for the code. Method: quoit
 sim runs the proxies' code on simulated hosts and prints what each lane sends and takes. Each line becomes one move of
-ring.pml; credits are told by the number of slots that a writer counts as used. spin executes the moves one after the other in
+ring.pml; credits are derived from the number of slots that a writer counts as used. spin executes the moves one after the other in
 the model itself: a move whose condition does not hold there, or whose numbers differ, is an assertion that fails. At the end
 every request is complete. The same moves must be refused where the model has a slot less, and with one of them left out.
 

@@ -330,9 +330,12 @@ DOCUMENT_LINE_MAX = 130
 
 # Word, what to say instead, and in which files it is looked for (a prefix each). Words are sought in comments, strings,
 # names (parts between underscores) and documents.
-PROTOCOL = ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "src/coll/", "src/engine/", "docs/wire-format.md",
-            "docs/design/failover.md", "docs/design/link-state.md", "docs/design/dma.md", "docs/design/relays.md")
-EVERYWHERE = ("include/", "src/", "sim/", "cmd/", "docs/", "README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+PROTOCOL = ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "src/coll/", "src/engine/", "tests/model/",
+            "docs/wire-format.md", "docs/design/failover.md", "docs/design/link-state.md", "docs/design/dma.md",
+            "docs/design/relays.md")
+RING = ("src/ring/", "src/wire/", "tests/model/", "docs/design/failover.md", "docs/design/deadlock.md", "docs/wire-format.md")
+SOURCES = ("include/", "src/", "sim/", "cmd/", "docs/", "tests/", "examples/", "bench/")
+EVERYWHERE = SOURCES + ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
 WORDS = [
     (r"news", "link-state update", EVERYWHERE),
     (r"owe|owes|owed|owing", "pending", EVERYWHERE),
@@ -350,8 +353,17 @@ WORDS = [
     (r"settle|settles|settled|settling", "placement; quiesced",
      ("src/ring/", "src/link/", "src/lane/", "src/proxy/", "src/engine/", "src/fabric/", "src/coll/", "src/host/", "src/env/",
       "src/shmem/", "sim/", "cmd/")),
-    (r"answer|answers|answered", "response, respond", ("src/ring/", "src/wire/", "src/papers/", "src/proxy/", "src/lane/", "src/engine/")),
-    (r"generation|generations", "use count of a handle; epoch, incarnation", ("include/", "src/shmem/", "src/link/", "src/engine/", "src/host/")),
+    (r"answer|answers|answered", "response, respond",
+     ("src/ring/", "src/wire/", "src/papers/", "src/proxy/", "src/lane/", "src/engine/", "tests/model/")),
+    (r"generation|generations", "use count of a handle; epoch of a link, incarnation of a peer, topology version",
+     ("include/", "src/shmem/", "src/link/", "src/engine/", "src/host/", "src/ring/", "tests/model/")),
+    (r"life|serial|serials", "epoch of a link, incarnation of a peer",
+     ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "src/engine/", "src/port/", "src/host/", "tests/model/")),
+    (r"(?:tell|tells|told|telling)(?![ _]apart)", "advertise, report, inform", RING),
+    (r"kept(?! an injection)", "response cache; stored", RING),
+    (r"(?<!under[ _])(?<!on its )(?<!on the )(?:way|ways)", "direction, side, route; transport", RING),
+    (r"(?:other|one) way a?round|all the way round", "in the other direction; around", SOURCES),
+    (r"whoever|whomever", "the PE, process or thread", SOURCES),
 ]
 # Uses that mean something else: a file and the line's text that is allowed there.
 WORDS_ALLOWED = [
@@ -365,7 +377,7 @@ WORDS_ALLOWED = [
 
 def prose(path, text):
     """(line, text) of what people read in a file: comments and strings of C, all of another file."""
-    if not path.endswith((".c", ".h")):
+    if not path.endswith((".c", ".h", ".pml")):
         yield from enumerate(text.split("\n"), 1)
         return
     for found in COMMENT.finditer(text):
@@ -374,7 +386,7 @@ def prose(path, text):
 
 
 def read_texts(root, folders):
-    endings = (".c", ".h", ".hpp", ".py", ".md", ".1", ".7", ".in")
+    endings = (".c", ".h", ".hpp", ".py", ".pml", ".md", ".1", ".7", ".in")
     for path in list(files_of(root, folders, endings)) + [
             name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md") if os.path.exists(os.path.join(root, name))]:
         yield path, read(root, path)
@@ -384,8 +396,8 @@ def check_words(root):
     """The field's words; docs/design/words.md says why."""
     table = [(re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])", 0 if word.isupper() else re.I), word, instead, where)
              for word, instead, where in WORDS]
-    for path, text in read_texts(root, ["include", "src", "sim", "cmd", "docs"]):
-        if path == "docs/design/words.md":
+    for path, text in read_texts(root, ["include", "src", "sim", "cmd", "docs", "tests", "examples", "bench"]):
+        if path in ("docs/design/words.md", "tests/tidy/tidy.py"):
             continue
         wanted = [row for row in table if path.startswith(row[3])]
         if not any(row[0].search(text) for row in wanted):
@@ -425,7 +437,7 @@ def check_named_identifiers(root):
         if not path.endswith((".md", ".1", ".7")):
             text = read(root, path)
             known.update(name.findall(COMMENT.sub(lambda found: found.group(0) if found.group(0)[0] == '"' else " ", text)
-                                      if path.endswith((".c", ".h")) else text))
+                                      if path.endswith((".c", ".h", ".pml")) else text))
     pasted = {each.rstrip("_") for each in known if each.endswith("_")}
     for path, text in read_texts(root, CODE_FOLDERS + ["docs"]):
         if path.endswith(".py"):
@@ -555,14 +567,20 @@ SAMPLES = {
         {"src/base/a.c": "", "ARCHITECTURE.md": "  base/   words\nsee `src/base/a.c`\n"}),
     check_words: (
         [{"src/ring/a.c": "/* sends the news */\n"}, {"src/ring/a.h": "int quoit_tell_news(void);\n"}, {"docs/a.md": "the fast way\n"},
-         {"sim/a.c": "/* of a node */\n"}],
-        {"src/ring/a.c": "/* newsletter, nodelay */\n", "docs/design/words.md": "news\n", "src/env/a.c": "/* the inode of a file */\n"}),
+         {"sim/a.c": "/* of a node */\n"}, {"src/ring/a.c": "/* tells the neighbour */\n"}, {"src/ring/a.c": "void credit_told(void);\n"},
+         {"src/ring/a.c": "struct kept kept;\n"}, {"tests/model/a.pml": "byte way;\n"}, {"src/port/a.h": "/* an earlier life */\n"},
+         {"src/link/a.h": "uint32_t serial;\n"}, {"tests/model/a.pml": "byte generation;\n"}, {"docs/a.md": "goes the other way round\n"},
+         {"tests/a.c": "/* whoever polls */\n"}],
+        {"src/ring/a.c": "/* newsletter, nodelay */\n", "docs/design/words.md": "news\n", "src/env/a.c": "/* the inode of a file */\n",
+         "src/ring/b.c": "/* tell apart what is under way, and on its way; it kept an injection waiting; keeps */\n",
+         "src/port/a.h": "/* lifetime, serialized */\n", "cmd/a.c": "/* the user is told, in a way */\n"}),
     check_named_files: (
         [{"docs/a.md": "see `src/gone/a.c`\n"}, {"src/base/a.c": "/* see docs/gone.md */\n"},
          {"src/base/a.c": "/* see ring/gone.h */\n"}],
         {"docs/a.md": "see `src/base/a.c` and src/LAYER/x.c\n", "src/base/a.c": "/* see docs/a.md, base/a.c */\n"}),
     check_named_identifiers: (
-        [{"docs/a.md": "`quoit_gone()`\n"}, {"src/base/a.c": "/* quoit_gone() */\nint quoit_b;\n"}],
+        [{"docs/a.md": "`quoit_gone()`\n"}, {"src/base/a.c": "/* quoit_gone() */\nint quoit_b;\n"},
+         {"tests/model/a.pml": "/* quoit_gone() */\n"}],
         {"docs/a.md": "`quoit_b`, quoit_ring_*\n", "src/base/a.c": "/* quoit_b */\nint quoit_b;\n"}),
     check_named_options: (
         [{"src/base/options.h": OPTION.format('"x"'), "docs/a.md": "use `--lames`\n"}],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Command lines: a mistake is one line and status 2, as in the other subcommands of quoit."""
+"""Command lines: an error is one line and status 2, as in the other subcommands of quoit."""
 import argparse
 import sys
 

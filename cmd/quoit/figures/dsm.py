@@ -14,13 +14,13 @@ import page
 import papers
 from arguments import Parser
 
-# The paper's 2.3: latency of a message of four bytes, and what the bus carries.
+# The paper's 2.3: latency of a four-byte message, and the bandwidth of the bus.
 BUSES = {"PCI-X": ("4900ns", "1G"), "PCI-Express": ("3800ns", "4G")}
 PROTOCOLS = {"ASYNC": "async", "NEWGENDSM": "newgendsm"}
 TABLE_2 = {("PCI-X", "ASYNC", 2): 36, ("PCI-X", "ASYNC", 4): 51, ("PCI-X", "NEWGENDSM", 2): 33, ("PCI-X", "NEWGENDSM", 4): 50,
            ("PCI-Express", "ASYNC", 2): 33, ("PCI-Express", "ASYNC", 4): 40, ("PCI-Express", "NEWGENDSM", 2): 27,
            ("PCI-Express", "NEWGENDSM", 4): 41}
-# The program, its arguments as the paper has them where that is sure (Barnes), and quick ones.
+# The program, its arguments as in the paper where those are certain (Barnes), and quick ones.
 APPLICATIONS = {"Barnes": ("dsm_barnes", ["4096", "2"], ["256", "1"]), "3Dfft": ("dsm_fft", ["S"], ["S"]),
                 "LU": ("dsm_lu", ["512", "16"], ["96", "16"]), "IS": ("dsm_is", ["S"], ["S"])}
 HOSTS = 4
@@ -35,7 +35,7 @@ class Wrong(Exception):
 
 @dataclasses.dataclass
 class Relation:
-    """A sentence of the paper, and what was measured for it; reached if it is in the range."""
+    """A sentence of the paper, and the measured value; reached if it is in the range."""
     figure: str
     quote: str
     what: str
@@ -61,7 +61,7 @@ class Run:
 
 
 class Machine:
-    """Runs one program on one bus, or on one host; a run that fails ends everything."""
+    """Runs one program on one bus, or on one host; a failing run ends everything."""
 
     def __init__(self, oshrun, programs):
         self.oshrun = oshrun
@@ -98,7 +98,8 @@ class Machine:
 
 
 def measure(machine, options):
-    """The least of some rounds; within a round the buses alternate, so that a slow spell of the machine hits both."""
+    """The minimum of some rounds; within a round the buses alternate, so that a slow interval of the machine affects
+    both."""
     rounds = 1 if options.quick else ROUNDS
     pages, runs = {}, {}
     for _ in range(rounds):
@@ -118,7 +119,7 @@ def measure(machine, options):
 # Relations
 
 def gain(slow, fast):
-    """By how many percent the second is less than the first."""
+    """By how many percent the second is smaller than the first."""
     return 100 * (1 - fast / slow) if slow > 0 else 0.0
 
 

@@ -175,7 +175,7 @@ UNCOUNTED = [
     "number of hosts that participated in the network increased\u201d (RING-19, IV; links share nothing but a host's memory), "
     "and \u201cPut it is little influenced by the hop count, while Get is influenced by the hop count\u201d of throughput (the "
     "same runs as the latencies).",
-    "Against the papers: a put to the left neighbour travels the whole ring, since the protocol sends payload one way round; "
+    "Against the papers: a put to the left neighbour travels the whole ring, since the protocol sends payload in one direction; "
     "RING-19, III.B.3 says \u201cIf the source host and destination host are neighbors, only one data transfer is required to "
     "access remote symmetric data objects.\u201d The figures that have sends to the left (22/5 to 22/7) rest on that; the row "
     "\u201call to the right\u201d is without it.",

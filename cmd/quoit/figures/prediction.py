@@ -22,8 +22,8 @@ SIZE_HOSTS = (5, 8)
 SLOTS = (8, 16, 32, 64)
 SLOT_SIZES = (256 << 10, 1 << 20, 4 << 20)
 NOISE_NS = 100
-SWITCH_SHARE = 0.75  # of what a switch would carry; less is clearly less, whatever starting up costs
-GROWTH_LEAST = 1.05  # a larger ring that carries less than 5 % more carries no more
+SWITCH_SHARE = 0.75  # of a switch's rate; less is clearly less, whatever the start-up costs
+GROWTH_LEAST = 1.05  # a larger ring with less than 5 % more throughput counts as equal
 ASSUMED = ("memory_bus_ps_per_byte", "memory_turn_ns", "link_ps_per_byte", "link_latency_ns", "dma_start_ns", "thread_wake_ns",
            "frame_ns")
 MEMORY_ALTERNATIVES = (("memory_bus_ps_per_byte=27", "a channel and a half"), ("memory_bus_ps_per_byte=23", "two channels"))
@@ -89,7 +89,7 @@ class Rings:
 
     def at(self, figure, hosts, size=None, part="mean", **more):
         size = size or self.options.bytes
-        seeds = self.options.seeds if size <= 1 << 20 else 1  # larger ones are too long for more
+        seeds = self.options.seeds if size <= 1 << 20 else 1  # larger puts take too long for more
         return self.book.stat(figure, part, workload="predict", hosts=hosts, bytes=size, seeds=seeds, **more)
 
     def cell(self, figure, hosts, size=None, **more):

@@ -14,7 +14,7 @@ GBIT = 8 / 1000  # of MB/s
 HOSTS_19, HOSTS_22 = 3, 5
 HOSTS = (3, 4, 5)
 THREADS = (1, 2, 4, 8)
-PUTS = 8  # that each host has under way in 22/5: SIM_TURNAROUND_PUTS
+PUTS = 8  # outstanding transfers of each host in 22/5: SIM_TURNAROUND_PUTS
 STEPS = ("translation set-up", "waiting for an interrupt bit", "payload", "scratchpads", "doorbell")
 TITLES = {
     "19/8": "link throughput, one pair alone and all at once",
@@ -30,10 +30,10 @@ TITLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """What the papers leave open about how sends follow each other."""
+    """What the papers leave open about the order of sends."""
     name: str
     issue: str  # 22/4: how a host's puts follow each other
-    sender: str  # 22/4: who sends
+    sender: str  # 22/4: which hosts send
     sends: str  # 22/5-7: the neighbour of each put
     text: str
 
@@ -64,7 +64,7 @@ class Relation:
 
 
 class Ring:
-    """The two papers' figures with one book (constants) and one workload."""
+    """The two papers' figures with one set of constants and one workload."""
 
     def __init__(self, book, workload=CHOSEN):
         self.book = book
@@ -100,7 +100,7 @@ class Ring:
                                **protocol_options(protocol, size))
 
     def raw_22(self, size):
-        """MB/s, of the hosts that the workload has sending."""
+        """MB/s, over the hosts that send in the workload."""
         return self.book.value("link", workload="links", hosts=HOSTS_22, bytes=size, sender=self.workload.sender,
                                descriptors="request", steps=4)
 
@@ -126,7 +126,7 @@ class Ring:
         """MB/s of a host, mean over the sizes."""
         return mean(PUTS * size / self.turnaround(hosts, threads, size, protocol) for size in self.sizes_22())
 
-    # What the papers state
+    # Statements of the papers
 
     def add(self, figure, quote, what, reading, unit, low, high, value):
         self.relations.append(Relation(figure, quote, what, reading, unit, low, high, value))
@@ -253,7 +253,7 @@ class Ring:
             self.add("22/7", "22/7 rate", f"growth 4 -> 5 hosts over 3 -> 4, {threads} threads", "", "ratio", 0, 0.999,
                      self.change((4, threads), (5, threads)) / self.change((3, threads), (4, threads)))
 
-    # What is drawn
+    # Figures
 
     def draw(self, figure):
         return {"19/8": self.draw_19_8, "19/9": self.draw_19_9, "19/10": self.draw_19_10, "22/4a": self.draw_22_4a,
@@ -343,7 +343,7 @@ def lines(title, unit, of, **more):
     return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_label": unit, "series": of, **more}
 
 
-# Ours beside theirs, like for like
+# Ours compared with theirs, under equal conditions
 
 OURS_SIZES = (8 * KIB, 64 * KIB, MIB)
 WAYS = (("one at a time: until the call returns", "quiet", "put"),

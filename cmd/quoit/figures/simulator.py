@@ -29,7 +29,8 @@ class Simulator:
         return json.loads(result.stdout)
 
     def make(self):
-        """Makes all that were asked for and are not there. One process a run, since a simulated world is one a process."""
+        """Makes all requested runs that are missing. One process per run, since there is one simulated world per
+        process."""
         missing = sorted(self.wanted - self.results.keys())
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for key, result in zip(missing, pool.map(self.call, missing)):
@@ -60,7 +61,7 @@ class Book:
         key = tuple(arguments)
         if key not in self.simulator.results:
             self.simulator.wanted.add(key)
-            return 1 + zlib.crc32(repr(key).encode()) / (1 << 32)  # not two alike, so that differences can be divided by
+            return 1 + zlib.crc32(repr(key).encode()) / (1 << 32)  # all different, so that differences can be divided by
         figures = self.simulator.results[key]
         if metric not in figures:
             raise Failed(f"quoit sim {' '.join(key)} has no figure {metric!r}")
@@ -74,7 +75,7 @@ PROTOCOLS = ("papers", "ours")
 
 
 def protocol_options(protocol, size):
-    """The papers send each put as one transfer, in their barrier's and their payload's way; ours cuts it."""
+    """The papers send each put as one transfer, with their barrier and payload method; ours splits it."""
     if protocol == "papers":
         return {"protocol": "scratchpad", "barrier": "papers", "chunk": max(size, 32768)}
     return {"chunk": 32768}

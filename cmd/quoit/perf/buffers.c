@@ -6,7 +6,7 @@
 
 #define EMPTY 0xEE
 
-/* Global variables are symmetric, which is what makes them a kind of buffer; they are reached through struct perf. */
+/* Global variables are symmetric, which is why they are a kind of buffer; they are reached through struct perf. */
 static unsigned char global_from[PERF_GLOBAL_BYTES + PERF_GUARD_BYTES] __attribute__((aligned(4096)));
 static unsigned char global_to[PERF_GLOBAL_BYTES + PERF_GUARD_BYTES] __attribute__((aligned(4096)));
 
@@ -23,7 +23,7 @@ static size_t row_bytes(const struct perf *perf, const struct perf_row *row)
         return perf->options.cold_bytes;
     if (row->test->who != PERF_ALL)
         return row->bytes;
-    /* Collectives have a block for each PE, and may have a stride of two; those that need too much are left out. */
+    /* Collectives have a block for each PE, and may have a stride of two; those that need too much are skipped. */
     size_t bytes = 2 * (size_t)perf->npes * row->bytes;
     return bytes < perf->options.cold_bytes ? bytes : perf->options.cold_bytes;
 }
@@ -45,7 +45,7 @@ bool perf_buffers_make(struct perf *perf, const struct perf_row *rows, int row_c
     perf->to[PERF_PRIVATE] = aligned_alloc(4096, bytes + 4096);
     perf->copy_from = aligned_alloc(4096, bytes + 4096);
     perf->copy_to = aligned_alloc(4096, bytes + 4096);
-    if (perf->copy_from && perf->copy_to) { /* pages that are there, and are not all the same page of zeros */
+    if (perf->copy_from && perf->copy_to) { /* pages that are allocated, and not all the same zero page */
         memset(perf->copy_from, 1, bytes);
         memset(perf->copy_to, 2, bytes);
     }
@@ -86,7 +86,7 @@ static size_t common(size_t a, size_t b)
     return a;
 }
 
-/* Cold calls go through all slots of the pool in an order that no prefetcher guesses. */
+/* Cold calls visit all slots of the pool in an order that no prefetcher predicts. */
 void perf_row_layout(const struct perf *perf, struct perf_row *row)
 {
     row->slot_bytes = row->span = row->step = row->bytes;

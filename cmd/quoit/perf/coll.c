@@ -186,7 +186,7 @@ static bool is_word(const struct perf *perf, const struct perf_row *row, size_t 
     return false;
 }
 
-/* What stands behind the result is as it was. */
+/* The bytes after the result are unchanged. */
 static bool is_rest_empty(const struct perf *perf, const struct perf_row *row, size_t words)
 {
     size_t all = row->bytes / 8 * (size_t)perf->npes;

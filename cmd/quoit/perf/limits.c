@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits.c - what the machine itself takes, by PE 0 and a twin: a process forked before the library came, so that none
- * is disturbed by it. The twin is put where it is needed: on another processor for a cache line's journey, on the same
- * one for a switch. */
+/* limits.c - the machine's own times, measured by PE 0 and a twin: a process forked before the library starts, so that
+ * neither disturbs the other. The twin is placed on another processor to measure a cache line transfer, and on the same
+ * one to measure a context switch. */
 #include "perf.h"
 
 #include <sched.h>
@@ -46,18 +46,18 @@ static void stand_on(int processor)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Waits for a store; on one's own processor only the other can make it. */
+/* Waits for a store; with one processor only the other process can make it. */
 static void await(_Atomic long *word, long value, bool yields)
 {
     for (long looks = 1; *(volatile _Atomic long *)word != value; looks++)
-        if (yields || looks % 65536 == 0) /* after so long nobody runs there */
+        if (yields || looks % 65536 == 0) /* after this long no process runs there */
             sched_yield();
 }
 
 static _Noreturn void be_twin(struct table *table, int pipe)
 {
     struct job job;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* PE 0 may be killed while its twin waits for the ball */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* PE 0 may be killed while its twin waits for `ball` */
     while (read(pipe, &job, sizeof job) == (ssize_t)sizeof job && job.processor >= 0) {
         stand_on(job.processor);
         for (long trip = 1; trip <= job.trips; trip++) {
@@ -91,7 +91,7 @@ struct perf_twin *perf_limits_fork(void)
 
 void perf_limits_end(struct perf_twin *twin)
 {
-    close(twin->pipe); /* the end of its input is the end of the twin */
+    close(twin->pipe); /* the twin ends at the end of its input */
     waitpid(twin->pid, NULL, 0);
     munmap(twin->memory, PERF_GLOBAL_BYTES);
     munmap(twin->table, sizeof *twin->table);
@@ -103,7 +103,7 @@ int perf_processor_count(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* One way of a round trip between this process and the twin on `processor`. */
+/* Half a round trip between this process and the twin on `processor`. */
 static double trip_ns(const struct perf_twin *twin, int processor, long trips, bool yields)
 {
     struct job job = {trips, processor, yields};
@@ -114,7 +114,7 @@ static double trip_ns(const struct perf_twin *twin, int processor, long trips, b
     for (long trip = 1; trip <= trips; trip++) {
         twin->table->ball = trip;
         await(&twin->table->back, trip, yields);
-        if (trip == trips / 4) /* the twin has come and is warm */
+        if (trip == trips / 4) /* the twin has moved there and is warm */
             start = perf_now_ns();
     }
     return (perf_now_ns() - start) / (double)(trips - trips / 4) / 2;
@@ -148,7 +148,7 @@ static double clock_ns(void)
     return (perf_now_ns() - start) / (CALLS / 10 + 1);
 }
 
-/* Any other processor on which a process may stand; the own one if there is no other. */
+/* Any other processor on which a process may run; this one if there is no other. */
 static int other_processor(int own)
 {
     for (int at = perf_processor_count() - 1; at >= 0; at--) {
@@ -183,7 +183,7 @@ void perf_limits_measure(struct perf *perf)
         perf_summarise(ns[i], ROUNDS, &perf->machine[i]);
 }
 
-/* With k PEs on each processor, each but the last must be switched to once; the word spreads by doubling. */
+/* With k PEs on each processor, each but the last must be switched to once; the signal spreads by doubling. */
 double perf_meeting_ns(const struct perf *perf)
 {
     int processors = perf_processor_count(), at_once = perf->npes < processors ? perf->npes : processors;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* perf - benchmarks of an OpenSHMEM library: which rows there are, and their walk. */
+/* perf - benchmarks of an OpenSHMEM library: the table of tests, and the loop over its rows. */
 #include "perf.h"
 
 #include <fnmatch.h>
@@ -10,8 +10,8 @@
 #define CELLS_BYTES   4096
 #define NAME_BYTES    64
 #define PROGRESS_NS   2e9
-#define ROW_SECONDS   2.0 /* at most: more says nothing more */
-#define MACHINE_EVERY 8   /* rows: the machine's own times are taken anew, since neighbours come and go */
+#define ROW_SECONDS   2.0 /* at most: more adds no information */
+#define MACHINE_EVERY 8   /* rows between two measurements of the machine's own times, since its load changes */
 
 struct rows {
     struct perf_row *rows;
@@ -51,7 +51,7 @@ static bool is_named(const char *list, const char *name)
     }
 }
 
-/* Each entry of --tests names something; else it is a mistake. */
+/* Each entry of --tests must match a test. */
 static bool check_names(const char *list)
 {
     for (const char *rest = list; rest;) {
@@ -96,7 +96,7 @@ static void add_sizes(struct rows *rows, const struct perf_options *options, con
             add_row(rows, test, options->sizes[i], buffers, is_cold);
 }
 
-/* All that is asked for; what finds no place in the buffers is left out later, when they are there. */
+/* All requested rows; those that do not fit the buffers are dropped later. */
 static struct rows rows_of(const struct perf_options *options)
 {
     struct rows rows = {0};

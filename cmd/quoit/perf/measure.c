@@ -7,14 +7,14 @@
 
 #define BATCH_NS      50000.0   /* of a batch of PE 0 alone, about: reading the clock is a thousandth of it */
 #define TOGETHER_NS   200000.0  /* of a batch of several PEs: their start is not quite the same */
-#define CROWDED_NS    1000000.0 /* the same with more PEs than processors: the answers at its end are in the time */
+#define CROWDED_NS    1000000.0 /* the same with more PEs than processors: the time includes acknowledgements */
 #define COUNT_MAX     (1L << 20)
 #define WARM_UP_SHARE 0.15 /* of a row's time */
 #define SAMPLES_MIN   5
 #define REST_NS       500000L
 
-/* What the leader says, and what the others answer. The leader writes `count` and `what` at a PE before `number`. An
- * answer of 2n+1 is: ready for order n; 2n+2: done. */
+/* Orders of the leader, and acknowledgements of the others. The leader writes `count` and `what` on a PE before
+ * `number`. An acknowledgement of 2n+1 means ready for order n; 2n+2: done. */
 struct perf_orders {
     long number, count, what; /* written by PE 0 */
     long go;                  /* written by PE 0 */
@@ -54,7 +54,7 @@ static bool acts(const struct perf *perf, const struct perf_row *row, int pe)
     return pe == 0 || who == PERF_PAIRS || who == PERF_ALL || (who == PERF_TWO && pe == perf->peer);
 }
 
-/* One batch of this PE, in nanoseconds. Warm calls are warm: the batch before was of something else. */
+/* One batch of this PE, in nanoseconds. Warm calls really are warm: the batch before used other buffers. */
 static void prepare(struct perf *perf, struct perf_row *row, long what)
 {
     if (row->is_cold)
@@ -83,14 +83,13 @@ static void answer(struct perf *perf, long value)
     shmem_long_p(&perf->orders->answers[perf->me], value, 0);
 }
 
-/* More PEs than processors: then a PE may hear of the start only after others have ended, and its own time is too
- * short. */
+/* More PEs than processors: then a PE may see the start only after others have ended, and its own time is too short. */
 static bool is_crowded(const struct perf *perf)
 {
     return perf->npes > perf_processor_count();
 }
 
-/* One batch of all that act, started at once; the time of the slowest, or until the last has ended. PE 0 alone. */
+/* One batch of all acting PEs, started at once; the time of the slowest, or until the last has ended. PE 0 alone. */
 static double lead_batch(struct perf *perf, struct perf_row *row, long what, long count)
 {
     struct perf_orders *orders = perf->orders;
@@ -121,15 +120,15 @@ static double lead_batch(struct perf *perf, struct perf_row *row, long what, lon
     return is_crowded(perf) ? perf_now_ns() - start : slowest;
 }
 
-/* Whether a PE takes part in others' operations only in calls, of which a test need not be one: Open MPI 4.1 over TCP
- * does not answer in shmem_test(), and whoever put to such a PE waits for ever. */
+/* Whether a PE serves the operations of others only within calls, and not within every one: Open MPI 4.1 over TCP makes
+ * no progress in shmem_test(), and a put to such a PE waits for ever. */
 #ifdef QUOIT_SHMEM_H
 #define NEEDS_CALLS false
 #else
 #define NEEDS_CALLS true
 #endif
 
-/* Those who have no part in a row leave the processors to the others; the peer answers as its library wants. */
+/* PEs without a part in a row leave the processors to the others; the peer waits as its library requires. */
 static void await_order(struct perf *perf, const struct perf_row *row)
 {
     const struct timespec rest = {0, REST_NS};

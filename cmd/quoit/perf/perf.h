@@ -51,8 +51,8 @@ enum perf_rate {
 enum perf_machine {
     PERF_TIMER,  /* reading the clock: taken off every sample */
     PERF_CALL,   /* an empty function called through a pointer */
-    PERF_ADD,    /* an atomic fetch-add on a line in the own cache */
-    PERF_LINE,   /* a cache line's way from one processor to the other */
+    PERF_ADD,    /* an atomic fetch-add on a line in its own cache */
+    PERF_LINE,   /* the transfer of a cache line from one processor to another */
     PERF_SWITCH, /* from one process to another that waits for the same processor */
     PERF_MACHINE_COUNT
 };
@@ -158,14 +158,14 @@ void perf_alone(struct perf *perf, void (*deed)(struct perf *perf));
 /* limits.c: perf_limits_fork() before shmem_init(). perf_limits_measure() by PE 0, alone; it takes 20 ms. */
 struct perf_twin *perf_limits_fork(void);
 void perf_limits_measure(struct perf *perf);
-/* Whether the kernel lets a process write to another one's memory. */
+/* Whether the kernel lets a process write to the memory of another. */
 bool perf_cma_is_allowed(const struct perf *perf);
 void perf_limits_end(struct perf_twin *twin);
-/* The minimum time of a meeting of all PEs: journeys of cache lines, and context switches to waiting PEs. For PE 0. */
+/* The minimum time for all PEs to synchronise: cache line transfers, and context switches to waiting PEs. For PE 0. */
 double perf_meeting_ns(const struct perf *perf);
 int perf_processor_count(void);
 
-/* buffers.c: what is in them, byte for byte. */
+/* buffers.c: the contents of buffers, byte for byte. */
 /* As large as these rows need. */
 bool perf_buffers_make(struct perf *perf, const struct perf_row *rows, int row_count);
 void perf_buffers_free(struct perf *perf);
@@ -191,7 +191,7 @@ void perf_report_machine(const struct perf *perf);
 void perf_report_row(const struct perf *perf, const struct perf_result *result);
 bool perf_report_json(const struct perf *perf, const struct perf_result *results, int count);
 
-/* The next place of a row in its buffers. */
+/* The next offset of a row in its buffers. */
 static inline size_t perf_next(const struct perf_row *row, size_t *at)
 {
     size_t here = *at;

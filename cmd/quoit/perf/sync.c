@@ -25,7 +25,7 @@ static void begin_word(struct perf *perf, struct perf_row *row)
 {
     memset(perf->cells, 0, (CELL_COUNT * CELL_STRIDE) * sizeof(long));
     *cell(perf, CELL_WORD) = START_VALUE;
-    row->plan = START_VALUE; /* what PE 0 knows to stand there */
+    row->plan = START_VALUE; /* the value that PE 0 expects there */
 }
 
 static bool is_word(const struct perf *perf, const struct perf_row *row, enum cell which, int pe, long should)
@@ -128,7 +128,7 @@ static void processor_add(struct perf *perf, struct perf_row *row, long count)
     __asm__ __volatile__("" : : "r"(&word) : "memory");
 }
 
-/* There and back: PE 0 and the peer in turn. */
+/* Round trips: PE 0 and the peer in turn. */
 
 static int partner(const struct perf *perf)
 {
@@ -150,7 +150,7 @@ static void begin_flag(struct perf *perf, struct perf_row *row)
     row->limit_base_ns = perf->machine[PERF_LINE].median;
 }
 
-/* CELL_SEEN counts the turns of this PE, which go on from batch to batch. */
+/* CELL_SEEN counts the turns of this PE, across batches. */
 static void flag_turns(struct perf *perf, struct perf_row *row, long count)
 {
     long *flag = cell(perf, CELL_FLAG), *seen = cell(perf, CELL_SEEN);
@@ -281,7 +281,7 @@ static void sync_all(struct perf *perf, struct perf_row *row, long count)
         shmem_sync_all();
 }
 
-/* What was put before a barrier is there behind it, at every PE; and nobody is ahead by more than one. */
+/* Data put before a barrier has arrived after it, at every PE; and no PE is ahead by more than one. */
 static bool verify_barrier(struct perf *perf, struct perf_row *row)
 {
     int next = (perf->me + 1) % perf->npes;
@@ -314,7 +314,7 @@ static bool verify_sync(struct perf *perf, struct perf_row *row)
 static void begin_lock(struct perf *perf, struct perf_row *row)
 {
     memset(perf->cells, 0, (CELL_COUNT * CELL_STRIDE) * sizeof(long));
-    row->limit_calls_a_count = 0.5; /* taken and given back */
+    row->limit_calls_a_count = 0.5; /* acquired and released */
 }
 
 static void begin_all_lock(struct perf *perf, struct perf_row *row)
@@ -333,7 +333,7 @@ static void lock(struct perf *perf, struct perf_row *row, long count)
     }
 }
 
-/* Additions that are not atomic are all there only if none met another. */
+/* Non-atomic additions are all present only if none collided. */
 static bool verify_lock(struct perf *perf, struct perf_row *row)
 {
     for (int i = 0; i < LOCK_CHECKS; i++) {
@@ -356,7 +356,7 @@ static void malloc_free(struct perf *perf, struct perf_row *row, long count)
     }
 }
 
-/* The block is the same at every PE: what the neighbour puts into it is there. */
+/* The block has the same offset on every PE: the neighbour's put into it arrives. */
 static bool verify_malloc(struct perf *perf, struct perf_row *row)
 {
     unsigned char *block = shmem_malloc(row->bytes);

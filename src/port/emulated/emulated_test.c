@@ -91,7 +91,7 @@ static void test_config_is_checked(void **state)
     quoit_port_close(port);
 }
 
-/* A peer whose registers promise more memory than it has gets nothing, and nobody crashes. */
+/* A peer whose registers claim more memory than it has gets nothing, and no process crashes. */
 static void test_peer_memory_is_not_believed(void **state)
 {
     struct rig *rig = *state;
@@ -164,7 +164,7 @@ static void test_writes_are_torn_in_whole_words(void **state)
     rig_disconnect(ports);
 }
 
-/* Nothing lands in a range that the peer has set anew since the link went down. */
+/* Nothing lands in a range that the peer has set again since the link went down. */
 static void test_torn_write_respects_a_new_translation(void **state)
 {
     struct rig *rig = *state;
@@ -199,7 +199,7 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
-/* A long write is under way, at 1 MB/s, when the cable is cut: it says so, and a beginning of it has arrived. */
+/* A long write is in progress, at 1 MB/s, when the cable is cut: it reports that, and its beginning has arrived. */
 static void test_cut_in_the_middle_of_a_write(void **state)
 {
     struct rig *rig = *state;
@@ -229,7 +229,7 @@ static void test_cut_in_the_middle_of_a_write(void **state)
 }
 
 /* The same at full speed: a write returns QUOIT_LINK_DOWN though its beginning has arrived. Each write has its own
- * value, so its first byte tells; cuts follow one another until one falls into a write. */
+ * value, which its first byte shows; cuts are repeated until one falls into a write. */
 struct fast_write {
     struct quoit_port *port;
     const _Atomic uint64_t *target;
@@ -274,8 +274,8 @@ static void test_cut_in_the_middle_of_a_fast_write(void **state)
     rig_disconnect(ports);
 }
 
-/* Registers that belong together are read together: the translation moves, one thread takes it over and another one
- * uses it; an offset never meets the bytes of another translation. */
+/* Registers that belong together are read together: one thread moves the translation while another uses it; an offset
+ * never lands in the range of another translation. */
 struct moving {
     struct quoit_emulated_port *port;
     struct quoit_port *peer;
@@ -439,7 +439,7 @@ static void test_close_does_not_wait_for_dma(void **state)
     assert_int_equal(*(uint64_t *)(void *)window_of(rig, 1), 0);
 }
 
-/* Every knob at once: a writer's words arrive in order and before the ring that tells of them. */
+/* Every knob at once: a writer's words arrive in order and before the ring that announces them. */
 struct ordered {
     struct rig *rig;
     struct quoit_port *port;

@@ -24,7 +24,7 @@ void quoit_emulated_link_enable(struct quoit_port *port, bool is_enabled)
     change_link(self, is_enabled ? flag : 0, is_enabled ? 0 : flag);
 }
 
-/* The cable is gone before either end notices: what is sent from now on is posted, and lost. */
+/* The cable is cut before either end detects it: writes from now on are posted, and lost. */
 static void begin_dying(struct quoit_emulated_port *port)
 {
     uint64_t old = atomic_load(&port->link->state);
