@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "calibrate.h"
 #include "command.h"
@@ -680,6 +681,8 @@ static int calibrate(const char *folder)
 int command_sim(int argc, char **argv)
 {
     struct session session = {.seed = 1, .seed_count = 1};
+    quoit_log_setup(QUOIT_LOG_ERROR,
+                    "quoit"); /* warnings of simulated hosts, such as of links that flap, are not for the user */
     sim_plan_default(&session.plan);
     if (!read_options(&session, argc, argv)) {
         fprintf(stderr, "quoit sim: %s\n", session.problem);

@@ -47,6 +47,12 @@ def test_json_and_model():
     check(all(entry["source"] for entry in model.values()), "a constant has no source")
 
 
+def test_simulated_hosts_warn_nobody():
+    """A link flaps in this run, and its hosts would tell the user."""
+    flaps = quoit("sim", "--seed", "770000004", "--fault", "links", "--workload", "stores", "--steps", "30")
+    check(flaps.returncode == 0 and not flaps.stderr, f"{flaps}")
+
+
 def test_large_puts_fill_the_link():
     """Each proxy measures on its simulated port that DMA is faster, and uses it: 95 % of the wire rate, over two hops
     too."""
