@@ -395,28 +395,33 @@ static int status(const struct call *call)
     return 0;
 }
 
-static int set_cut(const struct call *call, uint32_t kind)
+/* By the owner of the links, for all who have a share of them. */
+static int set_cut(const struct call *call, bool is_cut)
 {
+    char path[QUOIT_SHARE_PATH_BYTES];
     struct ring_reply reply;
-    struct ring_request request = {.kind = RING_STATUS};
-    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.number))
+    uint32_t link;
+    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &link))
         return refuse("%s needs the number of a link, that of the host at its left", call->command);
-    if (!ring_ask(call->plan.name, request, &reply))
+    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
         return say_absent(call);
-    if (request.number >= reply.plan.host_count)
+    if (link >= reply.plan.host_count)
         return refuse("the ring \"%s\" has the links 0 to %u", call->plan.name, reply.plan.host_count - 1);
-    request.kind = kind;
-    return ring_ask(call->plan.name, request, &reply) ? 0 : say_absent(call);
+    quoit_share_path(geteuid(), call->plan.name, path);
+    enum quoit_status status = quoit_share_cut(path, link, is_cut);
+    if (status != QUOIT_OK)
+        fprintf(stderr, "quoit ring: link %u: %s\n", link, quoit_status_text(status));
+    return status == QUOIT_OK ? 0 : STATUS_FAILED;
 }
 
 static int cut(const struct call *call)
 {
-    return set_cut(call, RING_CUT);
+    return set_cut(call, true);
 }
 
 static int mend(const struct call *call)
 {
-    return set_cut(call, RING_MEND);
+    return set_cut(call, false);
 }
 
 /* Receives the namespaces of a host; false: it does not run. */
@@ -451,7 +456,7 @@ static int run_on_host(const struct call *call, char **words)
 {
     struct ring_request request = {.kind = RING_ENTER};
     int fds[2];
-    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.number))
+    if (!call->number || !take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.host))
         return refuse("%s needs the number of a host%s", call->command,
                       strcmp(call->command, "exec") == 0 ? ", and a command behind --" : "");
     if (!words || !words[0])
@@ -460,12 +465,12 @@ static int run_on_host(const struct call *call, char **words)
     if (fd < 0)
         return say_absent(call);
     if (!receive_namespaces(fd, fds)) {
-        fprintf(stderr, "quoit ring: the ring \"%s\" has no host %u that runs\n", call->plan.name, request.number);
+        fprintf(stderr, "quoit ring: the ring \"%s\" has no host %u that runs\n", call->plan.name, request.host);
         return STATUS_FAILED;
     }
     close(fd);
     if (!enter(fds[0], fds[1])) {
-        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", request.number, strerror(errno));
+        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", request.host, strerror(errno));
         return STATUS_FAILED;
     }
     execvp(words[0], words);

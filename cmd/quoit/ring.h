@@ -76,10 +76,10 @@ enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quo
  * all hosts are up, or closes it. Returns the exit status. */
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
-enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER, RING_CUT, RING_MEND };
+enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER };
 struct ring_request {
     uint32_t kind;
-    uint32_t number; /* of ENTER: the host; of CUT and MEND: the link */
+    uint32_t host; /* of ENTER */
 };
 struct ring_host_status {
     int32_t pid; /* 0: not running */

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "env/limits.h"
 #include "ring/route.h"
@@ -81,13 +82,10 @@ static enum quoit_status open_service(const struct ring *ring, const struct ring
     return quoit_service_open(&config, service_out);
 }
 
-/* 24 bits of FNV-1a of the ring's name, so that the addresses of two rings differ. */
+/* 24 bits of the ring's name, so that the addresses of two rings differ. */
 static uint32_t number_of(const char *name)
 {
-    uint32_t digest = 2166136261u;
-    for (; *name; name++)
-        digest = (digest ^ (unsigned char)*name) * 16777619u;
-    return digest & 0xffffffu;
+    return quoit_digest(name, strlen(name)) & 0xffffffu;
 }
 
 void ring_detach(void)

@@ -95,13 +95,6 @@ static void drop_links(const struct ring *ring, const struct ring_host *host)
     }
 }
 
-static void set_cut(const struct ring *ring, uint32_t link, bool is_cut)
-{
-    enum quoit_status status = quoit_shared_ring_cut(ring->shared, link, is_cut);
-    if (status != QUOIT_OK)
-        quoit_log(QUOIT_LOG_WARN, "link %u cannot be cut: %s", link, quoit_status_text(status));
-}
-
 static void reap(struct ring *ring)
 {
     pid_t pid;
@@ -237,15 +230,13 @@ static bool serve(struct ring *ring, int listen_fd)
     bool is_down = false;
     if (is_allowed && recv(fd, &request, sizeof request, 0) == (ssize_t)sizeof request) {
         is_down = request.kind == RING_DOWN;
-        if (request.kind == RING_CUT || request.kind == RING_MEND)
-            set_cut(ring, request.number, request.kind == RING_CUT);
         fill_status(ring, &reply);
         if (is_down) {
             end_ring(ring);
             close(listen_fd); /* the name is free when the reply comes */
         }
         if (request.kind == RING_ENTER)
-            send_namespaces(ring, fd, request.number);
+            send_namespaces(ring, fd, request.host);
         else
             send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
     }

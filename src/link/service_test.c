@@ -490,16 +490,22 @@ static void tell_dead(struct host *host, uint64_t dead)
     quoit_service_wake(host->service);
 }
 
+/* With managers; returns the host whose client tells of dead links. */
+static struct host *open_world_to_cut(struct world *world)
+{
+    open_world(world, "emulated");
+    world->hosts[0].client.cut_off_limit_ns = CUT_LIMIT_NS;
+    attach_and_start(world);
+    each_host(world, run_manager);
+    return &world->hosts[0];
+}
+
 /* A third link that goes down and comes back does not postpone the end: links 3 and 5 are dead all the time. */
 static void test_hosts_are_cut_off_while_a_third_link_flaps(void **state)
 {
     (void)state;
     struct world world;
-    open_world(&world, "emulated");
-    struct host *host = &world.hosts[0];
-    host->client.cut_off_limit_ns = CUT_LIMIT_NS;
-    attach_and_start(&world);
-    each_host(&world, run_manager);
+    struct host *host = open_world_to_cut(&world);
     uint64_t begin_ns = quoit_clock_now_ns(), now_ns = begin_ns;
     for (uint32_t i = 0; atomic_load(&host->cut_off_ns) == 0; i++, now_ns = quoit_clock_now_ns()) {
         assert_true(now_ns - begin_ns < LIMIT_NS);
@@ -519,11 +525,7 @@ static void test_different_cuts_are_not_one(void **state)
 {
     (void)state;
     struct world world;
-    open_world(&world, "emulated");
-    struct host *host = &world.hosts[0];
-    host->client.cut_off_limit_ns = CUT_LIMIT_NS;
-    attach_and_start(&world);
-    each_host(&world, run_manager);
+    struct host *host = open_world_to_cut(&world);
     uint64_t begin_ns = quoit_clock_now_ns(), last_ns = begin_ns;
     for (uint32_t i = 0; quoit_clock_now_ns() - begin_ns < 4 * CUT_LIMIT_NS; i++) {
         last_ns = quoit_clock_now_ns();

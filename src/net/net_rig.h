@@ -4,8 +4,6 @@
  * What it is: each host is a process that was forked by rig_run(), with an end of its own and registered memory behind
  * a memfd, as Quoit's segments are. A shared board carries what a launcher would: addresses, keys, and barriers, in
  * which a host goes on making progress.
- *
- * must() prints and aborts, which the parent sees.
  */
 #ifndef QUOIT_NET_NET_RIG_H
 #define QUOIT_NET_NET_RIG_H
@@ -22,17 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/must.h"
 #include "base/prng.h"
 #include "env/clock.h"
 #include "net/net.h"
-
-#define must(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 #define RIG_HOSTS_MAX    4
 #define RIG_MEMORY_BYTES ((uint64_t)24 << 20)

@@ -5,8 +5,6 @@
  * times and from any process that was forked after rig_make(). A new driver adds one row to rig_drivers. A driver whose
  * hosts and clock are not those of this machine, such as the simulator's, provides a struct rig_world and rows that
  * name it: the suite is compiled once more with QUOIT_PORT_ROWS, the header that defines them (sim/port_rows.h).
- *
- * must() is for code outside the test's own thread: it prints and aborts the process.
  */
 #ifndef QUOIT_PORT_PORT_RIG_H
 #define QUOIT_PORT_PORT_RIG_H
@@ -23,18 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/must.h"
 #include "base/prng.h"
 #include "env/clock.h"
 #include "env/wait.h"
 #include "port/driver.h"
-
-#define must(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 #define RIG_PATIENCE_NS  20000000000u
 #define RIG_MEMORY_BYTES ((uint64_t)1 << 20)

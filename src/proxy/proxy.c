@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/proxy.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "lane/lane.h"
 #include "lane/outbox.h"
@@ -71,16 +72,6 @@ static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     proxy->config.on_cut_off(proxy->config.on_ready_arg, first_link, second_link);
 }
 
-/* FNV-1a over the fields; all hosts run the same binary layout of struct quoit_job_config. */
-static uint32_t job_digest(const struct quoit_job_config *job)
-{
-    const unsigned char *bytes = (const unsigned char *)job;
-    uint32_t digest = 2166136261u;
-    for (size_t i = 0; i < sizeof *job; i++)
-        digest = (digest ^ bytes[i]) * 16777619u;
-    return digest;
-}
-
 /* Lane `first` and every `stride`-th from there on. */
 static struct quoit_port_vector lanes_vector(const struct quoit_layout *layout, uint32_t first, uint32_t stride)
 {
@@ -125,7 +116,7 @@ static enum quoit_status attach(struct quoit_proxy *proxy)
     const struct quoit_layout *layout = proxy->config.layout;
     struct quoit_client client = {
         .name = "the job",
-        .digest = job_digest(&layout->job),
+        .digest = quoit_digest(&layout->job, sizeof layout->job),
         .doorbell_least = quoit_doorbells_least(&layout->job),
         .doorbell_most = quoit_doorbells_most(&layout->job, layout->local_count),
         .vectors = vectors_of,
