@@ -72,9 +72,13 @@ int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
 /* Learns the homes of the pages after one whose home another PE has: the directory keeps 64 of them together. */
 static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
-    uint64_t words[64], end = page / 64 * 64 + 64;
+    uint64_t words[64], end = page / 64 * 64 + 64, known_end = page;
     if (end > page + count)
         end = page + count;
+    while (known_end < end && dsm->home_of[known_end] != QUOIT_DSM_NO_HOME)
+        known_end++;
+    if (known_end == end)
+        return;
     quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], quoit_dsm_directory_of(dsm, page));
     for (uint64_t i = 0; i < end - page; i++) {
         if (quoit_dsm_home_in(words[i]) != QUOIT_DSM_NO_HOME && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
@@ -230,14 +234,39 @@ static enum quoit_dsm_event access_of(struct quoit_dsm *dsm, uint64_t page, uint
     return is_alone ? QUOIT_DSM_ALONE : usual;
 }
 
-/* The window doubles while faults are consecutive, and restarts when they are not. */
+/* The window doubles while each fault comes behind the pages that the last one opened, in this chunk or the next, and
+ * restarts when it does not. */
 static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t most = dsm->options.values[QUOIT_DSM_PREFETCH];
-    bool is_next = page == (uint64_t)dsm->last_fault + dsm->window;
+    bool is_next = quoit_dsm_page_address(dsm, page) == dsm->opened_end;
     dsm->window = is_next ? (uint32_t)(dsm->window * 2 > most ? most : dsm->window * 2) : 1;
-    dsm->last_fault = (uint32_t)page;
     return dsm->window;
+}
+
+/* What a chunk lacks of twins since its stores fault: all that is open there was not written since it was fetched. */
+static void thaw(struct quoit_dsm *dsm, uint64_t page)
+{
+    if (!dsm->detector->is_frozen || !dsm->detector->is_frozen(dsm, page))
+        return;
+    uint64_t first = page / dsm->chunk_pages * dsm->chunk_pages;
+    for (uint64_t at = first; at < first + dsm->chunk_pages; at++) {
+        if (dsm->states[at] == QUOIT_DSM_CLEAN && !is_home(dsm, at))
+            make_twin(dsm, at, 1);
+    }
+    dsm->detector->thaw(dsm, page);
+}
+
+/* Twins of pages that were just fetched; none where a store faults first. */
+static void make_twins(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
+{
+    const struct quoit_dsm_detector *detector = dsm->detector;
+    if (detector->sees_writes)
+        count = 1;
+    else if (!is_write && detector->freeze)
+        detector->freeze(dsm, page);
+    if (!detector->is_frozen || !detector->is_frozen(dsm, page))
+        make_twin(dsm, page, count);
 }
 
 /* Opens pages that are INVALID here and have one home: page was touched, the others come with it. */
@@ -251,10 +280,11 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
     for (uint64_t i = 0; i < count; i++) {
         dsm->was_used[page + i] = i == 0;
         dsm->has_twin[page + i] = false;
-        quoit_dsm_page_set(dsm, page + i, event == QUOIT_DSM_ALONE ? QUOIT_DSM_EXCLUSIVE : QUOIT_DSM_CLEAN);
     }
     if (move.effects & QUOIT_DSM_DO_TWIN)
-        make_twin(dsm, page, sees ? 1 : count);
+        make_twins(dsm, page, count, is_write);
+    for (uint64_t i = 0; i < count; i++)
+        quoit_dsm_page_set(dsm, page + i, event == QUOIT_DSM_ALONE ? QUOIT_DSM_EXCLUSIVE : QUOIT_DSM_CLEAN);
     if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
         dsm->detector->open_read(dsm, page, count);
     } else if (event == QUOIT_DSM_ALONE) {
@@ -269,7 +299,7 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
 }
 
 /* Under WP_ASYNC an open page faults only if another thread has just opened it or the kernel dropped its entry, for
- * example one of a huge page, and with it the record of writes. */
+ * example one of a huge page, and with it the record of writes. A copy without a twin cannot have been written. */
 static void note_unmapped(struct quoit_dsm *dsm, uint64_t page)
 {
     for (uint64_t i = 0; i < dsm->dirty_count; i++) {
@@ -282,8 +312,8 @@ static void note_unmapped(struct quoit_dsm *dsm, uint64_t page)
 static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint64_t window)
 {
     quoit_dsm_home_of(dsm, page);
-    if (is_write && dsm->detector->thaw)
-        dsm->detector->thaw(dsm, page);
+    if (is_write)
+        thaw(dsm, page);
     enum quoit_dsm_state state = dsm->states[page];
     if (state == QUOIT_DSM_INVALID) {
         if (!is_home(dsm, page) && window > 1)
@@ -291,6 +321,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
         uint64_t count = span_of(dsm, page, is_home(dsm, page) ? HOME_WINDOW : window);
         if (!is_home(dsm, page))
             dsm->stats.prefetched_pages += count - 1;
+        dsm->opened_end = quoit_dsm_page_address(dsm, page) + (count << dsm->page_shift);
         open_invalid(dsm, page, count, is_write);
         return;
     }
@@ -298,7 +329,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
                                                      is_home(dsm, page), dsm->detector->sees_writes);
     if (move.effects & QUOIT_DSM_DO_TWIN)
         make_twin(dsm, page, 1);
-    if (!dsm->detector->sees_writes && state != QUOIT_DSM_EXCLUSIVE)
+    if (!dsm->detector->sees_writes && state != QUOIT_DSM_EXCLUSIVE && (is_home(dsm, page) || dsm->has_twin[page]))
         note_unmapped(dsm, page);
     if (move.effects & QUOIT_DSM_DO_OPEN_WRITE) {
         dsm->detector->open_write(dsm, page, 1, state != QUOIT_DSM_EXCLUSIVE);

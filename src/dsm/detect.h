@@ -20,7 +20,11 @@ struct quoit_dsm_detector {
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* Writes are not watched. */
     void (*open_write)(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable);
-    /* A store to an open page faulted. NULL: cannot happen. */
+    /* Chunks whose stores fault, so that nothing looks for writes there and their copies need no twins. All NULL: the
+     * detector has no such chunks. freeze: before copies in the chunk are opened for loads; does nothing where a page
+     * is open, or where this PE has stored before. thaw: twins of the chunk's copies are there. */
+    bool (*is_frozen)(const struct quoit_dsm *dsm, uint64_t page);
+    void (*freeze)(struct quoit_dsm *dsm, uint64_t page);
     void (*thaw)(struct quoit_dsm *dsm, uint64_t page);
     /* Appends pages written since the last call to dsm->dirty, and watches them again before it returns. Pages opened
      * for writing are in dsm->dirty already, but for those in exclusive mode, which it leaves alone. */

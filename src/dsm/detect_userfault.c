@@ -27,6 +27,7 @@
 #define SCAN_REGIONS_MAX    64
 #define IDLE_SCANS_MAX      64 /* this many scans cost as much as freezing and thawing a chunk */
 #define IS_FROZEN           UINT8_MAX
+#define NOT_SCANNED         0 /* no page was open at a release yet: nothing says that this PE stores to the chunk */
 
 struct scan_region {
     uint64_t start, end, categories;
@@ -175,7 +176,7 @@ static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, 
         if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page)) {
             dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
             if (dsm->idle_scans[slot] != IS_FROZEN)
-                dsm->idle_scans[slot] = 0;
+                dsm->idle_scans[slot] = 1;
         }
         at = (at / dsm->page_bytes + 1) * dsm->page_bytes;
     }
@@ -233,17 +234,30 @@ static void add_mixed(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t f
 /* A chunk that nobody writes is frozen: a store to it ends in a SIGSEGV, so that it need not be scanned, and a release
  * costs the same however much memory has been touched. The scan that follows finds what was written before. It stays as
  * it is where the kernel has no room for another mapping. */
-static void freeze(struct quoit_dsm *dsm, uint64_t slot, uint64_t start, uint64_t bytes)
+static void freeze_slot(struct quoit_dsm *dsm, uint64_t slot, uint64_t start, uint64_t bytes)
 {
-    dsm->idle_scans[slot] = mprotect((void *)start, bytes, PROT_READ) == 0 ? IS_FROZEN : 0;
+    dsm->idle_scans[slot] = mprotect((void *)start, bytes, PROT_READ) == 0 ? IS_FROZEN : 1;
+}
+
+static bool is_frozen(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->idle_scans[page / dsm->chunk_pages] == IS_FROZEN;
+}
+
+/* A chunk of which this PE only reads copies is frozen from the first on. */
+static void freeze(struct quoit_dsm *dsm, uint64_t page)
+{
+    uint64_t slot = page / dsm->chunk_pages, chunk = dsm->chunk_of_slot[slot];
+    if (dsm->idle_scans[slot] == NOT_SCANNED && dsm->open_in[slot] == 0 && dsm->exclusive_in[slot] == 0)
+        freeze_slot(dsm, slot, (uintptr_t)quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift),
+                    quoit_dsm_chunk_used(dsm, chunk));
 }
 
 static void thaw(struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t slot = page / dsm->chunk_pages, chunk = dsm->chunk_of_slot[slot];
-    if (dsm->idle_scans[slot] != IS_FROZEN)
-        return;
-    dsm->idle_scans[slot] = 0;
+    quoit_assert(dsm->idle_scans[slot] == IS_FROZEN);
+    dsm->idle_scans[slot] = 1;
     if (mprotect(quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift), quoit_dsm_chunk_used(dsm, chunk),
                  PROT_READ | PROT_WRITE) != 0)
         quoit_dsm_wrong("mprotect of a chunk failed: %s", strerror(errno));
@@ -260,7 +274,7 @@ static void collect_async(struct quoit_dsm *dsm)
             continue;
         dsm->idle_scans[slot] += dsm->idle_scans[slot] < IDLE_SCANS_MAX;
         if (dsm->idle_scans[slot] == IDLE_SCANS_MAX && dsm->exclusive_in[slot] == 0)
-            freeze(dsm, slot, start, bytes);
+            freeze_slot(dsm, slot, start, bytes);
         if (dsm->exclusive_in[slot] == 0)
             add_stretch(dsm, &stretch, start, bytes);
         else
@@ -277,6 +291,8 @@ const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",
                                                           .close = close_pages,
                                                           .open_read = open_read,
                                                           .open_write = open_write,
+                                                          .is_frozen = is_frozen,
+                                                          .freeze = freeze,
                                                           .thaw = thaw,
                                                           .collect = collect_async};
 

@@ -29,7 +29,7 @@
     X(PAGE, "DSM_PAGE", 4096, 4096, 2ull << 20, NULL, "unit of coherence, a power of two")                             \
     X(SYNCS, "DSM_SYNCS", 65536, 64, 1ull << 24, NULL, "synchronisation objects that each PE can keep")                \
     X(LOG, "DSM_LOG", 1ull << 18, 64, 1ull << 24, NULL, "write notices that each PE keeps, a power of two")            \
-    X(PREFETCH, "DSM_PREFETCH", 32, 1, 512, NULL, "most pages that one fault fetches")                                 \
+    X(PREFETCH, "DSM_PREFETCH", 64, 1, 512, NULL, "most pages that one fault fetches")                                 \
     X(LOCAL, "DSM_LOCAL", 0, 0, 1, "auto off",                                                                         \
       "whether PEs of one host reach each other's frames by loads and stores, or by puts and gets as others do")       \
     X(PARANOID, "DSM_PARANOID", 0, 0, 1, NULL, "1: every barrier compares each cached page with its home")             \

@@ -20,7 +20,7 @@ static void test_values(void **state)
     assert_int_equal(options.values[QUOIT_DSM_PROTOCOL], QUOIT_DSM_DRAW);
     assert_int_equal(options.values[QUOIT_DSM_MEMORY], 64 << 20);
     assert_int_equal(options.values[QUOIT_DSM_PAGE], 16384);
-    assert_int_equal(options.values[QUOIT_DSM_PREFETCH], 32);
+    assert_int_equal(options.values[QUOIT_DSM_PREFETCH], 64);
     char word[32];
     assert_string_equal(quoit_dsm_option_word(QUOIT_DSM_HOME, QUOIT_DSM_HOME_MIGRATE, word), "migrate");
     assert_null(quoit_dsm_option_word(QUOIT_DSM_HOME, 4, word));

@@ -163,9 +163,10 @@ struct quoit_dsm {
     uint64_t extra_count, extra_room;
     uint32_t epoch;
     uint32_t barrier_count;
-    uint64_t settled; /* position of the own log up to which all diffs are known to have arrived */
-    uint32_t last_fault, window;
-    uint64_t arrived_page; /* came along with the answer of its directory; UINT64_MAX: none */
+    uint64_t settled;       /* position of the own log up to which all diffs are known to have arrived */
+    const char *opened_end; /* of the pages that the last fault opened: where a program that goes on will fault next */
+    uint32_t window;        /* pages that it may open */
+    uint64_t arrived_page;  /* came along with the answer of its directory; UINT64_MAX: none */
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;
