@@ -90,6 +90,46 @@ def test_wrong_data():
             assert result.stderr.count("\n") == 1 and not os.listdir(folder), f"{message}: {result.stderr}"
 
 
+STATS = '{"pe":%d,"wall_ns":%d,"compute_ns":1500000000,"page_ns":250000000,"diff_ns":0,"lock_ns":0,"barrier_ns":0,' \
+        '"service_ns":%d,"read_faults":%d,"log_overruns":0}\n'
+PLACE = '{"pe":0,"block":"0x200000000000","bytes":8192,"fetches":%d,"diffs":1,"false_sharing":%d}\n'
+
+
+def write_text(text, folder):
+    target = os.path.join(folder, "page.html")
+    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=text, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    return result, target
+
+
+def test_stats():
+    """Lines of DSM_STATS among other output: each part of each PE's time is plotted, counts and places are in tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = ("a line of the program\n" + STATS % (1, 1750000000, 0, 7) + STATS % (0, 1750000000, 125000000, 8)
+                + PLACE % (3, 0) + PLACE % (9, 2))
+        result, target = write_text(text, folder)
+        assert result.returncode == 0 and not result.stderr, result
+        tree = page.check(target)
+    times, service, means, counts, places = page.tables(tree)
+    assert times[0][1:] == ["compute", "page", "diff", "lock wait", "barrier wait"], times
+    assert times[1:] == [["PE 0", "1.5", "0.25", "0", "0", "0"], ["PE 1", "1.5", "0.25", "0", "0", "0"]], times
+    assert service[1:] == [["PE 0", "0.125"], ["PE 1", "0"]], service
+    assert means[1] == ["compute", "1.5", "85.71"] and means[2] == ["page", "0.25", "14.29"], means
+    assert counts == [["", "PE 0", "PE 1"], ["read faults", "8", "7"]], counts
+    assert [row[3] for row in places] == ["fetches", "9", "3"] and places[1][5] == "2", places
+
+
+def test_wrong_stats():
+    good = STATS % (0, 1, 0, 0)
+    for text, message in ((good + good, "line 2: PE 0 is there twice"), (good.replace(":1,", ':"1",'), "line 1: 'wall_ns'"),
+                          (good.replace('"diff_ns"', '"dif_ns"'), "'diff_ns' is not a count"), (good[:40], "line 1: "),
+                          ((PLACE % (1, 0)).replace('"0x200000000000"', "[]"), "line 1: 'block' is not an address")):
+        with tempfile.TemporaryDirectory() as folder:
+            result, _ = write_text(text, folder)
+            assert result.returncode == 1 and message in result.stderr, f"{message}: {result}"
+            assert result.stderr.count("\n") == 1 and not os.listdir(folder), f"{message}: {result.stderr}"
+
+
 def test_matplotlib_missing():
     """With a broken one that precedes it in PATH."""
     with tempfile.TemporaryDirectory() as folder:

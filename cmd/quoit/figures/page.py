@@ -8,6 +8,8 @@ import os
 import re
 import sys
 
+import dsm_stats
+
 DEBIAN_PYTHON = "/usr/bin/python3"  # for which the package installs, whatever other python3 comes first
 MISSING = "quoit report: matplotlib is missing; on Debian: apt-get install python3-matplotlib"
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999933"]
@@ -365,6 +367,7 @@ def publish(page, folder, name):
 USAGE = """usage: quoit report DATA.json PAGE.html
 
 Writes a report as one HTML page that opens offline ("-": standard input). What DATA.json holds is said in docs/report.md.
+DATA.json may also be what a job printed on stderr under DSM_STATS=json, blocks or pages: where the time of its PEs went.
 Plots become SVG within the page, and nothing in it leads elsewhere. The same data gives the same page, byte for byte. Wrong
 data: one line that names the place, status 1, no page."""
 
@@ -380,8 +383,8 @@ def main(_quoit, arguments):
     find_matplotlib()
     try:
         with (sys.stdin if source == "-" else open(source, encoding="utf-8")) as file:
-            page = json.load(file)
-        write(page, target)
-    except (OSError, ValueError, RecursionError, Wrong) as problem:
+            text = file.read()
+        write(dsm_stats.report(text) if dsm_stats.is_stats(text) else json.loads(text), target)
+    except (OSError, ValueError, RecursionError, Wrong, dsm_stats.Wrong) as problem:
         sys.exit(f"quoit report: {problem}")
     return 0
