@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models of shared pages, of versions and notices and of exclusive mode, searched by spin.
+"""The models of shared pages, of versions and notices, of copies updated in place and of exclusive mode, searched by spin.
 
 Aim: in no order of events does a reader miss a write announced to it; and the protocol with one step omitted fails, by
 an assertion and not by a deadlock. Method: the search of each model must complete without an error; each variant must
@@ -17,6 +17,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = {
     "pages.pml": ["NO_NOTICE", "NO_VERSION", "NO_FENCE", "PAGE_FIRST", "NO_CAUSALITY", "ONE_VERSION"],
+    "update.pml": ["NO_UPDATE", "NO_VERSION", "PAGE_FIRST", "NO_OWN_VERSION", "WHOLE_PAGE", "KEEP_TWIN"],
     "exclusive.pml": ["NO_MARK", "FETCH_FIRST", "NO_FENCE", "COUNT_FIRST", "NO_LOG"],
 }
 SKIPPED = 77
