@@ -145,6 +145,29 @@ static void isa2(uint64_t n)
     }
 }
 
+/* The same over two locks, where the second PE reads another word than the one that the third checks. */
+static void isa2_locks(uint64_t n)
+{
+    if (test.pe_count < 3)
+        return;
+    if (test.me == part(0)) {
+        S->x.words[20] = n;
+        dsm_lock(&S->a);
+        S->y.words[20] = n;
+        dsm_unlock(&S->a);
+    } else if (test.me == part(1)) {
+        while (locked_read(&S->a, &S->y.words[20]) != n)
+            continue;
+        dsm_lock(&S->b);
+        S->z.words[20] = n;
+        dsm_unlock(&S->b);
+    } else {
+        while (locked_read(&S->b, &S->z.words[20]) != n)
+            continue;
+        check(S->x.words[20], n, "what the first wrote");
+    }
+}
+
 /* The values of one word never go backwards. */
 static void corr(uint64_t n)
 {
@@ -491,6 +514,7 @@ static const struct {
     {"mp_barrier", mp_barrier},
     {"wrc", wrc},
     {"isa2", isa2},
+    {"isa2_locks", isa2_locks},
     {"corr", corr},
     {"coww", coww},
     {"several_writers", several_writers},

@@ -6,7 +6,8 @@
  * between two barriers a byte of `phased` has one writer; all PEs know which, and the value: each PE compares the bytes
  * that are not being written. Blocks are allocated and freed meanwhile.
  *
- * Use: random [--seed N] [--steps N] [--threads N]. A failure prints seed, step, byte and both values.
+ * Use: random [--seed N] [--steps N] [--threads N] [--seconds N]. With --seconds it goes on, in one thread, until PE 0
+ * finds that they are over. A failure prints seed, step, byte and both values.
  */
 #include <dsm.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/prng.h"
@@ -27,6 +29,7 @@ struct shared {
     dsm_lock_t locks[LOCK_COUNT];
     unsigned char locked[LOCKED_BYTES];
     unsigned char phased[PHASED_BYTES];
+    int is_over[2]; /* written by PE 0 before a barrier, in turn, since others may still read the one before */
 };
 
 static struct {
@@ -35,6 +38,7 @@ static struct {
     unsigned char phased[PHASED_BYTES];
     uint64_t seed;
     int steps, threads, me, pe_count;
+    time_t end; /* 0: none */
 } test = {.seed = 1, .steps = 20, .threads = 1};
 
 static uint64_t chance(uint64_t a, uint64_t b, uint64_t c)
@@ -127,10 +131,15 @@ static void *run_thread(void *argument)
             block_step(&prng, step);
         else
             locked_step(&prng, step);
-        if (test.threads == 1 && step % 3 == 0) {
-            phase_step(step / 3);
-            dsm_barrier_all();
-        }
+        if (test.threads > 1 || step % 3 != 0)
+            continue;
+        int *is_over = &test.shared->is_over[step / 3 % 2];
+        phase_step(step / 3);
+        if (test.me == 0)
+            *is_over = test.end != 0 && time(NULL) >= test.end;
+        dsm_barrier_all();
+        if (*is_over)
+            break;
     }
     return NULL;
 }
@@ -144,7 +153,11 @@ static void read_arguments(int count, char **words)
             test.steps = atoi(words[i + 1]);
         else if (strcmp(words[i], "--threads") == 0)
             test.threads = atoi(words[i + 1]);
+        else if (strcmp(words[i], "--seconds") == 0)
+            test.end = time(NULL) + atoi(words[i + 1]);
     }
+    if (test.end != 0)
+        test.steps = INT32_MAX;
 }
 
 int main(int count, char **words)
