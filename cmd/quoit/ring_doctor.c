@@ -28,12 +28,24 @@ __attribute__((format(printf, 2, 3))) static void find(struct findings *findings
     findings->count++;
 }
 
-static void check_machine(struct findings *findings)
+static void check_device(struct findings *findings, const char *path)
+{
+    if (access(path, R_OK | W_OK) != 0)
+        find(findings, "%s: %s\n  %s", path, strerror(errno),
+             errno == ENOENT ? "no port: the chip's driver and quoit_ntb must be loaded (docs/build-a-ring.md)"
+                             : "be root, or of the group ntb (kernel/60-quoit-ntb.rules)");
+}
+
+static void check_tun(struct findings *findings)
 {
     if (access(TUN_PATH, R_OK | W_OK) != 0)
         find(findings, TUN_PATH ": %s\n  %s", strerror(errno),
              errno == ENOENT ? "modprobe tun; in a container pass the device to it"
                              : "rings need to open it: be root, or chmod 666 " TUN_PATH);
+}
+
+static void check_namespaces(struct findings *findings)
+{
     fflush(stdout);
     pid_t pid = fork();
     int status = 0;
@@ -54,7 +66,7 @@ static void check_host(struct findings *findings, const struct ring_reply *reply
              "host %u is starting, for the %u. time\n  wait a second; if it stays so, its neighbours do not answer: "
              "quoit ring status",
              index, host->start_count);
-    else if (host->start_count > 1)
+    else if (host->start_count > 1 && !reply->plan.is_joined)
         find(findings,
              "host %u was started %u times: its process was killed\n  programs that ran on it have lost their "
              "network: start them again",
@@ -86,12 +98,61 @@ static void check_link(struct findings *findings, const struct ring_reply *reply
              link, outages);
 }
 
+/* What this machine sees of the ring of bridges that it joined: what each port leads to. */
+static void check_cable(struct findings *findings, const struct ring_reply *reply, enum quoit_side side)
+{
+    const struct ring_host_status *own = &reply->hosts[reply->plan.host];
+    uint32_t neighbour = quoit_ring_neighbour(reply->plan.host_count, side, reply->plan.host);
+    uint32_t host = own->peer_hosts[side] - 1;
+    bool is_up = own->link_states[side] == QUOIT_LINK_STATE_UP;
+    const char *name = side == QUOIT_LEFT ? "left" : "right", *device = reply->plan.devices[side];
+    if (own->peer_hosts[side] == 0)
+        find(findings,
+             "%s (%s): nobody answers\n  host %u must be on, with quoit ring join; the cable must be in; dmesg | grep "
+             "-i "
+             "ntb",
+             device, name, neighbour);
+    else if (own->peer_sides[side] == (uint32_t)side + 1)
+        find(findings,
+             "%s (%s) leads to the %s port of host %u\n  a cable joins a right port to a left one: exchange --left and "
+             "--right, or the cables, of one of the two",
+             device, name, name, host);
+    else if (host != neighbour)
+        find(
+            findings,
+            "%s (%s) leads to host %u, but host %u belongs there\n  the cable goes to host %u, or a host has the wrong "
+            "--host",
+            device, name, host, neighbour, neighbour);
+    else if (!is_up)
+        find(findings,
+             "%s (%s) leads to host %u, but the link is down (%s)\n  it is off, or its ring has another name, --hosts "
+             "or "
+             "version: quoit ring doctor there",
+             device, name, host, quoit_link_state_name((enum quoit_link_state)own->link_states[side]));
+    else
+        printf("%s (%s) leads to host %u, up\n", device, name, host);
+}
+
+static void check_joined(struct findings *findings, const struct ring_reply *reply)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        check_device(findings, reply->plan.devices[side]);
+    check_host(findings, reply, reply->plan.host);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        check_cable(findings, reply, side);
+}
+
 int ring_doctor(const char *name)
 {
     struct findings findings = {0};
     struct ring_reply reply;
-    check_machine(&findings);
-    if (ring_ask(name, (struct ring_request){.kind = RING_STATUS}, &reply)) {
+    bool is_there = ring_ask(name, (struct ring_request){.kind = RING_STATUS}, &reply);
+    check_tun(&findings);
+    if (!is_there || !reply.plan.is_joined)
+        check_namespaces(&findings);
+    if (is_there && reply.plan.is_joined) {
+        check_joined(&findings, &reply);
+    } else if (is_there) {
         for (uint32_t i = 0; i < reply.plan.host_count; i++)
             check_host(&findings, &reply, i);
         for (uint32_t i = 0; i < reply.plan.host_count; i++)

@@ -46,7 +46,10 @@ bool ring_enter_namespaces(void)
 enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
                                 struct quoit_port_endpoint *endpoint_out)
 {
-    return quoit_share_describe(ring->share, host, side == QUOIT_RIGHT ? 0 : 1, endpoint_out);
+    const struct quoit_port_site site = {
+        .link_fd = ring->bridge_fds[side], .peer_memory_fd = -1, .side = side == QUOIT_RIGHT ? 0 : 1};
+    return ring->plan.is_joined ? quoit_port_driver_describe(ring->driver, &site, endpoint_out)
+                                : quoit_share_describe(ring->share, host, site.side, endpoint_out);
 }
 
 static enum quoit_status open_device(const struct ring *ring, const struct ring_host *host, uint32_t number,
@@ -104,19 +107,27 @@ static void *manage(void *arg)
     return NULL;
 }
 
+/* The links of an emulated ring come up at once. Other machines may boot later, or never: the device is there and gets
+ * its carrier with the first link. */
+static bool begin(const struct ring *ring, struct quoit_service *service)
+{
+    pthread_t manager;
+    return (ring->plan.is_joined || quoit_service_start(service, START_NS) == QUOIT_OK) &&
+           pthread_create(&manager, NULL, manage, service) == 0;
+}
+
 int ring_host_run(const struct ring *ring, const struct ring_host *host)
 {
     struct ring_memory *memory = host->memory;
     struct quoit_service *service;
     struct quoit_veth *veth;
-    pthread_t manager;
     int device_fd;
     pid_t keeper = getppid();
     char who[24];
     snprintf(who, sizeof who, "host%u", host->index);
-    quoit_log_setup(QUOIT_LOG_WARN, who);
+    quoit_log_setup(ring->plan.is_joined ? QUOIT_LOG_INFO : QUOIT_LOG_WARN, who);
     prctl(PR_SET_NAME, "quoit-host");
-    if (!ring_enter_namespaces()) {
+    if (!ring->plan.is_joined && !ring_enter_namespaces()) {
         quoit_say("cannot make a network namespace: %s; be root, or have the administrator allow user namespaces "
                   "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                   "kernel.apparmor_restrict_unprivileged_userns) [Q0602]",
@@ -139,12 +150,13 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
         .host_count = ring->plan.host_count,
         .ring = number,
         .device_fd = device_fd,
-        .policy = quoit_wait_policy_for(ring->plan.host_count * 2, quoit_limits_core_count()),
+        .policy =
+            quoit_wait_policy_for((ring_end(&ring->plan) - ring_first(&ring->plan)) * 2, quoit_limits_core_count()),
     };
-    if (quoit_veth_open(&config, &veth) != QUOIT_OK || quoit_service_start(service, START_NS) != QUOIT_OK ||
-        pthread_create(&manager, NULL, manage, service) != 0)
+    if (quoit_veth_open(&config, &veth) != QUOIT_OK || !begin(ring, service))
         return 1;
-    ring_detach();
+    if (!ring->plan.is_joined)
+        ring_detach();
     atomic_store(&memory->is_ready, 1);
     return quoit_veth_run(veth) == QUOIT_OK ? 0 : 1;
 }

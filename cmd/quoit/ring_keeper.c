@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keeper of a ring that stays: one process, one loop. */
+/* The keeper of a ring that stays, or of one machine's part of it: one process, one loop. */
 #include "ring.h"
 
 #include <dirent.h>
@@ -23,7 +23,9 @@
 #include "env/clock.h"
 
 #define PAGE_BYTES      4096u
-#define RESTART_NS      200000000u /* between the end of a host and its next start */
+#define RESTART_NS      200000000u  /* between the end of a host and its next start */
+#define REJOIN_NS       2000000000u /* the same of a machine that does not fit into its ring: somebody has to look */
+#define LEAVE_MS        2000        /* for a bridge to see that its link is not wanted any more */
 #define START_MS        15000
 #define TICK_MS         50
 #define REQUEST_SECONDS 2
@@ -31,13 +33,21 @@
 /* The Ethernet devices are the first client of the ring. */
 static bool make_links(struct ring *ring)
 {
+    if (ring->plan.is_joined)
+        return ring_open_bridges(ring);
     struct quoit_share_config config = {.knobs = ring->plan.knobs, .host_count = ring->plan.host_count};
     struct quoit_share_request request = {.name = RING_ETHERNET, .label = "Ethernet"};
     snprintf(config.driver, sizeof config.driver, "%s", ring->driver->name);
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         request.memory_bytes[i] = ring->hosts[i].bytes;
-    return quoit_shared_ring_open(&config, &ring->shared) == QUOIT_OK &&
-           quoit_share_take(ring->shared, &request, &ring->share) == QUOIT_OK;
+    if (quoit_shared_ring_open(&config, &ring->shared) != QUOIT_OK ||
+        quoit_share_take(ring->shared, &request, &ring->share) != QUOIT_OK) {
+        quoit_say("cannot make the links of the ring %s: %s [Q0603]", ring->plan.name, strerror(errno));
+        return false;
+    }
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
+        ring->hosts[i].memory_fd = ring->share->memory_fds[i];
+    return true;
 }
 
 static void plan_host(struct ring *ring, uint32_t index)
@@ -48,9 +58,9 @@ static void plan_host(struct ring *ring, uint32_t index)
     host->bytes = (host->veth_offset + quoit_veth_bytes() + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static bool map_host(struct ring *ring, struct ring_host *host)
+static bool map_host(struct ring_host *host)
 {
-    host->memory = mmap(NULL, host->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->share->memory_fds[host->index], 0);
+    host->memory = mmap(NULL, host->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     return host->memory != MAP_FAILED;
 }
 
@@ -65,7 +75,8 @@ static bool start_host(struct ring *ring, struct ring_host *host)
         sigprocmask(SIG_SETMASK, &none, NULL);
         if (ring->server)
             quoit_share_server_forget(ring->server);
-        quoit_shared_ring_forget(ring->shared, ring->share);
+        if (ring->shared)
+            quoit_shared_ring_forget(ring->shared, ring->share);
         _exit(ring_host_run(ring, host));
     }
     host->start_count += host->pid > 0;
@@ -84,13 +95,15 @@ static struct quoit_port *open_port(const struct ring *ring, uint32_t host, enum
     return quoit_port_open(&config, &port) == QUOIT_OK ? port : NULL;
 }
 
-/* What a machine that loses its power does to its neighbours: both its links go down. */
+/* What a machine that loses its power does to its neighbours: both its links go down. A bridge takes a moment. */
 static void drop_links(const struct ring *ring, const struct ring_host *host)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port *port = open_port(ring, host->index, side);
         if (port)
             quoit_port_link_disable(port);
+        for (int ms = 0; port && quoit_port_link_is_up(port) && ms < LEAVE_MS; ms++)
+            quoit_clock_sleep_ns(1000000);
         quoit_port_close(port);
     }
 }
@@ -99,17 +112,17 @@ static void reap(struct ring *ring)
 {
     pid_t pid;
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        for (uint32_t i = 0; i < ring->plan.host_count; i++)
+        for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
             if (ring->hosts[i].pid == pid) {
                 ring->hosts[i].pid = 0;
-                ring->hosts[i].start_ns = quoit_clock_now_ns() + RESTART_NS;
+                ring->hosts[i].start_ns = quoit_clock_now_ns() + (ring->plan.is_joined ? REJOIN_NS : RESTART_NS);
                 drop_links(ring, &ring->hosts[i]);
             }
 }
 
 static bool are_ready(const struct ring *ring)
 {
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         if (!atomic_load(&((struct ring_memory *)ring->hosts[i].memory)->is_ready))
             return false;
     return true;
@@ -117,7 +130,7 @@ static bool are_ready(const struct ring *ring)
 
 static bool has_lost(const struct ring *ring)
 {
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         if (ring->hosts[i].pid == 0)
             return true;
     return false;
@@ -142,7 +155,7 @@ static void end_guests(ino_t net_inode)
 
 static void end_hosts(struct ring *ring)
 {
-    for (uint32_t i = 0; i < ring->plan.host_count; i++) {
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++) {
         char path[40];
         struct stat status, own;
         snprintf(path, sizeof path, "/proc/%d/ns/net", ring->hosts[i].pid);
@@ -170,7 +183,7 @@ static void fill_status(const struct ring *ring, struct ring_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
     reply->plan = ring->plan;
-    for (uint32_t i = 0; i < ring->plan.host_count; i++) {
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++) {
         const struct ring_host *host = &ring->hosts[i];
         const struct ring_memory *memory = host->memory;
         struct ring_host_status *status = &reply->hosts[i];
@@ -180,6 +193,8 @@ static void fill_status(const struct ring *ring, struct ring_reply *reply)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
             status->link_states[side] = (uint32_t)quoit_link_state_of(&memory->links[side]);
             status->outage_counts[side] = atomic_load(&memory->links[side].outage_count);
+            status->peer_hosts[side] = atomic_load(&memory->links[side].peer_host);
+            status->peer_sides[side] = atomic_load(&memory->links[side].peer_side);
         }
         quoit_veth_stats(memory, host->veth_offset, &status->stats);
     }
@@ -246,15 +261,16 @@ static bool serve(struct ring *ring, int listen_fd)
 
 static bool make(struct ring *ring)
 {
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         plan_host(ring, i);
-    bool has_links = make_links(ring);
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
-        if (!has_links || !map_host(ring, &ring->hosts[i])) {
+    if (!make_links(ring))
+        return false;
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
+        if (!map_host(&ring->hosts[i])) {
             quoit_say("cannot make the memory of host%u: %s [Q0603]", i, strerror(errno));
             return false;
         }
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         if (!start_host(ring, &ring->hosts[i])) {
             quoit_say("cannot start host%u: %s [Q0603]", i, strerror(errno));
             return false;
@@ -264,7 +280,7 @@ static bool make(struct ring *ring)
 
 static void start_again(struct ring *ring)
 {
-    for (uint32_t i = 0; i < ring->plan.host_count; i++)
+    for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         if (ring->hosts[i].pid == 0 && quoit_clock_now_ns() >= ring->hosts[i].start_ns)
             start_host(ring, &ring->hosts[i]);
 }
@@ -286,6 +302,8 @@ static bool wait_ready(struct ring *ring)
 /* Where jobs attach. */
 static bool open_server(struct ring *ring)
 {
+    if (ring->plan.is_joined)
+        return true;
     char path[QUOIT_SHARE_PATH_BYTES];
     quoit_share_path(geteuid(), ring->plan.name, path);
     if (quoit_share_server_open(ring->shared, path, ring->plan.serves_others, &ring->server) == QUOIT_OK)
@@ -298,7 +316,7 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
 {
     struct pollfd polled[] = {{.fd = listen_fd, .events = POLLIN},
                               {.fd = signal_fd, .events = POLLIN},
-                              {.fd = quoit_share_server_fd(ring->server), .events = POLLIN}};
+                              {.fd = ring->server ? quoit_share_server_fd(ring->server) : -1, .events = POLLIN}};
     for (bool is_down = false; !is_down;) {
         struct signalfd_siginfo signal;
         poll(polled, 3, has_lost(ring) ? TICK_MS : -1);
@@ -316,7 +334,8 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
 {
     sigset_t signals;
-    struct ring ring = {.plan = *plan, .driver = quoit_port_driver_at(0)};
+    struct ring ring = {.plan = *plan,
+                        .driver = plan->is_joined ? quoit_port_driver_find("linux") : quoit_port_driver_at(0)};
     prctl(PR_SET_NAME, "quoit-ring");
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
@@ -325,9 +344,11 @@ int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     bool is_up = signal_fd >= 0 && make(&ring) && wait_ready(&ring) && open_server(&ring);
-    if (is_up && write(ready_fd, "r", 1) == 1) {
-        close(ready_fd);
-        ring_detach();
+    if (is_up && (ready_fd < 0 || write(ready_fd, "r", 1) == 1)) {
+        if (ready_fd >= 0) {
+            close(ready_fd);
+            ring_detach();
+        }
         keep(&ring, listen_fd, signal_fd);
     }
     end_ring(&ring);

@@ -7,10 +7,12 @@
 #define PAGE_SHIFT 12
 #define KIND_BITS  2
 #define HOST_BITS  16
+#define SIDE_SHIFT 24
 
 /* What each host writes into the scratchpads of its neighbour. */
 enum scratchpad {
-    PAD_HOST,         /* host id + 1: zero is "not written"; above it its service's doorbell bit + 1, 0: none */
+    PAD_HOST,         /* host id + 1: zero is "not written"; above it its service's doorbell bit + 1, 0: none; above
+                         that the side of its port, + 1 */
     PAD_DIGEST,       /* of the client that has the windows, and the wire version */
     PAD_SLOTS_PAGES,  /* size of the window SLOTS it offers */
     PAD_MEMORY_PAGES, /* size of the window MEMORY it offers */
@@ -35,7 +37,8 @@ void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const str
                                enum quoit_side side, struct quoit_handshake_bits bits)
 {
     uint32_t control = bits.control ? (uint32_t)__builtin_ctzll(bits.control) + 1 : 0;
-    quoit_port_scratchpad_peer_write(port, PAD_HOST, control << HOST_BITS | (host + 1));
+    quoit_port_scratchpad_peer_write(port, PAD_HOST,
+                                     ((uint32_t)side + 1) << SIDE_SHIFT | control << HOST_BITS | (host + 1));
     quoit_port_scratchpad_peer_write(port, PAD_DIGEST, digest_of(client));
     quoit_port_scratchpad_peer_write(port, PAD_SLOTS_PAGES, pages_of(client, side, QUOIT_WINDOW_SLOTS));
     quoit_port_scratchpad_peer_write(port, PAD_MEMORY_PAGES, pages_of(client, side, QUOIT_WINDOW_MEMORY));
@@ -45,7 +48,7 @@ void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const str
 
 static struct quoit_handshake_bits bits_of(struct quoit_port *port)
 {
-    uint32_t control = quoit_port_scratchpad_read(port, PAD_HOST) >> HOST_BITS;
+    uint32_t control = quoit_port_scratchpad_read(port, PAD_HOST) >> HOST_BITS & 0xff;
     return (struct quoit_handshake_bits){
         .client = quoit_port_scratchpad_read(port, PAD_BITS_LOW) |
                   (uint64_t)quoit_port_scratchpad_read(port, PAD_BITS_HIGH) << 32,
@@ -62,14 +65,50 @@ static bool are_good_bits(const struct quoit_port *port, const struct quoit_clie
            (before == 0 || before == bits.client);
 }
 
+struct quoit_handshake_neighbour quoit_handshake_neighbour(struct quoit_port *port)
+{
+    uint32_t word = quoit_port_scratchpad_read(port, PAD_HOST);
+    return (struct quoit_handshake_neighbour){.host = word & ((1u << HOST_BITS) - 1), .side = word >> SIDE_SHIFT};
+}
+
+static const char *side_name(uint32_t side)
+{
+    return side == QUOIT_LEFT ? "left" : "right";
+}
+
+/* Why the end that the scratchpads introduce does not belong here. */
+static void say_wrong(struct quoit_handshake_neighbour found, uint32_t neighbour, enum quoit_side side)
+{
+    uint32_t host = found.host - 1;
+    if (found.host == 0)
+        quoit_log(QUOIT_LOG_ERROR, "the %s neighbour, which should be host %u, does not say who it is", side_name(side),
+                  neighbour);
+    else if (found.side == (uint32_t)side + 1)
+        quoit_log(
+            QUOIT_LOG_ERROR,
+            "wrong cabling: the %s port leads to the %s port of host %u, but a cable joins a right port to a left "
+            "one",
+            side_name(side), side_name(side), host);
+    else if (host != neighbour)
+        quoit_log(
+            QUOIT_LOG_ERROR,
+            "the %s neighbour should be host %u, but is host %u: a cable is in the wrong place, or a host has the "
+            "wrong number",
+            side_name(side), neighbour, host);
+    else
+        quoit_log(QUOIT_LOG_ERROR, "the %s neighbour, host %u, is of another job or ring, or of another build",
+                  side_name(side), host);
+}
+
 enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour, const struct quoit_client *client,
                                         enum quoit_side side, uint32_t port_epoch,
                                         struct quoit_handshake_bits *bits_inout)
 {
-    uint32_t host = quoit_port_scratchpad_read(port, PAD_HOST) & ((1u << HOST_BITS) - 1);
+    const struct quoit_handshake_neighbour found = quoit_handshake_neighbour(port);
     const struct quoit_handshake_bits bits = bits_of(port);
     uint32_t slots_pages = quoit_port_scratchpad_read(port, PAD_SLOTS_PAGES);
-    bool is_ours = host == neighbour + 1 && quoit_port_scratchpad_read(port, PAD_DIGEST) == digest_of(client) &&
+    bool is_ours = found.host == neighbour + 1 && found.side != (uint32_t)side + 1 &&
+                   quoit_port_scratchpad_read(port, PAD_DIGEST) == digest_of(client) &&
                    slots_pages == pages_of(client, side, QUOIT_WINDOW_SLOTS);
     if (is_ours && are_good_bits(port, client, bits, bits_inout->client)) {
         *bits_inout = bits;
@@ -80,10 +119,9 @@ enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighb
     if (is_ours)
         quoit_log(QUOIT_LOG_ERROR,
                   "the %s neighbour, host %u, wants to be rung by doorbell bits 0x%llx, which it cannot",
-                  side == QUOIT_LEFT ? "left" : "right", neighbour, (unsigned long long)bits.client);
+                  side_name(side), neighbour, (unsigned long long)bits.client);
     else
-        quoit_log(QUOIT_LOG_ERROR, "the %s neighbour should be host %u of this job, but is host %d of another job",
-                  side == QUOIT_LEFT ? "left" : "right", neighbour, (int)host - 1);
+        say_wrong(found, neighbour, side);
     return QUOIT_INVALID;
 }
 

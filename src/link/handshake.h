@@ -23,6 +23,12 @@ struct quoit_handshake_bits {
     uint64_t control; /* one bit, of the service; 0: it has none */
 };
 
+/* Whose port is at the other end. 0: it has not said so. */
+struct quoit_handshake_neighbour {
+    uint32_t host; /* + 1 */
+    uint32_t side; /* + 1 */
+};
+
 /* Introduces this host to the neighbour, before the first word. */
 void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const struct quoit_client *client,
                                enum quoit_side side, struct quoit_handshake_bits bits);
@@ -32,6 +38,7 @@ void quoit_handshake_introduce(struct quoit_port *port, uint32_t host, const str
 QUOIT_MUST_USE enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour,
                                                        const struct quoit_client *client, enum quoit_side side,
                                                        uint32_t port_epoch, struct quoit_handshake_bits *bits_inout);
+struct quoit_handshake_neighbour quoit_handshake_neighbour(struct quoit_port *port);
 void quoit_handshake_write(struct quoit_port *port, struct quoit_handshake_word word);
 /* The neighbour's current word. */
 struct quoit_handshake_word quoit_handshake_read(struct quoit_port *port);

@@ -202,6 +202,11 @@ static void make_clean(struct quoit_service *service, enum quoit_side index, uin
     uint32_t neighbour = quoit_ring_neighbour(service->config.host_count, index, service->config.host);
     struct quoit_handshake_bits bits = {.client = atomic_load(&side->record->peer_doorbells)};
     enum quoit_status status = quoit_handshake_check(side->port, neighbour, leader, index, side->port_epoch, &bits);
+    const struct quoit_handshake_neighbour found = quoit_handshake_neighbour(side->port);
+    if (status != QUOIT_LINK_DOWN) {
+        atomic_store_explicit(&side->record->peer_host, found.host, memory_order_relaxed);
+        atomic_store_explicit(&side->record->peer_side, found.side, memory_order_relaxed);
+    }
     if (status == QUOIT_OK) {
         atomic_store(&side->record->peer_doorbells, bits.client);
         side->peer_control = bits.control;

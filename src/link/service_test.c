@@ -44,6 +44,7 @@ struct world {
     struct rig_driver driver;
     struct rig links[HOST_COUNT];
     struct host hosts[HOST_COUNT];
+    bool is_crossed; /* host 1 has its cables at the wrong sides */
 };
 
 static void changed(void *arg, enum quoit_side side)
@@ -105,6 +106,7 @@ static void open_host(struct world *world, uint32_t index)
     struct host *host = &world->hosts[index];
     const struct quoit_port_endpoint right_end = describe(world, index, 1 - index, 0);
     const struct quoit_port_endpoint left_end = describe(world, 1 - index, 1 - index, 1);
+    bool is_crossed = world->is_crossed && index == 1;
     const struct quoit_port_driver *driver = rig_table(&world->links[0]);
     uint8_t *memory = world->links[0].memory[index];
     struct quoit_service_config config = {
@@ -114,9 +116,9 @@ static void open_host(struct world *world, uint32_t index)
         .park = (struct quoit_park *)(void *)(memory + PARK_AT),
         .park_offset = PARK_AT,
     };
-    config.ports[QUOIT_LEFT] =
+    config.ports[is_crossed ? QUOIT_RIGHT : QUOIT_LEFT] =
         (struct quoit_port_config){.driver = driver, .memory = {memory, RIG_MEMORY_BYTES}, .endpoint = &left_end};
-    config.ports[QUOIT_RIGHT] =
+    config.ports[is_crossed ? QUOIT_LEFT : QUOIT_RIGHT] =
         (struct quoit_port_config){.driver = driver, .memory = {memory, RIG_MEMORY_BYTES}, .endpoint = &right_end};
     assert_int_equal(quoit_service_open(&config, &host->service), QUOIT_OK);
     host->client = (struct quoit_client){
@@ -432,6 +434,25 @@ static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
     close_world(&world);
 }
 
+/* With two hosts the neighbour is the right one at either side, so only the sides tell. */
+static void test_a_cable_between_two_right_ports_is_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    quoit_service_close(world.hosts[1].service);
+    world.is_crossed = true;
+    open_host(&world, 1);
+    quoit_log_setup((enum quoit_log_level) - 1, "the message about the cable");
+    attach_and_start(&world);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    struct quoit_link_record *records =
+        world.hosts[0].status == QUOIT_INVALID ? world.hosts[0].records : world.hosts[1].records;
+    assert_true(world.hosts[0].status == QUOIT_INVALID || world.hosts[1].status == QUOIT_INVALID);
+    assert_true(records[QUOIT_LEFT].peer_side == QUOIT_LEFT + 1 || records[QUOIT_RIGHT].peer_side == QUOIT_RIGHT + 1);
+    close_world(&world);
+}
+
 static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
 {
     (void)state;
@@ -551,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_too_few_doorbells),
         cmocka_unit_test(test_alignment_is_refused_at_once),
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
+        cmocka_unit_test(test_a_cable_between_two_right_ports_is_refused),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),
         cmocka_unit_test(test_hosts_are_cut_off_while_a_third_link_flaps),

@@ -59,8 +59,12 @@ struct quoit_link_record {
      * before the link is UP for the first time, the same for as long as both stay. */
     _Atomic uint64_t own_doorbells;
     _Atomic uint64_t peer_doorbells;
+    /* Whose port the cable leads to, as it said when the link came up, right or wrong: host + 1 and side + 1. 0: it has
+     * said nothing yet. */
+    _Atomic uint32_t peer_host;
+    _Atomic uint32_t peer_side;
 };
-_Static_assert(sizeof(struct quoit_link_record) == 72, "read by other processes");
+_Static_assert(sizeof(struct quoit_link_record) == 80, "read by other processes");
 
 const char *quoit_link_state_name(enum quoit_link_state state);
 bool quoit_link_may_move(enum quoit_link_state from, enum quoit_link_state to);

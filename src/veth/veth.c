@@ -415,7 +415,7 @@ static enum quoit_status attach(struct quoit_veth *veth)
 {
     struct quoit_client client = {
         .name = "Ethernet",
-        .digest = DIGEST + veth->config.host_count,
+        .digest = DIGEST + (veth->config.host_count << 24) + veth->config.ring,
         .doorbell_least = 1,
         .doorbell_most = 1,
         .vectors = vectors_of,

@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -307,6 +308,40 @@ class Net(Ring):
         self.assertEqual(self.ring("exec", 5, "--", "ls", check=False).returncode, 1)
         self.assertEqual(self.ring("exec", 0, "--", "sh", "-c", "exit 7", check=False).returncode, 7)
         self.assertEqual(self.ring("exec", 0, "--", "/no/such", check=False).returncode, 127)
+
+
+class Join(Ring):
+    """What needs no bridge: the rest runs in virtual machines (tests/vm)."""
+
+    def join(self, config, *words):
+        with tempfile.NamedTemporaryFile("w", suffix="ring.conf") as file:
+            file.write(config)
+            file.flush()
+            return self.ring("join", "--config", file.name, *words, check=False)
+
+    def test_bad_usage(self):
+        for config, words, expected in (
+                ("", [], "join needs --host"), ("host = 1\n", [], "join needs --hosts"),
+                ("host = 3\nhosts = 3\n", [], "0 to 2"), ("host = 1\nhosts = 1\n", [], "ring.conf:2: hosts \"1\""),
+                ("# the first\n\n host=x # no number\n", [], "ring.conf:3: host \"x\": allowed is 0 to 63"),
+                ("hosts 3\n", [], "a line is: option = value"), ("jobs = all\n", [], "no option \"jobs\""),
+                ("config = a\n", [], "no option \"config\""), ("left = " + "x" * 600 + "\n", [], "longer than"),
+                ("host = 0\nhosts = 2\nleft = /dev/ntb1\n", [], "both /dev/ntb1"),
+                ("host = 0\nhosts = 3\nsubnet = 10.0.0.0/30\n", [], "addresses for 2 hosts"),
+                ("host = 0\n", ["--jobs", "all"], "belongs to: quoit ring up")):
+            result = self.join(config, *words)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), config)
+            self.assertIn(expected, result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.assertIn("No such file", self.ring("join", "--config", "/no/such", check=False).stderr)
+        self.assertIn("belongs to: quoit ring join", self.ring("up", "--left", "x", check=False).stderr)
+
+    def test_without_a_port(self):
+        result = self.join("host = 2\nhosts = 3\nleft = /no/port\n", "--host", 1)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("host 1 of 3, 10.77.0.2, left /no/port, right /dev/ntb1", result.stdout)
+        self.assertRegex(result.stderr, r"cannot open the left port /no/port: No such file.*load the chip.*\[Q0604\]")
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
 
 
 class Jobs(Ring):

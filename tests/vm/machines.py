@@ -6,18 +6,21 @@
   iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
   stress    the same machine: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
+  fuzz      one machine: random calls on both ends for some seconds, by processes that are killed
+  ring2, ring3   a ring of two or three machines with `quoit ring join`: every host reaches every other one through
+            quoit0, every byte compared (ring_traffic.c)
+  flap      the ring of three, while cables are pulled and put back
 
 Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
 The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
 KVM works; without it QEMU translates.
 """
-import hashlib, os, shutil, signal, subprocess, sys, tempfile, time
+import dataclasses, hashlib, os, shutil, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "../../kernel")
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
 MEMORY_MIB = 256
-WINDOW_MIB = 1
 LIMIT_S = 420
 
 
@@ -89,6 +92,7 @@ mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
 for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
+[ -f /lib/tun.ko ] && insmod /lib/tun.ko
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
 echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
 echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
@@ -140,6 +144,8 @@ def make_file_system(path, programs, script):
     for module in ("ntb", "ntb_hw_amd"):
         archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
     archive.add_file("lib/quoit_ntb.ko", build_module())
+    if os.path.exists(os.path.join(BED, "modules/tun.ko")):
+        archive.add_file("lib/tun.ko", os.path.join(BED, "modules/tun.ko"))
     for program in programs:
         archive.add_program(program)
     archive.add("init", INIT.encode(), 0o100755)
@@ -149,62 +155,124 @@ def make_file_system(path, programs, script):
 
 # Machines
 
-def qemu():
+def qemu(preload):
     """QEMU of the bed, by its own loader, so that it needs nothing of this machine."""
     root, library = os.path.join(BED, "root"), "usr/lib/x86_64-linux-gnu"
     return [os.path.join(root, "lib64/ld-linux-x86-64.so.2"), "--library-path", os.path.join(root, library),
-            os.path.join(root, "usr/bin/qemu-system-x86_64"),
+            *(["--preload", preload] if preload else []), os.path.join(root, "usr/bin/qemu-system-x86_64"),
             "-L", os.path.join(root, "usr/share/qemu"), "-L", os.path.join(root, "usr/share/seabios")]
 
 
-def start_machine(folder, name, sockets, options, has_iommu):
-    memory = "intel_iommu=on,sm_off" if has_iommu else "hugepages=8"
-    command = qemu() + [
-        "-M", "q35,memory-backend=mem,kernel-irqchip=split", "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
-        "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
-        "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
-        "-serial", f"file:{folder}/{name}.log", "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{folder}/system",
-        "-append", f"console=ttyS0 quiet panic=-1 {memory} {options}"]
-    if has_iommu:
-        command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
-    for i, socket in enumerate(sockets):
-        command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
-                    "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
-                               '"socket":{"path":"%s","type":"unix"}}' % (i, socket)]
-    environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"))
-    with open(f"{folder}/{name}.qemu", "w") as log:
-        return subprocess.Popen(["nice", "-n", "10"] + command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                env=environment)
+@dataclasses.dataclass
+class Test:
+    programs: list
+    script: str
+    machines: dict  # name -> (ends of links, in the order of /dev/ntbN; link l has the ends 2l and 2l + 1), options
+    has_iommu: bool = False
+    window_mib: int = 1
+    is_mapped: bool = False  # windows are mappings, not messages
+    faults: object = None    # called with the Bed in a thread of its own, once all machines run
 
 
-def run(folder, build, machines, has_iommu):
-    """machines: name -> (ends of the link, options). Returns the consoles' texts."""
-    sockets = [f"{folder}/end{i}" for i in range(2)]
-    started = [subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(WINDOW_MIB)] + sockets)]
-    begin = time.monotonic()
-    try:
-        while not all(os.path.exists(socket) for socket in sockets):
+class Bed:
+    """The devices and machines of one test."""
+
+    def __init__(self, folder, build, test):
+        self.folder, self.build, self.test = folder, build, test
+        self.devices, self.running = [], {}
+        self.is_over = threading.Event()
+        for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
+            ends = (2 * link, 2 * link + 1)
+            maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
+            self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(test.window_mib),
+                                                  *[self.socket(end) for end in ends], *maps]))
+        while not all(os.path.exists(self.socket(end)) for end in range(2 * len(self.devices))):
             time.sleep(0.05)
-        running = []
-        for name, (ends, options) in machines.items():
-            running.append(start_machine(folder, name, [sockets[end] for end in ends], options, has_iommu))
-            started.append(running[-1])
-        for machine in running:
-            machine.wait(max(1, LIMIT_S - (time.monotonic() - begin)))
-    except subprocess.TimeoutExpired:
-        print(f"not ended in {LIMIT_S} s")
-    finally:
-        for process in started:
+
+    def socket(self, end):
+        return f"{self.folder}/end{end}"
+
+    def map_socket(self, name):
+        return f"{self.folder}/{name}.windows"
+
+    def machine_of(self, end):
+        return next(name for name, (ends, _) in self.test.machines.items() if end in ends)
+
+    def start(self, name):
+        ends, options = self.test.machines[name]
+        preload = os.path.join(self.build, "lib/vm_window_map.so") if self.test.is_mapped else None
+        memory = "intel_iommu=on,sm_off" if self.test.has_iommu else "hugepages=8"
+        command = qemu(preload) + [
+            "-M", "q35,memory-backend=mem,kernel-irqchip=split",
+            "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
+            "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
+            "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
+            "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
+            "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{self.folder}/system",
+            "-append", f"console=ttyS0 quiet panic=-1 {memory} {options}"]
+        if self.test.has_iommu:
+            command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
+        for i, end in enumerate(ends):
+            command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
+                        "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
+                                   '"socket":{"path":"%s","type":"unix"}}' % (i, self.socket(end))]
+        environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"),
+                           NTB_WINDOWS=self.map_socket(name))
+        with open(f"{self.folder}/{name}.qemu", "a") as log:
+            self.running[name] = subprocess.Popen(["nice", "-n", "10"] + command, stdout=log, stderr=log,
+                                                  stdin=subprocess.DEVNULL, env=environment)
+
+    def kill(self, name):
+        """Power off, at once."""
+        self.running[name].kill()
+        self.running[name].wait()
+        if os.path.exists(self.map_socket(name)):
+            os.unlink(self.map_socket(name))
+
+    def set_cable(self, link, is_in):
+        self.devices[link].send_signal(signal.SIGUSR2 if is_in else signal.SIGUSR1)
+
+    def text(self, name):
+        text = ""
+        for path in (f"{self.folder}/{name}.log", f"{self.folder}/{name}.qemu"):
+            if os.path.exists(path):
+                with open(path, errors="replace") as file:
+                    text += file.read()
+        return text
+
+    def wait_for(self, name, words, limit_s=LIMIT_S):
+        """False: the test ended before."""
+        end = time.monotonic() + limit_s
+        while words not in self.text(name):
+            if self.is_over.wait(0.2) or time.monotonic() > end:
+                return False
+        return True
+
+    def close(self):
+        self.is_over.set()
+        for process in [*self.running.values(), *self.devices]:
             process.kill()
             process.wait()
-    print(f"{len(machines)} machines, {time.monotonic() - begin:.0f} s")
-    texts = {}
-    for name in machines:
-        with open(f"{folder}/{name}.log", errors="replace") as file:
-            texts[name] = file.read()
-        with open(f"{folder}/{name}.qemu", errors="replace") as file:
-            texts[name] += file.read()
-    return texts
+
+
+def run(folder, build, test):
+    """Returns the consoles' texts."""
+    begin = time.monotonic()
+    bed = Bed(folder, build, test)
+    try:
+        for name in test.machines:
+            bed.start(name)
+        if test.faults:
+            threading.Thread(target=test.faults, args=(bed,), daemon=True).start()
+        while any(machine.poll() is None for machine in list(bed.running.values())):
+            time.sleep(0.1)
+            if time.monotonic() - begin > LIMIT_S:
+                print(f"not ended in {LIMIT_S} s")
+                break
+    finally:
+        bed.close()
+    print(f"{len(test.machines)} machines, {time.monotonic() - begin:.0f} s")
+    return {name: bed.text(name) for name in test.machines}
 
 
 def judge(texts, has_iommu):
@@ -219,26 +287,69 @@ def judge(texts, has_iommu):
     return is_good
 
 
+RING = """
+ifconfig lo up
+quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
+keeper=$!
+for h in $(seq 1 $HOSTS); do
+    [ $h = $((HOST + 1)) ] || until ping -c 1 -W 5 10.77.0.$h | grep -E 'packets|round'; do sleep 1; done
+done
+echo "reached at $(cut -d' ' -f1 /proc/uptime) s"
+quoit ring doctor; doctor=$?
+vm_ring_traffic $HOST $HOSTS $ARGS; traffic=$?
+quoit ring status
+quoit ring down; down=$?
+wait $keeper; keeper=$?
+cat /tmp/ring
+echo "doctor $doctor, traffic $traffic, down $down, keeper $keeper"
+[ $doctor$traffic$down$keeper = 0000 ]
+"""
+
+
+def ring(count):
+    """Machine h has its left port first: link h joins its right, end 2h, to the left of the next, end 2h + 1."""
+    return {f"host{h}": ([2 * ((h - 1) % count) + 1, 2 * h], f"q.HOST={h} q.HOSTS={count}") for h in range(count)}
+
+
+def flap(bed):
+    """One cable at a time, out for long enough that the kernel sees it."""
+    if bed.wait_for("host0", "reached at"):
+        for turn in range(6):
+            bed.set_cable(turn % 3, False)
+            print(f"link {turn % 3} cut at {time.monotonic():.1f}", flush=True)
+            bed.is_over.wait(1)
+            bed.set_cable(turn % 3, True)
+            if bed.is_over.wait(2):
+                break
+
+
 BOTH = {"both": ([0, 1], "")}
+RING_PROGRAMS = ["quoit", "vm_ring_traffic"]
 TESTS = {
-    "contract": (["vm_port_test"], "vm_port_test $ARGS", BOTH),
-    "iommu": (["vm_port_test"], "vm_port_test $ARGS", BOTH),
-    "stress": (["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
-    "pair": (["vm_port_pair"], "vm_port_pair /dev/ntb0 $END",
-             {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}),
+    "contract": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH),
+    "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
+    "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
+    "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}),
+    "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True),
+    "ring2": Test(RING_PROGRAMS, RING, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
+    "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
+    "flap": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True, faults=flap),
 }
+DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["16384"]}
 
 
 def main():
-    test, build, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
+    name, build, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     check_bed()
-    programs, script, machines = TESTS[test]
+    test = TESTS[name]
+    if test.programs is RING_PROGRAMS and not os.path.exists(os.path.join(BED, "modules/tun.ko")):
+        skip(f"the bed in {BED} has no tun.ko: make it again with tests/vm/bed")
     folder = tempfile.mkdtemp(prefix="quoit-vm-")
     try:
-        script = f"export ARGS='{' '.join(arguments)}'\n{script}\n"
-        make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in programs], script)
-        return 0 if judge(run(folder, build, machines, test == "iommu"), test == "iommu") else 1
+        script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
+        make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in test.programs], script)
+        return 0 if judge(run(folder, build, test), test.has_iommu) else 1
     finally:
         shutil.rmtree(folder)
 

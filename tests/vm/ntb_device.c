@@ -8,12 +8,17 @@
  *
  * Windows: each access is a message, so a window has exactly what a bridge has: up to the limit of the translation it
  * is the peer's memory; behind it, and without one, writes vanish and reads give all ones. Messages of one machine stay
- * in order, as posted writes do. That is slow (about 10 us for a word); this model is for what is true, not for rates.
+ * in order, as posted writes do. That is slow (about 10 us for a word): it is for what is true, not for rates. With a
+ * second socket for each end windows are mappings of the peer's memory instead (window_map.c): accesses cost what a
+ * mapping costs, and behind the limit pages may be read as what was written there.
  *
- * Use: ntb_device WINDOW_MIB SOCKET SOCKET
+ * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost.
+ *
+ * Use: ntb_device WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,13 +26,20 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "window_map.h"
+
 #define VECTORS       24u
 #define VECTOR_EVENTS 16u /* behind those of the doorbells */
-#define MAPS_MAX      4096u
+#define MAPS_MAX      16384u
+#define FILES_MAX     16
+#define WINDOWS       2 /* BAR 2 and 4 */
+#define PAGE_BYTES    4096u
 #define FDS_MAX       16u
 #define BODY_MAX      (1u << 16)
 #define CONFIG_BYTES  4096u
@@ -62,6 +74,14 @@ struct header {
 struct map {
     uint64_t address, bytes;
     char *base; /* NULL: unused */
+    int file;   /* and where it lies there */
+    uint64_t file_offset;
+};
+
+/* A file of the machine's memory; many maps lie in one. */
+struct memory_file {
+    ino_t inode;
+    int fd;
 };
 
 struct end {
@@ -71,12 +91,18 @@ struct end {
     uint32_t bell, bell_mask, events, event_mask;
     int vectors[VECTORS];
     struct map maps[MAPS_MAX];
+    struct memory_file files[FILES_MAX];
+    const char *map_path; /* of window_map; NULL: each access is a message */
+    int map_connection;   /* -1: none */
+    int window_files[WINDOWS];
+    char window_names[WINDOWS][WINDOW_NAME_BYTES];
 };
 
 struct link {
     struct end ends[2];
     uint32_t scratchpads[16];
     uint64_t window_bytes;
+    bool is_cut;
 };
 
 struct message {
@@ -84,6 +110,7 @@ struct message {
     uint8_t body[BODY_MAX];
     int fds[FDS_MAX];
     uint32_t fd_count;
+    int reply_fd; /* -1: none */
 };
 
 static _Noreturn void die(const char *what)
@@ -142,6 +169,109 @@ static void announce(struct end *end, uint32_t event)
         fire(end, VECTOR_EVENTS);
 }
 
+/* Memory of the machines */
+
+static struct map *map_of(struct end *end, uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < MAPS_MAX; i++) {
+        struct map *map = &end->maps[i];
+        if (map->base && address >= map->address && address + bytes <= map->address + map->bytes)
+            return map;
+    }
+    return NULL;
+}
+
+static char *memory_at(struct end *end, uint64_t address, uint64_t bytes)
+{
+    struct map *map = map_of(end, address, bytes);
+    return map ? map->base + (address - map->address) : NULL;
+}
+
+static uint64_t wide(struct end *end, uint32_t at)
+{
+    return end->registers[(at - FILE_FROM) / 4] | (uint64_t)end->registers[(at - FILE_FROM) / 4 + 1] << 32;
+}
+
+/* Windows that QEMU maps */
+
+static void tell_map(struct end *end, uint32_t window, uint64_t offset, uint64_t bytes, const struct map *map,
+                     uint64_t in_map)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct window_map request = {.offset = offset, .bytes = bytes};
+    struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int32_t result = -EPIPE;
+    memcpy(request.name, end->window_names[window], sizeof request.name);
+    if (map) {
+        request.file_offset = map->file_offset + in_map;
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        *CMSG_FIRSTHDR(&message) =
+            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &map->file, sizeof map->file);
+    }
+    if (sendmsg(end->map_connection, &message, MSG_NOSIGNAL) != sizeof request ||
+        recv(end->map_connection, &result, sizeof result, MSG_WAITALL) != sizeof result || result != 0)
+        fprintf(stderr, "ntb_device: mapping a window: %s\n", strerror(-result));
+}
+
+static bool reach_map(struct end *end)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!end->map_path || end->connection < 0)
+        return false;
+    if (end->map_connection >= 0)
+        return true;
+    end->map_connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", end->map_path);
+    if (connect(end->map_connection, (struct sockaddr *)&address, sizeof address) != 0)
+        die(end->map_path);
+    return true;
+}
+
+/* What of a window is the peer's memory now: one piece after the other, the rest nothing. */
+static void map_window(struct link *link, struct end *end, uint32_t window)
+{
+    struct end *peer = peer_of(link, end);
+    uint64_t base = wide(end, XLAT(2 + 2 * window)), limit = wide(end, LIMIT(2 + 2 * window));
+    if (!reach_map(end))
+        return;
+    tell_map(end, window, 0, link->window_bytes, NULL, 0);
+    if (link->is_cut || !base)
+        return;
+    limit = limit < link->window_bytes ? limit : link->window_bytes;
+    for (uint64_t at = 0, bytes; at < limit; at += bytes) {
+        struct map *map = map_of(peer, base + at, 1);
+        uint64_t in_map = map ? base + at - map->address : 0;
+        bytes = map ? map->bytes - in_map : PAGE_BYTES;
+        bytes = bytes < limit - at ? bytes : limit - at;
+        bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+        if (map)
+            tell_map(end, window, at, bytes, map, in_map);
+    }
+}
+
+static void map_windows(struct link *link, struct end *end)
+{
+    for (uint32_t window = 0; window < WINDOWS; window++)
+        map_window(link, end, window);
+}
+
+/* Memory of `end` came or goes: windows of the peer that lead there. */
+static void map_again(struct link *link, struct end *end, uint64_t address, uint64_t bytes)
+{
+    struct end *peer = peer_of(link, end);
+    for (uint32_t window = 0; window < WINDOWS; window++) {
+        uint64_t base = wide(peer, XLAT(2 + 2 * window)), limit = wide(peer, LIMIT(2 + 2 * window));
+        if (base && address < base + limit && base < address + bytes)
+            map_window(link, peer, window);
+    }
+}
+
 /* Registers */
 
 static uint32_t register_read(struct link *link, struct end *end, uint32_t at)
@@ -165,12 +295,14 @@ static uint32_t register_read(struct link *link, struct end *end, uint32_t at)
 static void register_write(struct link *link, struct end *end, uint32_t at, uint32_t value)
 {
     if (at >= SCRATCHPADS && at < SCRATCHPADS + sizeof link->scratchpads) {
-        link->scratchpads[(at - SCRATCHPADS) / 4] = value;
+        if (!link->is_cut)
+            link->scratchpads[(at - SCRATCHPADS) / 4] = value;
         return;
     }
     switch (at) {
     case DBREQ:
-        ring(peer_of(link, end), value & 0xffff);
+        if (!link->is_cut)
+            ring(peer_of(link, end), value & 0xffff);
         break;
     case DBSTAT:
         end->bell &= ~value;
@@ -186,6 +318,9 @@ static void register_write(struct link *link, struct end *end, uint32_t at, uint
         break;
     default:
         end->registers[(at - FILE_FROM) / 4] = value;
+        for (uint32_t window = 0; window < WINDOWS; window++)
+            if (at / 8 == XLAT(2 + 2 * window) / 8 || at / 8 == LIMIT(2 + 2 * window) / 8)
+                map_window(link, end, window); /* and not the other one, which may be in use */
     }
 }
 
@@ -220,29 +355,12 @@ static void registers_access(struct link *link, struct end *end, uint64_t at, ui
     }
 }
 
-/* Windows */
-
-static char *memory_at(struct end *end, uint64_t address, uint64_t bytes)
-{
-    for (uint32_t i = 0; i < MAPS_MAX; i++) {
-        struct map *map = &end->maps[i];
-        if (map->base && address >= map->address && address + bytes <= map->address + map->bytes)
-            return map->base + (address - map->address);
-    }
-    return NULL;
-}
-
-static uint64_t wide(struct end *end, uint32_t at)
-{
-    return end->registers[(at - FILE_FROM) / 4] | (uint64_t)end->registers[(at - FILE_FROM) / 4 + 1] << 32;
-}
-
 /* Each byte by itself, but aligned words whole. */
 static void window_access(struct link *link, struct end *end, uint32_t bar, uint64_t at, uint8_t *data, uint32_t bytes,
                           bool is_write)
 {
     uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
-    char *to = base && at + bytes <= limit ? memory_at(peer_of(link, end), base + at, bytes) : NULL;
+    char *to = base && !link->is_cut && at + bytes <= limit ? memory_at(peer_of(link, end), base + at, bytes) : NULL;
     if (to && bytes == 8 && at % 8 == 0) {
         if (is_write)
             __atomic_store_n((uint64_t *)(void *)to, get(data, 8), __ATOMIC_RELEASE);
@@ -329,15 +447,38 @@ static void end_leave(struct link *link, struct end *end)
         if (end->maps[i].base)
             munmap(end->maps[i].base, end->maps[i].bytes);
     memset(end->maps, 0, sizeof end->maps);
+    for (int i = 0; i < FILES_MAX; i++)
+        if (end->files[i].inode)
+            close(end->files[i].fd);
+    memset(end->files, 0, sizeof end->files);
+    if (end->map_connection >= 0)
+        close(end->map_connection);
+    end->map_connection = -1;
     end_reset(link, end);
     for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
         peer->registers[(at - FILE_FROM) / 4] = 0;
+    map_windows(link, peer);
     announce(peer, EVENT_DOWN);
 }
 
 /* The protocol. A handler returns the bytes of its reply, which it makes in the body. */
 
-static uint32_t map_memory(struct end *end, struct message *message)
+/* One descriptor for each file. -1: there are too many. */
+static int keep_file(struct end *end, int fd)
+{
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        return -1;
+    for (int i = 0; i < FILES_MAX; i++) {
+        if (end->files[i].inode == 0)
+            end->files[i] = (struct memory_file){.inode = file.st_ino, .fd = dup(fd)};
+        if (end->files[i].inode == file.st_ino)
+            return end->files[i].fd;
+    }
+    return -1;
+}
+
+static uint32_t map_memory(struct link *link, struct end *end, struct message *message)
 {
     uint64_t offset = get(message->body + 8, 8), address = get(message->body + 16, 8),
              bytes = get(message->body + 24, 8);
@@ -346,14 +487,19 @@ static uint32_t map_memory(struct end *end, struct message *message)
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, message->fds[0], (off_t)offset);
     for (uint32_t i = 0; i < MAPS_MAX && base != MAP_FAILED; i++)
         if (!end->maps[i].base) {
-            end->maps[i] = (struct map){.address = address, .bytes = bytes, .base = base};
+            end->maps[i] = (struct map){.address = address,
+                                        .bytes = bytes,
+                                        .base = base,
+                                        .file = keep_file(end, message->fds[0]),
+                                        .file_offset = offset};
+            map_again(link, end, address, bytes);
             return 0;
         }
     fprintf(stderr, "ntb_device: no room for memory at %#llx\n", (unsigned long long)address);
     return 0;
 }
 
-static uint32_t unmap_memory(struct end *end, struct message *message)
+static uint32_t unmap_memory(struct link *link, struct end *end, struct message *message)
 {
     uint64_t address = get(message->body + 8, 8), bytes = get(message->body + 16, 8);
     for (uint32_t i = 0; i < MAPS_MAX; i++) {
@@ -363,10 +509,11 @@ static uint32_t unmap_memory(struct end *end, struct message *message)
             *map = (struct map){0};
         }
     }
+    map_again(link, end, address, bytes);
     return 24;
 }
 
-static uint32_t describe_region(const struct link *link, struct message *message)
+static uint32_t describe_region(const struct link *link, const struct end *end, struct message *message)
 {
     uint32_t index = (uint32_t)get(message->body + 8, 4);
     uint64_t bytes = index == 0                 ? BAR0_BYTES
@@ -375,7 +522,9 @@ static uint32_t describe_region(const struct link *link, struct message *message
                                                 : 0;
     memset(message->body, 0, 32);
     put(message->body, 32, 4);
-    put(message->body + 4, bytes ? 3 : 0, 4); /* readable, writable, not to be mapped */
+    bool is_mapped = end->map_path && (index == 2 || index == 4);
+    put(message->body + 4, (bytes ? 3 : 0) | (is_mapped ? 4 : 0), 4); /* readable, writable, to be mapped */
+    message->reply_fd = is_mapped ? end->window_files[index / 2 - 1] : -1;
     put(message->body + 8, index, 4);
     put(message->body + 16, bytes, 8);
     return 32;
@@ -405,7 +554,7 @@ static uint32_t set_vectors(struct end *end, struct message *message)
 static uint32_t handle(struct link *link, struct end *end, struct message *message)
 {
     static const char capabilities[] =
-        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":4096}}";
+        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":16384}}";
     uint8_t *body = message->body;
     uint32_t index = (uint32_t)get(body + 8, 4), bytes = (uint32_t)get(body + 12, 4);
     switch (message->header.command) {
@@ -414,9 +563,9 @@ static uint32_t handle(struct link *link, struct end *end, struct message *messa
         memcpy(body + 4, capabilities, sizeof capabilities);
         return 4 + sizeof capabilities;
     case DMA_MAP:
-        return map_memory(end, message);
+        return map_memory(link, end, message);
     case DMA_UNMAP:
-        return unmap_memory(end, message);
+        return unmap_memory(link, end, message);
     case GET_INFO:
         put(body, 16, 4);
         put(body + 4, 3, 4); /* PCI, can be reset */
@@ -424,7 +573,7 @@ static uint32_t handle(struct link *link, struct end *end, struct message *messa
         put(body + 12, 5, 4);
         return 16;
     case GET_REGION:
-        return describe_region(link, message);
+        return describe_region(link, end, message);
     case GET_IRQ:
         put(body, 16, 4);
         put(body + 4, index == 2 ? 9 : 1, 4); /* eventfds; not to be resized */
@@ -467,11 +616,30 @@ static bool receive(struct end *end, struct message *message)
            (bytes == 0 || recv(end->connection, message->body, bytes, MSG_WAITALL) == (ssize_t)bytes);
 }
 
+static bool answer(const struct end *end, struct message *message)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = message, .iov_len = message->header.bytes};
+    struct msghdr parts = {.msg_iov = &part, .msg_iovlen = 1};
+    if (message->reply_fd >= 0) {
+        parts.msg_control = &control;
+        parts.msg_controllen = sizeof control;
+        *CMSG_FIRSTHDR(&parts) =
+            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&parts)), &message->reply_fd, sizeof(int));
+    }
+    return sendmsg(end->connection, &parts, MSG_NOSIGNAL) == (ssize_t)message->header.bytes;
+}
+
 static bool serve(struct link *link, struct end *end, struct message *message)
 {
     if (!receive(end, message))
         return false;
     message->header.error = 0;
+    message->reply_fd = -1;
     uint32_t bytes = handle(link, end, message);
     for (uint32_t i = 0; i < message->fd_count; i++)
         if (message->fds[i] >= 0)
@@ -480,7 +648,7 @@ static bool serve(struct link *link, struct end *end, struct message *message)
         return true;
     message->header.flags = FLAG_REPLY | (message->header.error ? FLAG_ERROR : 0);
     message->header.bytes = (uint32_t)sizeof message->header + bytes;
-    return send(end->connection, message, message->header.bytes, MSG_NOSIGNAL) == (ssize_t)message->header.bytes;
+    return answer(end, message);
 }
 
 static int listen_at(const char *path)
@@ -494,37 +662,79 @@ static int listen_at(const char *path)
     return fd;
 }
 
+/* The files that QEMU maps first; window_map puts the peer's memory there. */
+static void make_windows(struct link *link, struct end *end, const char *map_path)
+{
+    end->map_path = map_path;
+    for (uint32_t window = 0; window < WINDOWS && map_path; window++) {
+        char *name = end->window_names[window];
+        snprintf(name, WINDOW_NAME_BYTES, WINDOW_PREFIX "%d-%d-%u", getpid(), (int)(end - link->ends), window);
+        end->window_files[window] = memfd_create(name, MFD_CLOEXEC);
+        if (end->window_files[window] < 0 || ftruncate(end->window_files[window], (off_t)link->window_bytes) != 0)
+            die("a window");
+    }
+}
+
+static void take_signal(struct link *link, int signal_fd)
+{
+    struct signalfd_siginfo signal;
+    if (read(signal_fd, &signal, sizeof signal) != sizeof signal)
+        return;
+    link->is_cut = signal.ssi_signo == SIGUSR1;
+    for (int i = 0; i < 2; i++) {
+        map_windows(link, &link->ends[i]);
+        if (link->ends[i].connection >= 0 && peer_of(link, &link->ends[i])->connection >= 0)
+            announce(&link->ends[i], link->is_cut ? EVENT_DOWN : EVENT_UP);
+    }
+}
+
+static void come(struct link *link, struct end *end)
+{
+    end->connection = accept4(end->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (!link->is_cut)
+        announce(peer_of(link, end), EVENT_UP);
+}
+
 int main(int argc, char **argv)
 {
     static struct link link;
     static struct message message;
-    if (argc != 4) {
-        fprintf(stderr, "use: ntb_device WINDOW_MIB SOCKET SOCKET\n");
+    sigset_t signals;
+    if (argc != 4 && argc != 6) {
+        fprintf(stderr, "use: ntb_device WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
         return 2;
     }
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
     link.window_bytes = strtoull(argv[1], NULL, 10) << 20;
     for (int i = 0; i < 2; i++) {
         end_reset(&link, &link.ends[i]);
         link.ends[i].connection = -1;
+        link.ends[i].map_connection = -1;
+        make_windows(&link, &link.ends[i], argc == 6 ? argv[4 + i] : NULL);
         link.ends[i].listener = listen_at(argv[2 + i]);
     }
     for (;;) {
-        struct pollfd polls[2];
+        struct pollfd polls[3];
         for (int i = 0; i < 2; i++)
             polls[i] = (struct pollfd){
                 .fd = link.ends[i].connection >= 0 ? link.ends[i].connection : link.ends[i].listener, .events = POLLIN};
-        if (poll(polls, 2, -1) < 0)
+        polls[2] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+        if (poll(polls, 3, -1) < 0)
             die("poll");
         for (int i = 0; i < 2; i++) {
             struct end *end = &link.ends[i];
             if (polls[i].revents == 0)
                 continue;
-            if (end->connection < 0) {
-                end->connection = accept4(end->listener, NULL, NULL, SOCK_CLOEXEC);
-                announce(peer_of(&link, end), EVENT_UP);
-            } else if (!serve(&link, end, &message)) {
+            if (end->connection < 0)
+                come(&link, end);
+            else if (!serve(&link, end, &message))
                 end_leave(&link, end);
-            }
         }
+        if (polls[2].revents)
+            take_signal(&link, signal_fd);
     }
 }
