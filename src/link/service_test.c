@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "link/handshake.h"
 #include "link/holddown.h"
 #include "link/service.h"
 #include "port/port_rig.h"
@@ -476,6 +477,83 @@ static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
     close_world(&world);
 }
 
+/* Host 1 as played by a test: introduces itself on link 0, and says what it is told to. */
+static struct quoit_port *introduce_host_1(struct world *world)
+{
+    struct quoit_port *port = quoit_service_port(world->hosts[1].service, QUOIT_LEFT);
+    const struct quoit_handshake_bits bits = {.client = 0x3};
+    const uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while (!quoit_port_link_is_up(port) || quoit_port_bind(port, quoit_port_link_epoch(port)) != QUOIT_OK ||
+           quoit_handshake_read(port).kind != QUOIT_HANDSHAKE_PROPOSED) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(100000);
+    }
+    quoit_handshake_introduce(port, 1, &world->hosts[1].client, QUOIT_LEFT, bits);
+    return port;
+}
+
+static void say(struct quoit_port *port, enum quoit_handshake_kind kind, uint32_t epoch)
+{
+    quoit_handshake_write(port, (struct quoit_handshake_word){.kind = kind, .epoch = epoch});
+}
+
+static void await_state(const struct quoit_link_record *record, enum quoit_link_state state)
+{
+    const uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while (quoit_link_state_of(record) != state) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(100000);
+    }
+}
+
+/* Long enough for the manager to look several times. */
+static void assert_stays(const struct quoit_link_record *record, enum quoit_link_state state)
+{
+    quoit_clock_sleep_ns(20 * MS);
+    assert_int_equal(quoit_link_state_of(record), state);
+}
+
+/* A neighbour that is CLEAN in another epoch than this end, or in an earlier one than this end proposes, has not agreed
+ * on anything. */
+static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct host *host = &world.hosts[0];
+    const struct quoit_link_record *record = &host->records[QUOIT_RIGHT];
+    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OK);
+    assert_int_equal(pthread_create(&host->thread, NULL, run_manager, host), 0);
+
+    struct quoit_port *port = introduce_host_1(&world);
+    say(port, QUOIT_HANDSHAKE_PROPOSED, 5);
+    await_state(record, QUOIT_LINK_STATE_CLEAN);
+    assert_int_equal(quoit_handshake_read(port).epoch, 5);
+    for (uint32_t epoch = 4; epoch <= 6; epoch += 2) {
+        say(port, QUOIT_HANDSHAKE_CLEAN, epoch);
+        assert_stays(record, QUOIT_LINK_STATE_CLEAN);
+    }
+    say(port, QUOIT_HANDSHAKE_CLEAN, 5);
+    await_state(record, QUOIT_LINK_STATE_UP);
+    assert_int_equal(record->target, QUOIT_LINK_TARGET(5, true));
+
+    quoit_port_link_disable(port);
+    quoit_port_link_enable(port);
+    port = introduce_host_1(&world);
+    assert_int_equal(quoit_handshake_read(port).epoch, 6);
+    say(port, QUOIT_HANDSHAKE_CLEAN, 5);
+    assert_stays(record, QUOIT_LINK_STATE_PROPOSED);
+    say(port, QUOIT_HANDSHAKE_CLEAN, 7);
+    await_state(record, QUOIT_LINK_STATE_UP);
+    assert_int_equal(record->target, QUOIT_LINK_TARGET(7, true));
+
+    atomic_store(&host->is_stopping, 1);
+    quoit_service_wake(host->service);
+    pthread_join(host->thread, NULL);
+    assert_int_equal(host->status, QUOIT_OK);
+    close_world(&world);
+}
+
 /* But never while another link is known to be down. */
 static void test_a_link_that_flaps_is_held_down(void **state)
 {
@@ -574,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
         cmocka_unit_test(test_a_cable_between_two_right_ports_is_refused),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
+        cmocka_unit_test(test_a_link_comes_up_only_in_the_epoch_of_both_ends),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),
         cmocka_unit_test(test_hosts_are_cut_off_while_a_third_link_flaps),
         cmocka_unit_test(test_different_cuts_are_not_one),

@@ -228,6 +228,27 @@ static void executions_wait_until_nothing_old_can_land(void **state)
     free(ring);
 }
 
+/* Ends in different epochs: the neighbour lands nothing before it knows that both are up in one, so nothing that it
+ * could advertise is waited for. */
+static void executions_do_not_wait_for_an_end_in_another_epoch(void **state)
+{
+    (void)state;
+    struct quoit_ring *ring = make_ring(8);
+    quoit_ring_link_down(ring, QUOIT_RIGHT);
+    learn(ring, QUOIT_LEFT, OWN_RIGHT, 1, 1);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 1)), QUOIT_VERDICT_NO_RESOURCE);
+    quoit_ring_link_up(ring, QUOIT_RIGHT, 1); /* the update that the other end went down is still on its way */
+    learn(ring, QUOIT_LEFT, OWN_RIGHT, 2, 2);
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 2)), QUOIT_VERDICT_DELIVER);
+    free(ring);
+
+    ring = make_ring(8);
+    quoit_ring_link_down(ring, QUOIT_RIGHT);
+    learn(ring, QUOIT_LEFT, FAR_RIGHT, 2, 3); /* the other end is up in the next epoch, this one is not yet */
+    assert_int_equal(show(ring, QUOIT_LEFT, request_due(QUOIT_FRAME_PUT, 1, 3)), QUOIT_VERDICT_DELIVER);
+    free(ring);
+}
+
 static void a_link_is_used_when_both_ends_are_up_in_one_epoch(void **state)
 {
     (void)state;
@@ -458,6 +479,7 @@ int main(void)
         cmocka_unit_test(updates_may_take_the_last_slot_and_go_first),
         cmocka_unit_test(only_frames_of_the_own_version_count),
         cmocka_unit_test(executions_wait_until_nothing_old_can_land),
+        cmocka_unit_test(executions_do_not_wait_for_an_end_in_another_epoch),
         cmocka_unit_test(a_link_is_used_when_both_ends_are_up_in_one_epoch),
         cmocka_unit_test(one_frame_carries_six_updates),
         cmocka_unit_test(requests_are_retransmitted_in_the_other_direction_before_new_ones),
