@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doorbells.h - the meaning of the doorbell bits that a job leases of a port.
+/* doorbells.h - the meaning of the doorbell bits that a job has of a port.
  *
- * Each end's ring service leases bits of its own port and sends the neighbour their mask (link/service.h). The meaning
- * of a bit is a rule over that mask, known to both ends. From the lowest bit on: one bit per lane; start and end of the
- * papers' barrier, if the job uses it; the rest, at least one, belong to the protocol: QUEUE wakes PEs by them after
- * direct puts, SCRATCHPAD uses the first for responses to transfers.
+ * Each end's ring service gives it bits of its own port and sends the neighbour their mask (link/service.h). The
+ * meaning of a bit is a rule over that mask, known to both ends. From the lowest bit on: one bit per lane; start and
+ * end of the papers' barrier, if the job uses it; the rest, at least one, belong to the protocol: QUEUE wakes PEs by
+ * them after direct puts, SCRATCHPAD uses the first for responses to transfers.
  *
  * Scarce bits are shared. PEs always share the rest. Lanes of QUEUE share too, since there a ring is only a hint; in
  * SCRATCHPAD a lane's bit is the message, so each lane needs its own.

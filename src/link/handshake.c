@@ -17,7 +17,7 @@ enum scratchpad {
     PAD_SLOTS_PAGES,  /* size of the window SLOTS it offers */
     PAD_MEMORY_PAGES, /* size of the window MEMORY it offers */
     PAD_LINK,         /* struct quoit_handshake_word */
-    PAD_BITS_LOW,     /* doorbell bits of its client of the windows */
+    PAD_BITS_LOW,     /* doorbell bits of its client */
     PAD_BITS_HIGH,
     PAD_COUNT
 };

@@ -19,7 +19,7 @@ struct quoit_handshake_word {
 
 /* Doorbell bits of the writer that the other end may ring. */
 struct quoit_handshake_bits {
-    uint64_t client;  /* of the client of the windows */
+    uint64_t client;  /* of the client */
     uint64_t control; /* one bit, of the service; 0: it has none */
 };
 

@@ -13,7 +13,6 @@
 #define CONTROL_NS 1000000  /* the same if it has one */
 #define RECHECK_NS 10000000 /* while some link is not UP */
 #define IDLE_NS    500000000
-#define NO_LEASE   QUOIT_CLIENTS_MAX
 
 struct side {
     struct quoit_port *port;
@@ -22,18 +21,16 @@ struct side {
     uint32_t epoch;      /* of the link: proposed in PROPOSED, agreed from CLEAN on */
     struct quoit_holddown holddown;
     bool is_flapping_reported;
-    uint64_t leased;       /* doorbell bits that clients have */
-    uint64_t control;      /* the service's own; 0: none */
+    uint64_t doorbells;    /* bits of the client */
+    uint64_t control;      /* the service's own bit; 0: none */
     uint64_t peer_control; /* the neighbour's; 0: none, or not told yet */
 };
 
 struct quoit_service {
     struct quoit_service_config config;
     struct side sides[QUOIT_SIDE_COUNT];
-    struct quoit_client clients[QUOIT_CLIENTS_MAX]; /* attached while `leases` has the bit */
-    uint64_t doorbells[QUOIT_CLIENTS_MAX][QUOIT_SIDE_COUNT];
-    uint32_t leases;
-    uint32_t leader;           /* the lease that has the windows; NO_LEASE: none */
+    struct quoit_client client; /* while has_client; a side is IDLE without */
+    bool has_client;
     uint64_t cut_off_since_ns; /* two links or more are known to be down since then; 0: not so */
     uint32_t cut_count;        /* the client's number of this time */
     bool is_cut_off_reported;
@@ -45,14 +42,9 @@ static const char *side_name(enum quoit_side side)
     return side == QUOIT_LEFT ? "left" : "right";
 }
 
-static const struct quoit_client *leader_of(const struct quoit_service *service)
+uint64_t quoit_service_doorbells(const struct quoit_service *service, enum quoit_side side)
 {
-    return service->leader == NO_LEASE ? NULL : &service->clients[service->leader];
-}
-
-uint64_t quoit_service_doorbells(const struct quoit_service *service, uint32_t lease, enum quoit_side side)
-{
-    return service->doorbells[lease][side];
+    return service->sides[side].doorbells;
 }
 
 struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side)
@@ -72,34 +64,17 @@ static void move(struct side *side, enum quoit_link_state to)
     quoit_link_move(side->record, to, quoit_clock_now_ns());
 }
 
-static void tell_clients(struct quoit_service *service, enum quoit_side index)
-{
-    for (uint32_t lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
-        if (service->leases & (1u << lease))
-            service->clients[lease].changed(service->clients[lease].arg, index);
-}
-
-static bool clients_follow(const struct quoit_service *service, enum quoit_side index)
-{
-    for (uint32_t lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
-        if ((service->leases & (1u << lease)) &&
-            !service->clients[lease].has_followed(service->clients[lease].arg, index))
-            return false;
-    return true;
-}
-
 static void tell_cut_off(struct quoit_service *service, uint32_t first_link, uint32_t second_link)
 {
-    const struct quoit_client *leader = leader_of(service);
-    if (!service->is_cut_off_reported)
-        leader->cut_off(leader->arg, first_link, second_link);
+    if (!service->is_cut_off_reported && service->client.cut_off)
+        service->client.cut_off(service->client.arg, first_link, second_link);
     service->is_cut_off_reported = true;
 }
 
-static bool is_cut_off(const struct quoit_service *service)
+/* QUOIT_DEAD_LINKS(), or 0. */
+static uint64_t dead_links(const struct quoit_service *service)
 {
-    const struct quoit_client *leader = leader_of(service);
-    return leader->dead_links(leader->arg) != 0;
+    return service->has_client && service->client.dead_links ? service->client.dead_links(service->client.arg) : 0;
 }
 
 /* What was in flight is gone for good. */
@@ -136,7 +111,7 @@ static void begin_down(struct quoit_service *service, enum quoit_side index)
     /* After the target: a request that a PE submits after seeing this leaves with a lane that follows, see poll_pe().
      */
     atomic_store(&side->record->port_epoch, 0);
-    tell_clients(service, index);
+    service->client.changed(service->client.arg, index);
     quoit_log(QUOIT_LOG_INFO, "the link to the %s went down", side_name(index));
 }
 
@@ -145,7 +120,7 @@ static bool is_held(const struct quoit_service *service, enum quoit_side index, 
 {
     const struct quoit_link_record *other = service->sides[quoit_ring_opposite(index)].record;
     uint64_t until_ns = atomic_load_explicit(&service->sides[index].record->held_until_ns, memory_order_relaxed);
-    return now_ns < until_ns && quoit_link_state_of(other) == QUOIT_LINK_STATE_UP && !is_cut_off(service);
+    return now_ns < until_ns && quoit_link_state_of(other) == QUOIT_LINK_STATE_UP && dead_links(service) == 0;
 }
 
 static void tell(struct side *side, struct quoit_handshake_word word)
@@ -158,7 +133,6 @@ static void tell(struct side *side, struct quoit_handshake_word word)
 static void step_absent(struct quoit_service *service, enum quoit_side index)
 {
     struct side *side = &service->sides[index];
-    const struct quoit_client *leader = leader_of(service);
     if (!quoit_port_link_is_up(side->port))
         return;
     if (is_held(service, index, quoit_clock_now_ns())) {
@@ -169,9 +143,8 @@ static void step_absent(struct quoit_service *service, enum quoit_side index)
     side->port_epoch = quoit_port_link_epoch(side->port);
     if (quoit_port_bind(side->port, side->port_epoch) != QUOIT_OK)
         return;
-    const struct quoit_handshake_bits bits = {.client = service->doorbells[service->leader][index],
-                                              .control = side->control};
-    quoit_handshake_introduce(side->port, service->config.host, leader, index, bits);
+    const struct quoit_handshake_bits bits = {.client = side->doorbells, .control = side->control};
+    quoit_handshake_introduce(side->port, service->config.host, &service->client, index, bits);
     tell(side, (struct quoit_handshake_word){.kind = QUOIT_HANDSHAKE_PROPOSED, .epoch = side->epoch});
     move(side, QUOIT_LINK_STATE_PROPOSED);
 }
@@ -198,10 +171,10 @@ static enum quoit_status offer_windows(struct side *side, const struct quoit_cli
 static void make_clean(struct quoit_service *service, enum quoit_side index, uint32_t proposed)
 {
     struct side *side = &service->sides[index];
-    const struct quoit_client *leader = leader_of(service);
+    const struct quoit_client *client = &service->client;
     uint32_t neighbour = quoit_ring_neighbour(service->config.host_count, index, service->config.host);
     struct quoit_handshake_bits bits = {.client = atomic_load(&side->record->peer_doorbells)};
-    enum quoit_status status = quoit_handshake_check(side->port, neighbour, leader, index, side->port_epoch, &bits);
+    enum quoit_status status = quoit_handshake_check(side->port, neighbour, client, index, side->port_epoch, &bits);
     const struct quoit_handshake_neighbour found = quoit_handshake_neighbour(side->port);
     if (status != QUOIT_LINK_DOWN) {
         atomic_store_explicit(&side->record->peer_host, found.host, memory_order_relaxed);
@@ -210,10 +183,10 @@ static void make_clean(struct quoit_service *service, enum quoit_side index, uin
     if (status == QUOIT_OK) {
         atomic_store(&side->record->peer_doorbells, bits.client);
         side->peer_control = bits.control;
-        quoit_port_doorbell_clear(side->port, service->doorbells[service->leader][index]);
+        quoit_port_doorbell_clear(side->port, side->doorbells);
         side->epoch = proposed > side->epoch ? proposed : side->epoch;
-        leader->clean(leader->arg, index);
-        status = offer_windows(side, leader, index);
+        client->clean(client->arg, index);
+        status = offer_windows(side, client, index);
     }
     if (status == QUOIT_LINK_DOWN)
         return;
@@ -232,7 +205,7 @@ static void come_up(struct quoit_service *service, enum quoit_side index)
     move(side, QUOIT_LINK_STATE_UP);
     atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, true), memory_order_release);
     atomic_store(&side->record->port_epoch, side->port_epoch);
-    tell_clients(service, index);
+    service->client.changed(service->client.arg, index);
     if (was_up)
         quoit_log(QUOIT_LOG_INFO, "the link to the %s is up again", side_name(index));
 }
@@ -265,13 +238,13 @@ static bool step_side(struct quoit_service *service, enum quoit_side index)
     case QUOIT_LINK_STATE_UP:
         if (!has_lost(side)) /* asked once, because the answer may change at any instant */
             break;
-        if (leader_of(service)->has_failover)
+        if (service->client.has_failover)
             begin_down(service, index);
         else
             lose(service, index);
         break;
     case QUOIT_LINK_STATE_DRAINING:
-        if (clients_follow(service, index))
+        if (service->client.has_followed(service->client.arg, index))
             move(side, QUOIT_LINK_STATE_ABSENT);
         break;
     case QUOIT_LINK_STATE_ABSENT:
@@ -312,7 +285,7 @@ static bool both_are_up(const struct quoit_service *service)
 enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
-    quoit_assert(service->leader != NO_LEASE);
+    quoit_assert(service->has_client);
     while (!both_are_up(service) && service->status == QUOIT_OK) {
         bool has_moved = step_sides(service);
         if (!has_moved && quoit_clock_now_ns() > deadline_ns) {
@@ -333,8 +306,7 @@ enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t ti
  */
 static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
 {
-    const struct quoit_client *leader = leader_of(service);
-    uint64_t dead = leader ? leader->dead_links(leader->arg) : 0;
+    uint64_t dead = dead_links(service);
     if (dead == 0) {
         service->cut_off_since_ns = 0;
         return;
@@ -343,7 +315,7 @@ static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
         service->cut_off_since_ns = now_ns;
         service->cut_count = QUOIT_DEAD_LINKS_CUT(dead);
     }
-    if (now_ns - service->cut_off_since_ns >= leader->cut_off_limit_ns)
+    if (now_ns - service->cut_off_since_ns >= service->client.cut_off_limit_ns)
         tell_cut_off(service, QUOIT_DEAD_LINKS_FIRST(dead), QUOIT_DEAD_LINKS_SECOND(dead));
 }
 
@@ -383,16 +355,7 @@ enum quoit_status quoit_service_manage(struct quoit_service *service, _Atomic ui
     return service->status;
 }
 
-/* Leases */
-
-static bool wants_windows(const struct quoit_client *client)
-{
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++)
-            if (client->windows[side][window].bytes != 0)
-                return true;
-    return false;
-}
+/* The client */
 
 static enum quoit_status check_windows(const struct quoit_service *service, const struct quoit_client *client)
 {
@@ -400,7 +363,7 @@ static enum quoit_status check_windows(const struct quoit_service *service, cons
         struct quoit_port_limits limits;
         quoit_port_limits(service->sides[side].port, &limits);
         for (enum quoit_window window = 0; window < QUOIT_WINDOW_COUNT; window++) {
-            const struct quoit_lease_range *range = &client->windows[side][window];
+            const struct quoit_window_range *range = &client->windows[side][window];
             if (range->bytes > limits.window_bytes[window]) {
                 quoit_log(QUOIT_LOG_ERROR, "%s needs a window of %llu bytes, the port has %llu", client->name,
                           (unsigned long long)range->bytes, (unsigned long long)limits.window_bytes[window]);
@@ -433,7 +396,7 @@ static enum quoit_status take_control(struct quoit_service *service, enum quoit_
     struct side *side = &service->sides[index];
     const struct quoit_port_vector manager = {
         .park_offset = service->config.park_offset, .park_stride = sizeof(struct quoit_park), .park_count = 1};
-    uint64_t free_bits = valid_doorbells(side) & ~side->leased;
+    uint64_t free_bits = valid_doorbells(side) & ~side->doorbells;
     if (free_bits == 0 || side->control)
         return QUOIT_OK;
     uint32_t bit = QUOIT_DOORBELL_COUNT - 1 - (uint32_t)__builtin_clzll(free_bits);
@@ -445,23 +408,21 @@ static enum quoit_status take_control(struct quoit_service *service, enum quoit_
     return QUOIT_OK;
 }
 
-/* The bits of a port for a client: the lowest that are free, the service's own if it cannot do without. */
+/* The bits of a port for a client: the lowest, without the service's own unless the client cannot do without. */
 static enum quoit_status find_doorbells(const struct quoit_service *service, const struct quoit_client *client,
                                         enum quoit_side index, uint64_t *bits_out)
 {
     const struct side *side = &service->sides[index];
-    uint64_t valid = valid_doorbells(side), free_bits = valid & ~side->leased & ~side->control, bits = 0;
-    if ((uint32_t)__builtin_popcountll(valid) < client->doorbell_least) {
+    uint64_t valid = valid_doorbells(side), free_bits = valid & ~side->control, bits = 0;
+    uint32_t valid_count = (uint32_t)__builtin_popcountll(valid);
+    if (valid_count < client->doorbell_least) {
         quoit_log(QUOIT_LOG_ERROR,
                   "%s needs at least %u doorbell bits of the port to the %s, which has %u: mask 0x%llx", client->name,
-                  client->doorbell_least, side_name(index), (uint32_t)__builtin_popcountll(valid),
-                  (unsigned long long)valid);
+                  client->doorbell_least, side_name(index), valid_count, (unsigned long long)valid);
         return QUOIT_OUT_OF_RANGE;
     }
     if ((uint32_t)__builtin_popcountll(free_bits) < client->doorbell_least)
-        free_bits |= side->control;
-    if ((uint32_t)__builtin_popcountll(free_bits) < client->doorbell_least)
-        return QUOIT_FULL;
+        free_bits = valid;
     for (uint32_t i = 0; i < client->doorbell_most && free_bits != 0; i++, free_bits &= free_bits - 1)
         bits |= free_bits & -free_bits;
     *bits_out = bits;
@@ -473,6 +434,8 @@ static enum quoit_status set_doorbells(struct quoit_service *service, const stru
 {
     struct side *side = &service->sides[index];
     struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT] = {0};
+    side->control &= ~bits;
+    side->doorbells = bits;
     client->vectors(client->arg, bits, vectors);
     for (uint64_t left = bits; left != 0; left &= left - 1) {
         uint32_t bit = (uint32_t)__builtin_ctzll(left);
@@ -480,59 +443,65 @@ static enum quoit_status set_doorbells(struct quoit_service *service, const stru
         if (status != QUOIT_OK)
             return status;
     }
-    side->control &= ~bits;
-    side->leased |= bits;
     quoit_port_doorbell_clear(side->port, bits);
     quoit_port_doorbell_unmask(side->port, bits);
     return QUOIT_OK;
 }
 
-/* The state starts over for a new client: its first epoch is 0. */
-static void lead(struct quoit_service *service, uint32_t lease)
+static void reclaim_doorbells(struct quoit_service *service)
 {
-    service->leader = lease;
-    service->cut_off_since_ns = 0;
-    service->is_cut_off_reported = false;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        service->sides[side].epoch = 0;
-        service->sides[side].peer_control = 0;
-        atomic_store(&service->sides[side].record->own_doorbells, service->doorbells[lease][side]);
-        atomic_store(&service->sides[side].record->peer_doorbells, 0);
-        atomic_store_explicit(&service->sides[side].record->target, QUOIT_LINK_TARGET(0, false), memory_order_release);
-        atomic_store_explicit(&service->sides[side].record->down_since_ns, 0, memory_order_relaxed);
-        move(&service->sides[side], QUOIT_LINK_STATE_ABSENT);
+    for (enum quoit_side index = 0; index < QUOIT_SIDE_COUNT; index++) {
+        struct side *side = &service->sides[index];
+        quoit_port_doorbell_mask(side->port, side->doorbells);
+        quoit_port_doorbell_clear(side->port, side->doorbells);
+        side->doorbells = 0;
+        enum quoit_status status = take_control(service, index);
+        quoit_assert(status == QUOIT_OK); /* the same vector as at open() */
     }
 }
 
-enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
-                                       uint32_t *lease_out)
+/* The state starts over for a new client: its first epoch is 0. */
+static void begin(struct quoit_service *service)
 {
-    uint32_t lease = (uint32_t)__builtin_ctz(~service->leases);
-    bool is_leader = wants_windows(client);
+    service->has_client = true;
+    service->cut_off_since_ns = 0;
+    service->is_cut_off_reported = false;
+    for (enum quoit_side index = 0; index < QUOIT_SIDE_COUNT; index++) {
+        struct side *side = &service->sides[index];
+        side->epoch = 0;
+        side->peer_control = 0;
+        atomic_store(&side->record->own_doorbells, side->doorbells);
+        atomic_store(&side->record->peer_doorbells, 0);
+        atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(0, false), memory_order_release);
+        atomic_store_explicit(&side->record->down_since_ns, 0, memory_order_relaxed);
+        move(side, QUOIT_LINK_STATE_ABSENT);
+    }
+}
+
+enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client)
+{
     uint64_t bits[QUOIT_SIDE_COUNT];
-    if (lease >= QUOIT_CLIENTS_MAX || (is_leader && service->leader != NO_LEASE))
+    if (service->has_client)
         return QUOIT_FULL;
     enum quoit_status status = check_windows(service, client);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
         status = find_doorbells(service, client, side, &bits[side]);
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
-        service->doorbells[lease][side] = bits[side];
-        status = set_doorbells(service, client, side, bits[side]);
-    }
     if (status != QUOIT_OK)
         return status;
-    service->clients[lease] = *client;
-    service->leases |= 1u << lease;
-    if (is_leader)
-        lead(service, lease);
-    *lease_out = lease;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
+        status = set_doorbells(service, client, side, bits[side]);
+    if (status != QUOIT_OK) {
+        reclaim_doorbells(service);
+        return status;
+    }
+    service->client = *client;
+    begin(service);
     return QUOIT_OK;
 }
 
 /* The neighbours see the link go down, so nothing meant for this client arrives for the next one. */
 static void close_windows(struct quoit_service *service)
 {
-    service->leader = NO_LEASE;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port *port = service->sides[side].port;
         atomic_store(&service->sides[side].record->port_epoch, 0);
@@ -547,21 +516,12 @@ static void close_windows(struct quoit_service *service)
     }
 }
 
-void quoit_service_detach(struct quoit_service *service, uint32_t lease)
+void quoit_service_detach(struct quoit_service *service)
 {
-    quoit_assert(lease < QUOIT_CLIENTS_MAX);
-    quoit_assert(service->leases & (1u << lease));
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint64_t bits = service->doorbells[lease][side];
-        quoit_port_doorbell_mask(service->sides[side].port, bits);
-        quoit_port_doorbell_clear(service->sides[side].port, bits);
-        service->sides[side].leased &= ~bits;
-        enum quoit_status status = take_control(service, side);
-        quoit_assert(status == QUOIT_OK); /* the same vector as at open() */
-    }
-    service->leases &= ~(1u << lease);
-    if (service->leader == lease)
-        close_windows(service);
+    quoit_assert(service->has_client);
+    reclaim_doorbells(service);
+    service->has_client = false;
+    close_windows(service);
 }
 
 /* Opening */
@@ -584,7 +544,6 @@ enum quoit_status quoit_service_open(const struct quoit_service_config *config, 
     if (!service)
         return status;
     service->config = *config;
-    service->leader = NO_LEASE;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++) {
         service->sides[side].record = &config->records[side];
         status = open_side(service, side);

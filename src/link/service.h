@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* service.h - the ring service of a host: owns its two ports, brings the links up, and up again after each loss.
  *
- * What it is: the ports, the scratchpad exchange with the neighbours, the state of both links (state.h), and the leases
- * of window ranges and doorbell bits. It may outlive jobs: a client (the proxy of a job; later an Ethernet device)
- * attaches with what it needs of the ports, and detaches. The service knows nothing of requests, PEs or lanes.
+ * What it is: the ports, the scratchpad exchange with the neighbours, and the state of both links (state.h). It serves
+ * one client at a time, the proxy of a job or an Ethernet device, which attaches with what it needs of the ports, and
+ * may outlive it. Clients at the same time have shares of the ring, each with ports and a service of its own
+ * (share/share.h). The service knows nothing of requests, PEs or lanes.
  *
- * A side moves through the states of state.h; the service waits for its clients to follow, and no client waits for the
- * service:
- *   UP -> DRAINING: the port went down; each client is notified, and confirms that it writes and reads nothing more.
+ * A side moves through the states of state.h; the service waits for its client to follow, and the client does not wait
+ * for the service:
+ *   UP -> DRAINING: the port went down; the client is notified, and confirms that it writes and reads nothing more.
  *   -> ABSENT -> PROPOSED: this opening is bound to the new port epoch; the neighbour is informed that this end is
  *     down, and an epoch of the link is proposed.
  *   -> CLEAN: the neighbour sent the same, so no end writes: the slots are cleaned, the windows offered. -> UP.
@@ -17,15 +18,14 @@
  * An end goes down only when its own port shows a new epoch or no link, which both ends see, and never because the
  * other end reported that it is down: such a report may be older than the link, and then only one end would go down.
  *
- * Leases: each doorbell bit has one client, and each window one client and one range of memory. A client that asks for
- * what is taken is refused (FULL) and nothing changes. What a client leaves behind is reclaimed: its windows are
- * closed, its bits masked, and the neighbours see the link go down.
+ * What a client leaves behind is reclaimed: its windows are closed, its doorbell bits masked, and the neighbours see
+ * the link go down.
  *
- * Doorbell bits: a client says how many it needs, and the service takes them from the free bits of each port's mask
- * (port.h), the lowest first. The two ends of a link may use different bits: each sends the other the mask of its
- * client of the windows, which the record publishes; the clients define what each bit of a mask means. The highest bit
- * is the service's own while no client needs it: with it the neighbour's service announces new scratchpad contents.
- * Without it the service polls every 100 us while a link comes up.
+ * Doorbell bits: a client says how many it needs, and the service takes them from each port's mask (port.h), the lowest
+ * first. The two ends of a link may use different bits: each sends the other the mask of its client, which the record
+ * publishes; the clients define what each bit of a mask means. The highest bit is the service's own unless the client
+ * needs it: with it the neighbour's service announces new scratchpad contents. Without it the service polls every
+ * 100 us while a link comes up.
  *
  * Threads: open, attach, start, detach and close belong to one thread at a time, and to none while manage() runs,
  * except that attach and detach may be called from the client's callbacks. wake() may be called from any thread.
@@ -40,7 +40,6 @@
 #include "port/port.h"
 #include "ring/ring.h"
 
-#define QUOIT_CLIENTS_MAX 8
 struct quoit_service; /* opaque */
 
 struct quoit_service_config {
@@ -53,7 +52,7 @@ struct quoit_service_config {
 };
 
 /* A range of the host's memory that the neighbour may write; bytes 0: none. */
-struct quoit_lease_range {
+struct quoit_window_range {
     uint64_t offset;
     uint64_t bytes;
 };
@@ -61,8 +60,8 @@ struct quoit_lease_range {
 /* Callbacks come from the manager. */
 struct quoit_client {
     const char *name;
-    uint32_t digest; /* of what both ends must agree on; the neighbour's client of the windows must have the same */
-    struct quoit_lease_range windows[QUOIT_SIDE_COUNT][QUOIT_WINDOW_COUNT];
+    uint32_t digest; /* of what both ends must agree on; the neighbour's client must have the same */
+    struct quoit_window_range windows[QUOIT_SIDE_COUNT][QUOIT_WINDOW_COUNT];
     uint32_t doorbell_least; /* bits of each port without which it cannot work */
     uint32_t doorbell_most;  /* for which it has a use */
     /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach(). */
@@ -75,10 +74,12 @@ struct quoit_client {
     bool (*has_followed)(void *arg, enum quoit_side side);
     /* No end writes: reset the range of that side. */
     void (*clean)(void *arg, enum quoit_side side);
-    /* QUOIT_DEAD_LINKS(): two links that the client knows to be down, of however many; 0: not two. */
+    /* QUOIT_DEAD_LINKS(): two links that the client knows to be down, of however many; 0: not two. NULL: it never
+     * knows.
+     */
     uint64_t (*dead_links)(void *arg);
     /* Called once: the ring has been cut for longer than the limit, and these are down; or the same link twice: it is
-     * LOST. */
+     * LOST. NULL: the client goes on. */
     void (*cut_off)(void *arg, uint32_t first_link, uint32_t second_link);
     void *arg;
 };
@@ -89,14 +90,13 @@ QUOIT_MUST_USE enum quoit_status quoit_service_open(const struct quoit_service_c
 /* After the manager has ended. NULL is allowed. */
 void quoit_service_close(struct quoit_service *service);
 
-/* Leases what the client asks for; `client` is copied. FULL: taken by another client. OUT_OF_RANGE, with a line logged:
- * more than a window of the port holds, or where it cannot be put, or than the port has doorbell bits. */
-QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client,
-                                                      uint32_t *lease_out);
-/* Reclaims the leases. If the client had windows, the neighbours see the links go down, and they are IDLE until the
- * next such client attaches. The client must not write any more. */
-void quoit_service_detach(struct quoit_service *service, uint32_t lease);
-/* Brings both links UP for the first time under the client of the windows, without a manager. */
+/* Takes what the client asks for; `client` is copied. FULL: another client is attached. OUT_OF_RANGE, with a line
+ * logged: more than a window of the port holds, or where it cannot be put, or than the port has doorbell bits. */
+QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *service, const struct quoit_client *client);
+/* Reclaims what the client had. The neighbours see the links go down, and they are IDLE until the next client attaches.
+ * The client must not write any more. */
+void quoit_service_detach(struct quoit_service *service);
+/* Brings both links UP for the first time under the client, without a manager. */
 QUOIT_MUST_USE enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns);
 /* The manager: looks after the links until *is_stopping or a failure. */
 QUOIT_MUST_USE enum quoit_status quoit_service_manage(struct quoit_service *service, _Atomic uint32_t *is_stopping);
@@ -104,7 +104,7 @@ QUOIT_MUST_USE enum quoit_status quoit_service_manage(struct quoit_service *serv
 void quoit_service_wake(struct quoit_service *service);
 
 struct quoit_port *quoit_service_port(const struct quoit_service *service, enum quoit_side side);
-/* The doorbell bits of that port which the client has. */
-uint64_t quoit_service_doorbells(const struct quoit_service *service, uint32_t lease, enum quoit_side side);
+/* The doorbell bits of that port which the client has; 0: there is no client. */
+uint64_t quoit_service_doorbells(const struct quoit_service *service, enum quoit_side side);
 
 #endif

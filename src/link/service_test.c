@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what service.h promises of a service that outlives its clients: leases, consecutive jobs on the same ports,
+/* Aim: what service.h promises: one client at a time, consecutive jobs on the same ports, doorbell bits of any mask,
  * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down, a ring that is cut.
  * Method: two hosts and the two links between them, emulated; the managers in threads of their own, a client that
  * follows at once and counts its notifications. */
@@ -20,6 +20,7 @@
 #define HOST_COUNT 2
 #define PARK_AT    0xf0000
 #define BELLS_AT   0xf1000 /* a park for each doorbell bit of a client, in their order */
+#define BELL_COUNT 8
 #define SLOTS_AT   0x10000
 #define BYTES      0x4000
 #define MS         1000000u
@@ -29,7 +30,6 @@ struct host {
     struct quoit_service *service;
     struct quoit_link_record records[QUOIT_SIDE_COUNT];
     struct quoit_client client;
-    uint32_t lease;
     _Atomic uint32_t change_count;
     _Atomic uint32_t clean_count[QUOIT_SIDE_COUNT];
     _Atomic uint32_t is_stopping;
@@ -139,7 +139,7 @@ static void open_host(struct world *world, uint32_t index)
     };
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         host->client.windows[side][QUOIT_WINDOW_SLOTS] =
-            (struct quoit_lease_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
+            (struct quoit_window_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
 }
 
 static void open_world(struct world *world, const char *driver)
@@ -189,8 +189,7 @@ static void join(struct world *world)
 static void attach_and_start(struct world *world)
 {
     for (uint32_t i = 0; i < HOST_COUNT; i++)
-        assert_int_equal(quoit_service_attach(world->hosts[i].service, &world->hosts[i].client, &world->hosts[i].lease),
-                         QUOIT_OK);
+        assert_int_equal(quoit_service_attach(world->hosts[i].service, &world->hosts[i].client), QUOIT_OK);
     each_host(world, run_start);
     join(world);
 }
@@ -258,7 +257,7 @@ static void test_a_job_after_a_job(void **state)
         assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_SLOTS, 8 * job, &back, sizeof back), QUOIT_OK);
         assert_int_equal(back, word);
         for (uint32_t i = 0; i < HOST_COUNT; i++) {
-            quoit_service_detach(world.hosts[i].service, world.hosts[i].lease);
+            quoit_service_detach(world.hosts[i].service);
             for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
                 assert_int_equal(quoit_link_state_of(&world.hosts[i].records[side]), QUOIT_LINK_STATE_IDLE);
                 assert_int_equal(quoit_link_port_epoch(&world.hosts[i].records[side]), 0);
@@ -274,51 +273,48 @@ static void test_a_job_after_a_job(void **state)
     close_world(&world);
 }
 
-static void test_leases_do_not_overlap(void **state)
+/* A second client is refused, and the first does not notice; nor is anything taken by one that asks for too much. */
+static void test_one_client_at_a_time(void **state)
 {
     (void)state;
     struct world world;
-    uint32_t other;
     open_world(&world, "emulated");
     attach_and_start(&world);
     struct quoit_service *service = world.hosts[0].service;
     struct quoit_client second = world.hosts[0].client;
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* the windows are taken */
-    memset(second.windows, 0, sizeof second.windows);
-    second.doorbell_least = second.doorbell_most = 14;
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_FULL); /* of 16 bits 3 are taken */
-    second.doorbell_least = 13;
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
-    assert_int_not_equal(other, world.hosts[0].lease);
-    assert_int_equal(quoit_service_doorbells(service, world.hosts[0].lease, QUOIT_LEFT), 0x0007);
-    assert_int_equal(quoit_service_doorbells(service, other, QUOIT_LEFT), 0xfff8); /* the service's own too */
-    quoit_service_detach(service, other);
-    assert_all_up(&world); /* one without windows comes and goes, and the links stay up */
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OK);
-    quoit_service_detach(service, world.hosts[0].lease);
-    second.windows[0][0] = (struct quoit_lease_range){.offset = SLOTS_AT, .bytes = UINT64_C(1) << 40};
-    second.doorbell_least = second.doorbell_most = 1;
+    second.doorbell_most = 14;
+    assert_int_equal(quoit_service_attach(service, &second), QUOIT_FULL);
+    assert_all_up(&world);
+    assert_int_equal(quoit_service_doorbells(service, QUOIT_LEFT), 0x0007);
+    quoit_service_detach(service);
+    assert_int_equal(quoit_service_doorbells(service, QUOIT_LEFT), 0);
+    const struct quoit_window_range fitting = second.windows[0][0];
+    second.windows[0][0].bytes = UINT64_C(1) << 40;
     quoit_log_setup((enum quoit_log_level) - 1, "the message about the window");
-    assert_int_equal(quoit_service_attach(service, &second, &other), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_service_attach(service, &second), QUOIT_OUT_OF_RANGE);
     quoit_log_setup(QUOIT_LOG_WARN, "");
+    assert_int_equal(quoit_service_doorbells(service, QUOIT_LEFT), 0);
+    second.windows[0][0] = fitting;
+    assert_int_equal(quoit_service_attach(service, &second), QUOIT_OK);
+    assert_int_equal(quoit_service_doorbells(service, QUOIT_LEFT), 0x3fff);
     close_world(&world);
 }
 
-/* Whether a ring of the `index`-th bit that the client of host 1 leased wakes its park there, and no other. */
+/* Whether a ring of the `index`-th bit of host 1's client wakes its park there, and no other. */
 static void assert_ring_wakes(struct world *world, uint32_t index)
 {
     struct quoit_port *port = quoit_service_port(world->hosts[0].service, QUOIT_RIGHT);
     struct quoit_park *parks = (struct quoit_park *)(void *)(world->links[0].memory[1] + BELLS_AT);
     uint64_t bits = atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells);
-    uint32_t keys[3];
-    assert_int_equal(bits, quoit_service_doorbells(world->hosts[1].service, world->hosts[1].lease, QUOIT_LEFT));
+    uint32_t keys[BELL_COUNT];
+    assert_int_equal(bits, quoit_service_doorbells(world->hosts[1].service, QUOIT_LEFT));
     assert_int_equal(bits, atomic_load(&world->hosts[1].records[QUOIT_LEFT].own_doorbells));
     for (uint32_t i = 0; i < index; i++)
         bits &= bits - 1;
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < BELL_COUNT; i++)
         keys[i] = quoit_park_prepare(&parks[i]);
     assert_true(quoit_port_ring(port, bits & -bits));
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < BELL_COUNT; i++) {
         assert_int_equal(atomic_load(&parks[i].epoch) != keys[i], i == index);
         quoit_park_cancel(&parks[i]);
     }
@@ -330,56 +326,33 @@ static void skip_without_test_drivers(void)
         skip();
 }
 
-/* One client more is refused for lack of room, and none of the others notices. */
-static void test_as_many_clients_as_there_may_be(void **state)
-{
-    (void)state;
-    struct world world;
-    uint32_t leases[QUOIT_CLIENTS_MAX], lease = 0;
-    open_world(&world, "emulated");
-    struct quoit_service *service = world.hosts[0].service;
-    struct quoit_client client = world.hosts[0].client;
-    memset(client.windows, 0, sizeof client.windows);
-    client.doorbell_least = client.doorbell_most = 1;
-    for (; lease < QUOIT_CLIENTS_MAX; lease++)
-        assert_int_equal(quoit_service_attach(service, &client, &leases[lease]), QUOIT_OK);
-    assert_int_equal(quoit_service_attach(service, &client, &lease), QUOIT_FULL);
-    quoit_service_detach(service, leases[3]);
-    assert_int_equal(quoit_service_attach(service, &client, &lease), QUOIT_OK);
-    assert_int_equal(lease, leases[3]);
-    for (lease = 0; lease < QUOIT_CLIENTS_MAX; lease++)
-        quoit_service_detach(service, leases[lease]);
-    close_world(&world);
-}
-
-/* Odd masks, also a different lease at each end: a ring wakes what the other end assigned to the bit. */
+/* Odd masks, also with more bits at one end than at the other: a ring wakes what the other end assigned to the bit. */
 static void test_doorbells_of_odd_masks(void **state)
 {
     (void)state;
     static const struct {
         const char *driver;
         uint64_t mask;
-        uint32_t taken_count; /* bits that another client of host 1 holds already */
-        uint64_t leased;      /* by the client of host 1 */
+        uint32_t least; /* of both clients; that of host 0 takes no more */
+        uint32_t most;  /* of the client of host 1, */
+        uint64_t taken; /* by it */
     } rows[] = {
-        {"mask-fff0", 0xfff0, 0, 0x0070},
-        {"mask-12", 0x0fff, 8, 0x0700},
-        {"mask-holes", 0x5d92, 3, 0x0d00},
-        {"mask-holes", 0x5d92, 6, 0x5000}, /* the service's own too, the least that does */
+        {"mask-fff0", 0xfff0, 2, 3, 0x0070},
+        {"mask-12", 0x0fff, 2, 8, 0x00ff},
+        {"mask-holes", 0x5d92, 2, 8, 0x1d92}, /* not the highest, which is the service's own */
+        {"mask-holes", 0x5d92, 8, 8, 0x5d92}, /* unless the client cannot do without */
     };
     skip_without_test_drivers();
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct world world;
-        uint32_t other;
         open_world(&world, rows[i].driver);
-        struct quoit_client first = world.hosts[1].client;
-        memset(first.windows, 0, sizeof first.windows);
-        first.doorbell_least = first.doorbell_most = rows[i].taken_count;
-        assert_int_equal(quoit_service_attach(world.hosts[1].service, &first, &other), QUOIT_OK);
+        for (uint32_t host = 0; host < HOST_COUNT; host++)
+            world.hosts[host].client.doorbell_least = world.hosts[host].client.doorbell_most = rows[i].least;
+        world.hosts[1].client.doorbell_most = rows[i].most;
         attach_and_start(&world);
         assert_all_up(&world);
-        uint64_t bits = quoit_service_doorbells(world.hosts[1].service, world.hosts[1].lease, QUOIT_LEFT);
-        assert_int_equal(bits, rows[i].leased);
+        uint64_t bits = quoit_service_doorbells(world.hosts[1].service, QUOIT_LEFT);
+        assert_int_equal(bits, rows[i].taken);
         assert_int_equal(bits & ~rows[i].mask, 0);
         for (uint32_t j = 0; j < (uint32_t)__builtin_popcountll(bits); j++)
             assert_ring_wakes(&world, j);
@@ -395,11 +368,11 @@ static void test_too_few_doorbells(void **state)
     open_world(&world, "mask-one");
     struct host *host = &world.hosts[0];
     quoit_log_setup((enum quoit_log_level) - 1, "the message about the mask");
-    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OUT_OF_RANGE);
     quoit_log_setup(QUOIT_LOG_WARN, "");
     host->client.doorbell_least = host->client.doorbell_most = 1;
-    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OK);
-    assert_int_equal(quoit_service_doorbells(host->service, host->lease, QUOIT_RIGHT), 0x0010);
+    assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
+    assert_int_equal(quoit_service_doorbells(host->service, QUOIT_RIGHT), 0x0010);
     close_world(&world);
 }
 
@@ -417,7 +390,7 @@ static void test_alignment_is_refused_at_once(void **state)
     }
     struct host *host = &world.hosts[0];
     quoit_log_setup((enum quoit_log_level) - 1, "the message about the alignment");
-    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OUT_OF_RANGE);
     quoit_log_setup(QUOIT_LOG_WARN, "");
     close_world(&world);
 }
@@ -522,7 +495,7 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
     open_world(&world, "emulated");
     struct host *host = &world.hosts[0];
     const struct quoit_link_record *record = &host->records[QUOIT_RIGHT];
-    assert_int_equal(quoit_service_attach(host->service, &host->client, &host->lease), QUOIT_OK);
+    assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
     assert_int_equal(pthread_create(&host->thread, NULL, run_manager, host), 0);
 
     struct quoit_port *port = introduce_host_1(&world);
@@ -644,8 +617,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_after_a_job),
-        cmocka_unit_test(test_leases_do_not_overlap),
-        cmocka_unit_test(test_as_many_clients_as_there_may_be),
+        cmocka_unit_test(test_one_client_at_a_time),
         cmocka_unit_test(test_doorbells_of_odd_masks),
         cmocka_unit_test(test_too_few_doorbells),
         cmocka_unit_test(test_alignment_is_refused_at_once),

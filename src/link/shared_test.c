@@ -39,7 +39,6 @@ struct host {
     struct quoit_service *service;
     struct quoit_link_record records[QUOIT_SIDE_COUNT];
     void *memory;
-    uint32_t lease;
     enum quoit_status status;
     pthread_t thread;
 };
@@ -66,17 +65,6 @@ static bool has_followed(void *arg, enum quoit_side side)
     const struct host *host = arg;
     (void)side;
     return !atomic_load(&host->client->is_stuck);
-}
-
-static uint64_t dead_links(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
-static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
-{
-    (void)arg, (void)first_link, (void)second_link;
 }
 
 static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
@@ -118,14 +106,12 @@ static void open_service(struct client *client, uint32_t index)
         .changed = changed,
         .has_followed = has_followed,
         .clean = changed,
-        .dead_links = dead_links,
-        .cut_off = cut_off,
         .arg = host,
     };
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         as_client.windows[side][QUOIT_WINDOW_SLOTS] =
-            (struct quoit_lease_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
-    assert_int_equal(quoit_service_attach(host->service, &as_client, &host->lease), QUOIT_OK);
+            (struct quoit_window_range){.offset = SLOTS_AT + side * BYTES, .bytes = BYTES};
+    assert_int_equal(quoit_service_attach(host->service, &as_client), QUOIT_OK);
 }
 
 static void *run_manager(void *arg)
@@ -159,7 +145,7 @@ static void go(struct world *world, struct client *client, bool is_sudden)
         quoit_service_wake(host->service);
         pthread_join(host->thread, NULL);
         assert_int_equal(host->status, QUOIT_OK);
-        quoit_service_detach(host->service, host->lease);
+        quoit_service_detach(host->service);
         quoit_service_close(host->service);
         munmap(host->memory, MEMORY_BYTES);
     }

@@ -55,7 +55,7 @@ struct quoit_link_record {
     _Atomic uint64_t held_until_ns; /* 0: it is not held */
     _Atomic uint64_t outage_ns;     /* total time not UP since it first was, without the current outage */
     _Atomic uint64_t down_since_ns; /* 0: it is UP, or never was */
-    /* Doorbell bits of this port that wake the client of the windows, and those of the neighbour's that wake its: set
+    /* Doorbell bits of this port that wake the client, and those of the neighbour's that wake its: set
      * before the link is UP for the first time, the same for as long as both stay. */
     _Atomic uint64_t own_doorbells;
     _Atomic uint64_t peer_doorbells;

@@ -14,7 +14,6 @@
 struct quoit_proxy {
     struct quoit_proxy_config config;
     struct quoit_service *service;
-    uint32_t lease;
     struct quoit_lane_group group;
     struct quoit_outbox outbox;
     uint32_t lane_count; /* open */
@@ -101,14 +100,14 @@ static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vector
 }
 
 /* What lies beyond the window MEMORY goes through the slots. */
-static struct quoit_lease_range offered_memory(const struct quoit_proxy *proxy, enum quoit_side side)
+static struct quoit_window_range offered_memory(const struct quoit_proxy *proxy, enum quoit_side side)
 {
     const struct quoit_layout *layout = proxy->config.layout;
     struct quoit_port_limits limits;
     quoit_port_limits(quoit_service_port(proxy->service, side), &limits);
     uint64_t bytes = layout->local_count * layout->segment_stride;
     uint64_t most = limits.window_bytes[QUOIT_WINDOW_MEMORY];
-    return (struct quoit_lease_range){.offset = layout->segments, .bytes = bytes < most ? bytes : most};
+    return (struct quoit_window_range){.offset = layout->segments, .bytes = bytes < most ? bytes : most};
 }
 
 static enum quoit_status attach(struct quoit_proxy *proxy)
@@ -131,10 +130,10 @@ static enum quoit_status attach(struct quoit_proxy *proxy)
     };
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         client.windows[side][QUOIT_WINDOW_SLOTS] =
-            (struct quoit_lease_range){.offset = layout->slots[side], .bytes = layout->slots_bytes};
+            (struct quoit_window_range){.offset = layout->slots[side], .bytes = layout->slots_bytes};
         client.windows[side][QUOIT_WINDOW_MEMORY] = offered_memory(proxy, side);
     }
-    return quoit_service_attach(proxy->service, &client, &proxy->lease);
+    return quoit_service_attach(proxy->service, &client);
 }
 
 /* Opening */

@@ -46,7 +46,6 @@ struct side {
 struct quoit_veth {
     struct quoit_veth_config config;
     struct shared *shared;
-    uint32_t lease;
     struct side sides[QUOIT_SIDE_COUNT];
     struct quoit_veth_macs macs;
     struct quoit_veth_topology topology;
@@ -389,18 +388,6 @@ static void clean(void *arg, enum quoit_side side)
     atomic_store(&range->consumed, 0);
 }
 
-/* A host that two dead links cut off keeps its device, without carrier. */
-static uint64_t dead_links(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
-static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
-{
-    (void)arg, (void)first_link, (void)second_link;
-}
-
 static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
 {
     struct quoit_veth *veth = arg;
@@ -411,6 +398,7 @@ static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vector
                                        .park_count = 1};
 }
 
+/* A host that two dead links cut off keeps its device, without carrier: no dead_links, no cut_off. */
 static enum quoit_status attach(struct quoit_veth *veth)
 {
     struct quoit_client client = {
@@ -423,17 +411,15 @@ static enum quoit_status attach(struct quoit_veth *veth)
         .changed = changed,
         .has_followed = has_followed,
         .clean = clean,
-        .dead_links = dead_links,
-        .cut_off = cut_off,
         .arg = veth,
     };
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        client.windows[side][QUOIT_WINDOW_SLOTS] = (struct quoit_lease_range){
+        client.windows[side][QUOIT_WINDOW_SLOTS] = (struct quoit_window_range){
             .offset = veth->config.offset + offsetof(struct shared, ranges) + side * sizeof(struct quoit_veth_range),
             .bytes = sizeof(struct quoit_veth_range)};
-    enum quoit_status status = quoit_service_attach(veth->config.service, &client, &veth->lease);
+    enum quoit_status status = quoit_service_attach(veth->config.service, &client);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
-        veth->sides[side].doorbells = quoit_service_doorbells(veth->config.service, veth->lease, side);
+        veth->sides[side].doorbells = quoit_service_doorbells(veth->config.service, side);
     return status;
 }
 
