@@ -31,15 +31,15 @@ void guard_block_signals(sigset_t *set_out)
     sigprocmask(SIG_BLOCK, set_out, NULL);
 }
 
-/* The job's process has ended: its descendants are killed. */
+/* The child has ended: what descended from it is killed. */
 static void __attribute__((noreturn)) finish(int status)
 {
     children_sweep();
     if (WIFEXITED(status))
         _exit(WEXITSTATUS(status));
     const char *name = sigabbrev_np(WTERMSIG(status));
-    quoit_say("the process that ran the job was killed by SIG%s; the job was ended, status %d [Q0219]",
-              name ? name : "?", 128 + WTERMSIG(status));
+    quoit_say("a process of oshrun was killed by SIG%s; the job was ended, status %d [Q0219]", name ? name : "?",
+              128 + WTERMSIG(status));
     _exit(128 + WTERMSIG(status));
 }
 
@@ -58,6 +58,15 @@ static void look_at(pid_t child)
     }
 }
 
+/* The command line that ps shows, in the memory where it stands. */
+static void rename_process(const char *name, int argc, char **argv)
+{
+    size_t bytes = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
+    prctl(PR_SET_NAME, name);
+    memset(argv[0], 0, bytes);
+    memcpy(argv[0], name, strnlen(name, bytes));
+}
+
 static void __attribute__((noreturn)) watch_over(pid_t child, const sigset_t *set)
 {
     for (;;) {
@@ -69,25 +78,42 @@ static void __attribute__((noreturn)) watch_over(pid_t child, const sigset_t *se
     }
 }
 
-pid_t guard_start(void)
+/* A process below this one, which watches over it from now on; 0 in the child, -1 with errno. */
+static pid_t descend(void)
 {
-    sigset_t set;
-    guard_block_signals(&set);
-    children_adopt();
-    pid_t guard = getpid(), group = getpgrp();
-    fflush(NULL);
-    pid_t child = fork();
-    if (child < 0)
-        return -1;
-    if (child > 0) {
-        setpgid(child, child);
-        watch_over(child, &set);
-    }
-    setpgid(0, 0);
-    prctl(PR_SET_NAME, "quoit-job");
+    pid_t guard = getpid();
     children_adopt(); /* not inherited */
+    pid_t child = fork();
+    if (child > 0)
+        setpgid(child, child);
+    if (child != 0)
+        return child;
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, GUARD_GONE_SIGNAL);
     if (getppid() != guard)
         _exit(128 + SIGKILL);
+    return 0;
+}
+
+pid_t guard_start(int argc, char **argv)
+{
+    sigset_t set;
+    guard_block_signals(&set);
+    pid_t group = getpgrp();
+    fflush(NULL);
+    pid_t child = descend();
+    if (child > 0)
+        watch_over(child, &set);
+    if (child < 0)
+        return -1;
+    child = descend();
+    if (child > 0) {
+        rename_process("quoit-guard", argc, argv);
+        watch_over(child, &set);
+    }
+    if (child < 0)
+        return -1;
+    prctl(PR_SET_NAME, "quoit-job");
+    children_adopt();
     return group;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* guard.h - two processes, so that a kill -9 of either leaves nothing behind.
+/* guard.h - three processes, so that a kill -9 of any two of them leaves nothing behind.
  *
- * The guard is the process that the user started; it forwards signals, waits, and exits with the status of its child,
- * which runs the job ("quoit-job"). Every process of the job descends from both, and both are subreapers. When the
- * job's process is killed, its orphans, in any group or session, become the guard's children and are killed. When
- * the guard is killed, the job's process gets GUARD_GONE_SIGNAL and ends the job. If both are killed at once, PEs and
- * proxies still die with their parent; only what a PE itself has moved to another session would survive.
+ * The process that the user started watches over "quoit-guard", and that over "quoit-job", which runs the job. Each of
+ * the two forwards signals to its child, waits, and exits with its status. Every process of the job descends from all
+ * three, and all are subreapers. When the child of one is killed, the orphans below it, in any group or session, become
+ * children of that one and are killed. When the parent of one is killed, it gets GUARD_GONE_SIGNAL, passes it on, and
+ * quoit-job ends the job. If all three are killed at once, PEs and proxies still die with their parent; only what a PE
+ * itself has moved to another session would survive.
+ *
+ * quoit-guard has a command line of its own, so that pkill -9 -f oshrun does not kill all three.
  */
 #ifndef OSHRUN_GUARD_H
 #define OSHRUN_GUARD_H
@@ -19,8 +22,9 @@
 /* Blocks the signals that oshrun handles as events, and returns them in set_out. Signals ignored at start (nohup) stay
  * ignored. */
 void guard_block_signals(sigset_t *set_out);
-/* Forks. Returns in the child, which runs the job in a process group of its own; the parent never returns. -1 with
- * errno if fork fails; else the guard's process group, which the user's shell knows. */
-pid_t guard_start(void);
+/* Forks twice. Returns in the last child, which runs the job in a process group of its own; the others never return.
+ * -1 with errno if a fork fails; else the process group of the first, which the user's shell knows. argc and argv are
+ * those of main(). */
+pid_t guard_start(int argc, char **argv);
 
 #endif

@@ -30,7 +30,7 @@
 
 #define FLUSH_TURN_NS 50000000u
 
-/* The parent has gone: no process waits for a status or for output any more. */
+/* A process that watches over this one has gone: no process waits for a status or for output any more. */
 static void lose_guard(struct job *job)
 {
     job->is_hurried = true;
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
         plan_print(&plan);
         return 0;
     }
-    pid_t shell_group = guard_start();
+    pid_t shell_group = guard_start(argc, argv);
     if (shell_group < 0 || !open_job(&job, &plan, environ, shell_group)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;

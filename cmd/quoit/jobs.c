@@ -98,18 +98,24 @@ static bool is_ours(pid_t pid, const char *wanted)
     return is_it;
 }
 
-/* The child of oshrun that runs the job; see cmd/oshrun/guard.h. 0: none */
-static pid_t find_runner(pid_t oshrun)
+/* A child of that name; 0: none */
+static pid_t find_child(pid_t parent, const char *name)
 {
     char path[64];
     int pid = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", oshrun, oshrun);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
     FILE *file = fopen(path, "re");
-    while (file && fscanf(file, "%d", &pid) == 1 && !is_ours(pid, "quoit-job"))
+    while (file && fscanf(file, "%d", &pid) == 1 && !is_ours(pid, name))
         pid = 0;
     if (file)
         fclose(file);
     return pid;
+}
+
+/* The process below oshrun that runs the job; see cmd/oshrun/guard.h. 0: none */
+static pid_t find_runner(pid_t oshrun)
+{
+    return find_child(find_child(oshrun, "quoit-guard"), "quoit-job");
 }
 
 bool job_open(struct job_view *view, pid_t pid)

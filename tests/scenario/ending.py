@@ -134,18 +134,37 @@ class Plain(scenario.Case):
             self.assert_nothing_left()
 
     def test_kill_of_the_launcher_beside_other_sessions(self):
-        """A process that a PE started in a session of its own ends too, whichever of oshrun's two processes is
-        killed."""
-        for name in ("oshrun", "quoit-job"):
+        """A process that a PE started in a session of its own ends too, whichever one or two of oshrun's three
+        processes are killed at once."""
+        own = ("oshrun", "quoit-guard", "quoit-job")
+        for names in [{name} for name in own] + [set(own) - {name} for name in own]:
             job = self.start("-n", 2, "sh", "-c", "setsid sh -c 'setsid sleep 100 & sleep 102' & sleep 101; true")
             self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 6,
                           "all that the PEs start")
-            for pid in scenario.processes(self.mark):
-                if scenario.name_of(pid) == name:
-                    os.kill(pid, signal.SIGKILL)
+            pids = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) in names]
+            self.assertEqual(len(pids), len(names))
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
             _, err = job.communicate(timeout=scenario.LIMIT_S)
             self.assert_nothing_left()
-            self.assertEqual("Q0219" in err.decode(), name == "quoit-job", err)
+            if names != {"oshrun", "quoit-job"}:  # the latter may have ended by itself before it was killed
+                self.assertEqual("Q0219" in err.decode(), "oshrun" not in names, err)
+
+    def test_kill_of_all_that_are_named_oshrun(self):
+        """pkill -9 -f oshrun, while the job runs and while it is stopped."""
+        for is_stopped in (False, True):
+            job = self.start("-n", 2, "sh", "-c", "setsid sleep 100 & sleep 101; true")
+            self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 4,
+                          "all that the PEs start")
+            if is_stopped:
+                job.send_signal(signal.SIGTSTP)
+                self.wait_for(lambda: self.state_of(job.pid) == "T", "the job to stop")
+            for pid in scenario.processes(self.mark):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if b"oshrun" in file.read():
+                        os.kill(pid, signal.SIGKILL)
+            job.communicate(timeout=scenario.LIMIT_S)
+            self.assert_nothing_left()
 
     def test_stopped_reader_of_the_output(self):
         """oshrun can be ended while the reader of the PEs' output is stalled, also after the PEs have ended."""
