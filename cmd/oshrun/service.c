@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "children.h"
 #include "end.h"
+#include "env/descriptors.h"
 #include "hosts.h"
 #include "network.h"
 
@@ -122,35 +123,12 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
     }
 }
 
-/* One message, and its sender as identified by the kernel (0: a process not visible from here). */
-static ssize_t hear(int fd, struct quoit_boot_message *message_out, pid_t *sender_out)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(struct ucred))];
-    } control;
-    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
-    struct msghdr packet = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    *sender_out = 0;
-    ssize_t n = recvmsg(fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&packet) : NULL;
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
-        struct ucred sender;
-        memcpy(&sender, CMSG_DATA(header), sizeof sender);
-        *sender_out = sender.pid;
-    }
-    return n;
-}
-
 static void drain_socket(struct pe *pe)
 {
     while (pe->socket.fd >= 0) {
         struct quoit_boot_message message;
-        pid_t sender;
-        ssize_t n = hear(pe->socket.fd, &message, &sender);
-        if (n < 0 && errno == EINTR)
-            continue;
+        struct quoit_ancillary came = {.fd_max = 0};
+        ssize_t n = quoit_receive_with_descriptors(pe->socket.fd, &message, sizeof message, &came, MSG_DONTWAIT);
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
@@ -159,7 +137,7 @@ static void drain_socket(struct pe *pe)
         }
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
             message.kind = 0;
-        take_message(pe, &message, sender);
+        take_message(pe, &message, came.sender);
     }
 }
 
@@ -182,28 +160,10 @@ void service_watch(struct pe *pe, int socket_fd)
 }
 
 /* Sends one message, with descriptors. A PE that has gone is detected elsewhere. */
-static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, size_t fd_count)
+static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof *message};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd_count) {
-        memset(&control, 0, sizeof control);
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-        struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
-        memcpy(CMSG_DATA(header), fds, sizeof(int) * fd_count);
-    }
-    ssize_t n;
-    do
-        n = pe->socket.fd < 0 ? 0 : sendmsg(pe->socket.fd, &packet, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    if (pe->socket.fd >= 0)
+        (void)quoit_send_with_descriptors(pe->socket.fd, message, sizeof *message, fds, fd_count, 0);
 }
 
 /* shmem_finalize waits for all PEs. If one is through it while another has not entered it, or entered it after more
@@ -230,7 +190,7 @@ static void say_layout(struct pe *pe)
     message.body.layout.host = pe->host;
     snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
-    size_t fd_count = 1;
+    uint32_t fd_count = 1;
     for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1 && !network_is_used(job); side++) {
         struct quoit_port_endpoint *end = &message.body.layout.ends[side];
         if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)

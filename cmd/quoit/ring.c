@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "command.h"
+#include "env/descriptors.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
@@ -325,20 +326,8 @@ static int mend(const struct ring_call *call)
 static bool receive_namespaces(int fd, int fds_out[2])
 {
     char byte;
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct iovec data = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) != 1)
-        return false;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(2 * sizeof(int)))
-        return false;
-    memcpy(fds_out, CMSG_DATA(header), 2 * sizeof(int));
-    return true;
+    struct quoit_ancillary came = {.fds = fds_out, .fd_max = 2};
+    return quoit_receive_with_descriptors(fd, &byte, 1, &came, 0) == 1 && came.fd_count == 2;
 }
 
 static bool enter(int user_fd, int net_fd)

@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/descriptors.h"
 
 #define PAGE_BYTES      4096u
 #define RESTART_NS      200000000u  /* between the end of a host and its next start */
@@ -208,20 +209,8 @@ static void send_namespaces(const struct ring *ring, int fd, uint32_t index)
     snprintf(user, sizeof user, "/proc/%d/ns/user", pid);
     snprintf(net, sizeof net, "/proc/%d/ns/net", pid);
     int fds[] = {open(user, O_RDONLY | O_CLOEXEC), open(net, O_RDONLY | O_CLOEXEC)};
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof fds)];
-    } control = {0};
-    struct iovec data = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(header), fds, sizeof fds);
     if (pid != 0 && fds[0] >= 0 && fds[1] >= 0)
-        sendmsg(fd, &message, MSG_NOSIGNAL);
+        (void)quoit_send_with_descriptors(fd, &byte, 1, fds, 2, 0);
     for (int i = 0; i < 2; i++)
         if (fds[i] >= 0)
             close(fds[i]);

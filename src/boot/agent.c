@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/descriptors.h"
 #include "env/limits.h"
 
 #include <errno.h>
@@ -143,23 +144,8 @@ static void drop(struct agent *agent, uint32_t index)
 /* Sends a message, with a descriptor if it is not negative. A PE that has gone is noticed elsewhere. */
 static void say(int fd, const struct quoit_boot_message *message, int with_fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (with_fd >= 0) {
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = sizeof control.bytes;
-        control.header =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(&control.header), &with_fd, sizeof with_fd);
-    }
-    ssize_t n;
-    do
-        n = fd < 0 ? 0 : sendmsg(fd, &packet, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    if (fd >= 0)
+        (void)quoit_send_with_descriptors(fd, message, sizeof *message, &with_fd, with_fd >= 0, 0);
 }
 
 static uint32_t watched_count(const struct agent *agent)

@@ -2,6 +2,7 @@
 #include "boot/client.h"
 #include "boot/launcher.h"
 #include "base/log.h"
+#include "env/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,17 +45,8 @@ enum quoit_status quoit_client_say(const struct quoit_boot *boot, const struct q
 static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
                                        struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
-    struct msghdr packet = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    ssize_t n;
-    do
-        n = recvmsg(boot->socket_fd, &packet, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    struct quoit_ancillary came = {.fds = fds_out, .fd_max = fds_out ? QUOIT_BOOT_FDS_MAX : 0};
+    ssize_t n = quoit_receive_with_descriptors(boot->socket_fd, message_out, sizeof *message_out, &came, 0);
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return QUOIT_GONE;
     if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
@@ -62,14 +54,8 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
                   "version? [Q0303]");
         return QUOIT_INVALID;
     }
-    uint32_t fd_count = 0;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS && fds_out) {
-        fd_count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(fds_out, CMSG_DATA(header), fd_count * sizeof(int));
-    }
     if (fd_count_out)
-        *fd_count_out = fd_count;
+        *fd_count_out = came.fd_count;
     return QUOIT_OK;
 }
 

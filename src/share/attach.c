@@ -64,44 +64,28 @@ static uint32_t place(int *fds, const int *came, uint32_t count, uint32_t at)
 
 static enum quoit_status hear(int fd, uint32_t kind, struct quoit_share_message *message_out)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_SHARE_FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = message_out, .iov_len = sizeof *message_out};
-    struct msghdr packet = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    int came[QUOIT_SHARE_FDS_MAX];
-    uint32_t count = 0;
-    ssize_t n;
-    do
-        n = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    int fds[QUOIT_SHARE_FDS_MAX];
+    struct quoit_ancillary came = {.fds = fds, .fd_max = QUOIT_SHARE_FDS_MAX};
+    ssize_t n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &came, 0);
     if (n < 0 && errno == EAGAIN)
         return QUOIT_TIMEOUT;
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return QUOIT_GONE;
     if (n < 0)
         return QUOIT_SYSTEM;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        count = (uint32_t)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(came, CMSG_DATA(header), count * sizeof(int));
-    }
     if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_SHARE_MAGIC ||
-        message_out->bytes != sizeof *message_out || message_out->kind != kind ||
-        (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+        message_out->bytes != sizeof *message_out || message_out->kind != kind || came.is_truncated) {
         quoit_log(QUOIT_LOG_ERROR, "the owner of the ring said something that this program does not understand: were "
                                    "both built from the same version?");
-        for (uint32_t i = 0; i < count; i++)
-            close(came[i]);
+        for (uint32_t i = 0; i < came.fd_count; i++)
+            close(fds[i]);
         return QUOIT_INVALID;
     }
     if (kind == QUOIT_SHARE_ATTACH && message_out->status == QUOIT_OK) {
         struct quoit_share *share = &message_out->body.share;
-        uint32_t at = place(share->wire_fds, came, count, 0);
-        at = place(share->link_fds, came, count, at);
-        place(share->memory_fds, came, count, at);
+        uint32_t at = place(share->wire_fds, fds, came.fd_count, 0);
+        at = place(share->link_fds, fds, came.fd_count, at);
+        place(share->memory_fds, fds, came.fd_count, at);
     }
     return (enum quoit_status)message_out->status;
 }

@@ -10,11 +10,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "env/descriptors.h"
 #include "share/share.h"
 
 #define QUOIT_SHARE_MAGIC   0x51530001u
 #define QUOIT_SHARE_FDS_MAX (3 * QUOIT_SHARE_HOSTS_MAX)
-_Static_assert(QUOIT_SHARE_FDS_MAX <= 253, "the kernel passes so many in one message");
+_Static_assert(QUOIT_SHARE_FDS_MAX <= QUOIT_DESCRIPTORS_MAX, "one message carries them");
 
 enum quoit_share_kind { QUOIT_SHARE_ASK = 1, QUOIT_SHARE_ATTACH, QUOIT_SHARE_CUT, QUOIT_SHARE_MEND };
 

@@ -148,29 +148,14 @@ static int take_fds(int *from, int *fds_out, int count)
 /* False: the client has gone, or does not read. */
 static bool reply(const struct connection *connection, struct quoit_share_message *message)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_SHARE_FDS_MAX)];
-    } control;
     int fds[QUOIT_SHARE_FDS_MAX], fd_count = 0;
     if (message->kind == QUOIT_SHARE_ATTACH && message->status == QUOIT_OK) {
         fd_count = take_fds(message->body.share.wire_fds, fds, fd_count);
         fd_count = take_fds(message->body.share.link_fds, fds, fd_count);
         fd_count = take_fds(message->body.share.memory_fds, fds, fd_count);
     }
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd_count) {
-        memset(&control, 0, sizeof control);
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)fd_count);
-        struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)fd_count);
-        memcpy(CMSG_DATA(header), fds, sizeof(int) * (size_t)fd_count);
-    }
-    return sendmsg(connection->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *message;
+    return quoit_send_with_descriptors(connection->fd, message, sizeof *message, fds, (uint32_t)fd_count,
+                                       MSG_DONTWAIT) == (ssize_t)sizeof *message;
 }
 
 static void list(const struct quoit_share_server *server, struct quoit_share_list *list_out)

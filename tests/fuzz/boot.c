@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "boot/boot.h"
+#include "env/descriptors.h"
 #include "fuzz.h"
 
 #define FIRST_FD 200 /* descriptors opened during a run are above the library's own */
@@ -15,21 +16,10 @@
 static void send_message(int fd, const struct quoit_boot_message *message, size_t bytes, int memory_fd,
                          uint32_t fd_count)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * QUOIT_BOOT_FDS_MAX)];
-    } control = {0};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = bytes};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd_count) {
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-        control.header = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int) * fd_count), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        for (uint32_t i = 0; i < fd_count; i++)
-            memcpy(CMSG_DATA(&control.header) + i * sizeof(int), &memory_fd, sizeof(int));
-    }
-    FUZZ_HOLDS(sendmsg(fd, &packet, 0) >= 0);
+    int fds[QUOIT_BOOT_FDS_MAX];
+    for (uint32_t i = 0; i < QUOIT_BOOT_FDS_MAX; i++)
+        fds[i] = memory_fd;
+    FUZZ_HOLDS(quoit_send_with_descriptors(fd, message, bytes, fds, fd_count, 0) >= 0);
 }
 
 static void check(const struct quoit_boot *boot)
