@@ -16,7 +16,7 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES      64
-#define QUOIT_WIRE_VERSION     5
+#define QUOIT_WIRE_VERSION     6
 #define QUOIT_STRIDE_SIZE_MAX  16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX  (1u << 20)
 #define QUOIT_MESSAGE_PORTS    16 /* destinations of a MESSAGE on a host */
