@@ -82,8 +82,8 @@ def load(path):
 
 
 def merge(results):
-    """One result of several runs of the same: the least of the minima, the middle of the medians, and as quartiles the
-    outermost, since a difference between runs is noise too."""
+    """Merges runs of one configuration: the least minimum, the median of the medians, and the outermost quartiles, so that
+    variation between runs counts as noise."""
     whole = dict(results[0])
     rows = {}
     for result in results:
@@ -112,7 +112,7 @@ def load_side(text):
 # Comparing
 
 def verdict(a, b):
-    """Which of two rows is faster: "A", "B", or "" when their quartiles overlap or they differ by next to nothing."""
+    """The faster of two rows: "A", "B", or "" if their quartiles overlap or their medians differ by less than NOISE_MIN."""
     slower, faster = (a, b) if a["ns"]["median"] > b["ns"]["median"] else (b, a)
     if slower["ns"]["median"] < NOISE_MIN * faster["ns"]["median"] or slower["ns"]["p25"] <= faster["ns"]["p75"]:
         return ""
@@ -120,7 +120,7 @@ def verdict(a, b):
 
 
 def pairs(a, b):
-    """(row of A, row of B) of what both have, in A's order."""
+    """Yields (row of A, row of B) for each row that both have, in A's order."""
     others = {tuple(row[key] for key in KEY): row for row in b["rows"]}
     for row in a["rows"]:
         other = others.get(tuple(row[key] for key in KEY))
@@ -154,7 +154,7 @@ def factor(a, b):
 
 
 def print_comparison(a, b, a_name, b_name):
-    """The table; returns how often A was faster, B was, and neither."""
+    """Prints the table. Returns the number of rows in which A is faster, B is faster, and neither is."""
     counts = {"A": 0, "B": 0, "": 0}
     print(f"A: {a['library']}, {a['pes']} PEs  {a['note']}\nB: {b['library']}, {b['pes']} PEs  {b['note']}")
     if a["pes"] != b["pes"]:
@@ -192,7 +192,7 @@ def series_name(row):
 
 
 def lines_of(rows, title, y_label, value, limit_name, limit):
-    """One plot against bytes: a series for each kind of buffers and cache, the limits dashed."""
+    """A plot over bytes: one series per kind of buffers and cache; limits are dashed."""
     series = {}
     for row in rows:
         series.setdefault(series_name(row), []).append(row)
@@ -226,7 +226,7 @@ def section(test, rows):
 
 
 def fixed_section(rows):
-    """Tests without sizes side by side."""
+    """Bars and a table of the tests that have no sizes."""
     names = [row["test"] for row in rows]
     return {"title": "Calls without data", "items": [
         {"kind": "bars", "title": "time of a call and its limit", "y_label": "ns, median", "y_is_log": True, "groups": names,
@@ -268,7 +268,7 @@ def main():
             sys.exit(2)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader closed the pipe
     except Wrong as problem:
         sys.exit(f"quoit perf: {problem}")
 

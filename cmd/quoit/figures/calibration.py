@@ -27,7 +27,7 @@ SLICE_NS = 3000000  # base slice of the Linux scheduler
 
 def model(machine, size):
     """Constants for transfers of one size. A window is memory here: what is written through it, or handed to a service thread,
-    is seen by another processor after a cache line's journey. A doorbell is a store, and a call if somebody sleeps. All hosts
+    is seen by another processor after a cache line transfer. A doorbell is a store, and a call if somebody sleeps. All hosts
     share the processors."""
     copy_ns = {int(bytes_): ns for bytes_, ns in machine["copy_ns"].items()}
     copied = min(copy_ns, key=lambda bytes_: abs(bytes_ - min(size, 32768)))  # chunks; a direct put copies all at once
@@ -115,7 +115,7 @@ def share(rows):
 
 # Why points miss. The first is shown by a measurement, the others are what the model does not have.
 CAUSES = {
-    "read-back": "A small put to a neighbour. Its read-back is charged as two journeys of a cache line, as on hardware; on an emulated "
+    "read-back": "A small put to a neighbour. Its read-back is charged as two transfers of a cache line, as on hardware; on an emulated "
                  "link it is a fence and a load of what the same processor wrote. The code of the put is charged as two stores. "
                  "quoit perf --hosts 2 --tests put,put-quiet, 8 bytes, least times on the machine of the run of 22 November 2026: the "
                  "put 50 ns (charged: 25), the quiet 70 ns (charged: 208). Not corrected: the simulator has no constant for a read "

@@ -246,7 +246,7 @@ static bool verify_strided(struct perf *perf, struct perf_row *row)
     return perf_is_empty(perf, row, perf->to[PERF_HEAP] + all * 16, PERF_GUARD_BYTES);
 }
 
-#define LIMIT "journeys, switches, memcpy of what comes"
+#define LIMIT "transfers, switches, memcpy of what comes"
 
 #define TEST(name, sentence, begin, call, copy, verify)                                                                \
     {                                                                                                                  \

@@ -10,7 +10,7 @@
 static const char *const machine_names[] = {"timer", "call", "add", "line", "switch"};
 static const char *const machine_sentences[] = {
     "reading the clock", "an empty call", "an atomic addition of the processor",
-    "a cache line's journey between two processors", "a switch between two processes of a processor"};
+    "a cache line transfer between two processors", "a switch between two processes of a processor"};
 static const char *const rate_names[] = {"", "MB/s", "M/s", "% hidden"};
 
 static void size_text(size_t bytes, char text[24])

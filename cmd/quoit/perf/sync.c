@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sync.c - atomics, signals, order, barriers, locks and the heap. The limits are what the processors need for the same:
- * an atomic addition, a cache line's journey, a switch to the process that is waited for. */
+ * an atomic addition, a cache line transfer, a switch to the process that is waited for. */
 #include "perf.h"
 
 #include <string.h>
@@ -372,10 +372,10 @@ static bool verify_malloc(struct perf *perf, struct perf_row *row)
     return is_right;
 }
 
-#define ADD     "an atomic addition of the processor"
-#define JOURNEY "a cache line's journey"
-#define TURN    "a cache line's journey and memcpy"
-#define MEETING "journeys and switches"
+#define ADD      "an atomic addition of the processor"
+#define TRANSFER "a cache line transfer"
+#define TURN     "a cache line transfer and memcpy"
+#define MEETING  "transfers and switches"
 
 /* An addition or exchange of PE 0 on the peer's word. */
 #define ATOMIC(name, sentence, batch, verify)                                                                          \
@@ -392,7 +392,7 @@ const struct perf_test perf_sync_tests[] = {
     ATOMIC("set", "shmem_long_atomic_set of the peer's word, a quiet at the end", set, verify_added),
     {"all-fetch-add", "all PEs on one word of PE 0, together", ADD, PERF_ALL, PERF_CALLS_RATE, 0, 0, false, false,
      begin_all_add, all_add, processor_add, verify_all_added},
-    {"ping-pong", "shmem_long_p and shmem_long_wait_until in turn, one way", JOURNEY, PERF_TWO, PERF_NO_RATE, 0, 0,
+    {"ping-pong", "shmem_long_p and shmem_long_wait_until in turn, one way", TRANSFER, PERF_TWO, PERF_NO_RATE, 0, 0,
      false, false, begin_flag, flag_turns, NULL, verify_flag},
     {"put-flag", "shmem_putmem, shmem_fence, shmem_long_p, waited for in turn, one way", TURN, PERF_TWO,
      PERF_BYTES_RATE, 1, SIGNAL_MAX, false, false, begin_turns, put_flag_turns, copy, verify_turns},
@@ -408,9 +408,9 @@ const struct perf_test perf_sync_tests[] = {
      verify_sync},
     {"lock", "shmem_set_lock and shmem_clear_lock, nobody else wants it", "two atomic additions", PERF_ONE,
      PERF_NO_RATE, 0, 0, false, false, begin_lock, lock, processor_add, verify_lock},
-    {"all-lock", "the same by all PEs at once, each acquisition", JOURNEY, PERF_ALL, PERF_NO_RATE, 0, 0, false, false,
+    {"all-lock", "the same by all PEs at once, each acquisition", TRANSFER, PERF_ALL, PERF_NO_RATE, 0, 0, false, false,
      begin_all_lock, lock, NULL, verify_lock},
-    {"malloc", "shmem_malloc and shmem_free, both collective", "journeys and switches, twice", PERF_ALL, PERF_NO_RATE,
+    {"malloc", "shmem_malloc and shmem_free, both collective", "transfers and switches, twice", PERF_ALL, PERF_NO_RATE,
      64, MALLOC_MAX, false, false, begin_malloc, malloc_free, NULL, verify_malloc},
     {NULL, NULL, NULL, PERF_ONE, PERF_NO_RATE, 0, 0, false, false, NULL, NULL, NULL, NULL},
 };
