@@ -25,10 +25,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define GATHER_NS 60000000000u /* PEs that have passed the fence come at once, if they still live */
+#define GATHER_NS 60000000000u /* for PEs that have passed the fence to connect */
 #define GRACE_NS  200000000u   /* for the last output of the PEs that are ended */
 #define OBEY_NS   500000000u   /* for END to reach them */
-#define TICK_MS   1000         /* between looks at the records */
+#define TICK_MS   1000         /* between two checks of the records */
 #define BACKLOG   4096
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
@@ -46,21 +46,21 @@ struct member {
     bool is_gone;
     int talk_fd;
     int watch_fd;
-    pid_t process; /* until it has come; 0: not known */
+    pid_t process; /* until it has connected; 0: unknown */
 };
 
 struct agent {
     struct quoit_exchange exchange;
     struct quoit_boot host; /* layout, and the memory as far as the records */
     struct member *members;
-    struct connection *connections; /* each PE has two at most; what is more is not accepted */
+    struct connection *connections; /* at most two per PE; no more are accepted */
     struct pollfd *polls;           /* [connection_max + 1] */
     uint32_t count;
     uint32_t connection_count, connection_max;
     uint32_t hello_count, ready_count;
     uint64_t data_bytes;
     uint64_t cores[QUOIT_BOOT_CORES_MAX / 64];
-    uint32_t core_count_max; /* of any PE, */
+    uint32_t core_count_max; /* the largest of any PE, */
     bool has_quota;          /* less than its affinity mask */
     bool has_layout;
     bool is_going;
@@ -73,7 +73,7 @@ static socklen_t make_address(const char *name, struct sockaddr_un *address_out)
     *address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
     _Static_assert(QUOIT_AGENT_NAME_BYTES < sizeof address_out->sun_path, "the null byte in front");
     size_t length = strnlen(name, QUOIT_AGENT_NAME_BYTES);
-    memcpy(address_out->sun_path + 1, name, length); /* a null byte in front: no file */
+    memcpy(address_out->sun_path + 1, name, length); /* a null byte in front: an abstract name, no file */
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
@@ -141,7 +141,7 @@ static void drop(struct agent *agent, uint32_t index)
     agent->connections[index] = agent->connections[--agent->connection_count];
 }
 
-/* Sends a message, with a descriptor if it is not negative. A PE that has gone is noticed elsewhere. */
+/* Sends a message, with a descriptor if it is not negative. A PE that has gone is detected elsewhere. */
 static void say(int fd, const struct quoit_boot_message *message, int with_fd)
 {
     if (fd >= 0)
@@ -156,7 +156,7 @@ static uint32_t watched_count(const struct agent *agent)
     return count;
 }
 
-/* Drops the connections of processes that have ended, until all have, or the time is over. */
+/* Drops the connections of processes that have ended, until all have or until_ns has passed. */
 static bool wait_for_ends(struct agent *agent, uint64_t until_ns)
 {
     for (uint64_t now_ns; watched_count(agent) > 0 && (now_ns = quoit_clock_now_ns()) < until_ns;) {
@@ -174,7 +174,7 @@ static bool wait_for_ends(struct agent *agent, uint64_t until_ns)
     return watched_count(agent) == 0;
 }
 
-/* PEs that are stopped, for instance. As long as the connection of a process is open its number is not another's. */
+/* For instance PEs that are stopped. A process whose connection is open is alive, so its pid is not reused. */
 static void kill_the_rest(struct agent *agent)
 {
     for (uint32_t i = 0; i < agent->connection_count; i++) {
@@ -186,7 +186,7 @@ static void kill_the_rest(struct agent *agent)
     }
 }
 
-/* Ends all PEs, this one last. Why has been told. */
+/* Ends all PEs, this one last. The reason has been reported. */
 __attribute__((noreturn)) static void finish(struct agent *agent, int status, uint64_t grace_ns)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_END};
@@ -197,12 +197,12 @@ __attribute__((noreturn)) static void finish(struct agent *agent, int status, ui
             say(agent->connections[i].fd, &message, -1);
     if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS))
         kill_the_rest(agent);
-    if (!agent->is_going) /* some may not have come, whom only the launcher can end */
+    if (!agent->is_going) /* only the launcher can end PEs that have not connected */
         agent->exchange.ops->abort(&agent->exchange, status, "the job could not start");
     _exit(status);
 }
 
-/* The job ends because of one PE, which has told why if it could. */
+/* Ends the job because of one PE, which has reported the reason itself if it could. */
 __attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t pe)
 {
     struct quoit_pe_shared *shared = record_of(agent, pe);
@@ -281,7 +281,7 @@ static bool take_message(struct agent *agent, struct connection *connection, con
     return true;
 }
 
-/* Takes what came on one connection. A process that talks nonsense is left out, as one that is not of the job. */
+/* Receives from one connection. A process that sends an invalid message is dropped: it is not of this job. */
 static void hear(struct agent *agent, uint32_t index)
 {
     struct connection *connection = &agent->connections[index];
@@ -295,7 +295,7 @@ static void hear(struct agent *agent, uint32_t index)
     drop(agent, index);
     if (lost.role == ROLE_TALK)
         agent->members[lost.pe].talk_fd = -1;
-    /* A running program may close the connection that it talks on, never the other. */
+    /* A running program may close its TALK connection, but cannot close its WATCH connection. */
     if (lost.role == ROLE_WATCH || (lost.role == ROLE_TALK && !agent->is_going))
         pe_gone(agent, lost.pe);
 }
@@ -320,7 +320,7 @@ static bool have_all_come(const struct agent *agent)
     return true;
 }
 
-/* Processors of all PEs together. A quota of a control group is one for all. */
+/* Processors of all PEs together. The quota of a control group holds for all of them. */
 static uint32_t core_count_of(const struct agent *agent)
 {
     uint32_t count = 0;
@@ -357,7 +357,7 @@ static void lay_out(struct agent *agent)
         message.body.layout.pe = pe;
         say(agent->members[pe].talk_fd, &message, agent->host.memory_fd);
     }
-    close(agent->host.socket_fd); /* and with it the name */
+    close(agent->host.socket_fd); /* which releases the name */
     agent->host.socket_fd = -1;
 }
 
@@ -388,7 +388,7 @@ static void step(struct agent *agent)
         finish(agent, 1, GRACE_NS);
 }
 
-/* A PE may end after the fence and before it has come here. */
+/* A PE may end between the fence and its connection. */
 static void find_missing(struct agent *agent, bool is_late)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++) {

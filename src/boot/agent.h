@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* agent.h - what oshrun does for the PEs of a host, done by a thread of its lowest PE where another launcher started
- * them: makes the memory, answers the messages of protocol.h, and ends all PEs when one of them dies.
+/* agent.h - stands in for oshrun where another launcher started the PEs: a thread of the lowest PE of a host, which
+ * makes the memory, answers the messages of protocol.h, and ends all PEs when one of them dies.
  *
- * The PEs connect to a socket with a random name in the abstract namespace, which they learn through the exchange. Only
- * processes of the same user are listened to. The name is gone when all have come, or when the process of the agent
- * ends.
+ * The PEs connect to a socket with a random name in the abstract namespace, which they learn through the exchange. The
+ * agent accepts processes of the same user only. It closes the socket when all PEs have connected.
  *
- * The agent ends PEs by END, so that each exits with the status of the one that failed; whom that does not reach is
- * left to the launcher (abort of exchange.h).
+ * The agent ends PEs by the message END, so that each exits with the status of the one that failed. PEs that END does
+ * not reach are left to the launcher (abort of exchange.h).
  */
 #ifndef QUOIT_BOOT_AGENT_H
 #define QUOIT_BOOT_AGENT_H
@@ -20,11 +19,10 @@
 
 #define QUOIT_AGENT_NAME_BYTES 64
 
-/* Makes the socket, before its name is given to the others. Errors have been reported. */
+/* Creates the socket. The name is published afterwards. Errors have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out);
-/* Starts the agent of exchange->size PEs, which takes listen_fd over. processes: the number of each, 0 if it is not
- * known, to notice one that ends before it has come. heap_bytes_asked: as in struct quoit_boot. Errors
- * have been reported. */
+/* Starts the agent of exchange->size PEs, which then owns listen_fd. processes: the pid of each PE, to detect one that
+ * ends before it has connected; 0: unknown. heap_bytes_asked: as in struct quoit_boot. Errors have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd,
                                                    const pid_t *processes, uint64_t heap_bytes_asked);
 /* Connects to the agent called `name`. GONE: it has ended; SYSTEM, reported: it is another user's. */

@@ -28,7 +28,8 @@ static int compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Gives this thread a table of descriptors with fds[] alone. Filters of containers often refuse unshare. */
+/* Unshares the descriptor table and closes all but fds[]. Containers often refuse unshare(), by a filter of system
+ * calls. */
 static int move_apart(const struct start *start)
 {
     int first = start->fds[start->fd_count - 1] + 1;
@@ -55,7 +56,7 @@ static void *thread_main(void *arg)
     void (*run)(void *arg) = start->run;
     void *run_arg = start->arg;
     start->is_shared = move_apart(start);
-    sem_post(&start->is_apart); /* *start is the caller's, who goes on now */
+    sem_post(&start->is_apart); /* from here on *start may be gone: it is on the caller's stack */
     run(run_arg);
     return NULL;
 }

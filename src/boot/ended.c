@@ -37,12 +37,12 @@ void quoit_ended_line(const char *format, ...)
     length += n < 0 ? 0 : (size_t)n;
     if (length > sizeof line - 2)
         length = sizeof line - 2;
-    for (size_t i = 0; i < length; i++) /* names from the memory of PEs stand in it, and a terminal obeys */
+    for (size_t i = 0; i < length; i++) /* PEs can write control sequences into the names in it */
         if ((line[i] < ' ' || line[i] > '~') && line[i] != '\n')
             line[i] = '?';
     line[length++] = '\n';
     if (write(STDERR_FILENO, line, length) < 0)
-        return; /* nobody reads it */
+        return; /* standard error is closed */
 }
 
 int quoit_ended_status(struct quoit_pe_shared *shared)
@@ -66,7 +66,7 @@ static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, int signal_nu
     if (signal_number == SIGSEGV || signal_number == SIGBUS)
         snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)shared->crash.fault_address);
     char program[32];
-    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* PEs of a job are most often one program */
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* the PEs of a job mostly run one program */
     quoit_place_find(shared->crash.instruction ? program : NULL, &at, 1, quoit_clock_now_ns() + PLACE_NS, &place);
     if (place.line[0] || crash.call[0])
         snprintf(where, sizeof where, "\n  %s%s%s%s%s%s%s", place.line[0] ? "at " : "", place.function,

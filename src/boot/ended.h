@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ended.h - what is known of a PE that has ended, without being its parent: from its record. For jobs without oshrun.
+/* ended.h - how a PE ended, from its record, for processes that are not its parent. For jobs without oshrun.
  *
- * Threads: any. Of the processes of a job one tells why it ends, the first that decides (quoit_ended_claim).
+ * Threads: any. One process of a job reports why the job ends: the first that claims it (quoit_ended_claim).
  */
 #ifndef QUOIT_BOOT_ENDED_H
 #define QUOIT_BOOT_ENDED_H
@@ -10,16 +10,16 @@
 
 #include "host/layout.h"
 
-/* Decides that the job ends with `status`. False: it has been decided before. */
+/* Decides that the job ends with `status`. False: that was decided before. */
 bool quoit_ended_claim(struct quoit_host_header *header, int status);
-/* The status that was decided; -1: none. */
+/* The decided status; -1: none yet. */
 int quoit_ended_decision(const struct quoit_host_header *header);
 
-/* The status of a PE that has ended before shmem_finalize: what it left, 128 + the signal that it recorded, or 1. */
+/* The exit status of a PE that ended before shmem_finalize: as recorded, 128 + the recorded signal, or 1. */
 int quoit_ended_status(struct quoit_pe_shared *shared);
-/* Says how it ended, unless the PE has done so itself. */
+/* Reports how it ended, unless the PE has reported that itself. */
 void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared);
-/* Prints "quoit: text" on standard error: not the words of one PE, as those of quoit_say are. */
+/* Prints "quoit: text" on standard error. Unlike quoit_say() it names no PE as the speaker. */
 void quoit_ended_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

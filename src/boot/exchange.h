@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exchange.h - what Quoit needs of a launcher that is not its own: who am I, and a value of each PE that others can
- * read.
+/* exchange.h - what Quoit needs of another launcher: the rank and size of the job, and one value per PE that all others
+ * can read.
  *
- * A row for each kind of launcher: PMI (Hydra, srun --mpi=pmi2, Flux, mpirun_rsh) and PMIx (Open MPI, PRRTE, srun
- * --mpi=pmix). Everything else of a job is made from this by the PEs themselves (member.c, agent.h).
+ * One row per interface: PMI (Hydra, srun --mpi=pmi2, Flux, mpirun_rsh) and PMIx (Open MPI, PRRTE, srun --mpi=pmix).
+ * The PEs build the rest of the job on these values (member.c, agent.h).
  *
  * A value is at most QUOIT_EXCHANGE_BYTES of letters, digits and the characters . , : - _ /, which no launcher escapes.
  *
- * Threads: one at a time, but abort may be called by any thread.
- * Errors: have been reported to the user; the launcher is then not to be asked again.
+ * Threads: one at a time; abort() may be called by any thread.
+ * Errors are reported to the user before a function returns one; after that only close() and abort() may be called.
  */
 #ifndef QUOIT_BOOT_EXCHANGE_H
 #define QUOIT_BOOT_EXCHANGE_H
@@ -39,14 +39,14 @@ struct quoit_exchange {
 };
 
 struct quoit_exchange_ops {
-    const char *name; /* as QUOIT_LAUNCHER has it */
-    /* Whether such a launcher started this process. */
+    const char *name; /* a value of QUOIT_LAUNCHER */
+    /* Whether this process was started by such a launcher. */
     bool (*is_here)(void);
     /* Fills rank, size and job. */
     enum quoit_status (*open)(struct quoit_exchange *exchange);
-    /* Gives this PE's value to the launcher, once. */
+    /* Publishes this PE's value; once. */
     enum quoit_status (*put)(struct quoit_exchange *exchange, const char *value);
-    /* Waits for all PEs; what they have put before can then be got. */
+    /* A barrier of all PEs. Values put before it can be read after it. */
     enum quoit_status (*fence)(struct quoit_exchange *exchange);
     /* The value of one PE. */
     enum quoit_status (*get)(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES]);
@@ -60,7 +60,7 @@ extern const struct quoit_exchange_ops quoit_exchange_pmi;
 extern const struct quoit_exchange_ops quoit_exchange_pmi2; /* version 2 of the protocol, for QUOIT_LAUNCHER=pmi2 */
 extern const struct quoit_exchange_ops quoit_exchange_pmix;
 
-/* The row for `launcher`, a value of QUOIT_LAUNCHER; auto: the first that is here. NULL: none. */
+/* The row named `launcher`, a value of QUOIT_LAUNCHER; auto: the first whose is_here() is true. NULL: none. */
 const struct quoit_exchange_ops *quoit_exchange_find(const char *launcher);
 
 #endif

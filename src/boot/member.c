@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Started by another launcher: PEs find each other through the exchange that it offers (exchange.h), and the lowest one
- * does for its host what oshrun would (agent.h). */
+/* Jobs of other launchers: PEs find each other through the launcher's key-value exchange (exchange.h), and the lowest
+ * PE runs the agent, which stands in for oshrun (agent.h). */
 #include "boot/agent.h"
 #include "boot/client.h"
 #include "boot/ended.h"
@@ -19,22 +19,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JOINED_VARIABLE "QUOIT_JOINED" /* names the PE to the programs that it starts, which are not of its job */
+#define JOINED_VARIABLE "QUOIT_JOINED" /* tells programs that a PE starts that they are not PEs */
 #define FIELD_BYTES     64
 #define LOOK_NS         50000u
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
 
-/* What a PE tells the others: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT". */
+/* The value of a PE in the exchange: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT". */
 struct contact {
-    char version[FIELD_BYTES]; /* of the messages and records: PEs that differ do not understand each other */
-    char machine[FIELD_BYTES]; /* PEs with the same one reach each other's sockets */
+    char version[FIELD_BYTES]; /* of messages and records; PEs whose versions differ cannot work together */
+    char machine[FIELD_BYTES]; /* PEs with the same value can connect to each other */
     char hostname[FIELD_BYTES];
-    char process[FIELD_BYTES]; /* its number, and in which namespace that counts */
+    char process[FIELD_BYTES]; /* pid and pid namespace */
     char agent[FIELD_BYTES];   /* of the lowest PE; "-" */
 };
 
-/* What launchers leave in the environment of one process only. */
+/* Of the variables whose values launchers set per process. */
 static uint64_t digest_of_place(void)
 {
     static const char *const variables[] = {
@@ -86,7 +86,7 @@ static void fill_contact(struct contact *contact, const char *agent)
     if (gethostname(name, sizeof name - 1) != 0)
         snprintf(name, sizeof name, "unknown");
     if (stat("/proc/self/ns/net", &net) != 0)
-        net.st_ino = 0; /* without /proc one kernel is taken for one network */
+        net.st_ino = 0; /* without /proc: assume one network namespace */
     snprintf(contact->version, sizeof contact->version, "%x.%zu.%zu.%zu", QUOIT_BOOT_MAGIC,
              sizeof(struct quoit_boot_message), sizeof(struct quoit_pe_shared), sizeof(struct quoit_host_header));
     char machine[FIELD_BYTES];
@@ -94,7 +94,7 @@ static void fill_contact(struct contact *contact, const char *agent)
     copy_plain(contact->machine, machine);
     copy_plain(contact->hostname, name);
     if (stat("/proc/self/ns/pid", &pids) != 0)
-        pids.st_ino = (ino_t)getpid(); /* numbers of others mean nothing */
+        pids.st_ino = (ino_t)getpid(); /* without /proc: no pid of another PE is used */
     snprintf(contact->process, sizeof contact->process, "%d.%llu", (int)getpid(), (unsigned long long)pids.st_ino);
     snprintf(contact->agent, sizeof contact->agent, "%s", agent);
 }
@@ -137,21 +137,21 @@ static enum quoit_status get_contact(struct quoit_exchange *exchange, uint32_t r
     return status;
 }
 
-/* Told by PE 0; the others end in silence. */
+/* PE 0 has reported why; the others end without a message. */
 static enum quoit_status refuse(struct quoit_exchange *exchange)
 {
     exchange->ops->close(exchange); /* all PEs come here, so the launcher need not end them */
     return exchange->rank == 0 ? QUOIT_UNSUPPORTED : QUOIT_GONE;
 }
 
-/* 0: of another namespace, where this process cannot look. */
+/* 0: the PE is in another pid namespace. */
 static pid_t process_of(const struct contact *own, const struct contact *other)
 {
     const char *ours = strchr(own->process, '.'), *theirs = strchr(other->process, '.');
     return ours && theirs && strcmp(ours, theirs) == 0 ? atoi(other->process) : 0;
 }
 
-/* PE 0 looks at all contacts. */
+/* PE 0 checks the contacts of all. */
 static enum quoit_status check_all(struct quoit_exchange *exchange, const struct contact *own, pid_t *processes_out)
 {
     struct contact other;
@@ -258,7 +258,7 @@ static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t
     return quoit_memory_pe(&boot->layout, boot->memory, pe - boot->layout.first_pe);
 }
 
-/* Not by a process that fails, which the launcher is to see. */
+/* Not if the process fails: the launcher must see that. */
 static void close_at_exit(int status, void *arg)
 {
     struct quoit_boot *boot = arg;
@@ -276,7 +276,7 @@ static enum quoit_status barrier(struct quoit_boot *boot)
     atomic_store(&boot->has_records, true);
     enum quoit_status status = boot->layout.job.pe_count == 1 ? QUOIT_OK : quoit_client_barrier(boot);
     if (status == QUOIT_OK && !quoit_boot_has_mpi())
-        boot->exchange.ops->close(&boot->exchange); /* from now on the agent does what a launcher would */
+        boot->exchange.ops->close(&boot->exchange); /* from here on the agent ends the job */
     else if (status == QUOIT_OK && !is_again)
         on_exit(close_at_exit, boot); /* MPI may need the launcher at any time */
     atomic_store_explicit(&own->unsent_kind, 0, memory_order_release);
@@ -289,7 +289,7 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
-/* The agent lives in the lowest PE, which therefore leaves shmem_finalize last: until then another may die. */
+/* The lowest PE runs the agent, so it leaves shmem_finalize last: the agent must still see other PEs die. */
 static void finalized(struct quoit_boot *boot)
 {
     quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
@@ -307,7 +307,7 @@ static void exiting(struct quoit_boot *boot, int status)
     quoit_client_leave_word(boot, QUOIT_BOOT_EXITED, (uint32_t)status, 0);
 }
 
-/* The agent, or the threads that watch it, end the others as soon as this process has ended. */
+/* Once this process has ended, the agent and the threads of watch.h end the others. */
 static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
 {
     (void)text;
@@ -315,10 +315,11 @@ static bool end_job(struct quoit_boot *boot, int status, const char *text, uint6
     if (!boot->memory)
         return false;
     quoit_client_leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
-    return !quoit_ended_claim(boot->memory, status); /* of the PEs that abort, the first tells its text */
+    return !quoit_ended_claim(boot->memory, status); /* only the first PE that aborts prints its text */
 }
 
-/* Some launchers kill all processes at the first that is killed: the agent says why before that. Async-signal-safe. */
+/* Some launchers kill all processes once one was killed, so this one waits until the agent has reported why.
+ * Async-signal-safe. */
 static void crashed(struct quoit_boot *boot)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CRASHED};

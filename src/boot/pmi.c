@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMI by its wire protocol: over the socket PMI_FD, which Hydra, srun --mpi=pmi2 and Flux leave open, or by TCP to
- * PMI_PORT. Version 1, and version 2 where a launcher has nothing else.
+/* The PMI wire protocol, over the socket PMI_FD, which Hydra, srun --mpi=pmi2 and Flux leave open, or over TCP to
+ * PMI_PORT. Version 1, or version 2 if the launcher has no other.
  *
- * MPI of the same process may speak on the same socket, before and after: no message is begun while an answer is
- * outstanding, and no byte is read beyond the answer. */
+ * MPI in the same process may use the same socket before and after: no request is sent while a response is outstanding,
+ * and no byte is read beyond a response. */
 #include "boot/exchange.h"
 #include "boot/launcher.h"
 #include "boot/pmi_wire.h"
@@ -47,7 +47,7 @@ static bool is_here(void)
     return getenv("PMI_PORT") && getenv("PMI_ID") && !quoit_boot_is_inherited();
 }
 
-/* `what` and then the answer, as far as it can be printed. */
+/* Reports `what`, followed by the printable part of the answer. */
 static enum quoit_status say_broken(const struct quoit_exchange *exchange, const char *what, const char *answer)
 {
     char text[81];
@@ -68,7 +68,7 @@ static enum quoit_status say_closed(const struct quoit_exchange *exchange)
     return QUOIT_INVALID;
 }
 
-/* The program may have closed the connection, and its number be another file's. */
+/* The program may have closed the connection and opened another file under its number. */
 static bool is_connected(const struct quoit_exchange *exchange)
 {
     uint64_t inode;
@@ -119,7 +119,7 @@ static bool read_bytes(const struct quoit_exchange *exchange, char *to, size_t b
     return true;
 }
 
-/* Reads a line, and nothing behind it. */
+/* Reads a line and no byte beyond it. */
 static enum quoit_status read_line(const struct quoit_exchange *exchange, char line_out[QUOIT_PMI_MESSAGE_BYTES])
 {
     size_t length = 0;
@@ -158,7 +158,7 @@ static enum quoit_status read_message(const struct quoit_exchange *exchange, cha
     return QUOIT_OK;
 }
 
-/* Sends a message and takes its answer, which must be called `name` and must not be a refusal. */
+/* Sends a request and receives the response, which must have the name `name` and the result 0. */
 static enum quoit_status ask(const struct quoit_exchange *exchange, const char *name,
                              char answer_out[QUOIT_PMI_MESSAGE_BYTES], const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -183,8 +183,8 @@ static enum quoit_status ask(const struct quoit_exchange *exchange, const char *
     return QUOIT_OK;
 }
 
-/* getaddrinfo() by its name: the linker warns of it in a program that is linked statically, where it is not found here
- * and addresses must be numbers. */
+/* getaddrinfo() is looked up by name, since a direct call makes the linker warn in programs that are linked statically.
+ * There it is not found, and only numeric addresses work. */
 static int find_address(const char *host, const char *port, struct sockaddr_storage *address_out)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -219,7 +219,7 @@ static enum quoit_status connect_to(struct quoit_exchange *exchange, const char 
     return QUOIT_OK;
 }
 
-/* A process that connects by PMI_PORT names itself and is told its number and the size in lines of their own. */
+/* A process that connects to PMI_PORT sends its id, and receives rank and size in lines of their own. */
 static enum quoit_status introduce(struct quoit_exchange *exchange)
 {
     char line[QUOIT_PMI_MESSAGE_BYTES];
@@ -263,7 +263,7 @@ static enum quoit_status open_2(struct quoit_exchange *exchange)
     return QUOIT_OK;
 }
 
-/* The first message is always in the form of version 1. A launcher that has only version 2 says so in its refusal. */
+/* The first request is in the format of version 1. A launcher that only has version 2 refuses it with that number. */
 static enum quoit_status choose_version(struct quoit_exchange *exchange, bool is_second)
 {
     char answer[QUOIT_PMI_MESSAGE_BYTES];
@@ -305,7 +305,7 @@ static enum quoit_status open_any(struct quoit_exchange *exchange, bool is_secon
         (exchange->size < 1 || exchange->size > QUOIT_EXCHANGE_RANKS_MAX || exchange->rank >= exchange->size))
         return say_broken(exchange, "gave no rank below the size (PMI_RANK, PMI_SIZE)", NULL);
     if (status == QUOIT_OK)
-        fcntl(exchange->fd, F_SETFD, FD_CLOEXEC); /* programs started by this one are jobs of their own */
+        fcntl(exchange->fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not part of the job */
     return status;
 }
 
@@ -350,7 +350,7 @@ static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, cha
     return status;
 }
 
-/* Without an answer, which no one would read: the process ends soon, or MPI speaks next. */
+/* Sends a request without reading a response: the process is about to end, or MPI is the next reader. */
 static void tell(struct quoit_exchange *exchange, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void tell(struct quoit_exchange *exchange, const char *format, ...)
 {
@@ -366,10 +366,10 @@ static void tell(struct quoit_exchange *exchange, const char *format, ...)
 static void close_it(struct quoit_exchange *exchange)
 {
     char answer[QUOIT_PMI_MESSAGE_BYTES];
-    if (exchange->is_closed || quoit_boot_mpi_was_used()) /* MPI_Finalize closes, and a launcher hears it once */
+    if (exchange->is_closed || quoit_boot_mpi_was_used()) /* MPI_Finalize closes, which launchers accept once */
         return;
     tell(exchange, "%s", exchange->version == 2 ? "cmd=finalize;" : "cmd=finalize\n");
-    /* The acknowledgement comes before the launcher closes its end; what it says no longer matters. */
+    /* Wait for the acknowledgement, whatever it says; the launcher closes its end afterwards. */
     if (is_connected(exchange) && recv(exchange->fd, answer, sizeof answer, 0) >= 0)
         exchange->is_closed = true;
     exchange->is_closed = true;

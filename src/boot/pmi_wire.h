@@ -2,7 +2,7 @@
 /* pmi_wire.h - messages of the process management interface of MPICH, as text. Pure.
  *
  * Version 1: a line "cmd=NAME key=value key=value\n". Version 2: six characters with the length of the rest in decimal,
- * then "cmd=NAME;key=value;key=value;". A launcher may leave out what it likes but the name.
+ * then "cmd=NAME;key=value;key=value;". Any key but cmd may be missing.
  */
 #ifndef QUOIT_BOOT_PMI_WIRE_H
 #define QUOIT_BOOT_PMI_WIRE_H

@@ -14,7 +14,7 @@
 #define LIBRARY         "libpmix.so.2"
 #define NAMESPACE_BYTES 256
 #define KEY_BYTES       512
-#define RANK_WILDCARD   (UINT32_MAX - 1) /* for what is of the whole job */
+#define RANK_WILDCARD   (UINT32_MAX - 1) /* for values of the whole job */
 #define SCOPE_GLOBAL    3
 
 enum { TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_UINT32 = 14 };
@@ -76,8 +76,8 @@ static bool find_function(void *library, const char *name, void *function_out)
     return address != NULL;
 }
 
-/* One that MPI has opened already is the same. dlopen() by its name, which a program that is linked statically has not:
- * the linker would warn of it there. */
+/* If MPI has opened the library this is the same instance. dlopen() is looked up by name, since a direct call makes the
+ * linker warn in programs that are linked statically. */
 static enum quoit_status load(struct quoit_pmix *pmix)
 {
     __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
@@ -95,7 +95,7 @@ static enum quoit_status load(struct quoit_pmix *pmix)
         find_function(library, "PMIx_Fence", &pmix->fence) && find_function(library, "PMIx_Get", &pmix->get) &&
         find_function(library, "PMIx_Abort", &pmix->abort) &&
         find_function(library, "PMIx_Error_string", &pmix->error_text);
-    return is_whole ? QUOIT_OK : QUOIT_UNSUPPORTED; /* it stays open: its threads run */
+    return is_whole ? QUOIT_OK : QUOIT_UNSUPPORTED; /* never closed: it has threads */
 }
 
 static void release(struct value *value)
@@ -168,7 +168,7 @@ static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, cha
     return QUOIT_OK;
 }
 
-/* The library counts: MPI of the same process goes on. */
+/* PMIx counts init and finalize, so MPI in the same process can go on. */
 static void close_it(struct quoit_exchange *exchange)
 {
     if (!exchange->is_closed)

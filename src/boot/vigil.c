@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LOOK_EVERY_NS 900000000u  /* below the tick of the agent */
-#define STILL_NS      5000000000u /* nothing has moved for so long */
+#define STILL_NS      5000000000u /* of all PEs asleep, before the warning */
 #define TOLD_MAX      4
 
 static struct quoit_pe_shared *record(const struct quoit_vigil *vigil, uint32_t pe)
@@ -13,7 +13,7 @@ static struct quoit_pe_shared *record(const struct quoit_vigil *vigil, uint32_t 
     return quoit_memory_pe(&vigil->host->layout, vigil->host->memory, pe);
 }
 
-/* What the PE left last; pairs with quoit_client_leave_word. */
+/* The last message in its record; pairs with quoit_client_leave_word. */
 static uint32_t word(const struct quoit_vigil *vigil, uint32_t pe)
 {
     return atomic_load_explicit(&record(vigil, pe)->unsent_kind, memory_order_acquire);
@@ -30,14 +30,14 @@ static void say_where(const struct quoit_vigil *vigil, uint32_t pe)
         quoit_ended_line("  PE %u was in no call", pe);
 }
 
-/* shmem_finalize waits for all PEs. One that is through it, while another has not come to it or came after more
- * collectives, took its meeting for another one. */
+/* shmem_finalize waits for all PEs. If one has left it while another has not entered it, or entered it after more
+ * collectives, the former matched a collective of the latter. */
 static bool has_left(const struct quoit_vigil *vigil)
 {
     uint32_t count = vigil->host->layout.local_count, left = 0, told = 0;
     while (left < count && word(vigil, left) != QUOIT_BOOT_FINALIZED)
         left++;
-    for (uint32_t pe = 0; pe < count && left < count; pe++) { /* each left LEAVING before any could leave FINALIZED */
+    for (uint32_t pe = 0; pe < count && left < count; pe++) { /* each records LEAVING before any can record FINALIZED */
         uint32_t kind = word(vigil, pe);
         bool is_elsewhere = kind == 0 || (kind == QUOIT_BOOT_LEAVING &&
                                           record(vigil, pe)->unsent_meetings > record(vigil, left)->unsent_meetings);
@@ -56,7 +56,7 @@ static bool has_left(const struct quoit_vigil *vigil)
     return told > 0;
 }
 
-/* Changes whenever a PE goes to sleep anew. 0: some PE is awake, or has ended. */
+/* Differs after any PE has woken and slept again. 0: some PE is awake, or has ended. */
 static uint64_t digest_of(const struct quoit_vigil *vigil)
 {
     uint64_t digest = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vigil.h - finds, in the records of the PEs of a host, that one has left the job while others wait for it. For jobs
- * without oshrun, which does the same from messages.
+/* vigil.h - detects, from the records of the PEs of a host, that a PE left the job while others wait for it. For jobs
+ * without oshrun, which detects it from messages.
  */
 #ifndef QUOIT_BOOT_VIGIL_H
 #define QUOIT_BOOT_VIGIL_H
@@ -11,7 +11,7 @@
 
 struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
-    uint64_t digest;               /* of who sleeps since when; 0: something moves */
+    uint64_t digest;               /* of the times at which the PEs went to sleep; 0: some PE is awake */
     uint64_t since_ns;
     uint64_t next_ns;
     uint64_t is_told;
@@ -19,10 +19,10 @@ struct quoit_vigil {
 
 enum quoit_vigil_verdict {
     QUOIT_VIGIL_FINE,
-    QUOIT_VIGIL_LEFT, /* told: a PE has finalized, and others were elsewhere */
+    QUOIT_VIGIL_LEFT, /* reported: a PE has finalized while others were elsewhere */
 };
 
-/* Looks, at most once a second. */
+/* Checks, at most about once a second. */
 enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns);
 
 #endif

@@ -21,8 +21,8 @@ struct watch {
     char name[QUOIT_AGENT_NAME_BYTES];
 };
 
-/* The process of the agent, the lowest PE, has ended. That is as it should be after shmem_finalize, and during
- * shmem_init the thread that waits there finds out by itself. */
+/* The lowest PE, which has the agent, has ended. After shmem_finalize that is expected; during shmem_init the thread
+ * that waits for the agent detects it. */
 static void agent_gone(struct quoit_boot *boot)
 {
     if (!atomic_load(&boot->has_records))
