@@ -18,7 +18,10 @@ void terminal_renounce(const struct terminal *terminal)
 
 bool terminal_give(struct terminal *terminal, pid_t group)
 {
-    if (terminal->fd < 0 || tcgetpgrp(terminal->fd) != terminal->home)
+    pid_t holder = terminal->fd < 0 ? -1 : tcgetpgrp(terminal->fd);
+    if (holder == group && terminal->given_to == group)
+        return true; /* its request came before the terminal did */
+    if (holder < 0 || holder != terminal->home)
         return false;
     tcgetattr(terminal->fd, &terminal->modes);
     terminal->is_wanted = false;
