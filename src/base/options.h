@@ -159,13 +159,12 @@ enum quoit_option_type {
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
     X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING, LAUNCHER,                              \
       "driver of the ports that join the hosts", "")                                                                   \
-    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|ofi", 0, 0, RING, LAUNCHER,                      \
+    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|ofi|ucx", 0, 0, RING, LAUNCHER,                  \
       "what joins the hosts: the links of a ring, or an ordinary network by a driver",                                 \
-      "auto: the first driver that finds a network; quoit info networks prints it, and why. ofi: libfabric. The "      \
-      "hosts "                                                                                                         \
-      "are emulated all the same. A host that is not heard of for --link-limit ends the job.")                         \
+      "auto: the first driver that finds a network; quoit info networks prints it, and why. ofi: libfabric. ucx: "     \
+      "UCX. The hosts are emulated all the same. A host that is not heard of for --link-limit ends the job.")          \
     X(NETWORK_PROVIDER, "network-provider", "QUOIT_NETWORK_PROVIDER", STRING, "", "NAME", 0, 0, RING, LAUNCHER,        \
-      "provider of the network's driver, as its library calls it: \"tcp;ofi_rxm\", \"verbs;ofi_rxm\"",                 \
+      "provider of the network's driver, as its library calls it: \"tcp;ofi_rxm\", \"rc_verbs\"",                      \
       "Default: the fastest that is there.")                                                                           \
     X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME", 0, 0, RING, LAUNCHER,              \
       "device of the network, by name or address: eth0, mlx5_0, 10.1.0.4",                                             \

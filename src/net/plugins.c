@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 
 const char *quoit_net_driver_name(uint32_t index)
 {
-    static const char *const names[] = {"ofi"};
+    static const char *const names[] = {"ofi", "ucx"};
     return index < sizeof names / sizeof names[0] ? names[index] : NULL;
 }
 
@@ -63,6 +64,23 @@ void quoit_net_restore_signals(const struct quoit_net_signals *signals)
         sigaction(own_signals[i], &signals->actions[i], NULL);
 }
 
+/* What a library reads from the environment when it is loaded, unless the user has set it. */
+static const struct {
+    const char *driver, *name, *value;
+} settings[] = {
+    {"ucx", "UCX_MEM_EVENTS", "no"},       /* it would patch mmap() and the like in the program's libc */
+    {"ucx", "UCX_HANDLE_ERRORS", "none"},  /* crash reports are ours */
+    {"ucx", "UCX_LOG_LEVEL", "fatal"},     /* who opened the network says what went wrong */
+    {"ucx", "UCX_TCP_TX_SEG_SIZE", "64k"}, /* by its own 8 KiB, a put of 1 MiB takes three times as long */
+};
+
+static void apply_settings(const char *driver)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (strcmp(settings[i].driver, driver) == 0)
+            setenv(settings[i].name, settings[i].value, 0);
+}
+
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     char path[PATH_MAX], symbol[64];
@@ -71,6 +89,7 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
         return NULL;
     }
     struct quoit_net_signals signals;
+    apply_settings(name);
     quoit_net_keep_signals(&signals);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     quoit_net_restore_signals(&signals);

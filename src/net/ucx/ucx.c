@@ -1,0 +1,807 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The driver for UCX: one worker a host and one endpoint a peer, progressed by its caller.
+ *
+ * UCX says that a put is complete when its source may change. It is in the target's memory when a flush of the endpoint
+ * that began after it ends, so each progress begins one flush for all puts since the last, and the puts are done with
+ * it. Messages are eager active messages below one segment, which keep their order. Over TCP, UCX makes puts and gets
+ * of active messages, which the target's progress executes.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucp/api/ucp.h>
+#include <uct/api/uct.h>
+
+#include "base/assert.h"
+#include "base/digest.h"
+#include "env/clock.h"
+#include "net/driver.h"
+
+#define MESSAGE_BYTES  7936u /* with UCX's headers below the segment of TCP and InfiniBand, 8 KiB */
+#define MESSAGE_ID     1
+#define SEND_COUNT     128u
+#define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
+#define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
+#define BATCH_COUNT    32               /* steps of UCX in one progress */
+#define CLOSE_NS       200000000u       /* what was sent may leave the host before the end closes */
+#define DEVICES_MAX    64u
+
+/* What this driver takes by itself, best first; others only if they are named. */
+static const char *const ranking[] = {"dc_mlx5", "rc_mlx5", "rc_verbs", "tcp"};
+#define RANK_COUNT (sizeof ranking / sizeof ranking[0])
+
+enum op_kind { OP_FREE, OP_PUT, OP_GET, OP_SEND };
+
+struct op {
+    struct ucx *ucx;
+    enum op_kind kind;
+    bool is_abandoned; /* reported already */
+    uint32_t host;
+    uint64_t cookie;
+    uint64_t bytes;
+    char *buffer; /* of a message */
+    struct op *next;
+};
+
+struct op_list {
+    struct op *first;
+    struct op **end; /* where the next one goes; NULL: empty since the end was opened */
+};
+
+struct peer {
+    struct ucx *ucx;
+    ucp_ep_h endpoint; /* NULL: not connected */
+    uint32_t host;
+    uint32_t send_count; /* under way */
+    bool is_flushing;
+    bool is_failed;
+    struct op_list posted;  /* puts that no flush has begun after */
+    struct op_list flushed; /* puts that the flush covers */
+};
+
+/* Before an address or a key: neither is parsed unless it arrived whole. */
+struct wire_header {
+    uint64_t base; /* of the memory; 0 for an address */
+    uint32_t bytes;
+    uint32_t digest;
+};
+
+struct region {
+    ucp_mem_h memory;
+};
+
+struct window {
+    ucp_rkey_h key;
+    uint64_t base;
+};
+
+struct ucx {
+    struct quoit_net_end end; /* first */
+    struct quoit_net_events events;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    uint32_t host_count;
+    struct peer *peers; /* [host_count] */
+    struct op *ops;     /* transfers, then sends */
+    struct op *free_transfers;
+    struct op *free_sends;
+    struct op_list done; /* gets that were complete at once: the next progress reports them */
+    uint32_t posted_count;
+    uint32_t done_count; /* of one progress */
+    char *buffers;
+    int wait_fd;
+};
+
+static void append(struct op_list *list, struct op *op)
+{
+    op->next = NULL;
+    if (!list->first)
+        list->end = &list->first;
+    *list->end = op;
+    list->end = &op->next;
+}
+
+static struct op *take_all(struct op_list *list)
+{
+    struct op *first = list->first;
+    list->first = NULL;
+    return first;
+}
+
+/* Choosing */
+
+struct device {
+    char transport[UCT_TL_NAME_MAX];
+    char name[UCT_DEVICE_NAME_MAX];
+    char address[INET6_ADDRSTRLEN]; /* "": none */
+    bool is_loopback;
+};
+
+/* The address of a network interface, IPv4 if it has one. */
+static void find_address(struct device *device)
+{
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
+        if (!one->ifa_addr || strcmp(one->ifa_name, device->name) != 0)
+            continue;
+        int family = one->ifa_addr->sa_family;
+        const void *bytes = family == AF_INET ? (const void *)&((struct sockaddr_in *)(void *)one->ifa_addr)->sin_addr
+                                              : &((struct sockaddr_in6 *)(void *)one->ifa_addr)->sin6_addr;
+        device->is_loopback |= (one->ifa_flags & IFF_LOOPBACK) != 0;
+        if (family == AF_INET || (family == AF_INET6 && device->address[0] == '\0'))
+            inet_ntop(family, bytes, device->address, sizeof device->address);
+        if (family == AF_INET)
+            break;
+    }
+    freeifaddrs(all);
+}
+
+static uint32_t list_domain(uct_component_h component, const char *name, struct device *devices_out, uint32_t count)
+{
+    uct_md_config_t *config = NULL;
+    uct_md_h domain = NULL;
+    uct_tl_resource_desc_t *resources = NULL;
+    unsigned resource_count = 0;
+    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK)
+        return count;
+    if (uct_md_open(component, name, config, &domain) == UCS_OK) {
+        if (uct_md_query_tl_resources(domain, &resources, &resource_count) != UCS_OK)
+            resource_count = 0;
+        for (unsigned i = 0; i < resource_count && count < DEVICES_MAX; i++) {
+            if (resources[i].dev_type != UCT_DEVICE_TYPE_NET)
+                continue;
+            struct device *device = &devices_out[count++];
+            memset(device, 0, sizeof *device);
+            snprintf(device->transport, sizeof device->transport, "%s", resources[i].tl_name);
+            snprintf(device->name, sizeof device->name, "%s", resources[i].dev_name);
+            find_address(device);
+        }
+        if (resources)
+            uct_release_tl_resource_list(resources);
+        uct_md_close(domain);
+    }
+    uct_config_release(config);
+    return count;
+}
+
+/* The networks of this machine as UCX tells them. */
+static uint32_t list_devices(struct device devices_out[DEVICES_MAX])
+{
+    uct_component_h *components = NULL;
+    unsigned component_count = 0;
+    uint32_t count = 0;
+    if (uct_query_components(&components, &component_count) != UCS_OK)
+        return 0;
+    for (unsigned i = 0; i < component_count; i++) {
+        uct_md_resource_desc_t domains[DEVICES_MAX];
+        uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT};
+        if (uct_component_query(components[i], &attr) != UCS_OK || attr.md_resource_count > DEVICES_MAX)
+            continue;
+        unsigned domain_count = attr.md_resource_count;
+        attr = (uct_component_attr_t){.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES, .md_resources = domains};
+        if (uct_component_query(components[i], &attr) != UCS_OK)
+            continue;
+        for (unsigned j = 0; j < domain_count; j++)
+            count = list_domain(components[i], domains[j].md_name, devices_out, count);
+    }
+    uct_release_component_list(components);
+    return count;
+}
+
+/* Smaller is better; UINT32_MAX: not by itself, or not what was asked for. */
+static uint32_t cost_of(const struct device *device, const char *provider, const char *wanted)
+{
+    uint32_t rank = 0;
+    while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
+        rank++;
+    if (wanted && strcmp(device->name, wanted) != 0 && strcmp(device->address, wanted) != 0)
+        return UINT32_MAX;
+    if (provider ? strcmp(device->transport, provider) != 0 : rank == RANK_COUNT)
+        return UINT32_MAX;
+    return rank * 4 + (device->is_loopback ? 2u : 0) + (strchr(device->address, ':') ? 1u : 0);
+}
+
+static const struct device *best_of(const struct device *devices, uint32_t count, const char *provider,
+                                    const char *wanted)
+{
+    const struct device *best = NULL;
+    uint32_t best_cost = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t cost = cost_of(&devices[i], provider, wanted);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = &devices[i];
+        }
+    }
+    return best;
+}
+
+static void describe(const struct device *device, struct quoit_net_choice *choice)
+{
+    memset(choice, 0, sizeof *choice);
+    snprintf(choice->driver, sizeof choice->driver, "ucx");
+    snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
+    snprintf(choice->device, sizeof choice->device, "%s", device->name);
+    choice->is_usable = true;
+    snprintf(choice->reason, sizeof choice->reason, "%s%s%s", device->address[0] ? "address " : "", device->address,
+             device->is_loopback ? ", this machine alone" : "");
+}
+
+static void say_no_network(const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "UCX has no network%s%.40s%s%.40s", provider ? " by transport " : "",
+             provider ? provider : "", device ? " on device " : "", device ? device : "");
+}
+
+static uint32_t survey(const char *provider, const char *wanted, struct quoit_net_choice *choices_out,
+                       uint32_t max_count)
+{
+    struct device devices[DEVICES_MAX];
+    uint32_t device_count = list_devices(devices), count = 0;
+    const struct device *best = best_of(devices, device_count, provider, wanted);
+    if (max_count == 0)
+        return 0;
+    if (best) {
+        describe(best, &choices_out[count++]);
+    } else {
+        choices_out[count] = (struct quoit_net_choice){.driver = "ucx"};
+        say_no_network(provider, wanted, choices_out[count++].reason);
+    }
+    for (uint32_t i = 0; i < device_count && count < max_count; i++) {
+        struct quoit_net_choice *choice = &choices_out[count];
+        if (&devices[i] == best)
+            continue;
+        count++;
+        describe(&devices[i], choice);
+        choice->is_usable = cost_of(&devices[i], provider, wanted) != UINT32_MAX;
+        if (!choice->is_usable)
+            snprintf(choice->reason, sizeof choice->reason, "%s",
+                     provider || wanted ? "another network was asked for" : "taken only if its transport is named");
+    }
+    return count;
+}
+
+/* Reports */
+
+static void release(struct op *op)
+{
+    struct op **list = op->kind == OP_SEND ? &op->ucx->free_sends : &op->ucx->free_transfers;
+    op->kind = OP_FREE;
+    op->next = *list;
+    *list = op;
+}
+
+static void finish(struct op *op, ucs_status_t status)
+{
+    struct ucx *ucx = op->ucx;
+    uint32_t host = op->host;
+    uint64_t cookie = op->cookie, bytes = op->bytes;
+    bool is_transfer = op->kind != OP_SEND, is_reported = op->is_abandoned;
+    quoit_assert(op->kind != OP_FREE);
+    ucx->peers[host].send_count -= !is_transfer;
+    release(op);
+    ucx->done_count++;
+    if (is_reported)
+        return;
+    if (status != UCS_OK)
+        ucx->events.broken(ucx->events.arg, host);
+    if (is_transfer)
+        ucx->events.done(ucx->events.arg, host, cookie, status == UCS_OK ? QUOIT_OK : QUOIT_GONE, bytes);
+}
+
+static void finish_all(struct op *first, ucs_status_t status)
+{
+    while (first) {
+        struct op *op = first;
+        first = op->next;
+        finish(op, status);
+    }
+}
+
+static void on_complete(void *request, ucs_status_t status, void *user_data)
+{
+    ucp_request_free(request);
+    finish(user_data, status);
+}
+
+static void end_flush(struct peer *peer, ucs_status_t status)
+{
+    peer->is_flushing = false;
+    finish_all(take_all(&peer->flushed), status);
+}
+
+static void on_flushed(void *request, ucs_status_t status, void *user_data)
+{
+    ucp_request_free(request);
+    end_flush(user_data, status);
+}
+
+static void on_failed(void *arg, ucp_ep_h endpoint, ucs_status_t status)
+{
+    struct peer *peer = arg;
+    (void)endpoint, (void)status;
+    peer->is_failed = true;
+    peer->ucx->events.broken(peer->ucx->events.arg, peer->host);
+}
+
+static ucs_status_t on_message(void *arg, const void *header, size_t header_bytes, void *data, size_t bytes,
+                               const ucp_am_recv_param_t *param)
+{
+    struct ucx *ucx = arg;
+    _Alignas(8) char aligned[MESSAGE_BYTES];
+    (void)header;
+    ucx->done_count++;
+    if (header_bytes != 0 || bytes > MESSAGE_BYTES || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+        return UCS_OK; /* a stranger's */
+    if ((uintptr_t)data % 8 != 0)
+        data = memcpy(aligned, data, bytes);
+    ucx->events.message(ucx->events.arg, data, (uint32_t)bytes);
+    return UCS_OK;
+}
+
+/* Opening */
+
+static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what, ucs_status_t status)
+{
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "UCX: %s: %s", what, ucs_status_string(status));
+    return QUOIT_SYSTEM;
+}
+
+static enum quoit_status open_context(struct ucx *ucx, const struct device *device,
+                                      char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    ucp_config_t *config;
+    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
+                                               UCP_PARAM_FIELD_NAME,
+                                 .features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+                                 .estimated_num_eps = ucx->host_count,
+                                 .name = "quoit"};
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK)
+        return refuse(problem, "ucp_config_read", status);
+    status = ucp_config_modify(config, "TLS", device->transport);
+    if (status == UCS_OK)
+        status = ucp_config_modify(config, "NET_DEVICES", device->name);
+    if (status == UCS_OK)
+        status = ucp_init(&params, config, &ucx->context);
+    ucp_config_release(config);
+    return status == UCS_OK ? QUOIT_OK : refuse(problem, "ucp_init", status);
+}
+
+/* An address or a key with its header in front. */
+static bool wrap(uint64_t base, const void *text, size_t bytes, unsigned char *data_out, uint32_t *bytes_out,
+                 size_t max_bytes)
+{
+    const struct wire_header header = {.base = base, .bytes = (uint32_t)bytes, .digest = quoit_digest(text, bytes)};
+    if (sizeof header + bytes > max_bytes)
+        return false;
+    memcpy(data_out, &header, sizeof header);
+    memcpy(data_out + sizeof header, text, bytes);
+    *bytes_out = (uint32_t)(sizeof header + bytes);
+    return true;
+}
+
+/* What follows the header; NULL: it did not arrive whole. */
+static const void *unwrap(const unsigned char *data, uint32_t bytes, struct wire_header *header_out)
+{
+    if (bytes < sizeof *header_out)
+        return NULL;
+    memcpy(header_out, data, sizeof *header_out);
+    data += sizeof *header_out;
+    if (header_out->bytes != bytes - sizeof *header_out || header_out->digest != quoit_digest(data, header_out->bytes))
+        return NULL;
+    return data;
+}
+
+static enum quoit_status open_worker(struct ucx *ucx, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    const ucp_worker_params_t params = {.field_mask =
+                                            UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT,
+                                        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+                                        .am_alignment = 8};
+    const ucp_am_handler_param_t handler = {.field_mask =
+                                                UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+                                            .id = MESSAGE_ID,
+                                            .flags = UCP_AM_FLAG_WHOLE_MSG,
+                                            .cb = on_message,
+                                            .arg = ucx};
+    ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
+    if (status != UCS_OK)
+        return refuse(problem, "ucp_worker_create", status);
+    status = ucp_worker_set_am_recv_handler(ucx->worker, &handler);
+    if (status != UCS_OK)
+        return refuse(problem, "ucp_worker_set_am_recv_handler", status);
+    if (ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
+        ucx->wait_fd = -1;
+    ucp_address_t *address;
+    size_t bytes;
+    status = ucp_worker_get_address(ucx->worker, &address, &bytes);
+    if (status != UCS_OK)
+        return refuse(problem, "ucp_worker_get_address", status);
+    struct quoit_net_address *own = &ucx->end.address;
+    bool fits = wrap(0, address, bytes, own->data, &own->bytes, sizeof own->data);
+    ucp_worker_release_address(ucx->worker, address);
+    return fits ? QUOIT_OK : refuse(problem, "the worker's address", UCS_ERR_BUFFER_TOO_SMALL);
+}
+
+static enum quoit_status make_ops(struct ucx *ucx)
+{
+    ucx->ops = calloc(TRANSFER_COUNT + SEND_COUNT, sizeof *ucx->ops);
+    ucx->buffers = aligned_alloc(64, (size_t)SEND_COUNT * MESSAGE_BYTES);
+    if (!ucx->ops || !ucx->buffers)
+        return QUOIT_NO_MEMORY;
+    for (uint32_t i = 0; i < TRANSFER_COUNT + SEND_COUNT; i++) {
+        struct op *op = &ucx->ops[i];
+        op->ucx = ucx;
+        op->kind = i < TRANSFER_COUNT ? OP_PUT : OP_SEND;
+        if (op->kind == OP_SEND)
+            op->buffer = ucx->buffers + (size_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
+        release(op);
+    }
+    return QUOIT_OK;
+}
+
+/* Ends the connections: what was sent leaves first, unless the host is lost. */
+static void close_endpoints(struct ucx *ucx)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + CLOSE_NS;
+    void **requests = calloc(ucx->host_count, sizeof *requests);
+    bool is_open = true;
+    for (uint32_t i = 0; i < ucx->host_count; i++) {
+        struct peer *peer = &ucx->peers[i];
+        const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                           .flags = peer->is_failed || !requests ? UCP_EP_CLOSE_FLAG_FORCE : 0};
+        if (!peer->endpoint)
+            continue;
+        void *request = ucp_ep_close_nbx(peer->endpoint, &param);
+        if (requests)
+            requests[i] = UCS_PTR_IS_PTR(request) ? request : NULL;
+        else if (UCS_PTR_IS_PTR(request))
+            ucp_request_free(request);
+    }
+    while (requests && is_open && quoit_clock_now_ns() < deadline_ns) {
+        ucp_worker_progress(ucx->worker);
+        is_open = false;
+        for (uint32_t i = 0; i < ucx->host_count; i++)
+            is_open |= requests[i] && ucp_request_check_status(requests[i]) == UCS_INPROGRESS;
+    }
+    for (uint32_t i = 0; requests && i < ucx->host_count; i++)
+        if (requests[i])
+            ucp_request_free(requests[i]);
+    free(requests);
+}
+
+/* While the end closes nobody listens. */
+static void ignore_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes)
+{
+    (void)arg, (void)host, (void)cookie, (void)status, (void)bytes;
+}
+
+static void ignore_message(void *arg, const void *message, uint32_t bytes)
+{
+    (void)arg, (void)message, (void)bytes;
+}
+
+static void ignore_broken(void *arg, uint32_t host)
+{
+    (void)arg, (void)host;
+}
+
+static void close_end(struct quoit_net_end *end)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    ucx->events = (struct quoit_net_events){.done = ignore_done, .message = ignore_message, .broken = ignore_broken};
+    if (ucx->worker) {
+        close_endpoints(ucx);
+        ucp_worker_destroy(ucx->worker);
+    }
+    if (ucx->context)
+        ucp_cleanup(ucx->context);
+    free(ucx->peers);
+    free(ucx->buffers);
+    free(ucx->ops);
+    free(ucx);
+}
+
+static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
+                                  char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct device devices[DEVICES_MAX];
+    const struct device *device = best_of(devices, list_devices(devices), config->provider, config->device);
+    if (!device) {
+        say_no_network(config->provider, config->device, problem);
+        return QUOIT_UNSUPPORTED;
+    }
+    struct ucx *ucx = calloc(1, sizeof *ucx);
+    if (!ucx)
+        return QUOIT_NO_MEMORY;
+    ucx->events = config->events;
+    ucx->host_count = config->host_count;
+    ucx->wait_fd = -1;
+    ucx->peers = calloc(config->host_count, sizeof *ucx->peers);
+    for (uint32_t i = 0; ucx->peers && i < config->host_count; i++)
+        ucx->peers[i] = (struct peer){.ucx = ucx, .host = i};
+    enum quoit_status status = ucx->peers ? make_ops(ucx) : QUOIT_NO_MEMORY;
+    if (status == QUOIT_OK)
+        status = open_context(ucx, device, problem);
+    if (status == QUOIT_OK)
+        status = open_worker(ucx, problem);
+    if (status != QUOIT_OK) {
+        close_end(&ucx->end);
+        return status;
+    }
+    describe(device, &ucx->end.choice);
+    ucx->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
+                                                .alignment = 1,
+                                                .transfer_bytes = UINT64_MAX / 2,
+                                                .is_rdma = strcmp(device->transport, "tcp") != 0};
+    *end_out = &ucx->end;
+    return QUOIT_OK;
+}
+
+static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct peer *peer = &ucx->peers[host];
+    struct wire_header header;
+    const void *text = unwrap(address->data, address->bytes, &header);
+    if (!text)
+        return QUOIT_INVALID;
+    const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                                  UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                                    .address = text,
+                                    .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                                    .err_handler = {.cb = on_failed, .arg = peer}};
+    return ucp_ep_create(ucx->worker, &params, &peer->endpoint) == UCS_OK ? QUOIT_OK : QUOIT_INVALID;
+}
+
+/* Memory */
+
+static enum quoit_status reg(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
+                             void **region_out)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct region *region = calloc(1, sizeof *region);
+    const ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                         .address = memory,
+                                         .length = bytes};
+    void *key;
+    size_t key_bytes;
+    if (!region)
+        return QUOIT_NO_MEMORY;
+    if (ucp_mem_map(ucx->context, &params, &region->memory) != UCS_OK)
+        goto free_region;
+    if (ucp_rkey_pack(ucx->context, region->memory, &key, &key_bytes) != UCS_OK)
+        goto unmap;
+    bool fits = wrap((uint64_t)(uintptr_t)memory, key, key_bytes, key_out->data, &key_out->bytes, sizeof key_out->data);
+    ucp_rkey_buffer_release(key);
+    if (!fits)
+        goto unmap;
+    *region_out = region;
+    return QUOIT_OK;
+
+unmap:
+    ucp_mem_unmap(ucx->context, region->memory);
+free_region:
+    free(region);
+    return QUOIT_SYSTEM;
+}
+
+static void unreg(struct quoit_net_end *end, void *region_of)
+{
+    struct region *region = region_of;
+    ucp_mem_unmap(((struct ucx *)end)->context, region->memory);
+    free(region);
+}
+
+static enum quoit_status attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
+                                void **window_out)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct wire_header header;
+    const void *text = unwrap(key->data, key->bytes, &header);
+    if (!text || !ucx->peers[host].endpoint)
+        return QUOIT_INVALID;
+    struct window *window = calloc(1, sizeof *window);
+    if (!window)
+        return QUOIT_NO_MEMORY;
+    window->base = header.base;
+    if (ucp_ep_rkey_unpack(ucx->peers[host].endpoint, text, &window->key) != UCS_OK) {
+        free(window);
+        return QUOIT_INVALID;
+    }
+    *window_out = window;
+    return QUOIT_OK;
+}
+
+static void detach(struct quoit_net_end *end, void *window_of)
+{
+    struct window *window = window_of;
+    (void)end;
+    ucp_rkey_destroy(window->key);
+    free(window);
+}
+
+/* Operations */
+
+static struct op *take_transfer(struct ucx *ucx, const struct quoit_net_transfer *transfer, enum op_kind kind)
+{
+    struct op *op = ucx->free_transfers;
+    ucx->free_transfers = op->next;
+    op->kind = kind;
+    op->is_abandoned = false;
+    op->host = transfer->host;
+    op->cookie = transfer->cookie;
+    op->bytes = transfer->bytes;
+    return op;
+}
+
+static enum quoit_status put(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct peer *peer = &ucx->peers[transfer->host];
+    const struct window *window = transfer->window;
+    const ucp_request_param_t param = {0};
+    if (!ucx->free_transfers)
+        return QUOIT_FULL;
+    if (peer->is_failed)
+        return QUOIT_GONE;
+    void *request = ucp_put_nbx(peer->endpoint, transfer->local, transfer->bytes, window->base + transfer->offset,
+                                window->key, &param);
+    if (UCS_PTR_IS_ERR(request))
+        return QUOIT_GONE;
+    if (request)
+        ucp_request_free(request); /* the flush waits for it */
+    append(&peer->posted, take_transfer(ucx, transfer, OP_PUT));
+    ucx->posted_count++;
+    return QUOIT_OK;
+}
+
+static enum quoit_status get(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct peer *peer = &ucx->peers[transfer->host];
+    const struct window *window = transfer->window;
+    if (!ucx->free_transfers)
+        return QUOIT_FULL;
+    if (peer->is_failed)
+        return QUOIT_GONE;
+    struct op *op = take_transfer(ucx, transfer, OP_GET);
+    const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                       .cb.send = on_complete,
+                                       .user_data = op};
+    void *request = ucp_get_nbx(peer->endpoint, transfer->local, transfer->bytes, window->base + transfer->offset,
+                                window->key, &param);
+    if (UCS_PTR_IS_ERR(request)) {
+        release(op);
+        return QUOIT_GONE;
+    }
+    if (!request)
+        append(&ucx->done, op);
+    return QUOIT_OK;
+}
+
+static void *send_buffer(struct quoit_net_end *end)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    return ucx->free_sends ? ucx->free_sends->buffer : NULL;
+}
+
+static enum quoit_status send_message(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    struct peer *peer = &ucx->peers[host];
+    struct op *op = ucx->free_sends;
+    quoit_assert(op);
+    quoit_assert(op->buffer == buffer);
+    if (peer->is_failed)
+        return QUOIT_GONE;
+    if (peer->send_count >= SENDS_MAX)
+        return QUOIT_FULL;
+    const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                       UCP_OP_ATTR_FIELD_FLAGS,
+                                       .flags = UCP_AM_SEND_FLAG_EAGER,
+                                       .cb.send = on_complete,
+                                       .user_data = op};
+    ucx->free_sends = op->next;
+    op->kind = OP_SEND;
+    op->is_abandoned = false;
+    op->host = host;
+    void *request = ucp_am_send_nbx(peer->endpoint, MESSAGE_ID, NULL, 0, buffer, bytes, &param);
+    if (!UCS_PTR_IS_PTR(request))
+        release(op);
+    else
+        peer->send_count++;
+    return UCS_PTR_IS_ERR(request) ? QUOIT_GONE : QUOIT_OK;
+}
+
+/* Progress */
+
+static void begin_flush(struct peer *peer)
+{
+    const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                       .cb.send = on_flushed,
+                                       .user_data = peer};
+    for (struct op *op = take_all(&peer->posted), *next; op; op = next) {
+        next = op->next;
+        append(&peer->flushed, op);
+        peer->ucx->posted_count--;
+    }
+    peer->is_flushing = true;
+    void *request = ucp_ep_flush_nbx(peer->endpoint, &param);
+    if (!UCS_PTR_IS_PTR(request))
+        end_flush(peer, UCS_PTR_STATUS(request));
+}
+
+static uint32_t progress(struct quoit_net_end *end)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    ucx->done_count = 0;
+    for (uint32_t i = 0; ucx->posted_count > 0 && i < ucx->host_count; i++)
+        if (ucx->peers[i].posted.first && !ucx->peers[i].is_flushing)
+            begin_flush(&ucx->peers[i]);
+    for (uint32_t i = 0; i < BATCH_COUNT && ucp_worker_progress(ucx->worker) != 0; i++)
+        ; /* not for ever: the caller has heartbeats to send while others put to this host */
+    finish_all(take_all(&ucx->done), UCS_OK);
+    return ucx->done_count;
+}
+
+/* UCX keeps the operations: their requests stay in use until it gives them back. */
+static void abandon(struct quoit_net_end *end, uint32_t host)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    ucx->peers[host].is_failed = true;
+    for (uint32_t i = 0; i < TRANSFER_COUNT; i++) {
+        struct op *op = &ucx->ops[i];
+        if (op->kind == OP_FREE || op->host != host || op->is_abandoned)
+            continue;
+        op->is_abandoned = true;
+        ucx->events.done(ucx->events.arg, host, op->cookie, QUOIT_GONE, op->bytes);
+    }
+}
+
+static int wait_fd(const struct quoit_net_end *end)
+{
+    return ((const struct ucx *)end)->wait_fd;
+}
+
+static bool arm(struct quoit_net_end *end)
+{
+    struct ucx *ucx = (struct ucx *)end;
+    if (ucx->wait_fd < 0 || ucx->done.first)
+        return false;
+    for (uint32_t i = 0; ucx->posted_count > 0 && i < ucx->host_count; i++)
+        if (ucx->peers[i].posted.first && !ucx->peers[i].is_flushing)
+            return false;
+    return ucp_worker_arm(ucx->worker) == UCS_OK;
+}
+
+extern const struct quoit_net_driver quoit_net_driver_ucx __attribute__((visibility("default")));
+const struct quoit_net_driver quoit_net_driver_ucx = {
+    .version = QUOIT_NET_DRIVER_VERSION,
+    .name = "ucx",
+    .library = "UCX",
+    .survey = survey,
+    .open = open_end,
+    .close = close_end,
+    .connect = connect_host,
+    .reg = reg,
+    .unreg = unreg,
+    .attach = attach,
+    .detach = detach,
+    .put = put,
+    .get = get,
+    .send_buffer = send_buffer,
+    .send = send_message,
+    .progress = progress,
+    .abandon = abandon,
+    .wait_fd = wait_fd,
+    .arm = arm,
+};
