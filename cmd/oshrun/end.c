@@ -24,6 +24,8 @@
 /* A group id is not reused before its leader is reaped. */
 void end_signal_all(struct job *job, int signal_number)
 {
+    const int32_t number = signal_number;
+    hosts_say_all(job, TALK_SIGNAL, TALK_TO_GROUPS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         pid_t pid = job->pes[i].pid;
         if (pid && kill(-pid, signal_number) != 0)
@@ -42,6 +44,8 @@ static void signal_program(const struct pe *pe, int signal_number)
 
 void end_signal_programs(struct job *job, int signal_number)
 {
+    const int32_t number = signal_number;
+    hosts_say_all(job, TALK_SIGNAL, TALK_TO_PROGRAMS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         signal_program(&job->pes[i], signal_number);
 }
@@ -69,6 +73,8 @@ static void take_notes(struct job *job)
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
         note->is_alive = !job->pes[i].is_ended;
         note->phase = job->pes[i].phase;
+        if (!job_is_here(job, job->pes[i].host)) /* its agent says more */
+            continue;
         note->is_stopped = note->is_alive && is_stopped(&job->pes[i]);
         if (!shared || note->phase != PE_RUNNING)
             continue;
@@ -88,7 +94,8 @@ static void ask_where(struct job *job)
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
         const struct wait_note *note = &job->notes[i];
-        if (!shared || !note->is_alive || note->is_stopped || note->phase != PE_RUNNING || note->call[0])
+        if (!shared || !job_is_here(job, job->pes[i].host) || !note->is_alive || note->is_stopped ||
+            note->phase != PE_RUNNING || note->call[0])
             continue;
         atomic_store(&shared->is_asked, 1);
         signal_program(&job->pes[i], SIGURG);
@@ -107,7 +114,10 @@ static void kill_all(struct job *job, uint64_t now_ns)
         take_notes(job);
     if (job->end.reason == END_TIMEOUT && job->notes)
         ask_where(job);
-    end_signal_all(job, SIGKILL);
+    if (job->role == ROLE_HEAD)
+        hosts_say_all(job, TALK_KILL, job->end.reason == END_TIMEOUT, NULL, 0);
+    else
+        end_signal_all(job, SIGKILL);
     hosts_kill(job);
     job->end.phase = ENDING_KILLED;
     job->end.deadline_ns = now_ns + DRAIN_NS;
@@ -115,7 +125,7 @@ static void kill_all(struct job *job, uint64_t now_ns)
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns)
 {
-    if (job->end.phase != ENDING_NOT)
+    if (job->end.phase != ENDING_NOT || job->role == ROLE_AGENT) /* an agent does not decide: end_as_told */
         return;
     uint64_t now_ns = quoit_clock_now_ns();
     job->end = (struct end){.phase = ENDING_GRACE,
@@ -126,6 +136,15 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
                             .deadline_ns = now_ns + grace_ns};
     if (grace_ns == 0)
         kill_all(job, now_ns);
+}
+
+void end_as_told(struct job *job, bool asks_where)
+{
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (job->end.phase == ENDING_KILLED && job->notes)
+        return;
+    job->end = (struct end){.reason = asks_where ? END_TIMEOUT : END_TOLD, .begin_ns = now_ns};
+    kill_all(job, now_ns);
 }
 
 void end_prolong(struct job *job, uint64_t grace_ns)
@@ -178,7 +197,7 @@ bool end_is_over(const struct job *job)
  * from a group of its own has become a child by now. */
 static uint64_t drain(struct job *job, uint64_t now_ns)
 {
-    if (job->end.reason != END_NORMAL)
+    if (job->end.reason != END_NORMAL && job->role != ROLE_HEAD) /* whose children are remote shells */
         children_kill();
     if (job->alive_count || !hosts_are_gone(job))
         return now_ns + SWEEP_EVERY_NS;
@@ -193,6 +212,8 @@ static uint64_t drain(struct job *job, uint64_t now_ns)
 uint64_t end_step(struct job *job, uint64_t now_ns)
 {
     struct end *end = &job->end;
+    if (end->phase == ENDING_NOT && job->role == ROLE_AGENT && !job->proxies_stop_ns)
+        return UINT64_MAX;
     if (end->phase == ENDING_NOT && job->timeout_at_ns && now_ns >= job->timeout_at_ns)
         end_begin(job, END_TIMEOUT, STATUS_TIMEOUT, 0, 0);
     int error = output_error(&job->output);

@@ -18,9 +18,14 @@ static void format_switch(const struct quoit_option *option, char *text, size_t 
 }
 
 /* Names only, for a section of rare options. */
+static bool has_rare_options(int section)
+{
+    return section == QUOIT_SECTION_EMULATED || section == QUOIT_SECTION_NETWORK;
+}
+
 static void print_names(int section)
 {
-    int column = printf("  ");
+    int column = printf("\n%s: ", quoit_option_sections[section]) - 1;
     for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
         const struct quoit_option *option = &quoit_options_table[i];
         if ((int)option->section != section || !option->name)
@@ -37,11 +42,11 @@ static void print_help(void)
     printf("usage: oshrun [options] program [args] [: [options] program [args]] ...\n"
            "Runs an OpenSHMEM program, such as: oshrun -n 4 ./a.out   or on a ring: oshrun --hosts 5 -n 5 ./a.out\n");
     for (int section = 0; section < QUOIT_SECTION_COUNT; section++) {
-        printf("\n%s\n", quoit_option_sections[section]);
-        if (section == QUOIT_SECTION_EMULATED) {
+        if (has_rare_options(section)) {
             print_names(section);
             continue;
         }
+        printf("\n%s\n", quoit_option_sections[section]);
         for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
             const struct quoit_option *option = &quoit_options_table[i];
             char text[80];

@@ -28,15 +28,35 @@
 /* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
 static uint32_t map_count(const struct job *job)
 {
-    return job->plan->host_count > 1 ? 3 : 1;
+    return job->plan->host_count > 1 && job->role == ROLE_ALONE ? 3 : 1;
 }
 
-static uint64_t default_heap_bytes(const struct job *job, uint64_t data_bytes)
+static bool is_one_machine(const struct job *job)
 {
-    uint32_t pes_of_machine =
-        quoit_machine_of(&job->config, 0, quoit_port_driver_is_one_machine(job->driver), 1).pe_count;
-    return quoit_heap_default_bytes(pes_of_machine, quoit_job_config_pes_of_host(&job->config, 0), map_count(job),
+    return job->role == ROLE_ALONE && quoit_port_driver_is_one_machine(job->driver);
+}
+
+uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes)
+{
+    uint32_t host = job->own_host;
+    uint32_t pes_of_machine = quoit_machine_of(&job->config, host, is_one_machine(job), 1).pe_count;
+    return quoit_heap_default_bytes(pes_of_machine, quoit_job_config_pes_of_host(&job->config, host), map_count(job),
                                     data_bytes);
+}
+
+const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAME_BYTES])
+{
+    if (host < job->plan->machines.count)
+        snprintf(text, HOSTS_NAME_BYTES, "%s", job->plan->machines.list[host].name);
+    else
+        snprintf(text, HOSTS_NAME_BYTES, "host%u", host);
+    return text;
+}
+
+void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
+{
+    for (uint32_t i = 0; i < job->plan->host_count && job->role == ROLE_HEAD; i++)
+        talk_say(&job->hosts[i].talk, kind, pe, bytes, count);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
@@ -109,16 +129,20 @@ static void publish_descriptor(const struct job *job, const struct host *host)
     __atomic_store_n(&descriptor->magic, QUOIT_JOB_DESCRIPTOR_MAGIC, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
 }
 
+static bool lay_out(const struct job *job, struct host *host)
+{
+    if (quoit_layout_make(&job->config, host->index, &host->layout) == QUOIT_OK)
+        return true;
+    quoit_say("the memory of host%u cannot be laid out: %llu MiB of variables and %llu MiB of heap for each PE "
+              "[Q0215]",
+              host->index, (unsigned long long)(job->config.data_bytes >> 20),
+              (unsigned long long)(job->config.heap_bytes >> 20));
+    return false;
+}
+
 static bool open_host(struct job *job, struct host *host)
 {
-    if (quoit_layout_make(&job->config, host->index, &host->layout) != QUOIT_OK) {
-        quoit_say("the memory of host%u cannot be laid out: %llu MiB of variables and %llu MiB of heap for each PE "
-                  "[Q0215]",
-                  host->index, (unsigned long long)(job->config.data_bytes >> 20),
-                  (unsigned long long)(job->config.heap_bytes >> 20));
-        return false;
-    }
-    if (is_refused(job, host))
+    if (!lay_out(job, host) || is_refused(job, host))
         return false;
     enum quoit_status status = QUOIT_OK;
     if (host->memory_fd < 0)
@@ -135,7 +159,7 @@ static bool open_host(struct job *job, struct host *host)
     host->front = front;
     for (uint32_t i = 0; i < host->layout.local_count + job->config.lane_count && job->config.trace_count; i++)
         quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
-    if (job->plan->host_count == 1)
+    if (job->plan->host_count == 1) /* else its proxy does */
         ((struct quoit_host_header *)host->front)->machine =
             quoit_machine_of(&job->config, host->index, true, quoit_limits_core_count());
     publish_descriptor(job, host);
@@ -144,7 +168,7 @@ static bool open_host(struct job *job, struct host *host)
 
 /* Words from a proxy to the launcher. */
 struct proxy_word {
-    enum { PROXY_READY = 1, PROXY_CUT_OFF, PROXY_LOST } kind;
+    enum { PROXY_READY = 1, PROXY_CUT_OFF, PROXY_LOST, PROXY_OFFERS } kind;
     uint32_t dead_links[2];
     uint32_t lost_host;
 };
@@ -173,7 +197,10 @@ struct network_end {
 
 static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 {
-    return network_exchange(arg, own, bytes, all_out);
+    const struct network_end *end = arg;
+    network_offer(&end->seat, own, bytes);
+    tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_OFFERS});
+    return network_gather(&end->seat, bytes, all_out);
 }
 
 static void tell_lost(void *arg, uint32_t host)
@@ -250,8 +277,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     struct quoit_proxy_config config = {
         .layout = &host->layout,
         .memory = memory,
-        .machine = quoit_machine_of(&job->config, host->index, quoit_port_driver_is_one_machine(job->driver),
-                                    quoit_limits_core_count()),
+        .machine = quoit_machine_of(&job->config, host->index, is_one_machine(job), quoit_limits_core_count()),
         .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
         .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
         .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),
@@ -278,6 +304,39 @@ const struct host *hosts_cut_off(const struct job *job)
     return NULL;
 }
 
+void hosts_kill_proxy(struct job *job, uint32_t host)
+{
+    const int32_t number = SIGKILL;
+    if (job->role == ROLE_HEAD)
+        talk_say(&job->hosts[host].talk, TALK_SIGNAL, TALK_TO_PROXY, &number, sizeof number);
+    else if (job->hosts[host].proxy_pid)
+        kill(job->hosts[host].proxy_pid, SIGKILL);
+}
+
+static void take_word(struct host *host, const struct proxy_word *word)
+{
+    struct job *job = host->job;
+    if (word->kind == PROXY_READY) {
+        host->is_ready = true;
+    } else if (word->kind == PROXY_LOST && word->lost_host < job->plan->host_count) {
+        /* It hangs, if it has not died: its end is what ends the job, and names it. */
+        if (!job->proxies_stop_ns)
+            hosts_kill_proxy(job, word->lost_host);
+    } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job)) {
+        memcpy(job->dead_links, word->dead_links, sizeof job->dead_links);
+        host->is_cut_off = true;
+    }
+}
+
+void hosts_take_word(struct host *host, const void *word, size_t bytes)
+{
+    struct proxy_word copy;
+    if (bytes != sizeof copy)
+        return;
+    memcpy(&copy, word, sizeof copy);
+    take_word(host, &copy);
+}
+
 /* A word is shorter than PIPE_BUF, so it arrives whole. */
 static void proxy_speaks(struct watch *watch, uint32_t events)
 {
@@ -285,18 +344,14 @@ static void proxy_speaks(struct watch *watch, uint32_t events)
     struct proxy_word word;
     struct host *host = watch->owner;
     struct job *job = host->job;
-    if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word) {
+    if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word)
         loop_close(&job->loop, watch); /* it ended, which SIGCHLD reports */
-    } else if (word.kind == PROXY_READY) {
-        host->is_ready = true;
-    } else if (word.kind == PROXY_LOST && word.lost_host < job->plan->host_count) {
-        /* It hangs, if it has not died: its end is what ends the job, and names it. */
-        if (job->hosts[word.lost_host].proxy_pid && !job->proxies_stop_ns)
-            kill(job->hosts[word.lost_host].proxy_pid, SIGKILL);
-    } else if (word.kind == PROXY_CUT_OFF && !hosts_cut_off(job)) {
-        memcpy(job->dead_links, word.dead_links, sizeof job->dead_links);
-        host->is_cut_off = true;
-    }
+    else if (job->role != ROLE_AGENT)
+        take_word(host, &word);
+    else if (word.kind == PROXY_OFFERS)
+        talk_say(&job->talk, TALK_CONTACT, host->index, network_contact(job, host->index), QUOIT_NETWORK_CONTACT_BYTES);
+    else
+        talk_say(&job->talk, TALK_PROXY, host->index, &word, sizeof word);
 }
 
 static bool start_proxy(struct job *job, struct host *host)
@@ -318,6 +373,7 @@ static bool start_proxy(struct job *job, struct host *host)
                   strerror(errno));
         return false;
     }
+    host->has_proxy = true;
     host->proxy_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = proxy_speaks, .owner = host};
     loop_add(&job->loop, &host->proxy_ready);
     return true;
@@ -351,16 +407,53 @@ static bool attach_ring(struct job *job)
     return true;
 }
 
+/* The head's: each agent makes its own, and the records in it are copied here when they are needed. */
+static bool start_elsewhere(struct job *job)
+{
+    struct hosts_make make = {.config = job->config};
+    if (network_is_used(job) && !network_open(job, 0))
+        return false;
+    if (job->network)
+        make.tag = network_tag(job);
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        struct host *host = &job->hosts[i];
+        if (!lay_out(job, host))
+            return false;
+        host->front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (host->front == MAP_FAILED) {
+            host->front = NULL;
+            say_no_memory(host, errno);
+            return false;
+        }
+        host->has_proxy = job->plan->host_count > 1;
+    }
+    hosts_say_all(job, TALK_MAKE, 0, &make, sizeof make);
+    return true;
+}
+
+bool hosts_make_here(struct job *job, const struct hosts_make *make)
+{
+    struct host *host = &job->hosts[job->own_host];
+    if (make->config.host_count != job->config.host_count || make->config.pe_count != job->config.pe_count)
+        return false;
+    job->config = make->config;
+    if (network_is_used(job) && !network_open(job, make->tag))
+        return false;
+    return open_host(job, host) && (job->plan->host_count == 1 || start_proxy(job, host));
+}
+
 bool hosts_start(struct job *job, uint64_t data_bytes)
 {
     uint64_t heap_bytes = plan_number(job->plan, QUOIT_OPT_SYMMETRIC_SIZE);
     if (heap_bytes == 0)
-        heap_bytes = default_heap_bytes(job, data_bytes);
+        heap_bytes = job->role == ROLE_HEAD ? job->heap_default_bytes : hosts_default_heap(job, data_bytes);
     job->config.data_bytes = data_bytes;
     job->config.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (job->role == ROLE_HEAD)
+        return start_elsewhere(job);
     if (job->plan->has_ring && !attach_ring(job))
         return false;
-    if (network_is_used(job) && !network_open(job))
+    if (network_is_used(job) && !network_open(job, 0))
         return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (!open_host(job, &job->hosts[i]))
@@ -377,6 +470,7 @@ void hosts_stop(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (job->hosts[i].proxy_pid && job->hosts[i].front)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
+    hosts_say_all(job, TALK_STOP, 0, NULL, 0);
     job->proxies_stop_ns = quoit_clock_now_ns() + PROXY_STOP_NS;
 }
 
@@ -387,10 +481,11 @@ void hosts_kill(struct job *job)
             kill(job->hosts[i].proxy_pid, SIGKILL);
 }
 
+/* An agent ends after its PEs and its proxy. */
 bool hosts_are_gone(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].proxy_pid)
+        if (job->hosts[i].has_proxy || (job->role == ROLE_HEAD && !job->hosts[i].talk.is_lost))
             return false;
     return true;
 }

@@ -5,6 +5,8 @@
 
 #include "job.h"
 
+#define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
+
 /* Creates memories and links and starts the proxies. False: an error was reported; the job must end. */
 bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
@@ -17,7 +19,28 @@ const struct host *hosts_cut_off(const struct job *job);
 enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
                                  struct quoit_port_endpoint *endpoint_out);
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);
-/* NULL before the layout. */
+/* "host3", or the name of its machine. */
+const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAME_BYTES]);
+
+/* Several machines. */
+
+/* What the head tells an agent to make. */
+struct hosts_make {
+    struct quoit_job_config config;
+    uint64_t tag; /* of the network */
+};
+/* Of an agent: the memory and proxy of its host. False: reported. */
+bool hosts_make_here(struct job *job, const struct hosts_make *make);
+/* Of the head: a word that the proxy of a host told its agent. */
+void hosts_take_word(struct host *host, const void *word, size_t bytes);
+/* Of the head: the same to all agents. */
+void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
+/* What the symmetric heap of a PE is limited to by the memory of this machine. */
+uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes);
+/* Kills the proxy of a host. */
+void hosts_kill_proxy(struct job *job, uint32_t host);
+
+/* NULL before the layout. On the head it is a copy, as of the last RECORDS. */
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe);
 
 #endif

@@ -77,8 +77,7 @@ static void change(struct job *job, struct fault_run *run)
     switch (fault->kind) {
     case FAULT_HOST:
         say(job, "host%u dies (--fault)", fault->first);
-        if (job->hosts[fault->first].proxy_pid)
-            kill(job->hosts[fault->first].proxy_pid, SIGKILL);
+        hosts_kill_proxy(job, fault->first);
         return;
     case FAULT_LINK:
         set_link(job, fault->first, run->is_down);

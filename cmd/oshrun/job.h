@@ -2,17 +2,23 @@
 /* job.h - the state of the running job, shared by the files of oshrun; the header of each file documents its part. The
  * files are ordered, and a file calls only those before it:
  *
- *   fault plan help                        the command line
- *   loop output terminal children guard    the environment of the process
+ *   fault machines plan help                    the command line
+ *   loop talk output terminal children guard    the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
  *   end       the decision to end the job, and its reason; signals to the PEs
  *   service   messages of PEs on their boot sockets
+ *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
  *   inject stuck trace stats report    faults, observation and reports
+ *   head      the agents on other machines
+ *   agent     one of them
  *   main
+ *
+ * With --host the same program runs in two roles. The HEAD, which the user started, decides everything and holds no
+ * process of the job; each PE and proxy belongs to the AGENT of its host, which does what the head says (talk.h).
  */
 #ifndef OSHRUN_JOB_H
 #define OSHRUN_JOB_H
@@ -27,7 +33,10 @@
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
+#include "talk.h"
 #include "terminal.h"
+
+enum role { ROLE_ALONE, ROLE_HEAD, ROLE_AGENT };
 
 enum pe_phase {
     PE_STARTED,   /* runs, and has not called shmem_init */
@@ -55,6 +64,7 @@ struct pe {
     int wait_status;     /* once is_ended */
     char *executable;    /* of program_pid, for symbolizing addresses; NULL before HELLO */
     char *abort_text;    /* its message when it ended the job; NULL: none */
+    bool has_left_abort; /* of an agent: the ABORT in the PE's record was passed on */
     uint64_t abort_from; /* and the address of that call in its program; 0: unknown */
     char *tag;
 };
@@ -66,12 +76,20 @@ struct host {
     int memory_fd;
     int link_fd;              /* of the link to its right neighbour; -1 on a single host */
     void *front;              /* the memory up to the channels, mapped; NULL before the layout */
-    pid_t proxy_pid;          /* 0: none, or ended */
+    bool has_proxy;           /* which has not ended */
+    pid_t proxy_pid;          /* 0: none, ended, or on another machine */
     int proxy_wait_status;    /* once it has ended */
     struct watch proxy_ready; /* the words that the proxy writes, first that it is ready */
     bool is_ready;
     bool is_cut_off;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
+    /* Of the head: */
+    struct talk talk;    /* with the agent */
+    bool has_contact;    /* of its proxy */
+    pid_t rsh_pid;       /* the remote shell; 0: ended */
+    int rsh_wait_status; /* once it has ended */
+    bool has_rsh_status;
+    uint32_t pending_bytes; /* of output, to be TAKEN when its reader has */
 };
 
 enum end_reason {
@@ -88,6 +106,8 @@ enum end_reason {
     END_INTERRUPTED,
     END_GUARD_GONE,
     END_OUTPUT_GONE,
+    END_HOST_LOST, /* its agent has ended or is silent */
+    END_TOLD,      /* of an agent: by oshrun */
 };
 
 enum end_phase {
@@ -100,7 +120,7 @@ struct end {
     enum end_phase phase;
     enum end_reason reason;
     int status;
-    uint32_t culprit;     /* PE; host for END_PROXY_DIED, errno for END_OUTPUT_GONE */
+    uint32_t culprit;     /* PE; host for END_PROXY_DIED and END_HOST_LOST, errno for END_OUTPUT_GONE */
     uint64_t begin_ns;    /* the decision */
     uint64_t deadline_ns; /* of the phase */
     bool is_drained;      /* remaining pipes deliver nothing more */
@@ -126,9 +146,19 @@ struct stillness {
     bool is_told;
 };
 
+struct input; /* input.h */
+
 struct job {
     const struct plan *plan;
+    enum role role;
+    uint32_t own_host;           /* of an agent */
+    struct talk talk;            /* of an agent, with oshrun */
+    uint32_t untaken_bytes;      /* of an agent: output that oshrun has not taken */
+    uint64_t heap_default_bytes; /* of the head: the least that any machine offers; 0: none has said */
+    struct input *input;         /* NULL: PE 0 has its standard input from oshrun itself */
     char **environment;
+    int argument_count; /* the command line as it was given */
+    char **arguments;
     struct loop loop;
     struct output output;
     struct terminal terminal;
@@ -154,6 +184,7 @@ struct job {
     uint32_t ready_count;
     uint32_t leaving_count;
     const struct pe *finalized; /* the first PE through shmem_finalize; NULL: none since GO */
+    uint64_t finalized_ns;      /* when it said so */
     uint32_t quiet_exit_count;  /* ended successfully without shmem_init */
     bool has_layout;
     uint32_t through_count; /* ended after shmem_finalize */
@@ -165,5 +196,11 @@ struct job {
     struct end end;
     bool is_hurried; /* interrupted twice: oshrun waits for nothing more */
 };
+
+/* Whether the processes of a host are this one's children. */
+static inline bool job_is_here(const struct job *job, uint32_t host)
+{
+    return job->role == ROLE_ALONE || (job->role == ROLE_AGENT && host == job->own_host);
+}
 
 #endif

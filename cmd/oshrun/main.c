@@ -15,9 +15,11 @@
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/limits.h"
+#include "agent.h"
 #include "children.h"
 #include "end.h"
 #include "guard.h"
+#include "head.h"
 #include "help.h"
 #include "inject.h"
 #include "reap.h"
@@ -37,8 +39,22 @@ static void lose_guard(struct job *job)
     end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
 }
 
+/* An agent's signals come from oshrun, by the conversation; what a terminal or a shell sends both is not counted
+ * twice. */
+static void take_signal_of_agent(struct job *job, int signal_number)
+{
+    if (signal_number == SIGCHLD)
+        reap_children(job);
+    else if (signal_number == SIGTERM || signal_number == SIGHUP || signal_number == GUARD_GONE_SIGNAL)
+        end_as_told(job, false);
+}
+
 static void take_signal(struct job *job, int signal_number)
 {
+    if (job->role == ROLE_AGENT) {
+        take_signal_of_agent(job, signal_number);
+        return;
+    }
     switch (signal_number) {
     case SIGCHLD:
         reap_children(job);
@@ -120,8 +136,6 @@ static void make_config(struct job *job)
 {
     const struct plan *plan = job->plan;
     job->config = (struct quoit_job_config){
-        .host_count = plan->host_count,
-        .pe_count = plan->pe_count,
         .lane_count = (uint32_t)plan_number(plan, QUOIT_OPT_LANES),
         .slot_count = (uint32_t)plan_number(plan, QUOIT_OPT_SLOTS),
         .chunk_bytes = (uint32_t)plan_number(plan, QUOIT_OPT_CHUNK),
@@ -131,6 +145,7 @@ static void make_config(struct job *job)
         .direct_puts =
             is_option(plan, QUOIT_OPT_DIRECT_PUTS, "always") ? QUOIT_DIRECT_PUTS_ALWAYS : QUOIT_DIRECT_PUTS_EXACT,
     };
+    plan_place(plan, &job->config);
     if (plan_has_network(plan)) {
         job->config.protocol = QUOIT_PROTOCOL_NETWORK;
         job->config.lane_count = 1; /* a host has one endpoint */
@@ -169,7 +184,10 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     make_config(job);
     make_links(job);
     raise_file_limit(job);
-    terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
+    if (job->role == ROLE_AGENT)
+        job->terminal = (struct terminal){.fd = -1};
+    else
+        terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
     job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!job->pes || !job->hosts || job->exec_errors == MAP_FAILED || !loop_open(&job->loop) || !open_signals(job) ||
@@ -186,17 +204,34 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
         job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_ready.fd = -1};
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->start_ns = quoit_clock_now_ns();
-    job->timeout_at_ns = timeout_ns ? job->start_ns + timeout_ns : 0;
+    job->timeout_at_ns = timeout_ns && job->role != ROLE_AGENT ? job->start_ns + timeout_ns : 0;
     return true;
+}
+
+static void start(struct job *job)
+{
+    if (job->role == ROLE_AGENT)
+        agent_begin(job);
+    else if (!(job->role == ROLE_HEAD ? head_start(job) : spawn_all(job)))
+        end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
+}
+
+/* What is due with the other machines. */
+static uint64_t talk_to_others(struct job *job, uint64_t now_ns)
+{
+    if (job->role == ROLE_ALONE)
+        return UINT64_MAX;
+    return job->role == ROLE_HEAD ? head_step(job, now_ns) : agent_step(job, now_ns);
 }
 
 static void run(struct job *job)
 {
-    if (!spawn_all(job))
-        end_begin(job, END_CANNOT_START, STATUS_CANNOT_START, 0, 0);
+    start(job);
     for (;;) {
         uint64_t now_ns = quoit_clock_now_ns();
-        service_step(job);
+        if (job->role != ROLE_AGENT)
+            service_step(job);
+        uint64_t talk_ns = talk_to_others(job, now_ns);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = inject_step(job, now_ns);
@@ -204,6 +239,8 @@ static void run(struct job *job)
         uint64_t stuck_ns = stuck_step(job, now_ns);
         if (stuck_ns < end_ns)
             end_ns = stuck_ns;
+        if (talk_ns < end_ns)
+            end_ns = talk_ns;
         if (fault_ns < end_ns)
             end_ns = fault_ns;
         if (trace_ns < end_ns)
@@ -226,14 +263,55 @@ static void flush_output(struct job *job)
     }
 }
 
+/* The command line, before the plan cuts it into programs. */
+static bool keep_arguments(struct job *job, int argc, char **argv)
+{
+    job->argument_count = argc;
+    job->arguments = calloc((size_t)argc + 1, sizeof *job->arguments);
+    for (int i = 0; i < argc && job->arguments; i++)
+        job->arguments[i] = argv[i];
+    return job->arguments != NULL;
+}
+
+/* argc and argv are those of this process. */
+static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_start *start, int argc, char **argv)
+{
+    extern char **environ;
+    job->role = ROLE_AGENT;
+    job->own_host = start->setup.host;
+    if (guard_start(argc, argv) < 0 || !open_job(job, plan, environ, 0) || !agent_open(job, start)) {
+        quoit_say("cannot start: %s [Q0213]", strerror(errno));
+        return STATUS_CANNOT_START;
+    }
+    run(job);
+    children_sweep();
+    agent_close(job);
+    output_close(&job->output);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     extern char **environ;
     static struct plan plan;
     static struct job job;
+    static struct agent_start agent;
+    int status = PLAN_GO_ON, own_argc = argc;
+    char **own_argv = argv;
     fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
-    int status = plan_read(&plan, argc, argv, environ);
+    if (agent_is_asked(argc, argv)) {
+        status = agent_hear(&agent);
+        if (status != PLAN_GO_ON)
+            return status;
+        argc = agent.setup.argc;
+        argv = agent.setup.argv;
+        plan.is_agent = true;
+        plan.machines = agent.setup.machines;
+    }
+    if (!keep_arguments(&job, argc, argv))
+        return STATUS_CANNOT_START;
+    status = plan_read(&plan, argc, argv, environ);
     if (status == PLAN_GO_ON && plan_is_question(&plan)) {
         help_answer(&plan);
         return 0;
@@ -246,6 +324,9 @@ int main(int argc, char **argv)
         plan_print(&plan);
         return 0;
     }
+    if (plan.is_agent)
+        return serve_oshrun(&job, &plan, &agent, own_argc, own_argv);
+    job.role = plan.machines.count ? ROLE_HEAD : ROLE_ALONE;
     pid_t shell_group = guard_start(argc, argv);
     if (shell_group < 0 || !open_job(&job, &plan, environ, shell_group)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
@@ -255,6 +336,8 @@ int main(int argc, char **argv)
         return STATUS_CANNOT_START;
     run(&job);
     terminal_take_back(&job.terminal);
+    if (job.role == ROLE_HEAD)
+        head_close(&job);
     children_sweep();
     bool is_written = trace_finish(&job);
     output_end(&job.output);

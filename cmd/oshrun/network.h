@@ -6,11 +6,17 @@
 #include "job.h"
 #include "lane/network.h"
 
-struct network_board; /* shared by the proxies of the job, on this machine */
+struct network_board; /* shared by the proxies of the job on this machine, and their oshrun */
 
 bool network_is_used(const struct job *job);
-/* Before the first proxy is forked. False: reported. */
-bool network_open(struct job *job);
+/* Before the first proxy is forked. tag: 0: chance. False: reported. */
+bool network_open(struct job *job, uint64_t tag);
+uint64_t network_tag(const struct job *job);
+/* For hosts of several machines: what this host's proxy wrote, and what all did. */
+const void *network_contact(const struct job *job, uint32_t host);
+void network_take_contacts(struct job *job, const void *contacts);
+/* Of the head. True: this was the last one. */
+bool network_add_contact(struct job *job, uint32_t host, const void *contact);
 
 /* How the proxy of a host joins the others. on_lost and arg are the proxy's; the rest is filled in. */
 struct network_seat {
@@ -21,7 +27,8 @@ struct network_seat {
     struct quoit_lane_network config;
 };
 void network_sit_down(const struct job *job, uint32_t host, struct network_seat *seat_out);
-/* For config.exchange. */
-bool network_exchange(const struct network_seat *seat, const void *own, uint32_t bytes, void *all_out);
+/* For config.exchange, in two parts. */
+void network_offer(const struct network_seat *seat, const void *own, uint32_t bytes);
+bool network_gather(const struct network_seat *seat, uint32_t bytes, void *all_out);
 
 #endif

@@ -116,13 +116,37 @@ static void stream_hand_over(struct stream *stream, size_t bytes)
 
 static void stream_end(struct output *output, struct stream *stream)
 {
-    if (stream->watch.fd < 0)
+    size_t index = (size_t)(stream - output->streams);
+    if (!stream->is_open)
         return;
-    stream_hand_over(stream, stream->used);
+    stream->is_open = false;
+    if (output->forward)
+        output->forward(output->forward_arg, index / 2, (int)(index % 2), NULL, 0);
+    else
+        stream_hand_over(stream, stream->used);
     loop_close(output->loop, &stream->watch);
     free(stream->data);
     stream->data = NULL;
     output->open_count--;
+}
+
+/* The `bytes` that were read behind what was used. */
+static void stream_take(struct stream *stream, size_t bytes)
+{
+    const char *newline = memrchr(stream->data + stream->used, '\n', bytes);
+    stream->used += bytes;
+    if (newline)
+        stream_hand_over(stream, (size_t)(newline + 1 - stream->data));
+    else if (stream->used == STREAM_BYTES || stream->is_in_line)
+        stream_hand_over(stream, stream->used);
+    if (stream->used > 0 && stream->partial_since_ns == 0)
+        stream->partial_since_ns = stream->sink->output->last_read_ns;
+}
+
+static void stream_forward(struct output *output, const struct stream *stream, size_t bytes)
+{
+    size_t index = (size_t)(stream - output->streams);
+    output->forward(output->forward_arg, index / 2, (int)(index % 2), stream->data, bytes);
 }
 
 static void stream_ready(struct watch *watch, uint32_t events)
@@ -134,18 +158,12 @@ static void stream_ready(struct watch *watch, uint32_t events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     output->last_read_ns = quoit_clock_now_ns();
-    if (n <= 0) {
+    if (n <= 0)
         stream_end(output, stream);
-        return;
-    }
-    const char *newline = memrchr(stream->data + stream->used, '\n', (size_t)n);
-    stream->used += (size_t)n;
-    if (newline)
-        stream_hand_over(stream, (size_t)(newline + 1 - stream->data));
-    else if (stream->used == STREAM_BYTES || stream->is_in_line)
-        stream_hand_over(stream, stream->used);
-    if (stream->used > 0 && stream->partial_since_ns == 0)
-        stream->partial_since_ns = output->last_read_ns;
+    else if (output->forward)
+        stream_forward(output, stream, (size_t)n);
+    else
+        stream_take(stream, (size_t)n);
 }
 
 bool output_open(struct output *output, struct loop *loop, size_t stream_count)
@@ -175,16 +193,57 @@ static struct sink *sink_for(struct output *output, int which)
     return &output->sinks[is_same ? 0 : which];
 }
 
-void output_add(struct output *output, size_t pe, int which, int fd, const char *tag)
+void output_expect(struct output *output, size_t pe, int which, const char *tag)
 {
     struct stream *stream = &output->streams[pe * 2 + (size_t)which];
     stream->data = malloc(STREAM_BYTES);
     quoit_assert(stream->data);
     stream->sink = sink_for(output, which);
     stream->tag = tag;
+    stream->is_open = true;
+    output->open_count++;
+}
+
+void output_feed(struct output *output, size_t pe, int which, const char *data, size_t bytes)
+{
+    struct stream *stream = &output->streams[pe * 2 + (size_t)which];
+    if (!stream->is_open)
+        return;
+    output->last_read_ns = quoit_clock_now_ns();
+    if (bytes == 0)
+        stream_end(output, stream);
+    while (bytes > 0) {
+        size_t part = STREAM_BYTES - stream->used < bytes ? STREAM_BYTES - stream->used : bytes;
+        memcpy(stream->data + stream->used, data, part);
+        stream_take(stream, part);
+        data += part;
+        bytes -= part;
+    }
+}
+
+bool output_has_room(const struct output *output)
+{
+    return !output->sinks[0].is_full && !output->sinks[1].is_full;
+}
+
+void output_hold(struct output *output, bool is_held)
+{
+    for (size_t i = 0; i < output->stream_count && output->is_held != is_held; i++) {
+        struct stream *stream = &output->streams[i];
+        if (stream->watch.fd >= 0 && is_held)
+            loop_pause(output->loop, &stream->watch);
+        else if (stream->watch.fd >= 0)
+            loop_add(output->loop, &stream->watch);
+    }
+    output->is_held = is_held;
+}
+
+void output_add(struct output *output, size_t pe, int which, int fd, const char *tag)
+{
+    struct stream *stream = &output->streams[pe * 2 + (size_t)which];
+    output_expect(output, pe, which, tag);
     stream->watch = (struct watch){.fd = fd, .events = EPOLLIN, .ready = stream_ready, .owner = stream};
     loop_add(output->loop, &stream->watch);
-    output->open_count++;
 }
 
 /* Streams of a full sink are not read, until half of it has been written. */
@@ -197,12 +256,13 @@ static void regulate(struct output *output, struct sink *sink, uint64_t now_ns)
     sink->is_full = is_full;
     for (size_t i = 0; i < output->stream_count; i++) {
         struct stream *stream = &output->streams[i];
-        if (stream->watch.fd < 0 || stream->sink != sink)
+        if (!stream->is_open || stream->sink != sink)
             continue;
-        if (is_full) {
+        if (is_full && stream->watch.fd >= 0) {
             loop_pause(output->loop, &stream->watch);
-        } else {
-            loop_add(output->loop, &stream->watch);
+        } else if (!is_full) {
+            if (stream->watch.fd >= 0)
+                loop_add(output->loop, &stream->watch);
             stream->partial_since_ns = stream->used ? now_ns : 0;
             output->last_read_ns = now_ns;
         }
@@ -246,7 +306,7 @@ uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)
     for (int i = 0; i < 2; i++)
         if (output->sinks[i].begin < output->sinks[i].end)
             return now_ns;
-    return output->last_read_ns;
+    return output->is_held ? now_ns : output->last_read_ns;
 }
 
 uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns)

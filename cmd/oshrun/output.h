@@ -35,7 +35,8 @@ struct stream {
     struct sink *sink;
     char *data; /* at most one unfinished line and what one read adds */
     size_t used;
-    const char *tag;           /* begins each line; "" for none. Owned by the caller */
+    const char *tag; /* begins each line; "" for none. Owned by the caller */
+    bool is_open;
     bool is_in_line;           /* the last bytes moved to the sink did not end a line */
     uint64_t partial_since_ns; /* 0: no unfinished line */
 };
@@ -48,12 +49,24 @@ struct output {
     size_t open_count; /* streams before their end of file */
     uint64_t last_read_ns;
     uint64_t last_write_ns; /* when a sink last accepted bytes, or last became non-empty */
+    /* If it is set, what is read goes there and to no sink; no bytes: the stream has ended. */
+    void (*forward)(void *arg, size_t pe, int which, const char *data, size_t bytes);
+    void *forward_arg;
+    bool is_held; /* nothing is read for now */
 };
 
 /* False with errno if memory is short. */
 bool output_open(struct output *output, struct loop *loop, size_t stream_count);
 /* Begins to read `fd` (non-blocking), the stream of `which` (0 standard output, 1 error) of a PE. */
 void output_add(struct output *output, size_t pe, int which, int fd, const char *tag);
+/* The same for a stream that comes from another machine, by output_feed. */
+void output_expect(struct output *output, size_t pe, int which, const char *tag);
+/* No bytes: it has ended. */
+void output_feed(struct output *output, size_t pe, int which, const char *data, size_t bytes);
+/* Whether all sinks accept more. */
+bool output_has_room(const struct output *output);
+/* Stops reading, or goes on. */
+void output_hold(struct output *output, bool is_held);
 /* Moves lines that have waited too long to their sinks, and writes to the outputs. Returns when to call again at the
  * latest. */
 uint64_t output_step(struct output *output, uint64_t now_ns);

@@ -107,7 +107,11 @@ static enum quoit_option_id find_option(const char *name, const char **nearest_o
     static const struct {
         const char *name;
         enum quoit_option_id id;
-    } habits[] = {{"np", QUOIT_OPT_PES}, {"h", QUOIT_OPT_HELP}, {"V", QUOIT_OPT_VERSION}};
+    } habits[] = {{"np", QUOIT_OPT_PES},
+                  {"h", QUOIT_OPT_HELP},
+                  {"V", QUOIT_OPT_VERSION},
+                  {"H", QUOIT_OPT_HOST},
+                  {"machinefile", QUOIT_OPT_HOSTFILE}};
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++)
         if (strcmp(name, habits[i].name) == 0)
             return habits[i].id;
@@ -228,6 +232,49 @@ static int find_ring(struct plan *plan)
     return PLAN_GO_ON;
 }
 
+static bool is_given(const struct plan *plan, enum quoit_option_id id)
+{
+    return plan->options.values[id].source != QUOIT_FROM_DEFAULT;
+}
+
+/* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
+static int find_machines(struct plan *plan)
+{
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    char problem[MACHINES_PROBLEM_BYTES];
+    const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
+    if (!plan->is_agent && list[0] && !machines_add_list(&plan->machines, list, problem))
+        return bad_usage("--host %.200s: %s", list, problem);
+    if (!plan->is_agent && file[0] && !machines_add_file(&plan->machines, file, problem))
+        return bad_usage("--hostfile: %s", problem);
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && plan->machines.count; i++)
+        if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
+            return bad_usage("--%s is for the hosts of one machine, and --host or --hostfile names others",
+                             quoit_options_table[others[i]].name);
+    if (plan->machines.count && is_given(plan, QUOIT_OPT_NETWORK) &&
+        strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") == 0)
+        return bad_usage("--network ring joins the hosts of one machine, and --host or --hostfile names others");
+    return PLAN_GO_ON;
+}
+
+/* PEs of one program without -n. */
+static uint32_t usual_pe_count(const struct plan *plan)
+{
+    return plan->machines.count ? machines_slots(&plan->machines) : plan->host_count;
+}
+
+static int place_on_machines(struct plan *plan)
+{
+    if (!plan->is_agent)
+        machines_place(&plan->machines, plan->pe_count);
+    plan->host_count = plan->machines.count;
+    for (uint32_t i = 0; i < plan->host_count; i++)
+        if (plan->machines.list[i].pe_count > QUOIT_LOCAL_PES_MAX)
+            return bad_usage("%u PEs on %s: a host takes %u at most", plan->machines.list[i].pe_count,
+                             plan->machines.list[i].name, QUOIT_LOCAL_PES_MAX);
+    return PLAN_GO_ON;
+}
+
 static int count_pes(struct plan *plan)
 {
     plan->host_count = plan->has_ring ? plan->ring.host_count : (uint32_t)plan_number(plan, QUOIT_OPT_HOSTS);
@@ -238,12 +285,14 @@ static int count_pes(struct plan *plan)
             return bad_usage(plan->program_count > 1 ? "a program is missing beside \":\""
                                                      : "no program given: oshrun -n 4 ./a.out (or oshrun --help)");
         if (program->pe_count == 0)
-            program->pe_count = plan->program_count == 1 ? plan->host_count : 1;
+            program->pe_count = plan->program_count == 1 ? usual_pe_count(plan) : 1;
         total += program->pe_count;
     }
     if (total > PLAN_PE_COUNT_MAX)
         return bad_usage("%llu PEs are more than a job can have (%u)", (unsigned long long)total, PLAN_PE_COUNT_MAX);
     plan->pe_count = (uint32_t)total;
+    if (plan->machines.count)
+        return place_on_machines(plan);
     if (plan->pe_count < plan->host_count)
         return bad_usage("%s %u%s wants a PE on each host, but the job has %u PE%s",
                          plan->has_ring ? "a ring of" : "--hosts", plan->host_count, plan->has_ring ? " hosts" : "",
@@ -356,7 +405,8 @@ static int check_driver(const struct plan *plan)
 
 bool plan_has_network(const struct plan *plan)
 {
-    return plan->host_count > 1 && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
+    return plan->host_count > 1 &&
+           (plan->machines.count > 0 || strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0);
 }
 
 /* What needs links. */
@@ -438,7 +488,7 @@ static int take_variables(struct plan *plan, char **environment)
     for (int id = 0; id < QUOIT_OPT_COUNT; id++)
         if (plan->options.values[id].source != QUOIT_FROM_COMMAND_LINE)
             plan->options.values[id] = options.values[id];
-    if (status == PLAN_GO_ON && !plan_is_question(plan))
+    if (status == PLAN_GO_ON && !plan_is_question(plan) && !plan->is_agent)
         quoit_options_unknown(merged, tell_unknown, NULL);
     free(merged); /* the entries stay */
     return status;
@@ -446,7 +496,6 @@ static int take_variables(struct plan *plan, char **environment)
 
 int plan_read(struct plan *plan, int argc, char **argv, char **environment)
 {
-    *plan = (struct plan){0};
     quoit_options_default(&plan->options);
     int status = take_command_line(plan, argc, argv);
     return status == PLAN_GO_ON ? take_variables(plan, environment) : status;
@@ -460,7 +509,9 @@ bool plan_is_question(const struct plan *plan)
 
 int plan_check(struct plan *plan)
 {
-    int status = find_ring(plan);
+    int status = find_machines(plan);
+    if (status == PLAN_GO_ON)
+        status = find_ring(plan);
     if (status == PLAN_GO_ON)
         status = count_pes(plan);
     if (status == PLAN_GO_ON)
@@ -491,25 +542,42 @@ const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe)
     return NULL;
 }
 
-int plan_core_of(const struct plan *plan, uint32_t pe)
+int plan_core_of(const struct plan *plan, uint32_t index)
 {
     cpu_set_t set;
     if (strcmp(plan_text(plan, QUOIT_OPT_BIND_TO), "core") != 0 || sched_getaffinity(0, sizeof set, &set) != 0)
         return -1;
-    int nth = (int)(pe % (uint32_t)CPU_COUNT(&set));
+    int nth = (int)(index % (uint32_t)CPU_COUNT(&set));
     for (int core = 0; core < CPU_SETSIZE; core++)
         if (CPU_ISSET(core, &set) && nth-- == 0)
             return core;
     return -1;
 }
 
+void plan_place(const struct plan *plan, struct quoit_job_config *config)
+{
+    uint32_t end = 0;
+    config->host_count = plan->host_count;
+    config->pe_count = plan->pe_count;
+    for (uint32_t i = 0; i < plan->machines.count; i++) {
+        end += plan->machines.list[i].pe_count;
+        config->placed_ends[i] = (uint16_t)end;
+    }
+}
+
 void plan_print(const struct plan *plan)
 {
-    const struct quoit_job_config config = {.host_count = plan->host_count, .pe_count = plan->pe_count};
+    struct quoit_job_config config = {0};
+    plan_place(plan, &config);
     for (uint32_t pe = 0; pe < plan->pe_count; pe++) {
         const struct plan_program *program = plan_program_of(plan, pe);
-        int core = plan_core_of(plan, pe);
-        printf("PE %u  host%u  ", pe, quoit_job_config_host_of_pe(&config, pe));
+        uint32_t host = quoit_job_config_host_of_pe(&config, pe);
+        bool is_elsewhere = plan->machines.count > 0; /* whose cores are not known here */
+        int core = is_elsewhere ? -1 : plan_core_of(plan, pe);
+        if (is_elsewhere)
+            printf("PE %u  %s  ", pe, plan->machines.list[host].name);
+        else
+            printf("PE %u  host%u  ", pe, host);
         if (core >= 0)
             printf("core %d  ", core);
         for (uint32_t i = 0; i < program->export_count; i++)

@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "fault.h"
+#include "machines.h"
 #include "share/share.h"
 
 #define STATUS_BAD_USAGE    2
@@ -42,7 +43,9 @@ struct plan {
     uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
     uint32_t pe_count;
     uint32_t host_count;
-    bool has_ring; /* --ring: */
+    struct machines machines; /* of --host and --hostfile, those that have PEs */
+    bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
+    bool has_ring;            /* --ring: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];
     struct quoit_share_config ring;
 };
@@ -54,9 +57,11 @@ int plan_read(struct plan *plan, int argc, char **argv, char **environment);
 bool plan_is_question(const struct plan *plan);
 /* Whether the plan is feasible: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
 int plan_check(struct plan *plan);
-/* The program of a PE. */
 /* Whether the hosts are joined by a network, not by links. After plan_check(). */
 bool plan_has_network(const struct plan *plan);
+/* Where each PE is, in a job config. */
+void plan_place(const struct plan *plan, struct quoit_job_config *config);
+/* The program of a PE. */
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
 /* --dry-run: prints a line per PE. */
 void plan_print(const struct plan *plan);
@@ -69,7 +74,7 @@ static inline const char *plan_text(const struct plan *plan, enum quoit_option_i
 {
     return plan->options.values[id].text;
 }
-/* Processor for a PE under --bind-to core; -1 without it. */
-int plan_core_of(const struct plan *plan, uint32_t pe);
+/* Processor for the PE of this index on its machine under --bind-to core; -1 without it. */
+int plan_core_of(const struct plan *plan, uint32_t index);
 
 #endif

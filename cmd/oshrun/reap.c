@@ -44,7 +44,12 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
     pe->pid = 0;
     job->alive_count--;
     service_drain(pe); /* its last messages come before its end */
-    judge_pe(job, pe);
+    if (job->role == ROLE_AGENT) {
+        const struct reap_ended ended = {.wait_status = wait_status, .exec_error = job->exec_errors[pe->index]};
+        talk_say(&job->talk, TALK_ENDED, pe->index, &ended, sizeof ended);
+    } else {
+        judge_pe(job, pe);
+    }
     loop_close(&job->loop, &pe->socket);
     if (pe->index == job->terminal.pe)
         terminal_take_back(&job->terminal);
@@ -70,12 +75,38 @@ static void pe_stopped(struct job *job, struct pe *pe, int signal_number)
 
 static void proxy_ended(struct job *job, struct host *host, int wait_status)
 {
+    const int32_t status = wait_status;
+    host->has_proxy = false;
     host->proxy_pid = 0;
     host->proxy_wait_status = wait_status;
+    if (job->role == ROLE_AGENT)
+        talk_say(&job->talk, TALK_PROXY_ENDED, host->index, &status, sizeof status);
     loop_close(&job->loop, &host->proxy_ready);
     bool is_orderly = job->proxies_stop_ns && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
     if (!is_orderly)
         end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
+}
+
+/* The end of its output says whether that is early. */
+static void rsh_ended(struct host *host, int wait_status)
+{
+    host->rsh_pid = 0;
+    host->rsh_wait_status = wait_status;
+    host->has_rsh_status = true;
+}
+
+void reap_pe(struct pe *pe, const struct reap_ended *ended)
+{
+    if (pe->is_ended)
+        return;
+    pe->job->exec_errors[pe->index] = ended->exec_error;
+    pe_ended(pe->job, pe, ended->wait_status);
+}
+
+void reap_proxy(struct host *host, int wait_status)
+{
+    if (host->has_proxy)
+        proxy_ended(host->job, host, wait_status);
 }
 
 void reap_children(struct job *job)
@@ -93,5 +124,7 @@ void reap_children(struct job *job)
         for (uint32_t i = 0; i < job->plan->host_count && !WIFSTOPPED(wait_status); i++)
             if (job->hosts[i].proxy_pid == pid)
                 proxy_ended(job, &job->hosts[i], wait_status);
+            else if (job->hosts[i].rsh_pid == pid)
+                rsh_ended(&job->hosts[i], wait_status);
     }
 }

@@ -242,13 +242,15 @@ static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, cons
 static void tell_signal(FILE *out, const struct job *job, const struct pe *pe, int signal_number,
                         const struct quoit_crash_record *crash)
 {
+    char host[HOSTS_NAME_BYTES];
     const char *name = sigabbrev_np(signal_number);
     char address[48] = "";
     if (crash && (signal_number == SIGSEGV || signal_number == SIGBUS))
         snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)crash->fault_address);
     if (signal_number == SIGKILL)
         snprintf(address, sizeof address, " (kill -9, or memory ran out)");
-    tell(out, "Q0201", "PE %u on host%u was killed by SIG%s%s", pe->index, pe->host, name ? name : "?", address);
+    tell(out, "Q0201", "PE %u on %s was killed by SIG%s%s", pe->index, hosts_name(job, pe->host, host),
+         name ? name : "?", address);
     if (crash)
         tell_crash_place(out, job, pe->index, crash);
 }
@@ -258,14 +260,16 @@ static void tell_failed_pe(FILE *out, const struct job *job)
     const struct pe *pe = &job->pes[job->end.culprit];
     const struct quoit_crash_record *crash = crash_of(job, pe->index);
     int status = WIFEXITED(pe->wait_status) ? WEXITSTATUS(pe->wait_status) : 0;
+    char host[HOSTS_NAME_BYTES];
+    hosts_name(job, pe->host, host);
     if (WIFSIGNALED(pe->wait_status))
         tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
     else if (crash && status == 128 + (int)crash->signal) /* a shell is in between */
         tell_signal(out, job, pe, (int)crash->signal, crash);
     else if (status == 0)
-        tell(out, "Q0203", "PE %u on host%u ended with status 0, but without shmem_finalize", pe->index, pe->host);
+        tell(out, "Q0203", "PE %u on %s ended with status 0, but without shmem_finalize", pe->index, host);
     else
-        tell(out, "Q0202", "PE %u on host%u exited with status %d%s", pe->index, pe->host, status,
+        tell(out, "Q0202", "PE %u on %s exited with status %d%s", pe->index, host, status,
              pe->phase == PE_STARTED ? "" : " before shmem_finalize");
     tell_others(out, job, pe->index, false);
 }
@@ -274,11 +278,28 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
-    char how[64] = "";
+    char how[64] = "", text[HOSTS_NAME_BYTES];
     if (WIFSIGNALED(status))
         snprintf(how, sizeof how, " of SIG%s%s", name ? name : "?",
                  WTERMSIG(status) == SIGKILL ? " (kill -9, or memory ran out)" : "");
-    tell(out, "Q0205", "the proxy of host%u has died%s; its PEs are cut off", host->index, how);
+    tell(out, "Q0205", "the proxy of %s has died%s; its PEs are cut off", hosts_name(host->job, host->index, text),
+         how);
+}
+
+/* Its agent could not be started, has ended, or is silent. */
+static void tell_lost_host(FILE *out, const struct job *job)
+{
+    const struct host *host = &job->hosts[job->end.culprit];
+    char name[HOSTS_NAME_BYTES], rsh[96] = "";
+    int status = host->rsh_wait_status;
+    if (host->has_rsh_status && WIFSIGNALED(status))
+        snprintf(rsh, sizeof rsh, ", the remote shell was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+    else if (host->has_rsh_status && WEXITSTATUS(status))
+        snprintf(rsh, sizeof rsh, ", status %d of the remote shell", WEXITSTATUS(status));
+    tell(out, "Q0225", host->talk.is_greeted ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
+         hosts_name(job, host->index, name), host->talk.problem, rsh);
+    if (host->talk.is_greeted)
+        tell_others(out, job, NOT_A_PE, false);
 }
 
 /* The same message, from the same position of the same program, as PE `arg`. */
@@ -380,13 +401,13 @@ static void tell_cut_off(FILE *out, const struct job *job)
 
 static void tell_reason(FILE *out, const struct job *job)
 {
-    char time[32];
+    char time[32], name[HOSTS_NAME_BYTES];
     const struct end *end = &job->end;
     switch (end->reason) {
     case END_NORMAL:
         if (end->status)
-            tell(out, "Q0202", "PE %u on host%u exited with status %d", end->culprit, job->pes[end->culprit].host,
-                 end->status);
+            tell(out, "Q0202", "PE %u on %s exited with status %d", end->culprit,
+                 hosts_name(job, job->pes[end->culprit].host, name), end->status);
         break;
     case END_PE_FAILED:
         tell_failed_pe(out, job);
@@ -404,6 +425,9 @@ static void tell_reason(FILE *out, const struct job *job)
     case END_CUT_OFF:
         tell_cut_off(out, job);
         tell_others(out, job, NOT_A_PE, false);
+        break;
+    case END_HOST_LOST:
+        tell_lost_host(out, job);
         break;
     case END_CANNOT_START:
         tell_cannot_start(out, job);
@@ -423,13 +447,14 @@ static void tell_reason(FILE *out, const struct job *job)
                  end->status);
         break;
     case END_LEFT:
-        tell(out, "Q0209", "PE %u on host%u left the job by %s while others were elsewhere", end->culprit,
-             job->pes[end->culprit].host,
+        tell(out, "Q0209", "PE %u on %s left the job by %s while others were elsewhere", end->culprit,
+             hosts_name(job, job->pes[end->culprit].host, name),
              job->pes[end->culprit].leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize");
         tell_others(out, job, end->culprit, false);
         break;
     case END_GLOBAL_EXIT:
     case END_GUARD_GONE:
+    case END_TOLD:
         break;
     }
 }
@@ -441,11 +466,12 @@ static struct quoit_wish_host host_of(void *arg, uint32_t pe)
     return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
 }
 
-static void describe_wishes(struct job *job)
+void report_wishes(struct job *job)
 {
-    const struct quoit_wish_job view = {.pe_count = job->plan->pe_count, .host_of = host_of, .arg = job};
+    const struct quoit_wish_job view = {
+        .pe_count = job->plan->pe_count, .is_partial = job->role != ROLE_ALONE, .host_of = host_of, .arg = job};
     for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
-        if (job->notes[pe].is_alive && job->notes[pe].call[0])
+        if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host))
             quoit_wish_describe(&view, pe, &job->notes[pe].wish, job->pes[pe].executable, job->notes[pe].wish_text);
 }
 
@@ -456,7 +482,7 @@ void report_end(struct job *job)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    describe_wishes(job);
+    report_wishes(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);

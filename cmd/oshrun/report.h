@@ -5,6 +5,8 @@
 
 #include "job.h"
 
+/* The wishes of the PEs of this machine as text, in their notes. */
+void report_wishes(struct job *job);
 void report_end(struct job *job);
 
 #endif

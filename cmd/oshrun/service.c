@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "children.h"
 #include "end.h"
+#include "env/clock.h"
 #include "env/descriptors.h"
 #include "hosts.h"
 #include "network.h"
@@ -36,16 +37,23 @@ static void learn_program(struct pe *pe, pid_t sender)
     }
 }
 
-static void take_hello(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
+static void learn_executable(struct pe *pe)
 {
     char link[64], path[PATH_MAX];
-    struct job *job = pe->job;
-    pe->phase = PE_HELLO;
-    learn_program(pe, sender);
     snprintf(link, sizeof link, "/proc/%d/exe", pe->program_pid);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length > 0)
         pe->executable = strndup(path, (size_t)length);
+}
+
+static void take_hello(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
+{
+    struct job *job = pe->job;
+    pe->phase = PE_HELLO;
+    if (job_is_here(job, pe->host)) { /* else its agent has */
+        learn_program(pe, sender);
+        learn_executable(pe);
+    }
     if (message->body.hello.data_bytes > job->config.data_bytes)
         job->config.data_bytes = message->body.hello.data_bytes;
     job->hello_count++;
@@ -78,16 +86,68 @@ static void take_leaving(struct pe *pe, uint64_t meeting_count)
 static void take_finalized(struct pe *pe)
 {
     pe->phase = PE_FINALIZED;
-    if (!pe->job->finalized)
+    if (!pe->job->finalized) {
         pe->job->finalized = pe;
+        pe->job->finalized_ns = quoit_clock_now_ns();
+    }
+}
+
+/* Of an agent: what it must know itself of a PE whose message it passes on to oshrun. */
+static void follow(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
+{
+    if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED)
+        take_hello(pe, message, sender);
+    else if (message->kind == QUOIT_BOOT_READY)
+        pe->phase = PE_READY;
+    else if (message->kind == QUOIT_BOOT_LEAVING)
+        pe->is_leaving = true;
+    else if (message->kind == QUOIT_BOOT_FINALIZED)
+        pe->phase = PE_FINALIZED;
+}
+
+/* To oshrun, with what only this machine knows when a PE joins. */
+static void pass_on(struct pe *pe, const struct quoit_boot_message *message)
+{
+    struct service_passed passed = {.message = *message};
+    if (message->kind == QUOIT_BOOT_HELLO) {
+        passed.heap_default_bytes = hosts_default_heap(pe->job, message->body.hello.data_bytes);
+        snprintf(passed.executable, sizeof passed.executable, "%s", pe->executable ? pe->executable : "");
+    }
+    talk_say(&pe->job->talk, TALK_MESSAGE, pe->index, &passed,
+             message->kind == QUOIT_BOOT_HELLO ? sizeof passed : sizeof passed.message);
+}
+
+/* The same of a word in a record, as the messages that it stands for. */
+static void pass_word_on(struct pe *pe, uint32_t kind, const struct quoit_pe_shared *shared)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
+    if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving) {
+        message.body.leaving.meeting_count = shared->unsent_meetings;
+        pe->is_leaving = true;
+        pass_on(pe, &message);
+    }
+    message = (struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = kind};
+    if (kind == QUOIT_BOOT_FINALIZED) {
+        pe->phase = PE_FINALIZED;
+        pass_on(pe, &message);
+    } else if (kind == QUOIT_BOOT_ABORT && !pe->has_left_abort) {
+        message.body.abort.status = (int32_t)shared->unsent_status;
+        pe->has_left_abort = true;
+        pass_on(pe, &message);
+    }
 }
 
 /* The message that a PE without its socket left in its record. */
 static void read_word(struct pe *pe)
 {
     const struct quoit_pe_shared *shared = hosts_pe_shared(pe->job, pe->index);
-    uint32_t kind = shared && pe->phase == PE_RUNNING ? atomic_load_explicit(&shared->unsent_kind, memory_order_acquire)
-                                                      : 0; /* pairs with leave_word in boot/oshrun.c */
+    uint32_t kind = shared && pe->phase == PE_RUNNING && job_is_here(pe->job, pe->host)
+                        ? atomic_load_explicit(&shared->unsent_kind, memory_order_acquire)
+                        : 0; /* pairs with leave_word in boot/oshrun.c */
+    if (pe->job->role == ROLE_AGENT) {
+        pass_word_on(pe, kind, shared);
+        return;
+    }
     if (kind == QUOIT_BOOT_ABORT)
         end_begin(pe->job, END_GLOBAL_EXIT, (int)(shared->unsent_status & 0xff), pe->index, ABORT_GRACE_NS);
     if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving)
@@ -137,7 +197,12 @@ static void drain_socket(struct pe *pe)
         }
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
             message.kind = 0;
-        take_message(pe, &message, came.sender);
+        if (pe->job->role == ROLE_AGENT) {
+            follow(pe, &message, came.sender);
+            pass_on(pe, &message);
+        } else {
+            take_message(pe, &message, came.sender);
+        }
     }
 }
 
@@ -162,7 +227,9 @@ void service_watch(struct pe *pe, int socket_fd)
 /* Sends one message, with descriptors. A PE that has gone is detected elsewhere. */
 static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
 {
-    if (pe->socket.fd >= 0)
+    if (pe->job->role == ROLE_HEAD)
+        talk_say(&pe->job->hosts[pe->host].talk, TALK_SAY, pe->index, message, sizeof *message);
+    else if (pe->socket.fd >= 0)
         (void)quoit_send_with_descriptors(pe->socket.fd, message, sizeof *message, fds, fd_count, 0);
 }
 
@@ -176,9 +243,21 @@ static void look_for_one_that_left(struct job *job)
     if (job->leaving_count < job->plan->pe_count)
         for (uint32_t i = 0; i < job->plan->pe_count; i++)
             service_drain(&job->pes[i]); /* every PE sends LEAVING before any can send FINALIZED */
+    /* What it said to another agent may still be under way. */
+    uint64_t way_ns = job->role == ROLE_HEAD ? plan_number(job->plan, QUOIT_OPT_LINK_LIMIT) : 0;
+    if (job->leaving_count < job->plan->pe_count && quoit_clock_now_ns() - job->finalized_ns < way_ns)
+        return;
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_leaving || job->pes[i].meeting_count > left->meeting_count)
             end_begin(job, END_LEFT, STATUS_CANNOT_START, left->index, ABORT_GRACE_NS);
+}
+
+/* Of a PE of this machine: its process, for who reads the host's memory. */
+static void publish_process(const struct pe *pe)
+{
+    struct quoit_pe_shared *shared = hosts_pe_shared(pe->job, pe->index);
+    if (shared)
+        atomic_store_explicit(&shared->outer_pid, (uint32_t)pe->program_pid, memory_order_relaxed);
 }
 
 static void say_layout(struct pe *pe)
@@ -198,11 +277,34 @@ static void say_layout(struct pe *pe)
         memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
         fd_count += end->fd_count;
     }
-    struct quoit_pe_shared *shared = hosts_pe_shared(job, pe->index);
-    if (shared)
-        atomic_store_explicit(&shared->outer_pid, (uint32_t)pe->program_pid, memory_order_relaxed);
+    publish_process(pe);
     say(pe, &message, fds, fd_count);
     pe->phase = PE_LAID_OUT;
+}
+
+void service_hear(struct pe *pe, const struct service_passed *passed)
+{
+    struct job *job = pe->job;
+    if (passed->message.kind == QUOIT_BOOT_HELLO && !pe->executable && passed->executable[0])
+        pe->executable = strndup(passed->executable, sizeof passed->executable);
+    if (passed->message.kind == QUOIT_BOOT_HELLO &&
+        (job->heap_default_bytes == 0 || passed->heap_default_bytes < job->heap_default_bytes))
+        job->heap_default_bytes = passed->heap_default_bytes;
+    take_message(pe, &passed->message, 0);
+}
+
+void service_pass(struct pe *pe, const struct quoit_boot_message *message)
+{
+    const struct host *host = &pe->job->hosts[pe->host];
+    if (message->kind == QUOIT_BOOT_LAYOUT && host->front) {
+        publish_process(pe);
+        pe->phase = PE_LAID_OUT;
+        say(pe, message, &host->memory_fd, 1);
+    } else if (message->kind == QUOIT_BOOT_GO) {
+        pe->phase = PE_RUNNING;
+        pe->is_leaving = false;
+        say(pe, message, NULL, 0);
+    }
 }
 
 static bool proxies_are_ready(const struct job *job)

@@ -3,11 +3,23 @@
 #ifndef OSHRUN_SERVICE_H
 #define OSHRUN_SERVICE_H
 
+#include <limits.h>
+
 #include "job.h"
+
+/* What an agent passes on of a PE: the message and, with HELLO, what follows it here. */
+struct service_passed {
+    struct quoit_boot_message message;
+    uint64_t heap_default_bytes; /* on the PE's machine */
+    char executable[PATH_MAX];
+};
 
 void service_watch(struct pe *pe, int socket_fd);
 /* Takes all pending messages of a PE, before its end is judged. */
 void service_drain(struct pe *pe);
+/* Of the head: takes what an agent passed on; of an agent: gives a PE what the head said, with the memory. */
+void service_hear(struct pe *pe, const struct service_passed *passed);
+void service_pass(struct pe *pe, const struct quoit_boot_message *message);
 /* Sends LAYOUT and GO when they are due. Called once per turn of the loop. */
 void service_step(struct job *job);
 

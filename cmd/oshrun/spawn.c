@@ -15,6 +15,8 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "hosts.h"
+#include "input.h"
 #include "service.h"
 
 /* The descriptors of one PE that its child process inherits. */
@@ -77,7 +79,7 @@ static char **make_environment(const struct job *job, const struct plan_program 
     return made;
 }
 
-static char *make_tag(const struct job *job, const struct pe *pe)
+char *spawn_tag(const struct job *job, const struct pe *pe)
 {
     static const char *const colours[] = {"36", "33", "32", "35", "34", "31", "96", "93"};
     char *tag = NULL;
@@ -86,8 +88,9 @@ static char *make_tag(const struct job *job, const struct pe *pe)
     const char *no_colour = getenv("NO_COLOR");
     bool is_coloured = isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]);
     const char *colour = colours[pe->index % 8];
-    int n = asprintf(&tag, "%s%s%s[PE %u host%u]%s ", is_coloured ? "\033[" : "", is_coloured ? colour : "",
-                     is_coloured ? "m" : "", pe->index, pe->host, is_coloured ? "\033[0m" : "");
+    char name[HOSTS_NAME_BYTES];
+    int n = asprintf(&tag, "%s%s%s[PE %u %s]%s ", is_coloured ? "\033[" : "", is_coloured ? colour : "",
+                     is_coloured ? "m" : "", pe->index, hosts_name(job, pe->host, name), is_coloured ? "\033[0m" : "");
     return n < 0 ? NULL : tag;
 }
 
@@ -97,7 +100,8 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
 {
     sigset_t none;
     char boot_fd[48];
-    int core = plan_core_of(job->plan, pe->index);
+    uint32_t first = job->role == ROLE_ALONE ? 0 : quoit_job_config_first_pe(&job->config, pe->host);
+    int core = plan_core_of(job->plan, pe->index - first);
     setpgid(0, 0);
     if (pe->index != job->terminal.pe)
         terminal_renounce(&job->terminal);
@@ -273,15 +277,27 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
     return is_started;
 }
 
+/* Standard input of a PE: oshrun's own, or a pipe from it, for one of them. */
+static int input_of(struct job *job, const struct pe *pe, int nothing_fd)
+{
+    if (pe->index != job->terminal.pe)
+        return nothing_fd;
+    return job->role == ROLE_ALONE ? STDIN_FILENO : input_open_pe(job);
+}
+
 static bool spawn_program(struct job *job, const struct plan_program *program, uint32_t first, int nothing_fd)
 {
     char **environment = make_environment(job, program);
     bool is_started = environment != NULL;
     for (uint32_t i = 0; i < program->pe_count && is_started; i++) {
         struct pe *pe = &job->pes[first + i];
-        pe->tag = make_tag(job, pe);
-        is_started = pe->tag &&
-                     spawn_pe(job, pe, program, environment, pe->index == job->terminal.pe ? STDIN_FILENO : nothing_fd);
+        if (!job_is_here(job, pe->host))
+            continue;
+        pe->tag = spawn_tag(job, pe);
+        int input_fd = input_of(job, pe, nothing_fd);
+        is_started = pe->tag && input_fd >= 0 && spawn_pe(job, pe, program, environment, input_fd);
+        if (input_fd != STDIN_FILENO && input_fd != nothing_fd && input_fd >= 0)
+            close(input_fd);
     }
     free(environment);
     return is_started;

@@ -5,7 +5,9 @@
 
 #include "job.h"
 
-/* Starts every PE. False if one could not be started, which was reported; the job must end. */
+/* What begins each line of a PE's output; malloc'd. */
+char *spawn_tag(const struct job *job, const struct pe *pe);
+/* Starts every PE of this machine. False if one could not be started, which was reported; the job must end. */
 bool spawn_all(struct job *job);
 
 #endif

@@ -36,15 +36,16 @@ static uint64_t digest_of(const struct job *job, uint64_t now_ns)
 
 static void tell(struct job *job)
 {
-    char text[320];
+    char text[320 + HOSTS_NAME_BYTES], name[HOSTS_NAME_BYTES];
     const struct pe *leaver = job->pes;
     while (!leaver->is_leaving)
         leaver++;
-    int bytes = snprintf(text, sizeof text,
-                         "oshrun: warning: PE %u on host%u waits in shmem_finalize%s, the others wait elsewhere, and "
-                         "nothing has moved for %u s [Q0220]\n  quoit top and --timeout say who waits for what\n",
-                         leaver->index, leaver->host, leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
-                         (unsigned)(STILL_NS / 1000000000u));
+    int bytes =
+        snprintf(text, sizeof text,
+                 "oshrun: warning: PE %u on %s waits in shmem_finalize%s, the others wait elsewhere, and "
+                 "nothing has moved for %u s [Q0220]\n  quoit top and --timeout say who waits for what\n",
+                 leaver->index, hosts_name(job, leaver->host, name),
+                 leaver->leaves_by_exit ? ", by exit(0) or return from main" : "", (unsigned)(STILL_NS / 1000000000u));
     output_say(&job->output, text, (size_t)bytes);
 }
 

@@ -43,6 +43,7 @@ enum quoit_option_type {
     X(ENDING, "Ending")                                                                                                \
     X(MEMORY, "Memory")                                                                                                \
     X(RING, "Ring of hosts")                                                                                           \
+    X(NETWORK, "Networks")                                                                                             \
     X(EMULATED, "Emulated links")                                                                                      \
     X(EXPLAIN, "Explaining")
 
@@ -65,6 +66,17 @@ enum quoit_option_type {
       "number of hosts, emulated on this machine and joined into a ring",                                              \
       "PEs are placed on the hosts in blocks. Each host has memory of its own and a proxy process; all traffic "       \
       "between hosts goes through the links. With 1 there is no ring and no proxy.")                                   \
+    X(HOST, "host", "QUOIT_HOST", STRING, "", "NAME[:N],...", 0, 0, LAUNCH, LAUNCHER,                                  \
+      "machines to run on, with the PEs that each takes (also -H)",                                                    \
+      "An agent is started on each of them by --rsh, and a network joins them (--network). PEs fill the machines in "  \
+      "this order; without a number they are spread evenly. Program and Quoit have the same path on all of them.")     \
+    X(HOSTFILE, "hostfile", "QUOIT_HOSTFILE", STRING, "", "FILE", 0, 0, LAUNCH, LAUNCHER,                              \
+      "the same from a file, with a line \"name slots=N\" or \"name:N\" for each (also -machinefile)",                 \
+      "# begins a comment. Machines of --host come before these.")                                                     \
+    X(RSH, "rsh", "QUOIT_RSH", STRING, "", "COMMAND", 0, 0, NETWORK, LAUNCHER,                                         \
+      "how to start a command on a machine: COMMAND name command...",                                                  \
+      "A shell parses COMMAND. Default: ssh -x -o BatchMode=yes; for localhost and the name of this machine none. "    \
+      "Input and output of the agent go through it, and nothing of the job listens for it.")                           \
     X(RING, "ring", "QUOIT_RING", STRING, "", "[USER:]NAME", 0, 0, LAUNCH, LAUNCHER,                                   \
       "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \
@@ -159,14 +171,16 @@ enum quoit_option_type {
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
     X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING, LAUNCHER,                              \
       "driver of the ports that join the hosts", "")                                                                   \
-    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|ofi|ucx", 0, 0, RING, LAUNCHER,                  \
+    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|ofi|ucx", 0, 0, NETWORK, LAUNCHER,               \
       "what joins the hosts: the links of a ring, or an ordinary network by a driver",                                 \
       "auto: the first driver that finds a network; quoit info networks prints it, and why. ofi: libfabric. ucx: "     \
-      "UCX. The hosts are emulated all the same. A host that is not heard of for --link-limit ends the job.")          \
-    X(NETWORK_PROVIDER, "network-provider", "QUOIT_NETWORK_PROVIDER", STRING, "", "NAME", 0, 0, RING, LAUNCHER,        \
+      "UCX. Without "                                                                                                  \
+      "--host the hosts are emulated all the same; with it, auto is the default. A host that is not heard of for "     \
+      "--link-limit ends the job.")                                                                                    \
+    X(NETWORK_PROVIDER, "network-provider", "QUOIT_NETWORK_PROVIDER", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,     \
       "provider of the network's driver, as its library calls it: \"tcp;ofi_rxm\", \"rc_verbs\"",                      \
       "Default: the fastest that is there.")                                                                           \
-    X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME", 0, 0, RING, LAUNCHER,              \
+    X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,           \
       "device of the network, by name or address: eth0, mlx5_0, 10.1.0.4",                                             \
       "Default: the loopback while all hosts are emulated on one machine.")                                            \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \

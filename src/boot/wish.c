@@ -103,7 +103,8 @@ static void describe_lock(const struct quoit_wish_job *job, const struct quoit_w
             snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, pe);
             return;
         }
-    snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which no PE holds", name);
+    snprintf(text_out, QUOIT_WISH_TEXT_BYTES, job->is_partial ? " for lock %s" : " for lock %s, which no PE holds",
+             name);
 }
 
 void quoit_wish_describe(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,

@@ -21,6 +21,7 @@ struct quoit_wish_host {
 
 struct quoit_wish_job {
     uint32_t pe_count;
+    bool is_partial; /* memory_fd is -1 where it is another machine's, so the holder of a lock may be unknown */
     struct quoit_wish_host (*host_of)(void *arg, uint32_t pe);
     void *arg;
 };

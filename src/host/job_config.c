@@ -6,7 +6,27 @@ uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_
     uint32_t few = job->pe_count / job->host_count;
     uint32_t more_hosts = job->pe_count % job->host_count;
     uint32_t in_larger = more_hosts * (few + 1);
+    if (quoit_job_config_is_placed(job)) {
+        uint32_t host = 0;
+        while (host + 1 < job->host_count && pe >= job->placed_ends[host])
+            host++;
+        return host;
+    }
     if (pe < in_larger)
         return pe / (few + 1);
     return more_hosts + (pe - in_larger) / few;
+}
+
+bool quoit_job_config_has_sound_places(const struct quoit_job_config *job)
+{
+    if (!quoit_job_config_is_placed(job))
+        return (job->pe_count + job->host_count - 1) / job->host_count <= QUOIT_LOCAL_PES_MAX;
+    if (job->host_count > QUOIT_PLACED_HOSTS_MAX)
+        return false;
+    for (uint32_t host = 0; host < job->host_count; host++) {
+        uint32_t first = quoit_job_config_first_pe(job, host);
+        if (job->placed_ends[host] <= first || job->placed_ends[host] - first > QUOIT_LOCAL_PES_MAX)
+            return false;
+    }
+    return job->placed_ends[job->host_count - 1] == job->pe_count;
 }

@@ -12,6 +12,8 @@
 #define QUOIT_LANES_MAX 8
 /* Outstanding requests of a host have tokens of 16 bits, and its messages need some of them (proxy/queue.c). */
 #define QUOIT_LOCAL_PES_MAX 1023
+/* Hosts that may have numbers of PEs of their own, as machines of a cluster have. */
+#define QUOIT_PLACED_HOSTS_MAX 64
 
 /* The protocol between hosts: our queues, that of the papers (docs/design/scratchpad-protocol.md), or an ordinary
  * network (docs/design/network.md). */
@@ -42,18 +44,31 @@ struct quoit_job_config {
     uint8_t unused[4];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
+    /* Where each host has a number of PEs of its own: the first PE of the next host; all 0: equal blocks. */
+    uint16_t placed_ends[QUOIT_PLACED_HOSTS_MAX];
 };
+_Static_assert(QUOIT_PLACED_HOSTS_MAX *QUOIT_LOCAL_PES_MAX <= UINT16_MAX, "placed_ends can name every PE");
 
-/* PEs are placed in blocks: the first pe_count % host_count hosts have one more. */
-static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_config *job, uint32_t host)
+/* PEs are placed in blocks: of placed_ends, or equal ones, of which the first pe_count % host_count have one more. */
+static inline bool quoit_job_config_is_placed(const struct quoit_job_config *job)
 {
-    return job->pe_count / job->host_count + (host < job->pe_count % job->host_count ? 1 : 0);
+    return job->placed_ends[0] != 0;
 }
 static inline uint32_t quoit_job_config_first_pe(const struct quoit_job_config *job, uint32_t host)
 {
     uint32_t more = job->pe_count % job->host_count;
+    if (quoit_job_config_is_placed(job))
+        return host == 0 ? 0 : job->placed_ends[host - 1];
     return host * (job->pe_count / job->host_count) + (host < more ? host : more);
 }
+static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_config *job, uint32_t host)
+{
+    if (quoit_job_config_is_placed(job))
+        return job->placed_ends[host] - quoit_job_config_first_pe(job, host);
+    return job->pe_count / job->host_count + (host < job->pe_count % job->host_count ? 1 : 0);
+}
+/* Whether every host has a PE, and none too many. host_count and pe_count are sound. */
+bool quoit_job_config_has_sound_places(const struct quoit_job_config *job);
 uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_t pe);
 
 #endif

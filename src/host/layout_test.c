@@ -122,6 +122,42 @@ static void test_pes_lie_in_blocks(void **state)
     }
 }
 
+/* Numbers of its own for each host: every PE is on exactly one host, in order. */
+static void test_pes_lie_where_they_are_placed(void **state)
+{
+    (void)state;
+    struct quoit_job_config job = {.host_count = 4,
+                                   .pe_count = 10,
+                                   .lane_count = 1,
+                                   .slot_count = 2,
+                                   .chunk_bytes = 64,
+                                   .placed_ends = {1, 7, 8, 10}};
+    const uint32_t counts[] = {1, 6, 1, 2};
+    struct quoit_layout layout;
+    uint32_t next = 0;
+    for (uint32_t host = 0; host < 4; host++) {
+        assert_int_equal(quoit_layout_make(&job, host, &layout), QUOIT_OK);
+        assert_int_equal(layout.first_pe, next);
+        assert_int_equal(layout.local_count, counts[host]);
+        for (uint32_t i = 0; i < counts[host]; i++, next++)
+            assert_int_equal(quoit_job_config_host_of_pe(&job, next), host);
+    }
+    assert_int_equal(next, job.pe_count);
+    job.placed_ends[2] = 7; /* a host without a PE */
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    job.placed_ends[2] = 8;
+    job.placed_ends[3] = 9; /* a PE without a host */
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    job.pe_count = job.placed_ends[3] = 8 + QUOIT_LOCAL_PES_MAX + 1; /* too many on one */
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    for (uint32_t host = 0; host < QUOIT_PLACED_HOSTS_MAX; host++)
+        job.placed_ends[host] = (uint16_t)(host + 1);
+    job.host_count = job.pe_count = QUOIT_PLACED_HOSTS_MAX;
+    assert_int_equal(quoit_layout_make(&job, QUOIT_PLACED_HOSTS_MAX - 1, &layout), QUOIT_OK);
+    job.host_count = job.pe_count = QUOIT_PLACED_HOSTS_MAX + 1; /* for whom there is no room */
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+}
+
 static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
@@ -189,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_overlaps),
         cmocka_unit_test(test_pes_lie_in_blocks),
+        cmocka_unit_test(test_pes_lie_where_they_are_placed),
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_bounds_of_the_trace),
         cmocka_unit_test(test_doorbells_have_a_bit_for_each_use),

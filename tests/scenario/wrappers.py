@@ -162,7 +162,7 @@ class Wrappers(scenario.Case):
             self.skipTest("no bash")
         file = os.path.join(self.prefix, "share", "bash-completion", "completions", "oshrun")
         script = f'. "{file}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _oshrun; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        self.assertEqual(self.complete("bash", script, "oshrun", "--ho"), ["--hosts"])
+        self.assertEqual(self.complete("bash", script, "oshrun", "--ho"), ["--hosts", "--host", "--hostfile"])
         self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "--bind-to", "n"), ["none"])
         self.assertEqual(self.complete("bash", script, "oshrun", "-n", "2", "ls", ":", "--slo"), ["--slots"])
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "end.h"
+#include "hosts.h"
+#include "input.h"
+#include "network.h"
+#include "report.h"
+#include "service.h"
+#include "spawn.h"
+
+#define FLUSH_NS 5000000000u /* for the last words */
+
+bool agent_is_asked(int argc, char **argv)
+{
+    return argc == 2 && strcmp(argv[1], "--agent") == 0;
+}
+
+/* Standard input and output are the conversation's alone; what else is printed here goes to standard error. */
+static bool take_descriptors(struct agent_start *start)
+{
+    start->in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    start->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return start->in_fd >= 0 && start->out_fd >= 0 && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+           dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+}
+
+int agent_hear(struct agent_start *start)
+{
+    extern char **environ;
+    char problem[TALK_PROBLEM_BYTES], who[MACHINE_NAME_BYTES + 16], *bytes = NULL;
+    struct talk_frame frame = {0};
+    if (!take_descriptors(start)) {
+        quoit_say("cannot start: %s [Q0213]", strerror(errno));
+        return STATUS_CANNOT_START;
+    }
+    if (!talk_hear_first(start->in_fd, start->out_fd, start->key, &frame, &bytes, problem)) {
+        if (problem[0])
+            quoit_say("--agent: %s [Q0210]", problem);
+        return STATUS_BAD_USAGE;
+    }
+    if (!setup_unpack(bytes, frame.bytes, &start->setup)) {
+        quoit_say("--agent: oshrun says what no version of Quoit says [Q0210]");
+        return STATUS_BAD_USAGE;
+    }
+    snprintf(who, sizeof who, "oshrun on %s", start->setup.machines.list[start->setup.host].name);
+    quoit_log_setup(QUOIT_LOG_WARN, who);
+    if (chdir(start->setup.folder) != 0) {
+        quoit_say("%s: %s [Q0213]", start->setup.folder, strerror(errno));
+        return STATUS_CANNOT_START;
+    }
+    char **merged = setup_environment(start->setup.environment, environ);
+    if (merged)
+        environ = merged;
+    return merged ? PLAN_GO_ON : STATUS_CANNOT_START;
+}
+
+/* What PEs print: in parts that oshrun has room for. */
+static void forward(void *arg, size_t pe, int which, const char *data, size_t bytes)
+{
+    struct job *job = arg;
+    talk_say(&job->talk, TALK_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
+    job->untaken_bytes += (uint32_t)bytes;
+    output_hold(&job->output, job->untaken_bytes >= TALK_WINDOW_BYTES);
+}
+
+static void taken(struct job *job, uint32_t bytes)
+{
+    job->untaken_bytes -= bytes < job->untaken_bytes ? bytes : job->untaken_bytes;
+    output_hold(&job->output, job->untaken_bytes >= TALK_WINDOW_BYTES);
+}
+
+static void take_signal(struct job *job, uint32_t whom, int number)
+{
+    if (number <= 0 || number > SIGRTMAX)
+        return;
+    if (whom == TALK_TO_PROXY)
+        hosts_kill_proxy(job, job->own_host);
+    else if (whom == TALK_TO_PROGRAMS)
+        end_signal_programs(job, number);
+    else
+        end_signal_all(job, number);
+    job->talk.is_paused = number == SIGTSTP; /* oshrun stops itself next */
+}
+
+/* Where the PEs are, then their end. */
+static void take_kill(struct job *job, bool asks_where)
+{
+    const struct host *host = &job->hosts[job->own_host];
+    end_as_told(job, asks_where);
+    report_wishes(job);
+    for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
+        if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
+            talk_say(&job->talk, TALK_NOTES, i, &job->notes[i], sizeof job->notes[i]);
+    if (host->front)
+        talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.channels);
+}
+
+static void fail(struct job *job)
+{
+    const int32_t status = STATUS_CANNOT_START;
+    talk_say(&job->talk, TALK_FAILED, TALK_NO_PE, &status, sizeof status);
+}
+
+static void take_make(struct job *job, const struct talk_frame *frame, const void *bytes)
+{
+    struct hosts_make make;
+    bool is_due = frame->bytes == sizeof make && !job->hosts[job->own_host].front;
+    if (is_due)
+        memcpy(&make, bytes, sizeof make);
+    if (!is_due || !hosts_make_here(job, &make))
+        fail(job);
+}
+
+static void take_frame(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+{
+    struct job *job = talk->owner;
+    struct quoit_boot_message message;
+    int32_t number = 0;
+    bool is_mine = frame->pe < job->plan->pe_count && job->pes[frame->pe].host == job->own_host;
+    if (frame->bytes == sizeof number)
+        memcpy(&number, bytes, sizeof number);
+    switch (frame->kind) {
+    case TALK_MAKE:
+        take_make(job, frame, bytes);
+        break;
+    case TALK_CONTACTS:
+        if (job->network && frame->bytes == job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES)
+            network_take_contacts(job, bytes);
+        break;
+    case TALK_SAY:
+        if (is_mine && frame->bytes == sizeof message) {
+            memcpy(&message, bytes, sizeof message);
+            service_pass(&job->pes[frame->pe], &message);
+        }
+        break;
+    case TALK_TAKEN:
+        taken(job, (uint32_t)number);
+        break;
+    case TALK_INPUT:
+        input_give(job, bytes, frame->bytes);
+        break;
+    case TALK_SIGNAL:
+        take_signal(job, frame->pe, number);
+        break;
+    case TALK_STOP:
+        hosts_stop(job);
+        break;
+    case TALK_KILL:
+        take_kill(job, frame->pe != 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static void lose_oshrun(struct talk *talk)
+{
+    struct job *job = talk->owner;
+    job->is_hurried = true; /* nobody reads any more */
+    end_as_told(job, false);
+}
+
+bool agent_open(struct job *job, const struct agent_start *start)
+{
+    job->talk = (struct talk){.on_frame = take_frame,
+                              .on_lost = lose_oshrun,
+                              .owner = job,
+                              .limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+                              .start_limit_ns = UINT64_MAX};
+    job->output.forward = forward;
+    job->output.forward_arg = job;
+    return talk_answer(&job->talk, &job->loop, start->in_fd, start->out_fd, start->key);
+}
+
+void agent_begin(struct job *job)
+{
+    if (!spawn_all(job))
+        fail(job);
+}
+
+uint64_t agent_step(struct job *job, uint64_t now_ns)
+{
+    return talk_step(&job->talk, now_ns);
+}
+
+void agent_close(struct job *job)
+{
+    output_end(&job->output);
+    talk_flush(&job->talk, FLUSH_NS);
+    talk_close(&job->talk);
+    input_close(job);
+}

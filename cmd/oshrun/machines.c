@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "machines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+
+#define LINE_BYTES 1024
+
+/* The name is the first `length` bytes of `name`. slots: 0: not given. */
+static bool add(struct machines *machines, const char *name, size_t length, uint32_t slots,
+                char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    if (length == 0 || length >= MACHINE_NAME_BYTES || name[0] == '-') {
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "\"%.*s\" is no name of a host", (int)(length > 99 ? 99 : length),
+                 name);
+        return false;
+    }
+    for (uint32_t i = 0; i < machines->count; i++) {
+        struct machine *known = &machines->list[i];
+        if (strlen(known->name) == length && memcmp(known->name, name, length) == 0) {
+            known->slot_count += slots ? slots : 1;
+            known->has_slots = true;
+            return true;
+        }
+    }
+    if (machines->count == MACHINES_MAX) {
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "a job runs on %d hosts at most", MACHINES_MAX);
+        return false;
+    }
+    struct machine *machine = &machines->list[machines->count++];
+    *machine = (struct machine){.slot_count = slots ? slots : 1, .has_slots = slots != 0};
+    memcpy(machine->name, name, length);
+    return true;
+}
+
+static bool read_slots(const char *text, size_t length, uint32_t *slots_out, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    char copy[32];
+    uint64_t number;
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), text);
+    if (length < sizeof copy && quoit_parse_uint(copy, &number) && number >= 1 && number <= QUOIT_LOCAL_PES_MAX) {
+        *slots_out = (uint32_t)number;
+        return true;
+    }
+    snprintf(problem_out, MACHINES_PROBLEM_BYTES, "slots must be 1..%d, not \"%s\"", QUOIT_LOCAL_PES_MAX, copy);
+    return false;
+}
+
+/* "name" or "name:SLOTS". */
+static bool add_word(struct machines *machines, const char *word, size_t length, uint32_t slots,
+                     char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    const char *colon = memchr(word, ':', length);
+    bool is_number = colon && !memchr(colon + 1, ':', length - (size_t)(colon + 1 - word));
+    if (!is_number)
+        return add(machines, word, length, slots, problem_out);
+    uint32_t own_slots;
+    size_t name_length = (size_t)(colon - word);
+    return read_slots(colon + 1, length - name_length - 1, &own_slots, problem_out) &&
+           add(machines, word, name_length, slots ? slots : own_slots, problem_out);
+}
+
+bool machines_add_list(struct machines *machines, const char *text, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        if (!add_word(machines, text, length, 0, problem_out))
+            return false;
+        if (!text[length])
+            return true;
+        text += length + 1;
+    }
+}
+
+/* A line of a hostfile, without its comment. */
+static bool add_line(struct machines *machines, const char *line, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    static const char blanks[] = " \t\r\n";
+    const char *name = line + strspn(line, blanks);
+    size_t name_length = strcspn(name, blanks), length;
+    uint32_t slots = 0;
+    if (name_length == 0)
+        return true;
+    for (const char *word = name + name_length + strspn(name + name_length, blanks); *word;
+         word += length + strspn(word + length, blanks)) {
+        length = strcspn(word, blanks);
+        if (length > 6 && strncmp(word, "slots=", 6) == 0) {
+            if (!read_slots(word + 6, length - 6, &slots, problem_out))
+                return false;
+        } else if (!memchr(word, '=', length) || *word == '=') {
+            snprintf(problem_out, MACHINES_PROBLEM_BYTES, "\"%.*s\" is not understood; a line is: name slots=N",
+                     (int)(length < 99 ? length : 99), word);
+            return false;
+        }
+    }
+    return add_word(machines, name, name_length, slots, problem_out);
+}
+
+bool machines_add_file(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    char line[LINE_BYTES], problem[MACHINES_PROBLEM_BYTES];
+    uint32_t number = 0, before = machines->count;
+    FILE *file = fopen(path, "re");
+    bool is_good = file != NULL;
+    if (!file)
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s: %s", path, strerror(errno));
+    while (is_good && fgets(line, sizeof line, file)) {
+        number++;
+        if (!strchr(line, '\n') && !feof(file)) {
+            snprintf(problem, sizeof problem, "the line is longer than %d bytes", LINE_BYTES - 2);
+            is_good = false;
+        } else {
+            line[strcspn(line, "#")] = '\0';
+            is_good = add_line(machines, line, problem);
+        }
+        if (!is_good)
+            snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s:%u: %.150s", path, number, problem);
+    }
+    if (is_good && machines->count == before) {
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s names no host", path);
+        is_good = false;
+    }
+    if (file)
+        fclose(file);
+    return is_good;
+}
+
+uint32_t machines_slots(const struct machines *machines)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < machines->count; i++)
+        sum += machines->list[i].slot_count;
+    return sum;
+}
+
+static bool have_slots(const struct machines *machines)
+{
+    for (uint32_t i = 0; i < machines->count; i++)
+        if (machines->list[i].has_slots)
+            return true;
+    return false;
+}
+
+void machines_place(struct machines *machines, uint32_t pe_count)
+{
+    uint32_t left = pe_count, kept_count = 0;
+    if (!have_slots(machines)) {
+        for (uint32_t i = 0; i < machines->count; i++)
+            machines->list[i].pe_count = pe_count / machines->count + (i < pe_count % machines->count ? 1 : 0);
+    } else {
+        while (left > 0)
+            for (uint32_t i = 0; i < machines->count && left > 0; i++) {
+                uint32_t share = machines->list[i].slot_count < left ? machines->list[i].slot_count : left;
+                machines->list[i].pe_count += share;
+                left -= share;
+            }
+    }
+    for (uint32_t i = 0; i < machines->count; i++)
+        if (machines->list[i].pe_count > 0)
+            machines->list[kept_count++] = machines->list[i];
+    machines->count = kept_count;
+}

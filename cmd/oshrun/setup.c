@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Before the texts: arguments, variables, folder, each with its 0. */
+struct header {
+    uint32_t host;
+    uint32_t argument_count;
+    uint32_t variable_count;
+    struct machines machines;
+};
+
+static uint32_t length_of(char *const *list)
+{
+    uint32_t count = 0;
+    while (list[count])
+        count++;
+    return count;
+}
+
+static void put_texts(FILE *out, char *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        fwrite(list[i], 1, strlen(list[i]) + 1, out);
+}
+
+char *setup_pack(const struct setup *setup, size_t *bytes_out)
+{
+    char *bytes = NULL;
+    struct header header = {.host = setup->host,
+                            .argument_count = (uint32_t)setup->argc,
+                            .variable_count = length_of(setup->environment),
+                            .machines = setup->machines};
+    FILE *out = open_memstream(&bytes, bytes_out);
+    if (!out)
+        return NULL;
+    fwrite(&header, 1, sizeof header, out);
+    put_texts(out, setup->argv, header.argument_count);
+    put_texts(out, setup->environment, header.variable_count);
+    fwrite(setup->folder, 1, strlen(setup->folder) + 1, out);
+    return fclose(out) == 0 ? bytes : NULL;
+}
+
+/* Takes `count` texts; NULL: there are fewer. */
+static char **take_texts(char **at, const char *end, uint32_t count)
+{
+    if (count > (size_t)(end - *at))
+        return NULL;
+    char **list = calloc((size_t)count + 1, sizeof *list);
+    for (uint32_t i = 0; i < count && list; i++) {
+        char *zero = *at < end ? memchr(*at, '\0', (size_t)(end - *at)) : NULL;
+        if (!zero) {
+            free(list);
+            return NULL;
+        }
+        list[i] = *at;
+        *at = zero + 1;
+    }
+    return list;
+}
+
+static bool is_sound(const struct header *header)
+{
+    if (header->machines.count == 0 || header->machines.count > MACHINES_MAX ||
+        header->host >= header->machines.count || header->argument_count == 0)
+        return false;
+    for (uint32_t i = 0; i < header->machines.count; i++)
+        if (!memchr(header->machines.list[i].name, '\0', MACHINE_NAME_BYTES) || header->machines.list[i].pe_count == 0)
+            return false;
+    return true;
+}
+
+bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
+{
+    struct header header;
+    char *at = bytes + sizeof header;
+    const char *end = bytes + count;
+    if (count < sizeof header)
+        return false;
+    memcpy(&header, bytes, sizeof header);
+    if (!is_sound(&header))
+        return false;
+    char **arguments = take_texts(&at, end, header.argument_count);
+    char **variables = arguments ? take_texts(&at, end, header.variable_count) : NULL;
+    char **folder = variables ? take_texts(&at, end, 1) : NULL;
+    if (!folder)
+        return false;
+    *setup_out = (struct setup){.host = header.host,
+                                .machines = header.machines,
+                                .argc = (int)header.argument_count,
+                                .argv = arguments,
+                                .environment = variables,
+                                .folder = folder[0]};
+    return true;
+}
+
+static bool is_of_machine(const char *variable)
+{
+    static const char *const names[] = {"HOSTNAME",       "SSH_CLIENT",      "SSH_CONNECTION",
+                                        "SSH_TTY",        "SSH_AUTH_SOCK",   "XDG_RUNTIME_DIR",
+                                        "XDG_SESSION_ID", "SLURMD_NODENAME", "DBUS_SESSION_BUS_ADDRESS"};
+    size_t length = strcspn(variable, "=");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && strncmp(variable, names[i], length) == 0)
+            return true;
+    return false;
+}
+
+char **setup_environment(char **oshruns, char **own)
+{
+    char **merged = calloc((size_t)length_of(oshruns) + length_of(own) + 1, sizeof *merged);
+    size_t used = 0;
+    for (; merged && *oshruns; oshruns++)
+        if (!is_of_machine(*oshruns))
+            merged[used++] = *oshruns;
+    for (; merged && *own; own++)
+        if (is_of_machine(*own))
+            merged[used++] = *own;
+    return merged;
+}

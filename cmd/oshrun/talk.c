@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "env/clock.h"
+
+#define NAME        "quoit-agent"
+#define READ_BYTES  65536u
+#define NOISE_MAX   65536u /* bytes that a login may print before the agent's line */
+#define PINGS       8      /* within the limit */
+#define PARSE_BYTES 8u     /* alignment of a frame's bytes */
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + PARSE_BYTES - 1) & ~(size_t)(PARSE_BYTES - 1);
+}
+
+/* Room for `bytes` more at the end. */
+static void reserve(struct talk_buffer *buffer, size_t bytes)
+{
+    size_t used = buffer->end - buffer->begin;
+    if (buffer->end + bytes <= buffer->capacity)
+        return;
+    if (used > 0 && buffer->begin > 0)
+        memmove(buffer->data, buffer->data + buffer->begin, used);
+    buffer->begin = 0;
+    buffer->end = used;
+    if (used + bytes <= buffer->capacity)
+        return;
+    buffer->capacity = 2 * (used + bytes);
+    buffer->data = realloc(buffer->data, buffer->capacity);
+    quoit_assert(buffer->data);
+}
+
+static void append(struct talk_buffer *buffer, const void *data, size_t bytes)
+{
+    reserve(buffer, bytes);
+    if (bytes)
+        memcpy(buffer->data + buffer->end, data, bytes);
+    buffer->end += bytes;
+}
+
+static void lose(struct talk *talk, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void lose(struct talk *talk, const char *format, ...)
+{
+    va_list args;
+    if (talk->is_lost)
+        return;
+    talk->is_lost = true;
+    va_start(args, format);
+    vsnprintf(talk->problem, sizeof talk->problem, format, args);
+    va_end(args);
+    loop_close(talk->loop, &talk->in);
+    loop_close(talk->loop, &talk->out);
+    talk->on_lost(talk);
+}
+
+static void print_greeting(char text_out[64], const unsigned char key[TALK_KEY_BYTES])
+{
+    int used = snprintf(text_out, 64, "%s ", NAME);
+    for (int i = 0; i < TALK_KEY_BYTES; i++)
+        used += snprintf(text_out + used, 64 - (size_t)used, "%02x", key[i]);
+}
+
+bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES])
+{
+    return getrandom(key_out, TALK_KEY_BYTES, 0) == TALK_KEY_BYTES;
+}
+
+static void write_some(struct talk *talk)
+{
+    struct talk_buffer *said = &talk->said;
+    while (said->begin < said->end && talk->out.fd >= 0) {
+        ssize_t n = write(talk->out.fd, said->data + said->begin, said->end - said->begin);
+        if (n > 0)
+            said->begin += (size_t)n;
+        else if (n < 0 && errno == EAGAIN)
+            break;
+        else if (n < 0 && errno != EINTR)
+            break; /* the reading end says the same, after what the other side said last */
+    }
+    if (talk->out.fd >= 0 && said->begin < said->end)
+        loop_add(talk->loop, &talk->out);
+    else
+        loop_pause(talk->loop, &talk->out);
+}
+
+static void out_ready(struct watch *watch, uint32_t events)
+{
+    struct talk *talk = watch->owner;
+    write_some(talk);
+    if (events & (EPOLLERR | EPOLLHUP)) /* nothing can be written any more */
+        loop_pause(talk->loop, watch);
+}
+
+/* The other side's line, after what a login printed. True: it was found and is consumed. */
+static bool find_greeting(struct talk *talk)
+{
+    struct talk_buffer *heard = &talk->heard;
+    size_t length = strlen(talk->greeting);
+    for (;;) {
+        char *line = heard->data + heard->begin;
+        char *end = memchr(line, '\n', heard->end - heard->begin);
+        if (!end) {
+            if (heard->end - heard->begin > NOISE_MAX)
+                lose(talk, "it prints something that is not of Quoit");
+            return false;
+        }
+        *end = '\0';
+        heard->begin += (size_t)(end + 1 - line);
+        char *found = strstr(line, talk->greeting); /* after a prompt, or an escape sequence */
+        if (!found)
+            continue;
+        if (strcmp(found + length, " " QUOIT_VERSION) != 0) {
+            lose(talk, "it has version%.40s of Quoit, this is %s", found + length, QUOIT_VERSION);
+            return false;
+        }
+        return true;
+    }
+}
+
+static void take_frames(struct talk *talk)
+{
+    struct talk_buffer *heard = &talk->heard;
+    struct talk_frame frame;
+    while (!talk->is_lost && heard->end - heard->begin >= sizeof frame) {
+        memcpy(&frame, heard->data + heard->begin, sizeof frame);
+        if (frame.kind == 0 || frame.kind >= TALK_KIND_COUNT || frame.bytes > TALK_FRAME_MAX) {
+            lose(talk, "it says what no version of Quoit says");
+            return;
+        }
+        if (heard->end - heard->begin < sizeof frame + padded(frame.bytes))
+            return;
+        const char *bytes = heard->data + heard->begin + sizeof frame;
+        heard->begin += sizeof frame + padded(frame.bytes);
+        if (frame.kind != TALK_PING)
+            talk->on_frame(talk, &frame, bytes);
+    }
+}
+
+/* Frames begin at multiples of PARSE_BYTES in the buffer, as long as what is before them does. */
+static void align(struct talk_buffer *heard)
+{
+    size_t used = heard->end - heard->begin;
+    if (heard->begin % PARSE_BYTES == 0)
+        return;
+    memmove(heard->data, heard->data + heard->begin, used);
+    heard->begin = 0;
+    heard->end = used;
+}
+
+static void in_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    struct talk *talk = watch->owner;
+    reserve(&talk->heard, READ_BYTES);
+    ssize_t n = read(watch->fd, talk->heard.data + talk->heard.end, READ_BYTES);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        lose(talk, "%s", n < 0 ? strerror(errno) : "the connection ended");
+        return;
+    }
+    talk->heard.end += (size_t)n;
+    talk->heard_ns = quoit_clock_now_ns();
+    talk->is_paused = false;
+    if (!talk->is_greeted) {
+        talk->is_greeted = find_greeting(talk);
+        align(&talk->heard);
+    }
+    if (talk->is_greeted && !talk->is_lost)
+        take_frames(talk);
+}
+
+static bool open_with(struct talk *talk, struct loop *loop, int in_fd, int out_fd,
+                      const unsigned char key[TALK_KEY_BYTES])
+{
+    char line[128];
+    talk->loop = loop;
+    talk->in = (struct watch){.fd = in_fd, .events = EPOLLIN, .ready = in_ready, .owner = talk};
+    talk->out = (struct watch){.fd = out_fd, .events = EPOLLOUT, .ready = out_ready, .owner = talk};
+    talk->opened_ns = talk->heard_ns = talk->said_ns = talk->looked_ns = quoit_clock_now_ns();
+    print_greeting(talk->greeting, key);
+    fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
+    fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
+    int length = snprintf(line, sizeof line, "%s %s\n", talk->greeting, QUOIT_VERSION);
+    append(&talk->said, line, (size_t)length);
+    return loop_add(loop, &talk->in) && loop_add(loop, &talk->out);
+}
+
+bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
+{
+    return open_with(talk, loop, in_fd, out_fd, key);
+}
+
+bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
+{
+    talk->is_greeted = true;
+    return open_with(talk, loop, in_fd, out_fd, key);
+}
+
+static bool read_all(int fd, void *to, size_t bytes)
+{
+    char *at = to;
+    while (bytes > 0) {
+        ssize_t n = read(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool read_line(int fd, char line_out[128])
+{
+    for (size_t i = 0; i < 127; i++) {
+        if (!read_all(fd, &line_out[i], 1))
+            return false;
+        if (line_out[i] == '\n') {
+            line_out[i] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES], struct talk_frame *frame_out,
+                     char **bytes_out, char problem_out[TALK_PROBLEM_BYTES])
+{
+    char line[128];
+    const char *hex = line + sizeof NAME;
+    bool is_good = read_line(in_fd, line) && strncmp(line, NAME " ", sizeof NAME) == 0 &&
+                   strlen(hex) > (size_t)(2 * TALK_KEY_BYTES);
+    for (int i = 0; i < TALK_KEY_BYTES && is_good; i++) {
+        unsigned byte;
+        is_good = sscanf(hex + 2 * (size_t)i, "%2x", &byte) == 1;
+        key_out[i] = (unsigned char)byte;
+    }
+    if (!is_good) {
+        snprintf(problem_out, TALK_PROBLEM_BYTES, "oshrun starts its agents itself, on the hosts of --host");
+        return false;
+    }
+    /* Another version is told by the answer, since oshrun has the user's attention. */
+    bool is_same = strcmp(hex + (size_t)(2 * TALK_KEY_BYTES) + 1, QUOIT_VERSION) == 0;
+    *bytes_out = NULL;
+    if (!is_same) {
+        char greeting[64];
+        print_greeting(greeting, key_out);
+        dprintf(out_fd, "%s %s\n", greeting, QUOIT_VERSION);
+    }
+    if (is_same && read_all(in_fd, frame_out, sizeof *frame_out) && frame_out->kind == TALK_SETUP &&
+        frame_out->bytes <= TALK_FRAME_MAX)
+        *bytes_out = malloc(padded(frame_out->bytes) + 1);
+    if (*bytes_out && read_all(in_fd, *bytes_out, padded(frame_out->bytes)))
+        return true;
+    snprintf(problem_out, TALK_PROBLEM_BYTES, "%s",
+             is_same ? "oshrun has ended, or says what no version of Quoit says" : "");
+    return false;
+}
+
+void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
+{
+    static const char zeros[PARSE_BYTES] = {0};
+    const struct talk_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count};
+    quoit_assert(count <= TALK_FRAME_MAX);
+    if (talk->is_lost)
+        return;
+    append(&talk->said, &frame, sizeof frame);
+    append(&talk->said, bytes, count);
+    append(&talk->said, zeros, padded(count) - count);
+    talk->said_ns = quoit_clock_now_ns();
+    write_some(talk);
+}
+
+uint64_t talk_step(struct talk *talk, uint64_t now_ns)
+{
+    if (talk->is_lost)
+        return UINT64_MAX;
+    if (now_ns - talk->looked_ns > talk->limit_ns / 2) /* this side was stopped, and has not looked */
+        talk->heard_ns = now_ns;
+    talk->looked_ns = now_ns;
+    if (now_ns - talk->said_ns >= talk->limit_ns / PINGS && talk->said.begin == talk->said.end)
+        talk_say(talk, TALK_PING, TALK_NO_PE, NULL, 0);
+    if (!talk->is_greeted && now_ns - talk->opened_ns > talk->start_limit_ns) {
+        lose(talk, "it did not answer within %.1f s", (double)talk->start_limit_ns / 1e9);
+        return UINT64_MAX;
+    }
+    if (talk->is_greeted && !talk->is_paused && now_ns - talk->heard_ns > talk->limit_ns) {
+        lose(talk, "nothing was heard of it for %.1f s", (double)talk->limit_ns / 1e9);
+        return UINT64_MAX;
+    }
+    return now_ns + talk->limit_ns / PINGS;
+}
+
+void talk_flush(struct talk *talk, uint64_t limit_ns)
+{
+    uint64_t until_ns = quoit_clock_now_ns() + limit_ns;
+    while (!talk->is_lost && talk->said.begin < talk->said.end && quoit_clock_now_ns() < until_ns) {
+        struct pollfd look = {.fd = talk->out.fd, .events = POLLOUT};
+        if (poll(&look, 1, 50) == 1 && (look.revents & (POLLERR | POLLHUP)))
+            return;
+        write_some(talk);
+    }
+}
+
+void talk_close(struct talk *talk)
+{
+    talk->is_lost = true;
+    loop_close(talk->loop, &talk->in);
+    loop_close(talk->loop, &talk->out);
+    free(talk->heard.data);
+    free(talk->said.data);
+    talk->heard = talk->said = (struct talk_buffer){0};
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* talk.h - the conversation of oshrun with its agent on another host, over two descriptors that a remote shell joins.
+ *
+ * Each side first writes a line: "quoit-agent KEY VERSION\n". oshrun chooses the key by chance and sends it through the
+ * agent's standard input, never on a command line; what the remote shell or a login script prints before the agent's
+ * line is skipped. After the line come frames: a struct talk_frame, then its bytes, in the host's own byte order.
+ *
+ *   oshrun                         agent
+ *   SETUP                   ->                       who you are, the command line, the environment
+ *                           <-     MESSAGE pe        of boot/protocol.h, from a PE
+ *   MAKE                    ->                       make the memory of your host, start its proxy
+ *                           <-     CONTACT           of its proxy (lane/network.h)
+ *   CONTACTS                ->                       of all of them
+ *   SAY pe                  ->                       a message to a PE
+ *                           <-     OUTPUT pe         what it printed; no bytes: it closes that output
+ *   TAKEN                   <->                      so many bytes of output, or input, more may be sent
+ *   INPUT                   ->                       for the standard input of PE 0; no bytes: its end
+ *   SIGNAL                  ->                       for the PEs
+ *                           <-     ENDED pe          its status
+ *                           <-     PROXY, PROXY_ENDED
+ *   STOP                    ->                       the PEs have ended: stop the proxy
+ *   KILL                    ->                       say where the PEs are, then kill them
+ *                           <-     NOTES, RECORDS    that
+ *                           <-     FAILED            it cannot do its part, and has said why
+ *   PING                    <->                      nothing else was said for a while
+ *
+ * Promises: talk_say never blocks; what is said arrives in order, or the other side is lost. A side that hears nothing
+ * for the limit takes the other one for lost. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an
+ * agent ends the job.
+ *
+ * Trust: what comes is of the other side's version of Quoit, which the first line tells; lengths and numbers are
+ * checked all the same.
+ * Threads: one.
+ */
+#ifndef OSHRUN_TALK_H
+#define OSHRUN_TALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop.h"
+
+#define TALK_KEY_BYTES    16
+#define TALK_FRAME_MAX    (16u << 20)
+#define TALK_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
+#define TALK_NO_PE        UINT32_MAX
+/* In the place of the PE of a SIGNAL, whose bytes are an int32_t. */
+#define TALK_TO_GROUPS     0u
+#define TALK_TO_PROGRAMS   1u
+#define TALK_TO_PROXY      2u
+#define TALK_PROBLEM_BYTES 256
+
+enum talk_kind {
+    TALK_PING = 1,
+    TALK_SETUP,
+    TALK_MESSAGE,
+    TALK_MAKE,
+    TALK_CONTACT,
+    TALK_CONTACTS,
+    TALK_SAY,
+    TALK_OUTPUT,
+    TALK_TAKEN,
+    TALK_INPUT,
+    TALK_SIGNAL,
+    TALK_ENDED,
+    TALK_PROXY,
+    TALK_PROXY_ENDED,
+    TALK_STOP,
+    TALK_KILL,
+    TALK_NOTES,
+    TALK_RECORDS,
+    TALK_FAILED,
+    TALK_KIND_COUNT,
+};
+
+struct talk_frame {
+    uint32_t kind;
+    uint32_t pe; /* or what the kind says */
+    uint32_t bytes;
+    uint32_t unused;
+};
+
+struct talk_buffer {
+    char *data;
+    size_t begin;
+    size_t end;
+    size_t capacity;
+};
+
+struct talk {
+    struct loop *loop;
+    struct watch in;
+    struct watch out;
+    struct talk_buffer heard;
+    struct talk_buffer said;
+    uint64_t opened_ns;
+    uint64_t heard_ns;
+    uint64_t said_ns;
+    uint64_t looked_ns;      /* of the last step */
+    uint64_t limit_ns;       /* of silence */
+    uint64_t start_limit_ns; /* until the other side's line */
+    char greeting[64];       /* the line that the other side writes, up to its version */
+    bool is_greeted;
+    bool is_paused; /* the other side was stopped by the user, and is silent until it goes on */
+    bool is_lost;
+    char problem[TALK_PROBLEM_BYTES]; /* why it is lost */
+    /* A frame; its bytes are 8-byte aligned, and valid during the call. */
+    void (*on_frame)(struct talk *talk, const struct talk_frame *frame, const void *bytes);
+    void (*on_lost)(struct talk *talk); /* called once */
+    void *owner;
+};
+
+/* Fills the key with chance. */
+bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES]);
+/* Takes over both descriptors, which may be pipes or sockets. Says the line. False, with errno: they cannot be waited
+ * for. */
+bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES]);
+/* The agent's side, before it has a loop: reads the line and the first frame from in_fd, blocking. The frame's bytes
+ * are malloc'd. False: problem_out, which is "" after another version of oshrun was answered on out_fd. */
+bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES], struct talk_frame *frame_out,
+                     char **bytes_out, char problem_out[TALK_PROBLEM_BYTES]);
+/* The agent's side of talk_open, after talk_hear_first. */
+bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES]);
+void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
+/* Writes what can be written, pings, and looks for silence. Returns when to call again at the latest. */
+uint64_t talk_step(struct talk *talk, uint64_t now_ns);
+/* Writes all that was said, for `limit_ns` at most. */
+void talk_flush(struct talk *talk, uint64_t limit_ns);
+void talk_close(struct talk *talk);
+
+#endif

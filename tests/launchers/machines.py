@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: jobs over several machines by oshrun's agents: output, input, signals, statuses and reports are as on one; whatever ends
+(a PE, an agent, oshrun, a cable) ends the job within the limit, names the machine, and leaves nothing anywhere.
+
+Method: Agents runs all agents on this machine, by a --rsh that ignores the name. Hosts makes machines of network namespaces
+joined by a bridge (as root), with a remote shell of its own in each, whose connections a cut cable cuts too; the stress
+program checks every byte."""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
+import scenario
+
+GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
+QUOIT = os.path.join(scenario.BIN, "quoit")
+RSH = os.path.join(HERE, "rsh.py")
+
+
+def has_network():
+    found = subprocess.run([QUOIT, "info", "networks"], capture_output=True, text=True, timeout=scenario.LIMIT_S, check=False)
+    return "taken" in found.stdout
+
+
+def greetings(count):
+    return sorted(f"hello from PE {i} of {count}" for i in range(count))
+
+
+def lines(text):
+    return sorted(text.split("\n")[:-1])
+
+
+def agents(mark):
+    """The processes that do the agents' work, not their guards."""
+    found = []
+    for pid in scenario.processes(mark):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if file.read().split(b"\0")[1:2] == [b"--agent"] and scenario.name_of(pid) == "quoit-job":
+                    found.append(pid)
+        except OSError:
+            pass
+    return sorted(found)
+
+
+class Machines(scenario.Case):
+    def busy(self, *options, **how):
+        job = self.start(*self.options, *options, BUSY, **how)
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        return job
+
+    def end_of(self, job, status, words, limit_s=0):
+        begin = time.monotonic()
+        _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertLess(time.monotonic() - begin, limit_s + scenario.SOON_S)
+        self.assertEqual(job.returncode, status, err.decode())
+        self.assertRegex(err.decode(), words)
+        self.assert_nothing_left()
+
+
+class Options(scenario.Case):
+    def hostfile(self, text):
+        path = os.path.join(tempfile.mkdtemp(), "hosts")
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def places(self, *options):
+        result = self.run_job("--dry-run", *options, GREET)
+        self.assertEqual(result.status, 0, result)
+        return [line.split()[2] for line in result.out.splitlines()]
+
+    def test_places(self):
+        self.assertEqual(self.places("--host", "a,b"), ["a", "b"])
+        self.assertEqual(self.places("--host", "a,b", "-n", 5), list("aaabb"))
+        self.assertEqual(self.places("--host", "a:3,b:1"), list("aaab"))
+        self.assertEqual(self.places("-H", "a:3,b:2", "-n", 4), list("aaab"))
+        self.assertEqual(self.places("--host", "a:1,b:2", "-n", 5), list("aabbb"))
+        self.assertEqual(self.places("--host", "a:3,b", "-n", 2), list("aa"))
+        self.assertEqual(self.places("--host", "b,a,b"), list("bba"))
+        self.assertEqual(self.places("--host", "fe80::1"), ["fe80::1"])
+
+    def test_hostfile(self):
+        path = self.hostfile("# ours\n\na slots=2 max_slots=4  # two\n  me@b:1\r\nc\n")
+        self.assertEqual(self.places("--hostfile", path), ["a", "a", "me@b", "c"])
+        self.assertEqual(self.places("-machinefile", path, "--host", "z"), ["z", "a", "a", "me@b", "c"])
+
+    def test_bad_lines_are_named(self):
+        for text, where, words in (("a\nb slots=x\n", 2, 'slots must be 1..1023, not "x"'),
+                                   ("a slots=0\n", 1, 'slots must be 1..1023, not "0"'),
+                                   ("# a\nb cores 2\n", 2, '"cores" is not understood; a line is: name slots=N'),
+                                   ("-oProxyCommand=x\n", 1, '"-oProxyCommand=x" is no name of a host'),
+                                   ("a\n" + "b" * 2000 + "\n", 2, "the line is longer than"),
+                                   ("a:1024\n", 1, "slots must be 1..1023")):
+            path = self.hostfile(text)
+            result = self.run_job("--hostfile", path, GREET)
+            self.assertEqual(result.status, 2, result)
+            self.assertIn(f"oshrun: --hostfile: {path}:{where}: {words}", result.err)
+        for options, words in ((("--hostfile", "/nowhere"), "/nowhere: No such file"),
+                               (("--hostfile", self.hostfile("#\n")), "names no host"),
+                               (("--host", "a,,b"), '--host a,,b: "" is no name of a host'),
+                               (("--host", "a", "--hosts", 2), "--hosts is for the hosts of one machine"),
+                               (("--host", "a", "--trace", "t"), "--trace is for the hosts of one machine"),
+                               (("--host", "a,b", "--network", "ring"), "--network ring joins the hosts of one machine")):
+            result = self.run_job(*options, GREET)
+            self.assertEqual(result.status, 2, result)
+            self.assertIn(words, result.err)
+
+    def test_agent_is_not_for_users(self):
+        for text in ("", "hello\n", "quoit-agent 00\n"):
+            result = self.run_job("--agent", text_in=text)
+            self.assertEqual((result.status, result.out), (2, ""), result)
+            self.assertIn("oshrun starts its agents itself", result.err)
+        result = self.run_job("--agent", text_in="quoit-agent " + "0f" * 16 + " 0.0.0\n")
+        self.assertRegex(result.out, r"^quoit-agent (0f){16} \d+\.\d+\.\d+\n$")
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+class Agents(Machines):
+    """Both names are this machine."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.options = ("--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
+
+    @classmethod
+    def script(cls, text):
+        path = os.path.join(cls.folder, f"rsh{random.getrandbits(64):x}")
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def test_greetings(self):
+        result = self.run_job(*self.options, GREET)
+        self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(3), ""), result)
+        result = self.run_job(*self.options, "--tag", "-n", 1, GREET, ":", "-n", 2, GREET)
+        self.assertEqual(lines(result.out),
+                         ["[PE 0 east] hello from PE 0 of 3", "[PE 1 east] hello from PE 1 of 3",
+                          "[PE 2 west] hello from PE 2 of 3"], result)
+
+    def test_this_machine_needs_no_shell(self):
+        result = self.run_job("--host", "localhost:2", GREET)
+        self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(2), ""), result)
+
+    def test_a_login_that_prints(self):
+        result = self.run_job("--host", "east,west", "--rsh", self.script('echo "Welcome! quoit-agent 00"; shift; exec "$@"'),
+                              GREET)
+        self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(2), ""), result)
+
+    def test_environment_and_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.run_job(*self.options, "-x", "WORD=some words", "sh", "-c", 'echo "$WORD,$(pwd)"', cwd=folder)
+        self.assertEqual(lines(result.out), [f"some words,{folder}"] * 3, result)
+
+    def test_much_output_and_input(self):
+        text = "".join(f"{i}\n" for i in range(150000))
+        result = self.run_job(*self.options, "sh", "-c", "cat; seq 0 149999 >&2; exit 0", text_in=text)
+        self.assertEqual((result.status, len(result.out)), (0, len(text)))
+        self.assertEqual(result.out, text)
+        self.assertEqual(lines(result.err), sorted(text.split("\n")[:-1] * 3))
+
+    def test_a_slow_reader_loses_nothing(self):
+        job = self.start(*self.options, "sh", "-c", "seq 0 199999")
+        time.sleep(1)
+        out, _ = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual((job.returncode, out.count(b"\n")), (0, 600000))
+
+    def test_ends(self):
+        for deed, argument, status, words in (("exit", 3, 3, "PE 2 on west exited with status 3 .*Q0202"),
+                                              ("_exit", 0, 1, "PE 2 on west ended with status 0, .*Q0203"),
+                                              ("null", 0, 139, r"PE 2 on west was killed by SIGSEGV .*\n  at solve.. misbehave.c"),
+                                              ("global-exit", 5, 5, "^$"),
+                                              ("abort", 0, 134, "PE 2 on west was killed by SIGABRT"),
+                                              ("bad-pe", 0, 1, "PE 2: shmem_.*\n.*misbehave.c"),
+                                              ("finalize", 0, 1, "PE 2 on west left the job by shmem_finalize.*Q0209")):
+            with self.subTest(deed=deed):
+                result = self.run_job(*self.options, MISBEHAVE, 2, deed, argument)
+                self.assertEqual(result.status, status, result)
+                self.assertRegex(result.err, words)
+
+    def test_timeout_says_where_each_pe_is(self):
+        result = self.run_job(*self.options, "--timeout", "3s", MISBEHAVE, 2, "flag", 0)
+        self.assertEqual(result.status, 124, result)
+        self.assertRegex(result.err, r"PEs 0,1 were waiting in shmem_barrier_all \(misbehave.c:\d+\)")
+        self.assertRegex(result.err, r"PE 2 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0")
+
+    def test_programs_that_cannot_run(self):
+        result = self.run_job(*self.options, "/etc/passwd")
+        self.assertEqual(result.status, 126, result)
+        result = self.run_job("--host", "east,west", "--rsh", self.script('[ $1 = west ] && exit 9; shift; exec "$@"'), GREET)
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, "cannot start the agent on west: the connection ended, status 9 of the remote shell .*Q0225")
+        result = self.run_job("--host", "east,west", "--link-timeout", "1s", "--rsh", "sleep 99;", GREET)
+        self.assertRegex(result.err, "cannot start the agent on (east|west): it did not answer within 1.0 s")
+
+    def test_signals(self):
+        job = self.busy()
+        job.send_signal(signal.SIGINT)
+        self.end_of(job, 130, "ended by SIGINT")
+
+    def test_stopped_and_continued(self):
+        """Ctrl-Z, for longer than the limit of silence."""
+        job = self.busy("--link-limit", "1s")
+        job.send_signal(signal.SIGTSTP)
+        time.sleep(2.5)
+        self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGTERM)
+        self.end_of(job, 143, "ended by SIGTERM")
+
+    def test_killed_agent(self):
+        job = self.busy()
+        os.kill(agents(self.mark)[1], signal.SIGKILL)
+        self.end_of(job, 1, r"(east|west) was lost: the connection ended, status 137 of the remote shell +\[Q0225\]")
+
+    def test_frozen_agent(self):
+        job = self.busy("--link-limit", "1s")
+        victim = agents(self.mark)[0]
+        os.kill(victim, signal.SIGSTOP)
+        begin = time.monotonic()
+        _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertLess(time.monotonic() - begin, 1 + scenario.SOON_S)
+        self.assertRegex(err.decode(), r"(east|west) was lost: nothing was heard of it for 1.0 s")
+        try:
+            os.kill(victim, signal.SIGCONT)
+        except ProcessLookupError: # its shell was killed, and it with that
+            pass
+
+    def test_killed_oshrun(self):
+        job = self.busy()
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+
+    def test_killed_proxy(self):
+        job = self.busy()
+        proxies = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy"]
+        os.kill(proxies[1], signal.SIGKILL)
+        self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
+
+    def test_killed_pe(self):
+        job = self.busy()
+        victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "scenario_busy"]
+        os.kill(victims[1], signal.SIGKILL)
+        self.end_of(job, 137, r"PE \d on (east|west) was killed by SIGKILL")
+
+
+def namespaces_problem():
+    """Why there can be none; None: there can."""
+    if os.geteuid() != 0:
+        return "only root makes network namespaces"
+    if not shutil.which("ip"):
+        return "no ip (iproute2)"
+    made = subprocess.run(["ip", "netns", "add", f"quoit{os.getpid()}"], capture_output=True, text=True, check=False)
+    subprocess.run(["ip", "netns", "delete", f"quoit{os.getpid()}"], capture_output=True, check=False)
+    return None if made.returncode == 0 else "the kernel makes no network namespaces: " + made.stderr
+
+
+def ip(*words):
+    subprocess.run(["ip", *map(str, words)], check=True)
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+class Hosts(Machines):
+    """Namespaces q0..q3, each with its address 10.99.0.1i, joined by a bridge in a namespace of its own. oshrun runs in q0."""
+
+    COUNT = 4
+
+    @classmethod
+    def setUpClass(cls):
+        problem = namespaces_problem()
+        if problem:
+            raise unittest.SkipTest(problem)
+        cls.mark_of_hosts = f"quoit{os.getpid()}"
+        cls.switch = cls.mark_of_hosts + "s"
+        cls.names = [f"{cls.mark_of_hosts}n{i}" for i in range(cls.COUNT)]
+        cls.addresses = [f"10.99.0.{10 + i}" for i in range(cls.COUNT)]
+        for name in (cls.switch, *cls.names):
+            ip("netns", "add", name)
+            cls.addClassCleanup(subprocess.run, ["ip", "netns", "delete", name], check=False)
+        ip("-n", cls.switch, "link", "add", "br0", "type", "bridge")
+        ip("-n", cls.switch, "link", "set", "br0", "up")
+        for i, name in enumerate(cls.names):
+            ip("-n", cls.switch, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("-n", cls.switch, "link", "set", f"port{i}", "master", "br0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "address", "add", cls.addresses[i] + "/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+            server = subprocess.Popen(["ip", "netns", "exec", name, sys.executable, "-B", RSH, "serve", cls.addresses[i]],
+                                      stdout=subprocess.PIPE, text=True)
+            cls.addClassCleanup(cls.end, server)
+            server.stdout.readline()
+        cls.rsh = ("--rsh", f"{sys.executable} -B {RSH}")
+        cls.options = cls.on(2)
+
+    @staticmethod
+    def end(server):
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    @classmethod
+    def on(cls, count):
+        return ("--host", ",".join(cls.addresses[:count]), *cls.rsh)
+
+    def start(self, *arguments, env=None, **how):
+        how.setdefault("stdin", subprocess.DEVNULL)
+        how.setdefault("stdout", subprocess.PIPE)
+        how.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen(["ip", "netns", "exec", self.names[0], scenario.OSHRUN, *map(str, arguments)],
+                                env=scenario.environment(self.mark, **(env or {})), **how)
+
+    def plug(self, host, state):
+        ip("-n", self.switch, "link", "set", f"port{host}", state)
+
+    def test_greetings(self):
+        for hosts, pes in ((1, 2), (2, 2), (4, 6)):
+            result = self.run_job(*self.on(hosts), "-n", pes, GREET)
+            self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(pes), ""), result)
+
+    def test_conformance(self):
+        for name in ("coll", "again", "memory", "order", "signal", "amo"):
+            with self.subTest(name=name):
+                result = self.run_job(*self.on(3), "-n", 5, "--timeout", "50s", os.path.join(scenario.BIN, "conformance_" + name))
+                self.assertEqual(result.status, 0, result)
+
+    def test_stress(self):
+        """Every byte checked; once over a cable that carries 100 Mbit/s."""
+        for rate in (None, "100mbit"):
+            if rate and not self.slow_down(1, rate):
+                continue
+            with self.subTest(rate=rate):
+                result = self.run_job("--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (1, 3, 2))), *self.rsh,
+                                      "--timeout", "50s", os.path.join(scenario.BIN, "mix"), "--seconds", 3, "--seed", 7)
+                self.assertEqual(result.status, 0, result)
+        subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port1", "root"],
+                       capture_output=True, check=False)
+
+    def slow_down(self, host, rate):
+        if not shutil.which("tc"):
+            return False
+        return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
+                               "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
+
+    def test_cut_cable(self):
+        job = self.busy("--link-limit", "1s")
+        self.plug(1, "down")
+        self.addCleanup(self.plug, 1, "up")
+        self.end_of(job, 1, self.addresses[1] + r" was lost: nothing was heard of it for 1.0 s.*Q0225", 2)
+
+    def test_cut_between_others(self):
+        """oshrun's own host stays; it has no PEs."""
+        job = self.start("--host", ",".join(self.addresses[1:3]), *self.rsh, "--link-limit", "1s", "-n", 4, BUSY)
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        self.plug(2, "down")
+        self.addCleanup(self.plug, 2, "up")
+        self.end_of(job, 1, self.addresses[2] + r" was lost: nothing was heard of it for 1.0 s", 2)
+
+    def test_random_kills(self):
+        seed = int(os.environ.get("MACHINES_SEED", random.getrandbits(32)))
+        chance = random.Random(seed)
+        print(f"MACHINES_SEED={seed}", file=sys.stderr)
+        for _ in range(5):
+            job = self.start(*self.on(3), "--link-limit", "1s", "-n", 6, BUSY)
+            self.assertEqual(job.stdout.readline(), b"begun\n")
+            time.sleep(chance.random() / 2)
+            what = chance.choice(("scenario_busy", "quoit-proxy", "agent", "oshrun"))
+            if what == "oshrun":
+                victims = [job.pid]
+            elif what == "agent":
+                victims = agents(self.mark)
+            else:
+                victims = sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == what)
+            with self.subTest(what=what, seed=seed):
+                os.kill(chance.choice(victims), signal.SIGKILL)
+                begin = time.monotonic()
+                _, err = job.communicate(timeout=scenario.LIMIT_S)
+                self.assertLess(time.monotonic() - begin, 2 + scenario.SOON_S)
+                self.assertNotEqual(job.returncode, 0)
+                if what != "oshrun":
+                    self.assertIn("10.99.0.", err.decode())
+                self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    scenario.main()
