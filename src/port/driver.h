@@ -83,9 +83,9 @@ QUOIT_MUST_USE enum quoit_status quoit_port_driver_describe(const struct quoit_p
                                                             const struct quoit_port_site *site,
                                                             struct quoit_port_endpoint *endpoint_out);
 
-/* One end. All are required except: write_marked (NULL: a write, then a write64); link_cut (NULL without
- * QUOIT_PORT_CUTS); dma_* (NULL if dma_channel_count is 0). The wrappers of port.c check arguments against the limits;
- * the driver asserts. */
+/* One end. All are required except: write_marked (NULL: a write, then a write64); write_from (NULL: UNSUPPORTED);
+ * link_cut (NULL without QUOIT_PORT_CUTS); dma_* (NULL if dma_channel_count is 0). The wrappers of port.c check
+ * arguments against the limits; the driver asserts. */
 struct quoit_port_ops {
     enum quoit_status (*open)(const struct quoit_port_config *config, struct quoit_port **port_out);
     void (*close)(struct quoit_port *port);
@@ -101,6 +101,8 @@ struct quoit_port_ops {
     enum quoit_status (*write64)(struct quoit_port *port, enum quoit_window window, uint64_t offset, uint64_t value);
     enum quoit_status (*write_marked)(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                       const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark);
+    enum quoit_status (*write_from)(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
+                                    void *head, size_t head_bytes, size_t bytes, ssize_t *count_out);
     enum quoit_status (*read)(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
                               size_t bytes);
     uint32_t (*scratchpad_read)(struct quoit_port *port, uint32_t index);

@@ -179,6 +179,16 @@ enum quoit_status quoit_port_write_marked(struct quoit_port *port, enum quoit_wi
     return status == QUOIT_OK ? port->ops.write64(port, window, mark_offset, mark) : status;
 }
 
+enum quoit_status quoit_port_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
+                                        void *head, size_t head_bytes, size_t bytes, ssize_t *count_out)
+{
+    enum quoit_status status = check_range(port, window, offset, bytes);
+    if (status != QUOIT_OK)
+        return status;
+    return port->ops.write_from ? port->ops.write_from(port, window, offset, fd, head, head_bytes, bytes, count_out)
+                                : QUOIT_UNSUPPORTED;
+}
+
 enum quoit_status quoit_port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset, void *destination,
                                   size_t bytes)
 {

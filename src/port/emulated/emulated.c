@@ -204,6 +204,7 @@ static const struct quoit_port_ops ops = {
     .write = quoit_emulated_write,
     .write64 = quoit_emulated_write64,
     .write_marked = quoit_emulated_write_marked,
+    .write_from = quoit_emulated_write_from,
     .read = quoit_emulated_read,
     .scratchpad_read = quoit_emulated_scratchpad_read,
     .scratchpad_peer_write = quoit_emulated_scratchpad_peer_write,

@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "env/clock.h"
 #include "port/emulated/opening.h"
@@ -306,6 +309,49 @@ static void *take_translation_over(void *arg)
     return NULL;
 }
 
+static void test_write_from_a_descriptor(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    const char sent[] = "what a device has read";
+    char head[8];
+    ssize_t count;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    connect_windows(rig, ports);
+    assert_int_equal(
+        quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, UINT64_MAX, ends[0], head, sizeof head, 100, &count),
+        QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, 24, ends[0], head, sizeof head, 100, &count),
+                     QUOIT_OK);
+    assert_true(count == -1 && errno == EAGAIN);
+    assert_int_equal(write(ends[1], sent, sizeof sent), sizeof sent);
+    assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, WINDOW_BYTES - 99, ends[0], head, sizeof head,
+                                           100, &count),
+                     QUOIT_UNSUPPORTED); /* one byte beyond the translation */
+    assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, 24, ends[0], head, sizeof head, 100, &count),
+                     QUOIT_OK);
+    assert_int_equal(count, sizeof sent);
+    assert_memory_equal(head, sent, sizeof head);
+    assert_memory_equal(window_of(rig, 1) + 24, sent + sizeof head, sizeof sent - sizeof head);
+    assert_int_equal(window_of(rig, 1)[24 + sizeof sent - sizeof head], 0);
+    assert_int_equal(write(ends[1], sent, sizeof sent), sizeof sent);
+    assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
+    assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, 24, ends[0], head, sizeof head, 100, &count),
+                     QUOIT_LINK_DOWN);
+    assert_int_equal(read(ends[0], head, sizeof head), sizeof head); /* it was left to the caller */
+    assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
+    rig_disconnect(ports);
+    rig->knobs.rate_bytes_per_s = 1u << 30;
+    rig_connect(rig, ports);
+    assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, 24, ends[0], head, sizeof head, 100, &count),
+                     QUOIT_UNSUPPORTED); /* the kernel keeps to no rate */
+    rig_disconnect(ports);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_registers_are_read_whole(void **state)
 {
     struct rig *rig = *state;
@@ -505,6 +551,7 @@ int main(void)
         T(test_torn_write_respects_a_new_translation),
         T(test_cut_in_the_middle_of_a_write),
         T(test_cut_in_the_middle_of_a_fast_write),
+        T(test_write_from_a_descriptor),
         T(test_registers_are_read_whole),
         T(test_ring_after_a_killed_ringer),
         T(test_rate_is_kept),

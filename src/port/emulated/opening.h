@@ -118,6 +118,8 @@ enum quoit_status quoit_emulated_read(struct quoit_port *port, enum quoit_window
                                       void *destination, size_t bytes);
 enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                               const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark);
+enum quoit_status quoit_emulated_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
+                                            void *head, size_t head_bytes, size_t bytes, ssize_t *count_out);
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
                                           uint64_t offset, const char *source, size_t bytes);
 

@@ -2,6 +2,7 @@
 #include "port/emulated/opening.h"
 
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/assert.h"
 #include "base/prng.h"
@@ -255,6 +256,24 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
         status = send(self, quoit_emulated_sending_state(self) == state ? state : 0, &post, from);
     }
     return status;
+}
+
+/* The kernel is the copier, so the link is looked at before, and by the write of the mark after it. */
+enum quoit_status quoit_emulated_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
+                                            void *head, size_t head_bytes, size_t bytes, ssize_t *count_out)
+{
+    struct quoit_emulated_port *self = quoit_emulated_port_of(port);
+    uint64_t state = quoit_emulated_sending_state(self);
+    struct quoit_emulated_range range;
+    if (!quoit_emulated_is_up(state))
+        return QUOIT_LINK_DOWN;
+    if (!self->is_plain || !resolve(self, state, window, &range) || offset > range.second ||
+        bytes > range.second - offset)
+        return QUOIT_UNSUPPORTED;
+    const struct iovec parts[] = {{.iov_base = head, .iov_len = head_bytes},
+                                  {.iov_base = range.base + offset, .iov_len = bytes}};
+    *count_out = readv(fd, parts, 2);
+    return QUOIT_OK;
 }
 
 /* The link is down, or will be seen down in a moment: what was posted before is lost, and the caller may report it. */
