@@ -35,10 +35,13 @@ static int make(uint32_t index, uint32_t mtu)
                                       .mtu = mtu,
                                       .address = NETWORK + index + 1,
                                       .prefix = 24,
-                                      .has_offload = true};
-    if (unshare(CLONE_NEWNET) != 0 || quoit_tap_set_up("lo") != QUOIT_OK ||
-        quoit_tap_open(&config, &taps[index]) != QUOIT_OK || fcntl(taps[index], F_SETFL, 0) != 0)
+                                      .has_offload = true,
+                                      .queue_count = 1};
+    int fds[QUOIT_VETH_CHANNELS_MAX];
+    if (unshare(CLONE_NEWNET) != 0 || quoit_tap_set_up("lo") != QUOIT_OK || quoit_tap_open(&config, fds) != QUOIT_OK ||
+        fcntl(fds[0], F_SETFL, 0) != 0)
         return -1;
+    taps[index] = fds[0];
     return open("/proc/self/ns/net", O_RDONLY);
 }
 

@@ -43,6 +43,8 @@ static void print_help(void)
            "  --mtu BYTES              of the devices (1500), 1280 to 65000\n"
            "  --link-rate BYTES        of each link and direction, per second (unlimited)\n"
            "  --offload yes|no         pass large segments whole, and without checksums (yes)\n"
+           "  --queues N               of each device (1), 1 to 8: flows are divided among them\n"
+           "  --dma-bytes never|SIZE   Ethernet frames of at least SIZE leave a host by DMA, others by copy (never)\n"
            "  --jobs own|all           whose may run on it, by oshrun --ring [USER:]NAME (own)\n"
            "  --host H                 of join: this machine's number, 0 to --hosts less one\n"
            "  --left DEV --right DEV   of join: its ports (/dev/ntb0, /dev/ntb1)\n"
@@ -132,6 +134,9 @@ static int up(const struct ring_call *call)
     int ends[2];
     uint32_t room = UINT32_MAX >> call->plan.prefix;
     char word, text[INET_ADDRSTRLEN];
+    if (call->plan.dma_bytes != QUOIT_VETH_DMA_NEVER && call->plan.queue_count > QUOIT_DMA_CHANNEL_COUNT)
+        return ring_refuse("--dma-bytes allows 1 or %d queues, one for each DMA channel of a port",
+                           QUOIT_DMA_CHANNEL_COUNT);
     if (call->plan.host_count >= room)
         return ring_refuse("--subnet has addresses for %u hosts only", room - 1);
     int fd = listen_for(call->plan.name);
@@ -414,6 +419,8 @@ int command_ring(int argc, char **argv)
                                       .prefix = DEFAULT_PREFIX,
                                       .mtu = DEFAULT_MTU,
                                       .has_offload = 1,
+                                      .queue_count = 1,
+                                      .dma_bytes = QUOIT_VETH_DMA_NEVER,
                                       .devices = {[QUOIT_LEFT] = "/dev/ntb0", [QUOIT_RIGHT] = "/dev/ntb1"}},
                              .command = argc > 1 ? argv[1] : ""};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -35,6 +35,8 @@ struct ring_plan {
     uint32_t prefix;
     uint32_t mtu;
     uint32_t has_offload;
+    uint32_t queue_count;   /* of each device */
+    uint64_t dma_bytes;     /* from which on Ethernet frames go by DMA */
     uint32_t serves_others; /* jobs of other users too */
     struct quoit_port_knobs knobs;
     uint32_t is_joined; /* a ring of bridges, of which this machine is one host */

@@ -108,6 +108,19 @@ static bool take_offload(struct ring_call *call, const char *text)
     return true;
 }
 
+static bool take_queues(struct ring_call *call, const char *text)
+{
+    return ring_take_number(text, 1, QUOIT_VETH_CHANNELS_MAX, &call->plan.queue_count);
+}
+
+static bool take_dma_bytes(struct ring_call *call, const char *text)
+{
+    if (strcmp(text, "never") != 0)
+        return quoit_parse_bytes(text, &call->plan.dma_bytes);
+    call->plan.dma_bytes = QUOIT_VETH_DMA_NEVER;
+    return true;
+}
+
 static bool take_jobs(struct ring_call *call, const char *text)
 {
     call->plan.serves_others = strcmp(text, "all") == 0;
@@ -129,6 +142,8 @@ static const struct option {
     {"--mtu", take_mtu, "1280 to 65000", OF_UP | OF_JOIN},
     {"--link-rate", take_rate, "bytes per second, such as 2G", OF_UP},
     {"--offload", take_offload, "yes or no", OF_UP | OF_JOIN},
+    {"--queues", take_queues, "1 to 8", OF_UP | OF_JOIN},
+    {"--dma-bytes", take_dma_bytes, "never, or a size such as 16K", OF_UP | OF_JOIN},
     {"--jobs", take_jobs, "own or all", OF_UP},
     {"--host", take_host, "0 to 63, below --hosts", OF_JOIN},
     {"--left", take_left, "a device such as /dev/ntb0", OF_JOIN},

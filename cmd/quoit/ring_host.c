@@ -53,16 +53,17 @@ enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quo
 }
 
 static enum quoit_status open_device(const struct ring *ring, const struct ring_host *host, uint32_t number,
-                                     int *fd_out)
+                                     int fds_out[QUOIT_VETH_CHANNELS_MAX])
 {
     struct quoit_tap_config tap = {.name = RING_DEVICE,
                                    .mtu = ring->plan.mtu,
                                    .address = ring->plan.address + host->index + 1,
                                    .prefix = ring->plan.prefix,
-                                   .has_offload = ring->plan.has_offload};
+                                   .has_offload = ring->plan.has_offload,
+                                   .queue_count = ring->plan.queue_count};
     quoit_veth_mac(number, host->index, tap.mac);
     enum quoit_status status = quoit_tap_set_up("lo");
-    return status == QUOIT_OK ? quoit_tap_open(&tap, fd_out) : status;
+    return status == QUOIT_OK ? quoit_tap_open(&tap, fds_out) : status;
 }
 
 static enum quoit_status open_service(const struct ring *ring, const struct ring_host *host,
@@ -121,7 +122,6 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
     struct ring_memory *memory = host->memory;
     struct quoit_service *service;
     struct quoit_veth *veth;
-    int device_fd;
     pid_t keeper = getppid();
     char who[24];
     snprintf(who, sizeof who, "host%u", host->index);
@@ -139,20 +139,22 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
         return 1;
     memset(memory->links, 0, sizeof memory->links);
     uint32_t number = number_of(ring->plan.name);
-    if (open_device(ring, host, number, &device_fd) != QUOIT_OK || open_service(ring, host, &service) != QUOIT_OK)
-        return 1;
-    const struct quoit_veth_config config = {
-        .service = service,
+    struct quoit_veth_config config = {
         .records = memory->links,
         .memory = memory,
         .offset = host->veth_offset,
         .host = host->index,
         .host_count = ring->plan.host_count,
         .ring = number,
-        .device_fd = device_fd,
+        .channel_count = ring->plan.queue_count,
+        .dma_bytes = ring->plan.dma_bytes,
         .policy =
             quoit_wait_policy_for((ring_end(&ring->plan) - ring_first(&ring->plan)) * 2, quoit_limits_core_count()),
     };
+    if (open_device(ring, host, number, config.device_fds) != QUOIT_OK ||
+        open_service(ring, host, &service) != QUOIT_OK)
+        return 1;
+    config.service = service;
     if (quoit_veth_open(&config, &veth) != QUOIT_OK || !begin(ring, service))
         return 1;
     if (!ring->plan.is_joined)

@@ -56,7 +56,8 @@ static void plan_host(struct ring *ring, uint32_t index)
     struct ring_host *host = &ring->hosts[index];
     host->index = index;
     host->veth_offset = (sizeof(struct ring_memory) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    host->bytes = (host->veth_offset + quoit_veth_bytes() + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    host->bytes =
+        (host->veth_offset + quoit_veth_bytes(ring->plan.queue_count) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 static bool map_host(struct ring_host *host)

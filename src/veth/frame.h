@@ -18,6 +18,8 @@
 #define QUOIT_ETHERNET_BYTES 14u
 #define QUOIT_VETH_MTU_MAX   65000u
 
+#define QUOIT_VETH_CHANNELS_MAX 8 /* of a device, as queues of the TAP device */
+
 enum quoit_veth_kind {
     QUOIT_VETH_ETHERNET,
     QUOIT_VETH_TOPOLOGY, /* a word for each link: see topology.h */

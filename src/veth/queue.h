@@ -34,13 +34,28 @@ struct quoit_veth_range {
 /* Free slots that a send leaves to others. */
 enum quoit_veth_reserve { QUOIT_VETH_TRANSIT = 0, QUOIT_VETH_INJECT = 1 };
 
+/* A frame by DMA, or behind one, of which the neighbour was not told yet. */
+struct quoit_veth_departure {
+    const struct quoit_veth_header *source; /* NULL: not by DMA */
+    _Atomic bool *is_kept;
+    bool has_arrived;
+};
+
+#define QUOIT_VETH_DMA_NEVER UINT64_MAX
+
 struct quoit_veth_queue {
     struct quoit_port *port;
     uint64_t window_offset; /* of the neighbour's range, in its window SLOTS */
     struct quoit_veth_range *inbound;
     _Atomic bool is_up;
     pthread_mutex_t send_lock;
-    uint64_t sent; /* under send_lock */
+    uint64_t dma_bytes;           /* frames of at least so many go by DMA, if they can be kept */
+    uint32_t dma_channel;         /* of the port, this queue's alone */
+    _Atomic uint64_t *dma_frames; /* counts them */
+    uint64_t sent;                /* under send_lock, as the next two. The neighbour was told of `marked` of them */
+    uint64_t marked;
+    struct quoit_veth_departure departures[QUOIT_VETH_SLOT_COUNT];
+    _Atomic uint32_t dma_count; /* descriptors that have not completed; writers: under send_lock */
     pthread_mutex_t receive_lock;
     uint64_t taken; /* under receive_lock, as `credited` */
     uint64_t credited;
@@ -55,10 +70,29 @@ void quoit_veth_queue_begin(struct quoit_veth_queue *queue);
 /* The link went down. On return nobody sends or receives here. */
 void quoit_veth_queue_end(struct quoit_veth_queue *queue);
 
-/* Sends the header and the `header->bytes` bytes behind it. FULL: fewer than 1 + reserve slots are free. LINK_DOWN. */
+/* Sends the header and the `header->bytes` bytes behind it. FULL: fewer than 1 + reserve slots are free. LINK_DOWN.
+ * With `is_kept`, which is false, it may go by DMA: then *is_kept is true until the frame may change again. */
 QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send(struct quoit_veth_queue *queue,
                                                        const struct quoit_veth_header *header,
-                                                       enum quoit_veth_reserve reserve);
+                                                       enum quoit_veth_reserve reserve, _Atomic bool *is_kept);
+/* Takes completions of DMA and tells the neighbour of what has arrived; true: there were some, and its doorbell is to
+ * be rung. */
+bool quoit_veth_queue_complete(struct quoit_veth_queue *queue);
+/* A frame as it lies in a slot. */
+struct quoit_veth_frame {
+    struct quoit_veth_header header;
+    uint8_t payload[QUOIT_VETH_SLOT_BYTES - sizeof(struct quoit_veth_header)];
+};
+/* What send_from() does with a frame of `bytes` whose first QUOIT_VETH_HEAD_BYTES are in `frame`: makes the header; or
+ * false: it goes another way. */
+typedef bool quoit_veth_address(void *arg, struct quoit_veth_frame *frame, uint32_t bytes);
+#define QUOIT_VETH_HEAD_BYTES 2048u
+/* Reads a frame from `fd` straight into the neighbour's slot, but for its first bytes, and sends it; *count_out is as
+ * from read(2). AGAIN: it is in `frame`, whole, and goes another way. Otherwise, if the status is not OK, nothing is
+ * read: FULL, LINK_DOWN; UNSUPPORTED: the port cannot. LINK_DOWN with *count_out above 0: it is lost. */
+QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send_from(struct quoit_veth_queue *queue, int fd,
+                                                            struct quoit_veth_frame *frame, quoit_veth_address *address,
+                                                            void *arg, ssize_t *count_out);
 /* Or the link is down, so that a send would not wait. */
 bool quoit_veth_queue_has_room(struct quoit_veth_queue *queue, enum quoit_veth_reserve reserve);
 

@@ -25,12 +25,13 @@ static struct ifreq request_of(const char *name)
     return request;
 }
 
+/* The first queue makes the device, further ones join it. */
 static bool create(int fd, const struct quoit_tap_config *config)
 {
     struct ifreq request = request_of(config->name);
     int header_bytes = QUOIT_VNET_BYTES;
     unsigned offload = config->has_offload ? TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN : 0;
-    request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+    request.ifr_flags = (short)(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | (config->queue_count > 1 ? IFF_MULTI_QUEUE : 0));
     return ioctl(fd, TUNSETIFF, &request) == 0 && ioctl(fd, TUNSETVNETHDRSZ, &header_bytes) == 0 &&
            ioctl(fd, TUNSETOFFLOAD, offload) == 0;
 }
@@ -77,13 +78,25 @@ static bool configure(int socket_fd, const struct quoit_tap_config *config)
            set_flags(socket_fd, config->name);
 }
 
-enum quoit_status quoit_tap_open(const struct quoit_tap_config *config, int *fd_out)
+static int open_queue(const struct quoit_tap_config *config)
 {
     int fd = open(TUN_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    int socket_fd = fd < 0 ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (socket_fd >= 0 && create(fd, config) && configure(socket_fd, config)) {
+    if (fd < 0 || create(fd, config))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+enum quoit_status quoit_tap_open(const struct quoit_tap_config *config, int fds_out[QUOIT_VETH_CHANNELS_MAX])
+{
+    uint32_t count = 0;
+    while (count < config->queue_count && (fds_out[count] = open_queue(config)) >= 0)
+        count++;
+    int socket_fd = count < config->queue_count ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket_fd >= 0 && configure(socket_fd, config)) {
         close(socket_fd);
-        *fd_out = fd;
         return QUOIT_OK;
     }
     int error = errno;
@@ -91,8 +104,8 @@ enum quoit_status quoit_tap_open(const struct quoit_tap_config *config, int *fd_
               error == ENOENT ? "; load it by: modprobe tun" : "");
     if (socket_fd >= 0)
         close(socket_fd);
-    if (fd >= 0)
-        close(fd);
+    while (count > 0)
+        close(fds_out[--count]);
     return QUOIT_SYSTEM;
 }
 

@@ -15,14 +15,16 @@
 struct quoit_tap_config {
     const char *name; /* of the device, at most 15 characters */
     uint8_t mac[QUOIT_MAC_BYTES];
-    uint32_t mtu;     /* 68 to QUOIT_VETH_MTU_MAX */
-    uint32_t address; /* IPv4, host byte order; 0: none */
-    uint32_t prefix;  /* bits of the network */
-    bool has_offload; /* false: frames of at most the MTU, with checksums */
+    uint32_t mtu;         /* 68 to QUOIT_VETH_MTU_MAX */
+    uint32_t address;     /* IPv4, host byte order; 0: none */
+    uint32_t prefix;      /* bits of the network */
+    bool has_offload;     /* false: frames of at most the MTU, with checksums */
+    uint32_t queue_count; /* 1 to QUOIT_VETH_CHANNELS_MAX; the kernel gives all frames of a flow to one queue */
 };
 
-/* Makes the device and sets it up; it exists until *fd_out, which does not block, is closed. */
-QUOIT_MUST_USE enum quoit_status quoit_tap_open(const struct quoit_tap_config *config, int *fd_out);
+/* Makes the device and sets it up; it exists until the descriptors of its queues, which do not block, are closed. */
+QUOIT_MUST_USE enum quoit_status quoit_tap_open(const struct quoit_tap_config *config,
+                                                int fds_out[QUOIT_VETH_CHANNELS_MAX]);
 /* Carrier, as the kernel and its routing daemons see it. No effect on other kinds of descriptors. */
 void quoit_tap_set_carrier(int fd, bool has_carrier);
 /* Brings a device of this name up, such as "lo". */

@@ -2,10 +2,10 @@
 /* veth.h - the Ethernet device of a host: carries frames between a TAP device and the ring. LINK (SIGCOMM 2018) has the
  * same three layers: the port, the queues (queue.h), the virtual Ethernet (here).
  *
- * What it is: a client of the ring service (link/service.h) with two threads. The transmitter reads the device, selects
- * the way (topology.h) and writes the frame into the neighbour's slots; while these are full it reads no further, so
- * that the kernel's queue fills. The receiver delivers to the device what is for this host, and passes on the rest from
- * slot to slot. A frame that meets a dead link turns round, once.
+ * What it is: a client of the ring service (link/service.h) with two threads a channel. The transmitter reads the
+ * device, selects the way (topology.h) and writes the frame into the neighbour's slots; while these are full it reads
+ * no further, so that the kernel's queue fills. The receiver delivers to the device what is for this host, and passes
+ * on the rest from slot to slot. A frame that meets a dead link turns round, once.
  *
  * Threads: run() blocks its caller; stop() may be called from any thread or signal handler; stats() from any thread.
  * Errors: a device that fails ends run(), with a line logged.
@@ -15,6 +15,7 @@
 
 #include "env/wait.h"
 #include "link/service.h"
+#include "veth/queue.h"
 
 struct quoit_veth_config {
     struct quoit_service *service;
@@ -23,14 +24,18 @@ struct quoit_veth_config {
     uint64_t offset; /* of quoit_veth_bytes() there, a multiple of the port's translation unit */
     uint32_t host;
     uint32_t host_count;
-    uint32_t ring; /* 24 bits, the same on all hosts */
-    int device_fd; /* of quoit_tap_open(), or any descriptor that keeps the bounds of frames; stays the caller's */
+    uint32_t ring;                           /* 24 bits, the same on all hosts */
+    uint32_t channel_count;                  /* the same on all hosts */
+    int device_fds[QUOIT_VETH_CHANNELS_MAX]; /* one a channel, of quoit_tap_open() or any that keep the bounds of
+                                                frames; they stay the caller's */
+    uint64_t dma_bytes; /* frames of at least so many bytes leave this host by DMA; QUOIT_VETH_DMA_NEVER */
     struct quoit_wait_policy policy;
 };
 
 #define QUOIT_VETH_STATS_TABLE(X)                                                                                      \
     X(sent_frames, "frames from the device onto the ring")                                                             \
     X(sent_bytes, "their bytes")                                                                                       \
+    X(dma_frames, "of these: frames that left by DMA")                                                                 \
     X(received_frames, "frames from the ring to the device")                                                           \
     X(received_bytes, "their bytes")                                                                                   \
     X(forwarded_frames, "frames passed on to the next host")                                                           \
@@ -49,13 +54,14 @@ struct quoit_veth_stats {
 struct quoit_veth; /* opaque */
 
 /* Bytes of the host's memory that the device needs. */
-uint64_t quoit_veth_bytes(void);
-/* Attaches to the service: FULL or OUT_OF_RANGE as there; OUT_OF_RANGE too for more than QUOIT_VETH_HOSTS_MAX hosts. */
+uint64_t quoit_veth_bytes(uint32_t channel_count);
+/* Attaches to the service: FULL or OUT_OF_RANGE as there; OUT_OF_RANGE too for more than QUOIT_VETH_HOSTS_MAX hosts or
+ * QUOIT_VETH_CHANNELS_MAX channels, and with DMA for more channels than a port has of DMA. */
 QUOIT_MUST_USE enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct quoit_veth **veth_out);
 /* Carries frames until stop(). */
 QUOIT_MUST_USE enum quoit_status quoit_veth_run(struct quoit_veth *veth);
 void quoit_veth_stop(struct quoit_veth *veth);
-/* Of the device at this place of a host's memory; any process that maps it. */
+/* Counts of the device at this place of a host's memory; any process that maps it. */
 void quoit_veth_stats(const void *memory, uint64_t offset, struct quoit_veth_stats *stats_out);
 /* After run() has ended and while no manager runs. NULL is allowed. */
 void quoit_veth_close(struct quoit_veth *veth);

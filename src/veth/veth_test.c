@@ -22,18 +22,21 @@
 #define FRAME_BYTES (QUOIT_VETH_SLOT_BYTES - 16)
 #define START_NS    10000000000u
 #define WAIT_MS     20000
+#define CHANNELS    2 /* at most */
 
 struct host {
     uint32_t index;
     struct quoit_service *service;
     struct quoit_link_record records[QUOIT_SIDE_COUNT];
     struct quoit_veth *veth;
-    int device, far; /* the two ends of the socket pair */
+    uint32_t channel_count;
+    int device[CHANNELS], far[CHANNELS]; /* the two ends of a socket pair each */
     _Atomic uint32_t is_stopping;
     pthread_t manager, carrier;
 };
 
 struct world {
+    uint64_t dma_bytes;
     struct ring_rig rig;
     struct host hosts[RIG_HOSTS_MAX];
 };
@@ -57,11 +60,12 @@ static void fill(uint8_t *frame, uint32_t source, const uint8_t dest_mac[QUOIT_M
         frame[i] = (uint8_t)quoit_prng_choose(&prng, 256);
 }
 
+/* By the channel of its number. */
 static void send_frame(struct host *host, const uint8_t dest_mac[QUOIT_MAC_BYTES], uint32_t number, uint32_t bytes)
 {
     uint8_t *frame = malloc(bytes);
     fill(frame, host->index, dest_mac, number, bytes);
-    assert_int_equal(send(host->far, frame, bytes, 0), bytes);
+    assert_int_equal(send(host->far[number % host->channel_count], frame, bytes, 0), bytes);
     free(frame);
 }
 
@@ -76,13 +80,17 @@ static void send_to(struct host *host, uint32_t dest, uint32_t number, uint32_t 
 static bool receive_frame(struct host *host, int wait_ms, struct body *body_out)
 {
     static _Thread_local uint8_t frame[FRAME_BYTES], expected[FRAME_BYTES];
-    struct pollfd polled = {.fd = host->far, .events = POLLIN};
-    if (poll(&polled, 1, wait_ms) != 1)
+    struct pollfd polled[CHANNELS];
+    for (uint32_t i = 0; i < host->channel_count; i++)
+        polled[i] = (struct pollfd){.fd = host->far[i], .events = POLLIN};
+    if (poll(polled, host->channel_count, wait_ms) <= 0)
         return false;
-    ssize_t bytes = recv(host->far, frame, sizeof frame, 0);
+    uint32_t channel = polled[0].revents ? 0 : 1;
+    ssize_t bytes = recv(host->far[channel], frame, sizeof frame, 0);
     assert_true(bytes >= (ssize_t)(HEADER + sizeof *body_out));
     memcpy(body_out, frame + HEADER, sizeof *body_out);
     assert_int_equal(body_out->bytes, bytes);
+    assert_int_equal(channel, body_out->number % host->channel_count);
     fill(expected, body_out->source, frame + QUOIT_VNET_BYTES, body_out->number, (uint32_t)bytes);
     assert_memory_equal(frame, expected, (size_t)bytes);
     return true;
@@ -109,12 +117,11 @@ static void *start(void *arg)
     return NULL;
 }
 
-static void open_host(struct world *world, uint32_t index)
+static void open_host(struct world *world, uint32_t index, uint32_t channel_count)
 {
     struct host *host = &world->hosts[index];
     struct rig_host *rig = &world->rig.hosts[index];
-    int pair[2];
-    uint64_t park_offset = (quoit_veth_bytes() + 4095) / 4096 * 4096;
+    uint64_t park_offset = (quoit_veth_bytes(channel_count) + 4095) / 4096 * 4096;
     assert_in_range(park_offset + sizeof(struct quoit_park), 0, rig->layout.total_bytes);
     struct quoit_service_config service = {.host = index,
                                            .host_count = world->rig.host_count,
@@ -123,23 +130,29 @@ static void open_host(struct world *world, uint32_t index)
                                            .park_offset = park_offset};
     rig_ports(&world->rig, rig, service.ports);
     host->index = index;
+    host->channel_count = channel_count;
     assert_int_equal(quoit_service_open(&service, &host->service), QUOIT_OK);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-    host->device = pair[0];
-    host->far = pair[1];
-    assert_int_equal(fcntl(host->device, F_SETFL, O_NONBLOCK), 0);
-    const struct quoit_veth_config config = {.service = host->service,
-                                             .records = host->records,
-                                             .memory = rig->memory,
-                                             .host = index,
-                                             .host_count = world->rig.host_count,
-                                             .ring = RING,
-                                             .device_fd = host->device,
-                                             .policy = quoit_wait_policy_for(4, 1)};
+    struct quoit_veth_config config = {.service = host->service,
+                                       .records = host->records,
+                                       .memory = rig->memory,
+                                       .host = index,
+                                       .host_count = world->rig.host_count,
+                                       .ring = RING,
+                                       .channel_count = channel_count,
+                                       .dma_bytes = world->dma_bytes,
+                                       .policy = quoit_wait_policy_for(4, 1)};
+    for (uint32_t i = 0; i < channel_count; i++) {
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+        host->device[i] = config.device_fds[i] = pair[0];
+        host->far[i] = pair[1];
+        assert_int_equal(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+    }
     assert_int_equal(quoit_veth_open(&config, &host->veth), QUOIT_OK);
 }
 
-static struct world *open_world(uint32_t host_count)
+static struct world *open_channels(uint32_t host_count, uint32_t channel_count, uint64_t dma_bytes,
+                                   uint32_t dma_failures)
 {
     const struct quoit_job_config job = {.pe_count = host_count,
                                          .host_count = host_count,
@@ -147,11 +160,12 @@ static struct world *open_world(uint32_t host_count)
                                          .slot_count = 4,
                                          .chunk_bytes = 4096,
                                          .heap_bytes = 8u << 20};
-    const struct quoit_port_knobs knobs = {0};
+    const struct quoit_port_knobs knobs = {.dma_failures = dma_failures};
     struct world *world = calloc(1, sizeof *world);
+    world->dma_bytes = dma_bytes;
     rig_make(&world->rig, &job, &knobs);
     for (uint32_t i = 0; i < host_count; i++)
-        open_host(world, i);
+        open_host(world, i, channel_count);
     for (uint32_t i = 0; i < host_count; i++)
         assert_int_equal(pthread_create(&world->hosts[i].manager, NULL, start, &world->hosts[i]), 0);
     for (uint32_t i = 0; i < host_count; i++)
@@ -161,6 +175,11 @@ static struct world *open_world(uint32_t host_count)
         assert_int_equal(pthread_create(&world->hosts[i].carrier, NULL, carry, &world->hosts[i]), 0);
     }
     return world;
+}
+
+static struct world *open_world(uint32_t host_count)
+{
+    return open_channels(host_count, 1, QUOIT_VETH_DMA_NEVER, 0);
 }
 
 static void close_world(struct world *world)
@@ -176,8 +195,10 @@ static void close_world(struct world *world)
     for (uint32_t i = 0; i < world->rig.host_count; i++) {
         quoit_veth_close(world->hosts[i].veth);
         quoit_service_close(world->hosts[i].service);
-        close(world->hosts[i].device);
-        close(world->hosts[i].far);
+        for (uint32_t channel = 0; channel < world->hosts[i].channel_count; channel++) {
+            close(world->hosts[i].device[channel]);
+            close(world->hosts[i].far[channel]);
+        }
     }
     rig_free(&world->rig);
     free(world);
@@ -286,8 +307,8 @@ static void foreign_addresses(void **state)
     quoit_veth_mac(RING, 0, mac); /* a frame of the guest, behind host 2, to host 0 */
     fill(frame, 2, mac, 2, sizeof frame);
     memcpy(frame + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, guest, sizeof guest);
-    assert_int_equal(send(world->hosts[2].far, frame, sizeof frame, 0), sizeof frame);
-    assert_int_equal(recv(world->hosts[0].far, frame, sizeof frame, 0), sizeof frame);
+    assert_int_equal(send(world->hosts[2].far[0], frame, sizeof frame, 0), sizeof frame);
+    assert_int_equal(recv(world->hosts[0].far[0], frame, sizeof frame, 0), sizeof frame);
     send_frame(&world->hosts[0], guest, 3, 100); /* now it is */
     assert_true(receive_frame(&world->hosts[2], WAIT_MS, &body));
     assert_int_equal(body.number, 3);
@@ -305,7 +326,7 @@ struct flow {
     uint32_t host;
     uint32_t count; /* frames to send */
     uint32_t received;
-    uint32_t next[RIG_HOSTS_MAX]; /* by source: the least number that may come next */
+    uint32_t next[RIG_HOSTS_MAX][CHANNELS]; /* by source and channel: the least number that may come next */
     _Atomic uint32_t *running;
     pthread_t sender, receiver;
     bool must_be_in_order;
@@ -338,9 +359,10 @@ static void *receive_all(void *arg)
                 return NULL;
             continue;
         }
+        uint32_t *next = &flow->next[body.source][body.number % flow->world->hosts[0].channel_count];
         if (flow->must_be_in_order)
-            assert_true(body.number >= flow->next[body.source]);
-        flow->next[body.source] = body.number + 1;
+            assert_true(body.number >= *next);
+        *next = body.number + 1;
         flow->received++;
     }
 }
@@ -393,6 +415,35 @@ static void everybody_to_everybody(void **state)
     }
 }
 
+static void several_channels(void **state)
+{
+    (void)state;
+    for (uint32_t cut_count = 0; cut_count <= 4; cut_count += 4) {
+        struct world *world = open_channels(4, 2, QUOIT_VETH_DMA_NEVER, 0);
+        run_flows(world, 400, cut_count);
+        settle(world);
+        for (uint32_t from = 0; from < 4; from++)
+            expect_broadcast(world, from, from);
+        close_world(world);
+    }
+}
+
+/* All frames by DMA, or the large ones, with an engine that fails at times, and links that are cut. */
+static void by_dma(void **state)
+{
+    (void)state;
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        struct world *world = open_channels(4, 1 + turn % 2, turn < 2 ? 0 : 20000, 100);
+        struct quoit_veth_stats stats;
+        run_flows(world, 400, turn == 3 ? 4 : 0);
+        stats = stats_of(world, 0);
+        assert_in_range(stats.dma_frames, turn < 2 ? stats.sent_frames : stats.sent_frames / 8,
+                        turn < 2 ? stats.sent_frames : stats.sent_frames / 2);
+        settle(world);
+        close_world(world);
+    }
+}
+
 static void links_are_cut_meanwhile(void **state)
 {
     struct world *world = open_world(5);
@@ -431,12 +482,15 @@ static void headers_are_checked(void **state)
 
 static void limits_are_named(void **state)
 {
-    struct quoit_veth_config config = {.host_count = QUOIT_VETH_HOSTS_MAX + 1};
+    struct quoit_veth_config config = {.host_count = QUOIT_VETH_HOSTS_MAX + 1, .channel_count = 1};
     struct quoit_veth *veth;
     uint8_t mac[QUOIT_MAC_BYTES];
     (void)state;
     assert_int_equal(quoit_veth_open(&config, &veth), QUOIT_OUT_OF_RANGE);
     config.host_count = 1;
+    assert_int_equal(quoit_veth_open(&config, &veth), QUOIT_OUT_OF_RANGE);
+    config.host_count = 2;
+    config.channel_count = QUOIT_VETH_CHANNELS_MAX + 1;
     assert_int_equal(quoit_veth_open(&config, &veth), QUOIT_OUT_OF_RANGE);
     quoit_veth_mac(RING, QUOIT_VETH_HOSTS_MAX - 1, mac); /* each host has an address, also the last */
     struct quoit_veth_macs macs = {.ring = RING, .host_count = QUOIT_VETH_HOSTS_MAX};
@@ -491,6 +545,8 @@ int main(void)
         cmocka_unit_test(broadcast),
         cmocka_unit_test(foreign_addresses),
         cmocka_unit_test(everybody_to_everybody),
+        cmocka_unit_test(several_channels),
+        cmocka_unit_test(by_dma),
         cmocka_unit_test(links_are_cut_meanwhile),
         cmocka_unit_test(garbage),
     };
