@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: the device quoit0 is an Ethernet card to programs that know nothing of Quoit: ping, iperf3, HTTP, ssh, MPI over sockets,
+tcpdump, routing, IPv6; and idle rings need no processor. Method: the programs themselves on the hosts of a ring, each test skipped
+where its program is absent; raw frames of all sizes and kinds by packet sockets, every byte checked; files by their digest."""
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from net import QUOIT, Ring
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT_S = 120
+PORT = 7100
+GROUP = "239.7.7.7"
+RAW_KIND = 0x88B5      # an Ethernet type for experiments
+EVERY_KIND = 3
+TAG_KIND = 0x8100
+VLAN = 0x2007          # priority 1, number 7
+SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 263, 8, 0x10
+PACKET_OUTGOING = 4
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+IDLE_SHARE = 0.005     # of one processor, a host
+IDLE_S = 2.5
+# MPICH over UCX or libfabric would find out that the hosts are one machine.
+SOCKETS = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "quoit0", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "quoit0"}
+
+
+# What runs on the hosts
+
+def packets():
+    one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_KIND))
+    one.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+    one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20)
+    one.bind(("quoit0", EVERY_KIND)) # tags are taken off before others see a frame
+    return one
+
+
+def body_of(number, size):
+    return struct.pack("II", number, size) + random.Random(number).randbytes(size)
+
+
+def size_of(number, largest):
+    """Of the random bytes of a frame: all magnitudes are as likely."""
+    chance = random.Random(f"size {number}")
+    return min(largest, chance.randrange(1 << chance.randrange(1, 17)))
+
+
+def send_frames(dest, count, largest, tag):
+    """Frames of random sizes to a MAC address; tag 1: in a VLAN."""
+    source = packets()
+    own = source.getsockname()[4]
+    head = bytes.fromhex(dest.replace(":", "")) + own
+    if int(tag):
+        head += struct.pack("!HH", TAG_KIND, VLAN)
+    head += struct.pack("!H", RAW_KIND)
+    for number in range(int(count)):
+        source.send(head + body_of(number, size_of(number, int(largest))))
+        time.sleep(0.0002)
+    print("sent")
+
+
+def take_frames(count, largest, tag):
+    """Takes them in order; prints how many came whole, and how often one was not what was sent."""
+    dest, came, wrong, last = packets(), 0, 0, -1
+    print("ready", flush=True)
+    dest.settimeout(3)
+    while last < int(count) - 1:
+        try:
+            frame, notes, _, where = dest.recvmsg(70000, 100)
+        except TimeoutError:
+            break
+        if where[2] == PACKET_OUTGOING or struct.unpack_from("!H", frame, 12)[0] != RAW_KIND:
+            continue
+        number, size = struct.unpack_from("II", frame, 14)
+        status, vlan = struct.unpack_from("I", notes[0][2])[0], struct.unpack_from("H", notes[0][2], 16)[0]
+        is_tagged = bool(status & VLAN_VALID) and vlan == VLAN
+        whole = body_of(number, size_of(number, int(largest)))
+        # short ones are padded to the least size of a frame
+        wrong += number <= last or frame[14:14 + len(whole)] != whole or is_tagged != bool(int(tag))
+        last = number
+        came += 1
+    print(came, wrong)
+
+
+def hear(kind, count):
+    """Prints the numbers of the datagrams to a group or to everybody, as they come."""
+    ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    ear.bind(("", PORT))
+    if kind == "group":
+        ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                       struct.pack("4sii", socket.inet_aton(GROUP), 0, socket.if_nametoindex("quoit0")))
+    print("ready", flush=True)
+    ear.settimeout(20)
+    heard = []
+    while not heard or heard[-1] != int(count) - 1:
+        heard.append(int(ear.recv(100)))
+    ear.settimeout(0.2)
+    try:
+        while True:
+            heard.append(int(ear.recv(100)))
+    except TimeoutError:
+        print(json.dumps(heard))
+
+
+def say(kind, count):
+    mouth = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    mouth.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
+                     struct.pack("4s4si", bytes(4), bytes(4), socket.if_nametoindex("quoit0")))
+    for number in range(int(count)):
+        mouth.sendto(str(number).encode(), (GROUP if kind == "group" else "10.77.0.255", PORT))
+        time.sleep(0.005)
+
+
+# The tests
+
+def read_text(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def needs(*programs):
+    missing = [one for one in programs if not shutil.which(one)]
+    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
+
+
+needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
+
+
+class Programs(Ring):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp(prefix="quoit-ethernet-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def words(self, host, words):
+        return [QUOIT, "ring", "exec", "--ring", self.name, str(host), "--", *map(str, words)]
+
+    def run_on(self, host, *words, status=0, **how):
+        how.setdefault("stdin", subprocess.DEVNULL)
+        result = subprocess.run(self.words(host, words), capture_output=True, text=True, timeout=LIMIT_S, **how)
+        if status is not None:
+            self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout if status == 0 else result.stdout + result.stderr
+
+    def begin_on(self, host, *words, ready="", **how):
+        """In the background, until it prints a line with `ready`."""
+        how.setdefault("stdout", subprocess.PIPE)
+        child = subprocess.Popen(self.words(host, words), stderr=subprocess.STDOUT, text=True, **how)
+        self.children.append(child)
+        said = ""
+        while ready and ready not in said:
+            line = child.stdout.readline()
+            self.assertTrue(line, f"{words} ended: {said}")
+            said += line
+        return child
+
+    def begin_here(self, host, *words, ready=""):
+        """A function of this file."""
+        return self.begin_on(host, sys.executable, os.path.join(HERE, "ethernet.py"), *words, ready=ready)
+
+    def mac(self, host):
+        return json.loads(self.run_on(host, "ip", "-j", "link", "show", "quoit0"))[0]["address"]
+
+    def assert_good(self, *hosts):
+        for host in self.status():
+            self.assertEqual((host["malformed_frames"], host["starts"]), (0, 1))
+
+    def write_file(self, mb):
+        """A file of random bytes, and its digest."""
+        digest, block = hashlib.sha256(), os.urandom(1 << 20)
+        with open(self.path("file"), "wb") as file:
+            for number in range(mb):
+                piece = number.to_bytes(8, "little") + block
+                file.write(piece)
+                digest.update(piece)
+        return digest.hexdigest()
+
+
+class Basics(Programs):
+    @needs("ping")
+    def test_ping(self):
+        self.ring("up", "--hosts", 5)
+        for host, options, expected in ((1, "-c 3 -i 0.01", "3 received"), (2, "-c 3 -i 0.01 -s 65000", "3 received"),
+                                        (3, "-c 200 -i 0.002", "200 received"), (4, "-c 2 -i 0.01 -M do -s 1472", "2 received")):
+            self.assertIn(expected, self.run_on(0, "ping", *options.split(), self.address(host)))
+        self.assertIn("message too long", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1473, self.address(1), status=1))
+        self.assertIn("0 received", self.run_on(0, "ping", "-c1", "-W1", "10.77.0.77", status=1))
+        self.assert_good()
+
+    @needs("ping", "ip")
+    def test_ipv6(self):
+        """Addresses of their own, neighbours found by multicast, large packets in fragments."""
+        self.ring("up", "--hosts", 4)
+        for host in range(4):
+            self.run_on(host, "ip", "-6", "addr", "add", f"fd77::{host + 1}/64", "dev", "quoit0", "nodad")
+        for host in (1, 2, 3):
+            self.assertIn("2 received", self.run_on(0, "ping", "-6", "-c2", "-i0.01", "-s", 30000, f"fd77::{host + 1}"))
+            found = json.loads(self.run_on(0, "ip", "-6", "-j", "neigh", "show", "to", f"fd77::{host + 1}"))
+            self.assertEqual(found[0]["lladdr"], self.mac(host))
+        said = self.run_on(0, "ping", "-6", "-c2", "-i0.2", "-I", "fd77::1", "ff02::1%quoit0", status=None)
+        self.assertEqual({int(number) for number in re.findall(r"from \S*?fd77::(\d)", said)} - {1}, {2, 3, 4}, said)
+
+    @needs("iperf3")
+    def test_iperf3(self):
+        """TCP one way, back, several streams, both ways at once; UDP small and large, in order."""
+        self.ring("up", "--hosts", 4)
+        for dest, options in ((1, "-n 100M"), (2, "-n 100M -R"), (1, "-n 25M -P 4"), (2, "-n 50M --bidir"), (3, "-n 20M -N -l 100"),
+                              (1, "-u -b 50M -l 1400 -n 2M"), (2, "-u -b 100M -l 60000 -n 5M -R")):
+            server = self.begin_on(dest, "iperf3", "-s", "-1", "--forceflush", ready="listening")
+            end = json.loads(self.run_on(0, "iperf3", "-J", "-c", self.address(dest), *options.split()))["end"]
+            self.finish(server)
+            with self.subTest(options=options):
+                if "-u" in options:
+                    self.assertLess(end["sum"]["lost_percent"], 50)
+                    self.assertEqual(sum(stream["udp"]["out_of_order"] for stream in end["streams"]), 0)
+                else:
+                    for name in ["sum_received"] + ["sum_received_bidir_reverse"] * ("bidir" in options):
+                        self.assertGreater(end[name]["bytes"], 15 << 20)
+        self.assert_good()
+
+    @needs("ip")
+    def test_frames(self):
+        """Raw frames of 1 byte to 64 KB, with and without a tag: whole, in order, none lost while there is room."""
+        self.ring("up", "--hosts", 3, "--mtu", 65000)
+        for dest, tag in ((1, 0), (2, 0), (1, 1)):
+            taker = self.begin_here(dest, "take_frames", 400, 64900, tag, ready="ready")
+            sender = self.begin_here(0, "send_frames", self.mac(dest), 400, 64900, tag)
+            self.assertEqual(self.finish(sender), "sent\n")
+            self.assertEqual(self.finish(taker), "400 0\n")
+        self.assert_good()
+
+    @needs("iperf3")
+    def test_queues_and_dma(self):
+        """Several flows on several queues keep their order; large frames by DMA, small ones by copy."""
+        self.ring("up", "--hosts", 3, "--queues", 2, "--dma-bytes", "8K")
+        for dest, options in ((1, "-n 50M -P 4"), (2, "-u -b 20M -l 60000 -n 2M -P 4")):
+            server = self.begin_on(dest, "iperf3", "-s", "-1", "--forceflush", ready="listening")
+            end = json.loads(self.run_on(0, "iperf3", "-J", "-c", self.address(dest), *options.split()))["end"]
+            self.finish(server)
+            self.assertEqual(sum(stream["udp"]["out_of_order"] for stream in end["streams"] if "udp" in stream), 0)
+        host = self.status()[0]
+        self.assertGreater(host["dma_frames"], 100)
+        self.assertLess(host["dma_frames"], host["sent_frames"])
+        self.assert_good()
+        refused = self.ring("up", "--queues", 3, "--dma-bytes", 0, check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--dma-bytes allows 1 or 2 queues", refused.stderr)
+
+    def test_everybody(self):
+        """Broadcast and multicast reach each of the others once, also past a dead link."""
+        self.ring("up", "--hosts", 5)
+        for kind, link in (("all", None), ("group", None), ("all", 2), ("group", 2)):
+            if link is not None:
+                self.ring("cut", link)
+                self.wait_for("both ends see it", lambda: self.status()[link]["right"]["state"] != "up" and
+                              self.status()[link + 1]["left"]["state"] != "up")
+                time.sleep(0.2)
+            ears = [self.begin_here(host, "hear", kind, 50, ready="ready") for host in (1, 2, 3, 4)]
+            self.finish(self.begin_here(0, "say", kind, 50))
+            for ear in ears:
+                self.assertEqual(json.loads(self.finish(ear)), list(range(50)))
+            if link is not None:
+                self.ring("mend", link)
+
+    @needs("tcpdump")
+    def test_tcpdump(self):
+        """What a capture shows: without offload every checksum; with it, segments of a length that fits them."""
+        for offload in ("no", "yes"):
+            self.ring("up", "--hosts", 2, "--offload", offload)
+            capture = self.begin_on(1, "tcpdump", "-i", "quoit0", "-w", self.path("pcap"), "-U", "--immediate-mode", "-B", 16384, "-Z", "root",
+                                    ready="listening on")
+            self.transfer(0, 1, 20)
+            self.wait_for("the capture is whole", lambda: os.path.getsize(self.path("pcap")) >= 20 * 65536)
+            capture.terminate()
+            capture.communicate(timeout=LIMIT_S)
+            self.children.remove(capture)
+            said = subprocess.run(["tcpdump", "-nvv", "-r", self.path("pcap")], capture_output=True, text=True, check=True).stdout
+            self.assertGreater(said.count("10.77.0.1."), 20)
+            lengths = [int(length) for length in re.findall(r"Flags .* length (\d+)", said)]
+            self.assertGreaterEqual(sum(lengths), 20 * 65536)
+            self.assertNotRegex(said, r"bad|truncated|\[\|")
+            if offload == "no":
+                self.assertNotIn("incorrect", said)
+                self.assertLessEqual(max(lengths), 1460)
+            else:
+                self.assertGreater(max(lengths), 10000)
+            self.ring("down")
+
+    @needs("ip")
+    def test_statistics(self):
+        """The kernel's counters are those of the ring, but for the headers of the segments that it counts one by one."""
+        self.ring("up", "--hosts", 3)
+        self.transfer(0, 1, 50)
+        kernel = json.loads(self.run_on(1, "ip", "-s", "-j", "link", "show", "quoit0"))[0]["stats64"]
+        ours = self.status()[1]
+        self.assertGreaterEqual(kernel["rx"]["bytes"], 50 * 65536)
+        self.assertAlmostEqual(kernel["rx"]["bytes"], ours["received_bytes"], delta=10000)
+        self.assertAlmostEqual(kernel["rx"]["packets"], ours["received_frames"], delta=20)
+        self.assertAlmostEqual(kernel["tx"]["packets"], ours["sent_frames"], delta=20)
+        self.assertEqual(kernel["rx"]["errors"] + kernel["tx"]["errors"], 0)
+
+    def test_idle(self):
+        """A ring without traffic leaves the processor alone, also after there was some."""
+        self.ring("up", "--hosts", 5)
+        self.transfer(0, 2, 20)
+        time.sleep(0.5)
+
+        def used_ns(pid):
+            return sum(int(read_text(f"/proc/{pid}/task/{task}/schedstat").split()[0]) for task in os.listdir(f"/proc/{pid}/task"))
+        pids = [host["pid"] for host in self.status()]
+        before, begin = [used_ns(pid) for pid in pids], time.monotonic()
+        time.sleep(IDLE_S)
+        passed_ns = 1e9 * (time.monotonic() - begin)
+        shares = [(used_ns(pid) - was) / passed_ns for pid, was in zip(pids, before)]
+        self.assertLess(max(shares), IDLE_SHARE, shares)
+
+    @needs_root
+    @needs("ip", "ping")
+    def test_route(self):
+        """Host 1 routes into a network with a smaller MTU: large packets are refused with the MTU, and TCP learns it; segments
+        that leave the ring are cut and get checksums."""
+        self.ring("up", "--hosts", 3)
+        pid = self.status()[2]["pid"]
+        for host, words in ((1, f"ip link add out mtu 1400 type veth peer name in netns {pid}"), (1, "ip addr add 10.99.0.1/24 dev out"),
+                            (1, "ip link set out up"), (2, "ip addr add 10.99.0.2/24 dev in"), (2, "ip link set in mtu 1400 up"),
+                            (1, "sysctl -qw net.ipv4.ip_forward=1"), (0, "ip route add 10.99.0.0/24 via 10.77.0.2"),
+                            (2, "ip route add 10.77.0.1/32 via 10.99.0.1")):
+            self.run_on(host, *words.split())
+        # Without offload between these two, so that it is the host that must cut and sum.
+        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W1", "-M", "do", "-s", 1450, "10.99.0.2", status=1)
+        self.assertIn("mtu", said.lower().replace("= ", "="))
+        self.assertIn("1400", said)
+        self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1372, "10.99.0.2"))
+        if shutil.which("tracepath"):
+            self.assertIn("pmtu 1400", self.run_on(0, "tracepath", "-n", "10.99.0.2"))
+        self.address = lambda host: "10.99.0.2"
+        self.transfer(0, 2, 100)
+
+
+class Files(Programs):
+    """Longer ones."""
+    SIZE_MB = 1024
+
+    def test_http(self):
+        self.fetch(self.SIZE_MB)
+
+    def fetch(self, size_mb):
+        digest = self.write_file(size_mb)
+        self.ring("up", "--hosts", 4)
+        self.begin_on(2, sys.executable, "-u", "-m", "http.server", "--bind", self.address(2), PORT, cwd=self.folder, ready="Serving")
+        url = f"http://{self.address(2)}:{PORT}/file"
+        getters = (("curl", "curl -sf"), ("wget", "wget -qO-"),
+                   (sys.executable, f"{sys.executable} -c 'import sys,urllib.request as u,shutil as s;s.copyfileobj("
+                                    "u.urlopen(sys.argv[1]),sys.stdout.buffer)'"))
+        getter = next(line for name, line in getters if shutil.which(name))
+        self.assertEqual(self.run_on(0, "sh", "-c", f"{getter} {url} | sha256sum").split()[0], digest)
+
+    @needs_root
+    @needs("ssh", "ssh-keygen")
+    def test_ssh(self):
+        """A login by key, its output and status, and a file through it by its digest."""
+        server = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        if not server:
+            self.skipTest("not installed: sshd")
+        os.makedirs("/run/sshd", exist_ok=True)
+        os.chmod(self.folder, 0o700)
+        for name in ("host", "own"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path(name)], check=True)
+        shutil.copy(self.path("own.pub"), self.path("allowed"))
+        self.ring("up", "--hosts", 3)
+        self.begin_on(1, server, "-D", "-e", "-f", "/dev/null", "-p", PORT, "-h", self.path("host"), "-o", "StrictModes no", "-o",
+                      f"AuthorizedKeysFile {self.path('allowed')}", "-o", "UsePAM no", "-o", "PidFile none", "-o",
+                      "PermitRootLogin yes", ready="listening on")
+        ssh = ["ssh", "-q", "-F", "/dev/null", "-p", PORT, "-i", self.path("own"), "-o", "StrictHostKeyChecking no", "-o",
+               "UserKnownHostsFile /dev/null", "-o", "BatchMode yes", f"root@{self.address(1)}"]
+        said = self.run_on(0, *ssh, "ip -4 -o addr show quoit0; exit 7", status=7)
+        self.assertIn(self.address(1), said)
+        digest = self.write_file(200)
+        with open(self.path("file"), "rb") as file:
+            self.assertEqual(self.run_on(0, *ssh, "sha256sum", stdin=file).split()[0], digest)
+
+    @needs_root
+    @needs("mpicc.mpich", "mpiexec.mpich", "nsenter")
+    def test_mpich(self):
+        """A job of MPICH over sockets on all hosts, each process a host of its own to it."""
+        program, launcher = self.path("exchange"), self.path("launcher")
+        subprocess.run(["mpicc.mpich", "-O1", "-o", program, os.path.join(HERE, "exchange_mpi.c")], check=True)
+        self.ring("up", "--hosts", 5)
+        pids = {self.address(host["host"]): host["pid"] for host in self.status()}
+        with open(launcher, "w", encoding="ascii") as file: # as ssh: options, the host, the command in several words. UCX reads /sys
+            file.write("#!/bin/sh\nwhile :; do case $1 in -*) shift;; *) break;; esac; done\ncase $1 in\n")
+            file.writelines(f"{address}) pid={pid};;\n" for address, pid in pids.items())
+            file.write("esac\nshift\nexec nsenter --net=/proc/$pid/ns/net unshare -m sh -c \"mount -t sysfs sysfs /sys && $*\"\n")
+        os.chmod(launcher, 0o700)
+        before = self.status()
+        said = self.run_on(0, "unshare", "-m", "sh", "-c", "mount -t sysfs sysfs /sys && exec \"$@\"", "sh", "mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", launcher, "-iface", "quoit0", "-hosts", ",".join(pids),
+                           "-ppn", 1, "-n", 5, program, env=os.environ | SOCKETS)
+        self.assertEqual(said, "5 processes, nothing wrong\n")
+        for host, was in zip(self.status(), before):
+            self.assertGreater(host["sent_bytes"] - was["sent_bytes"], 8 << 20)
+
+
+class Short(Files):
+    """The same with a smaller file."""
+    SIZE_MB = 256
+    test_ssh = test_mpich = None
+
+
+if __name__ == "__main__":
+    here = {one.__name__: one for one in (send_frames, take_frames, hear, say)}
+    if len(sys.argv) > 1 and sys.argv[1] in here:
+        here[sys.argv[1]](*sys.argv[2:])
+    else:
+        unittest.main()
