@@ -2,6 +2,7 @@
 /* Charges time for production code that passes neither env nor port, and calls the ledger at its observation points. */
 #include "engine/ring/channel.h"
 #include "lane/lane.h"
+#include "sim/cache.h"
 #include "sim/canary.h"
 #include "sim/ledger.h"
 #include "sim/observe.h"
@@ -21,7 +22,9 @@ void sim_request_submitted(struct quoit_ring_engine *ring, struct quoit_slot *sl
                               request->frame.kind != QUOIT_FRAME_GET_STRIDED
                           ? request->frame.bytes
                           : 0;
-    sim_spend(world, world->model.request_ns + sim_model_time(world->model.memory_ps_per_byte, staged));
+    const char *staging = ring->engine.self->memory + slot->staging_offset;
+    sim_spend(world, world->model.request_ns +
+                         sim_cache_copy_ns(world, staging, NULL, staged, world->model.memory_ps_per_byte));
     sim_ledger_submit(world->ledger, ring->engine.self->pe, slot);
 }
 
@@ -38,6 +41,17 @@ void sim_frame_executing(struct quoit_lane *lane, const struct quoit_verdict *ve
     sim_ledger_deliver(sim_world_current()->ledger, lane->layout->host, lane->index, &verdict->frame);
 }
 
+/* Where the payload of an executed frame went; NULL: nowhere. */
+static const char *destination(const struct quoit_lane *lane, const struct quoit_verdict *verdict)
+{
+    const struct quoit_frame *frame = &verdict->frame;
+    if (frame->kind == QUOIT_FRAME_DATA)
+        return lane->memory + lane->issued[verdict->cookie].data_offset;
+    if (frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_SIGNAL)
+        return lane->memory + quoit_layout_segment(lane->layout, frame->dest_pe) + frame->offset;
+    return NULL;
+}
+
 void sim_frame_executed(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     struct sim_world *world = sim_world_current();
@@ -45,8 +59,9 @@ void sim_frame_executed(struct quoit_lane *lane, const struct quoit_verdict *ver
     if (sim_canary_repeats(world, frame))
         quoit_lane_deliver(lane, verdict, payload); /* resumes here */
     sim_trace(world, "execute", lane->layout->host, frame->trace, frame->kind);
-    sim_spend(world, world->model.frame_ns +
-                         sim_model_time(world->model.memory_ps_per_byte, quoit_frame_payload_bytes(frame)));
+    sim_spend(world, world->model.frame_ns + sim_cache_copy_ns(world, destination(lane, verdict), payload,
+                                                               quoit_frame_payload_bytes(frame),
+                                                               world->model.memory_ps_per_byte));
 }
 
 void sim_request_completing(struct quoit_lane *lane, uint64_t cookie)

@@ -43,10 +43,11 @@ static void yield(bool is_in_vain)
 {
     struct sim_world *world = sim_world_current();
     struct sim_task *task = world->current;
+    uint64_t cost_ns = world->model.yield_ns + (task->lane ? world->model.look_ns : 0);
     if (is_in_vain)
-        idle(task, world->model.yield_ns, 1, true);
+        idle(task, cost_ns, 1, true);
     else
-        sim_spend(world, world->model.yield_ns);
+        sim_spend(world, cost_ns);
     sim_yield(world, is_in_vain);
     task->idle_leave_count = task->leave_count;
 }
@@ -88,6 +89,28 @@ static struct quoit_wait_habit *habit(void)
     return &sim_world_current()->current->habit;
 }
 
+/* Threads place themselves only where hosts share processors. */
+static bool processor_is_free(cpu_set_t *allowed_out)
+{
+    const struct sim_world *world = sim_world_current();
+    CPU_ZERO(allowed_out);
+    for (uint64_t i = 0; world->shared_cores && i < world->model.shared_core_count; i++)
+        CPU_SET(i, allowed_out);
+    return world->shared_cores != NULL;
+}
+
+static int processor_own(void)
+{
+    const struct sim_world *world = sim_world_current();
+    return world->shared_cores ? (int)(world->current->cores - world->shared_cores) : -1;
+}
+
+static bool processor_go(int processor)
+{
+    sim_task_go(sim_world_current(), (uint32_t)processor);
+    return true;
+}
+
 const struct quoit_primitives sim_primitives = {
     .now_ns = now_ns,
     .sleep_ns = sleep_ns,
@@ -97,4 +120,7 @@ const struct quoit_primitives sim_primitives = {
     .sleep_on = sleep_on,
     .wake_all = wake_all,
     .habit = habit,
+    .processor_is_free = processor_is_free,
+    .processor_own = processor_own,
+    .processor_go = processor_go,
 };

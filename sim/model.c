@@ -2,6 +2,7 @@
 #include "sim/model.h"
 #include "base/options.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -43,6 +44,8 @@ static bool is_in_range(const char *name, uint64_t value)
                             strcmp(name, "poll_ns") == 0 || strcmp(name, "yield_ns") == 0 ||
                             strcmp(name, "slice_ns") == 0 || strcmp(name, "window_memory_mib") == 0;
     if (strcmp(name, "piece_bytes") == 0 && value % 64 != 0)
+        return false;
+    if (strcmp(name, "shared_core_count") == 0 && value > CPU_SETSIZE)
         return false;
     if (strcmp(name, "window_memory_mib") == 0 && (value & (value - 1)) != 0)
         return false;

@@ -22,6 +22,18 @@
     X(shared_core_count, 0, 0,                                                                                         \
       "processors that all hosts share, as on a machine that emulates them; 0: each has its own",                      \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(cache_bytes, 0, 0, "of each processor that hosts share: what it touched last is in its cache; 0: not modelled",  \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(far_ps_per_byte, 0, 0, "how much longer a byte of a copy takes for each side that is in no cache",               \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(handed_read_ps_per_byte, 0, 0, "likewise for a source that another processor touched last",                      \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(handed_write_ps_per_byte, 0, 0, "likewise for a destination that another processor touched last",                \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(reads_stay, 0, 0, "1: a window is memory of the same machine, and a read through it crosses nothing",            \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(call_ns, 0, 0, "a call of the API: its checks, before it reaches the fabric", "not charged: 10-50 ns", "")       \
+    X(look_ns, 0, 0, "a lane looks at its queues, in vain or not", "in poll_ns", "")                                   \
     X(link_ps_per_byte, 160, 168, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
       "[pcie-e2e] with 128 bytes of payload, the least that hosts agree on, 56.67 Gbit/s of a PCIe 3.0 x8 link are "   \
       "left for packets; [pcie-an708] 24 bytes of each are header and framing: 5.97 GB/s",                             \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/port.h"
 #include "base/assert.h"
+#include "sim/cache.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/world.h"
@@ -418,6 +419,12 @@ static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_cou
     return *arrived_count == sent_count ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
+/* Where a write goes, for the model of caches. */
+static const char *destination_of(const struct sim_end *end, enum quoit_window window, uint64_t offset)
+{
+    return end->peer->host->memory + end->peer->translation_offset[window] + offset;
+}
+
 /* The processor copies into the window, at most the limit of posted bytes ahead of the wire. */
 static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                     const void *source, size_t bytes)
@@ -430,7 +437,9 @@ static enum quoit_status port_write(struct quoit_port *port, enum quoit_window w
         if (!reaches(port))
             return QUOIT_LINK_DOWN; /* what was sent before is lost too */
         uint32_t part = piece_bytes(world, offset + at, bytes - at);
-        uint64_t copied_ns = world->now_ns + call_ns + sim_model_time(world->model.write_ps_per_byte, part);
+        uint64_t copied_ns = world->now_ns + call_ns +
+                             sim_cache_copy_ns(world, destination_of(end, window, offset + at),
+                                               (const char *)source + at, part, world->model.write_ps_per_byte);
         call_ns = 0;
         struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset + at, (const char *)source + at, part);
         packet->arrived_count = count_of(port, &arrived_count);
@@ -472,7 +481,9 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
     uint64_t number = sim_mark_post(end, mark_offset);
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
-    uint64_t cost_ns = model->write_call_ns + sim_model_time(model->write_ps_per_byte, bytes) + model->word_ns;
+    uint64_t cost_ns =
+        model->write_call_ns + model->word_ns +
+        sim_cache_copy_ns(end->world, destination_of(end, window, offset), source, bytes, model->write_ps_per_byte);
     struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, source, (uint32_t)bytes);
     packet->has_mark = true;
     packet->mark_offset = mark_offset;
@@ -481,6 +492,21 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
     send_packet(end, 0, packet, end->world->now_ns + cost_ns);
     sim_spend(end->world, cost_ns);
     return QUOIT_OK;
+}
+
+/* The window is memory of the same machine, so a read finds all that the processor wrote before. */
+static void land_all(struct sim_end *end)
+{
+    struct sim_way *way = &end->ways[0];
+    while (way->first) {
+        struct sim_packet *packet = way->first;
+        way->first = packet->next;
+        sim_way_deliver(way, packet);
+        free(packet);
+    }
+    way->last = NULL;
+    if (sim_event_is_scheduled(&way->event))
+        sim_queue_remove(&end->world->queue, &way->event);
 }
 
 static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -492,9 +518,11 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
     memset(destination, 0xff, bytes);
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
-    uint64_t latency_ns = world->model.link_latency_ns + end->extra_latency_ns;
+    uint64_t latency_ns = world->model.reads_stay ? 0 : world->model.link_latency_ns + end->extra_latency_ns;
     uint64_t there_ns = world->now_ns + latency_ns;
-    if (end->ways[0].last_arrival_ns > there_ns)
+    if (world->model.reads_stay)
+        land_all(end);
+    else if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
     sim_spend(world, there_ns - world->now_ns + 1); /* after the arrivals of that instant */
     if (reaches(port) && end->link_epoch == epoch)

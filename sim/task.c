@@ -42,21 +42,32 @@ static struct sim_task *take_ready(struct sim_cores *cores)
 }
 
 /* A core became free: the first waiting task gets it. */
-static void release_core(struct sim_host *host)
+static void release_core(const struct sim_task *task)
 {
-    struct sim_task *next = take_ready(host->cores);
+    struct sim_world *world = task->world;
+    struct sim_task *next = take_ready(task->cores);
     if (!next) {
-        host->cores->free_count++;
+        task->cores->free_count++;
         return;
     }
     next->state = SIM_TASK_BUSY;
-    sim_schedule(host->world, &next->event, host->world->now_ns + host->world->model.switch_ns);
+    sim_schedule(world, &next->event, world->now_ns + world->model.switch_ns);
+}
+
+/* As Linux wakes: where it ran before, or else on another processor that is free. */
+static struct sim_cores *cores_for_woken(const struct sim_task *task)
+{
+    struct sim_world *world = task->world;
+    for (uint64_t i = 0; task->cores->free_count == 0 && world->shared_cores && i < world->model.shared_core_count; i++)
+        if (world->shared_cores[i].free_count > 0)
+            return &world->shared_cores[i];
+    return task->cores;
 }
 
 static void wait_for_core(struct sim_task *task)
 {
     struct sim_world *world = task->world;
-    struct sim_cores *cores = task->host->cores;
+    struct sim_cores *cores = task->cores;
     task->state = SIM_TASK_READY;
     if (cores->ready_last)
         cores->ready_last->next_ready = task;
@@ -64,7 +75,7 @@ static void wait_for_core(struct sim_task *task)
         cores->ready_first = task;
     cores->ready_last = task;
     for (uint32_t i = 0; i < world->config.job.host_count; i++)
-        if (world->hosts[i].cores == cores)
+        if (world->shared_cores || &world->hosts[i] == task->host)
             sim_host_changed(&world->hosts[i]); /* an idling task may have to give up its core */
 }
 
@@ -77,7 +88,7 @@ static void resume(struct sim_task *task)
     if (!task->is_fruitless)
         sim_host_changed(task->host);
     if (task->state == SIM_TASK_BLOCKED || task->state == SIM_TASK_ENDED)
-        release_core(task->host);
+        release_core(task);
     if (task->lane && !task->is_fruitless && world->config.checks_each_step)
         quoit_lane_check_invariants(task->lane);
 }
@@ -94,11 +105,12 @@ void sim_task_fire(struct sim_event *event)
     }
     if (task->state == SIM_TASK_BLOCKED) {
         task->sleeps_on = NULL;
-        if (task->host->cores->free_count == 0) {
+        task->cores = cores_for_woken(task);
+        if (task->cores->free_count == 0) {
             wait_for_core(task);
             return;
         }
-        task->host->cores->free_count--;
+        task->cores->free_count--;
         task->on_core_since_ns = world->now_ns;
     } else if (task->state == SIM_TASK_IDLE) {
         task->host->idle_count--;
@@ -133,6 +145,8 @@ struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*
     task->run = run;
     task->arg = arg;
     task->state = SIM_TASK_BLOCKED;
+    task->cores = world->shared_cores ? &world->shared_cores[world->task_count % world->model.shared_core_count]
+                                      : &host->own_cores;
     strncpy(task->name, name, sizeof task->name - 1);
     sim_stack_init(&task->stack, task->stack_memory + GUARD_BYTES, STACK_BYTES - GUARD_BYTES, enter);
     append(&world->tasks, &world->task_count, &world->task_capacity, task);
@@ -157,7 +171,7 @@ static void leave(struct sim_task *task)
 static void give_way(struct sim_world *world)
 {
     struct sim_task *task = world->current;
-    release_core(task->host);
+    release_core(task);
     wait_for_core(task);
     leave(task);
     task->on_core_since_ns = world->now_ns;
@@ -173,7 +187,7 @@ void sim_spend(struct sim_world *world, uint64_t duration_ns)
         return;
     sim_schedule(world, &task->event, world->now_ns + duration_ns);
     leave(task);
-    if (task->host->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+    if (task->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
         give_way(world);
 }
 
@@ -199,7 +213,7 @@ uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, boo
     leave(task);
     task->is_fruitless = false;
     uint64_t passed = (world->now_ns - task->idle_since_ns + step_ns - 1) / step_ns;
-    if (task->host->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
+    if (task->cores->ready_first && world->now_ns - task->on_core_since_ns >= world->model.slice_ns)
         give_way(world);
     return passed < 1 ? 1 : passed > count ? count : (uint32_t)passed;
 }
@@ -207,11 +221,29 @@ uint32_t sim_idle(struct sim_world *world, uint64_t step_ns, uint32_t count, boo
 void sim_yield(struct sim_world *world, bool is_fruitless)
 {
     struct sim_task *task = world->current;
-    if (!task->host->cores->ready_first)
+    if (!task->cores->ready_first)
         return;
     task->is_fruitless = is_fruitless;
     give_way(world);
     task->is_fruitless = false;
+}
+
+void sim_task_go(struct sim_world *world, uint32_t processor)
+{
+    struct sim_task *task = world->current;
+    struct sim_cores *to = &world->shared_cores[processor];
+    if (to == task->cores)
+        return;
+    release_core(task);
+    task->cores = to;
+    if (to->free_count == 0) {
+        wait_for_core(task);
+    } else {
+        to->free_count--;
+        sim_schedule(world, &task->event, world->now_ns + world->model.switch_ns);
+    }
+    leave(task);
+    task->on_core_since_ns = world->now_ns;
 }
 
 void sim_task_wake(struct sim_task *task, uint64_t delay_ns)

@@ -3,7 +3,8 @@
  *
  * A task runs without interruption until it spends time, idles or blocks, so everything in between happens at one
  * instant. It occupies a core of its host while it runs, spends and idles, and releases it while it blocks. With more
- * tasks than cores they take turns, first come first served.
+ * tasks than cores they take turns, first come first served. Where hosts share processors each processor has a queue of
+ * its own: a task stays at its processor until it moves itself (sim_task_go) or is woken while another one is free.
  *
  * Idling: a task that polls in vain is not resumed for each check, because what it polls changes only when something
  * arrives at its host or another task of the host runs. It is resumed at the first check after such a change, and
@@ -22,6 +23,7 @@
 struct quoit_lane;
 struct sim_world;
 struct sim_host;
+struct sim_cores;
 
 enum sim_task_state {
     SIM_TASK_BUSY,    /* has a core: runs, or spends time */
@@ -42,6 +44,7 @@ struct sim_task {
     void *arg;
     struct sim_stack stack;
     char *stack_memory;
+    struct sim_cores *cores; /* where it runs, or waits to */
     struct sim_task *next_ready;
     const _Atomic uint32_t *sleeps_on; /* NULL: not asleep */
     struct quoit_wait_habit habit;
@@ -77,6 +80,8 @@ void sim_task_leave(struct sim_world *world);
 /* Gives up the core if others wait for one. is_fruitless: as above. */
 void sim_yield(struct sim_world *world, bool is_fruitless);
 
+/* Moves the running task to another of the processors that hosts share. */
+void sim_task_go(struct sim_world *world, uint32_t processor);
 /* For any blocked task: it requests a core after delay_ns. */
 void sim_task_wake(struct sim_task *task, uint64_t delay_ns);
 /* Something in this host's memory or registers changed. */

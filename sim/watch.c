@@ -108,10 +108,9 @@ void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verd
                    (uint32_t)(out->sent_total - out->credited_total));
 }
 
-void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
-                     const struct quoit_verdict *verdict)
+static void look_at_taken(struct sim_world *world, struct quoit_lane *lane, int side, int class,
+                          const struct quoit_frame *frame, int status, const struct quoit_verdict *verdict)
 {
-    struct sim_world *world = sim_world_current();
     if (world->config.trace && status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
         trace_move(world, "take", lane, (uint32_t)side, (uint32_t) class, frame, verdict->kind);
     if (!world->config.checks_each_step)
@@ -127,6 +126,16 @@ void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct 
         check_is_executed(world, frame);
     if (class == QUOIT_CLASS_REQUEST && verdict->kind == QUOIT_VERDICT_DELIVER)
         check_is_quiesced(world, lane);
+}
+
+/* What the lane executes itself is charged then. */
+void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
+                     const struct quoit_verdict *verdict)
+{
+    struct sim_world *world = sim_world_current();
+    look_at_taken(world, lane, side, class, frame, status, verdict);
+    if (status == QUOIT_OK && verdict->kind == QUOIT_VERDICT_SEND)
+        sim_spend(world, world->model.frame_ns);
 }
 
 void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/workload.h"
 #include "base/assert.h"
+#include "host/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static void run_pe(void *arg)
                                      .bytes = host->layout.job.heap_bytes,
                                      .segment_offset = host->layout.segment_heap};
     pe->fabric->self.regions[0] = &pe->heap;
+    quoit_placement_start_pe(&host->layout, host->memory, pe->index - host->layout.first_pe);
     pe->fabric->self.sees_plain_stores = false; /* a change without its wake must hang the run */
     world->config.workload->run(pe);
     quoit_fabric_quiet(pe->fabric, pe->context);

@@ -110,12 +110,15 @@ static void run_put(struct sim_pe *pe)
             quoit_fabric_put_nbi(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
         else
             quoit_fabric_put(pe->fabric, pe->context, buffer_offset(pe), own_buffer(pe), world->config.bytes, to);
+        sim_spend(world, world->model.call_ns);
         if (pattern->issue == SIM_ISSUE_TOGETHER)
             continue;
         await_steps(pe, before_ns);
         sim_metric_add(world, "put", "us", us_since(world, start_ns));
-        if (pattern->issue == SIM_ISSUE_QUIET)
+        if (pattern->issue == SIM_ISSUE_QUIET) {
             quoit_fabric_quiet(pe->fabric, pe->context);
+            sim_spend(world, world->model.call_ns);
+        }
     }
     quoit_fabric_quiet(pe->fabric, pe->context);
     sim_metric_add(world, "put, there", "us", us_since(world, begin_ns) / count);
@@ -136,6 +139,7 @@ static void run_get(struct sim_pe *pe)
     for (uint32_t i = 0; i < world->config.step_count && is_sender(pe); i++) {
         uint64_t start_ns = world->now_ns;
         quoit_fabric_get(pe->fabric, pe->context, own_buffer(pe), buffer_offset(pe), world->config.bytes, from);
+        sim_spend(world, world->model.call_ns);
         sim_metric_add(world, "get", "us", us_since(world, start_ns));
     }
 }

@@ -108,13 +108,25 @@ static void add_words(void *into, const void *from, size_t count)
 
 enum { CALL_BARRIER, CALL_REDUCE, CALL_ALLTOALL, CALL_COUNT };
 
+/* As in quoit perf, there is a barrier after so many of the others. */
+#define CALLS_MAX 16
+
+static void meet(struct sim_pe *pe, const char *name)
+{
+    sim_spend(pe->world, pe->world->model.call_ns);
+    quoit_fabric_quiet(pe->fabric, pe->context);
+    quoit_coll_sync(pe->team, name);
+}
+
 static void call(struct sim_pe *pe, int kind, const char *name)
 {
     uint64_t dest = buffer_offset(pe), source = dest + pe->world->config.bytes;
-    quoit_fabric_quiet(pe->fabric, pe->context);
-    if (kind == CALL_BARRIER)
-        quoit_coll_sync(pe->team, name);
-    else if (kind == CALL_REDUCE)
+    if (kind == CALL_BARRIER) {
+        meet(pe, name);
+        return;
+    }
+    sim_spend(pe->world, pe->world->model.call_ns);
+    if (kind == CALL_REDUCE)
         quoit_coll_reduce(pe->team, dest, source, 1, 8, add_words, name);
     else
         quoit_coll_alltoall(pe->team, dest, source, 8, name);
@@ -135,6 +147,8 @@ static void run_calls(struct sim_pe *pe)
             if (i == count)
                 start_ns = world->now_ns;
             call(pe, kind, names[kind]);
+            if (kind != CALL_BARRIER && i % CALLS_MAX == CALLS_MAX - 1)
+                meet(pe, "barrier");
         }
         if (pe->index == 0)
             sim_metric_add(world, names[kind], "us", (double)(world->now_ns - start_ns) / 1000 / count);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "ring/route.h"
 #include "sim/age.h"
+#include "sim/cache.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
@@ -149,16 +150,15 @@ static void init_host(struct sim_world *world, uint32_t index)
     host->world = world;
     host->index = index;
     uint32_t shared_count = (uint32_t)world->model.shared_core_count;
-    host->cores = shared_count ? &world->hosts[0].own_cores : &host->own_cores;
-    if (host->cores == &host->own_cores)
-        host->cores->free_count = shared_count ? shared_count : (uint32_t)world->model.core_count;
+    host->own_cores.free_count = (uint32_t)world->model.core_count;
     quoit_assert(quoit_layout_make(job, index, &host->layout) == QUOIT_OK);
     quoit_assert(host->layout.total_bytes <= world->memory_bytes);
     host->memory = world->memory + index * world->memory_bytes;
     host->proxy_config = (struct quoit_proxy_config){
         .layout = &host->layout,
         .memory = host->memory,
-        .machine = quoit_machine_of(job, index, shared_count != 0, (uint32_t)host->cores->free_count),
+        .machine = quoit_machine_of(job, index, shared_count != 0,
+                                    shared_count ? shared_count : (uint32_t)world->model.core_count),
         .link_timeout_ns = LINK_TIMEOUT_NS,
         .link_limit_ns = LINK_LIMIT_NS,
         .on_cut_off = hear_cut_off,
@@ -190,6 +190,18 @@ static void map_memory(struct sim_world *world)
     quoit_assert(world->memory != MAP_FAILED);
 }
 
+static void share_cores(struct sim_world *world)
+{
+    if (world->model.shared_core_count == 0)
+        return;
+    world->shared_cores = calloc(world->model.shared_core_count, sizeof *world->shared_cores);
+    quoit_assert(world->shared_cores != NULL);
+    for (uint64_t i = 0; i < world->model.shared_core_count; i++)
+        world->shared_cores[i].free_count = 1;
+    if (world->model.cache_bytes != 0)
+        world->cache = sim_cache_new(world);
+}
+
 struct sim_world *sim_world_new(const struct sim_config *config)
 {
     uint32_t host_count = config->job.host_count;
@@ -204,6 +216,7 @@ struct sim_world *sim_world_new(const struct sim_config *config)
     world->metrics = calloc(SIM_METRICS_MAX, sizeof *world->metrics);
     quoit_assert(world->hosts != NULL && world->metrics != NULL);
     map_memory(world);
+    share_cores(world);
     for (uint32_t i = 0; i < host_count; i++)
         init_host(world, i);
     for (uint32_t i = 0; i < host_count; i++) {
@@ -251,6 +264,8 @@ void sim_world_free(struct sim_world *world)
         sim_task_free(world->tasks[i]);
     free(world->tasks);
     free(world->hosts);
+    free(world->shared_cores);
+    sim_cache_free(world->cache);
     free(world->metrics);
     sim_queue_free(&world->queue);
     quoit_primitives = NULL;

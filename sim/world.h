@@ -82,9 +82,11 @@ struct sim_service {
     struct sim_task *task;
 };
 
-/* Processors, and the tasks that wait for one. */
+/* Processors with one queue of tasks that wait for them: all of a host, or one of those that all hosts share, since
+ * Linux has a queue for each and takes no task from another that ran just before. */
 struct sim_cores {
     uint32_t free_count;
+    uint64_t touched_bytes; /* by its processor: the clock of its cache (cache.h) */
     struct sim_task *ready_first;
     struct sim_task *ready_last;
 };
@@ -99,7 +101,6 @@ struct sim_host {
     struct quoit_proxy_config proxy_config;
     struct quoit_proxy *proxy;
     struct sim_cores own_cores;
-    struct sim_cores *cores; /* its own, or those shared by all hosts: of host 0 */
     uint64_t memory_free_ns; /* when its memory has served its ports' accesses */
     bool memory_is_written;  /* the last of it was a write */
     struct sim_service services[QUOIT_LANES_MAX];
@@ -125,8 +126,10 @@ struct sim_world {
     bool has_failed;
     char failure[SIM_FAILURE_BYTES];
     struct sim_host *hosts;
-    char *memory;          /* of all hosts */
-    uint64_t memory_bytes; /* of each */
+    struct sim_cores *shared_cores; /* one for each processor that hosts share; NULL: they share none */
+    struct sim_cache *cache;        /* of shared processors; NULL: not modelled */
+    char *memory;                   /* of all hosts */
+    uint64_t memory_bytes;          /* of each */
     struct sim_task **tasks;
     uint32_t task_count;
     uint32_t task_capacity;

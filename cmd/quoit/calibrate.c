@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "env/clock.h"
@@ -17,8 +19,9 @@
 #define BATCHES        101
 #define BATCH_NS       200000u /* shorter than a slice, so that most batches have a processor to themselves */
 #define WAKE_COUNT     301
-#define WAKE_PAUSE_NS  50000u /* until a sleeper sleeps */
-#define ROUNDS         100u   /* of a batch of two threads */
+#define WAKE_PAUSE_NS  50000u     /* until a sleeper sleeps */
+#define ROUNDS         100u       /* of a batch of two threads */
+#define CACHE_BYTES    (1u << 20) /* where the system does not tell */
 
 static int compare(const void *a, const void *b)
 {
@@ -26,19 +29,13 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+double calibrate_median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare);
     return values[count / 2];
 }
 
-struct repeated {
-    void (*run)(void *arg);
-    void *arg;
-};
-
-/* ns of one run: the median of short batches. */
-static double time_of(const struct repeated *what)
+double calibrate_time_of(void (*run)(void *arg), void *arg)
 {
     double values[BATCHES];
     uint64_t count = 1, start_ns, spent_ns;
@@ -46,16 +43,16 @@ static double time_of(const struct repeated *what)
         count *= 2;
         start_ns = quoit_clock_now_ns();
         for (uint64_t i = 0; i < count; i++)
-            what->run(what->arg);
+            run(arg);
     } while (quoit_clock_now_ns() - start_ns < BATCH_NS);
     for (int batch = 0; batch < BATCHES; batch++) {
         start_ns = quoit_clock_now_ns();
         for (uint64_t i = 0; i < count; i++)
-            what->run(what->arg);
+            run(arg);
         spent_ns = quoit_clock_now_ns() - start_ns;
         values[batch] = (double)spent_ns / (double)count;
     }
-    return median(values, BATCHES);
+    return calibrate_median(values, BATCHES);
 }
 
 struct copy {
@@ -107,7 +104,7 @@ struct meeting {
     int core; /* of the other thread; -1: any */
 };
 
-static void stay_on(int core)
+void calibrate_stay_on(int core)
 {
     cpu_set_t set;
     if (core < 0)
@@ -135,7 +132,7 @@ static void take_turns(struct meeting *meeting, uint64_t mine, double *values)
 static void *answer(void *arg)
 {
     struct meeting *meeting = arg;
-    stay_on(meeting->core);
+    calibrate_stay_on(meeting->core);
     take_turns(meeting, 1, NULL);
     return NULL;
 }
@@ -148,13 +145,41 @@ static double way_ns(int own_core, int other_core, bool yields)
     cpu_set_t before;
     pthread_t thread;
     sched_getaffinity(0, sizeof before, &before);
-    stay_on(own_core);
+    calibrate_stay_on(own_core);
     if (pthread_create(&thread, NULL, answer, &meeting) != 0)
         return 0;
     take_turns(&meeting, 0, values);
     pthread_join(thread, NULL);
     sched_setaffinity(0, sizeof before, &before);
-    return median(values, BATCHES) / (2 * ROUNDS);
+    return calibrate_median(values, BATCHES) / (2 * ROUNDS);
+}
+
+/* One-way time in ns between two processes that yield a processor to each other, as PEs and proxies do: their address
+ * spaces change too. 0: no process could be started. */
+static double switch_ns(int core)
+{
+    struct meeting *meeting =
+        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    double values[BATCHES];
+    cpu_set_t before;
+    if (meeting == MAP_FAILED)
+        return 0;
+    meeting->core = core;
+    meeting->yields = true;
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(core);
+    pid_t child = fork();
+    if (child == 0) {
+        answer(meeting);
+        _exit(0);
+    }
+    if (child > 0) {
+        take_turns(meeting, 0, values);
+        waitpid(child, NULL, 0);
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    munmap(meeting, sizeof *meeting);
+    return child > 0 ? calibrate_median(values, BATCHES) / (2 * ROUNDS) : 0;
 }
 
 static void *sleep_again(void *arg)
@@ -193,8 +218,71 @@ static void time_wakes(double *call_ns_out, double *wake_ns_out)
     atomic_store(&meeting.is_over, true);
     quoit_park_wake(&meeting.park);
     pthread_join(thread, NULL);
-    *call_ns_out = median(calls, WAKE_COUNT);
-    *wake_ns_out = median(wakes, WAKE_COUNT);
+    *call_ns_out = calibrate_median(calls, WAKE_COUNT);
+    *wake_ns_out = calibrate_median(wakes, WAKE_COUNT);
+}
+
+/* Chunks that processors hand over to each other: one copies from a buffer of its own into the chunk, and the other one
+ * from the chunk into its own. */
+#define CHUNK_BYTES 32768u
+#define HANDED_WARM 16
+
+struct handover {
+    _Alignas(64) _Atomic uint64_t turn;
+    char *chunk;
+    int core;
+    double values[BATCHES];
+};
+
+static void copy_in_turn(struct handover *handover, uint64_t mine, char *own, double *values)
+{
+    for (uint64_t i = 0; i < BATCHES + HANDED_WARM; i++) {
+        while (atomic_load_explicit(&handover->turn, memory_order_acquire) != 2 * i + mine)
+            ;
+        uint64_t start_ns = quoit_clock_now_ns();
+        memcpy(mine ? own : handover->chunk, mine ? handover->chunk : own, CHUNK_BYTES);
+        __asm__ __volatile__("" : : "r"(own) : "memory");
+        if (i >= HANDED_WARM)
+            values[i - HANDED_WARM] = (double)(quoit_clock_now_ns() - start_ns);
+        atomic_store_explicit(&handover->turn, 2 * i + mine + 1, memory_order_release);
+    }
+}
+
+static void *take_chunks(void *arg)
+{
+    struct handover *handover = arg;
+    calibrate_stay_on(handover->core);
+    copy_in_turn(handover, 1, handover->chunk + CHUNK_BYTES, handover->values);
+    return NULL;
+}
+
+/* ns of a chunk: written where the other one read, and read where the other one wrote. */
+static void time_handover(char *buffers, const int cores[2], double *write_ns_out, double *read_ns_out)
+{
+    struct handover handover = {.chunk = buffers, .core = cores[1]};
+    double values[BATCHES];
+    cpu_set_t before;
+    pthread_t thread;
+    *write_ns_out = *read_ns_out = 0;
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(cores[0]);
+    if (cores[0] != cores[1] && pthread_create(&thread, NULL, take_chunks, &handover) == 0) {
+        copy_in_turn(&handover, 0, buffers + 2 * CHUNK_BYTES, values);
+        pthread_join(thread, NULL);
+        *write_ns_out = calibrate_median(values, BATCHES);
+        *read_ns_out = calibrate_median(handover.values, BATCHES);
+    }
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+static void print_handover(struct quoit_json *json, char *buffers, const int cores[2])
+{
+    double write_ns, read_ns;
+    time_handover(buffers, cores, &write_ns, &read_ns);
+    long cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    quoit_json_number(json, "handed_write_ns", write_ns);
+    quoit_json_number(json, "handed_read_ns", read_ns);
+    quoit_json_count(json, "cache_bytes", cache_bytes > 0 ? (uint64_t)cache_bytes : CACHE_BYTES);
 }
 
 /* Two processors that this process may use; the same one twice if there is only one. */
@@ -232,19 +320,22 @@ bool calibrate_print(FILE *out)
         char name[32];
         snprintf(name, sizeof name, "%zu", bytes);
         struct copy one = {.to = buffers, .from = buffers + COPY_BYTES_MAX, .bytes = bytes};
-        quoit_json_number(&json, name, time_of(&(struct repeated){copy, &one}));
+        quoit_json_number(&json, name, calibrate_time_of(copy, &one));
     }
     quoit_json_close(&json);
     time_wakes(&call_ns, &wake_ns);
     quoit_json_number(&json, "wake_call_ns", call_ns);
     quoit_json_number(&json, "wake_ns", wake_ns);
-    quoit_json_number(&json, "switch_ns", way_ns(cores[0], cores[0], true));
+    quoit_json_number(&json, "switch_ns", switch_ns(cores[0]));
+    quoit_json_number(&json, "thread_switch_ns", way_ns(cores[0], cores[0], true));
     quoit_json_number(&json, "line_ns", way_ns(cores[0], cores[1], cores[0] == cores[1]));
-    quoit_json_number(&json, "pause_ns", time_of(&(struct repeated){pause_once, NULL}));
-    quoit_json_number(&json, "yield_ns", time_of(&(struct repeated){yield_once, NULL}));
-    quoit_json_number(&json, "sleep_call_ns", time_of(&(struct repeated){prepare_once, &park}));
-    quoit_json_number(&json, "store_ns", time_of(&(struct repeated){store_once, (void *)&word}));
+    quoit_json_number(&json, "pause_ns", calibrate_time_of(pause_once, NULL));
+    quoit_json_number(&json, "yield_ns", calibrate_time_of(yield_once, NULL));
+    quoit_json_number(&json, "sleep_call_ns", calibrate_time_of(prepare_once, &park));
+    quoit_json_number(&json, "store_ns", calibrate_time_of(store_once, (void *)&word));
+    print_handover(&json, buffers, cores);
+    bool has_ring = calibrate_ring(cores, &json);
     quoit_json_close(&json);
     munmap(buffers, 2 * (size_t)COPY_BYTES_MAX);
-    return true;
+    return has_ring;
 }

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate.h - measures the cost of copies, wakes, switches and cache lines on this machine, for the simulator. */
+/* calibrate.h - measures what copies, wakes, switches, cache lines and the code of the ring cost on this machine, for
+ * the simulator. */
 #ifndef QUOIT_CALIBRATE_H
 #define QUOIT_CALIBRATE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/json.h"
+
 /* Measures for some seconds and prints JSON. Each value is a median; other load on the machine changes it. False: out
- * of memory. */
+ * of memory, or no ring could be emulated. */
 bool calibrate_print(FILE *out);
+
+/* ns of one run of what: the median of short batches. */
+double calibrate_time_of(void (*run)(void *arg), void *arg);
+double calibrate_median(double *values, size_t count);
+
+/* The code of an emulated ring without its threads: two hosts in this process, whose lanes one thread steps in turn, so
+ * that nobody waits and every line is in its cache. False: no ring could be emulated. */
+bool calibrate_ring(const int cores[2], struct quoit_json *json);
+/* Binds the calling thread; -1: nothing happens. */
+void calibrate_stay_on(int core);
 
 #endif

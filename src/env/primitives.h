@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* primitives.h - the seam to the machine for time, waiting and waking; the simulator replaces it.
  *
- * While quoit_primitives is NULL, clock.c, park.c and wait.c call the machine directly, at the cost of one load and one
- * predicted branch. The simulator (sim/) sets the pointer before the first call, from one thread, with every member
- * filled in; nothing else sets it.
+ * While quoit_primitives is NULL, clock.c, park.c, wait.c and processor.c call the machine directly, at the cost of one
+ * load and one predicted branch. The simulator (sim/) sets the pointer before the first call, from one thread, with
+ * every member filled in; nothing else sets it.
  */
 #ifndef QUOIT_ENV_PRIMITIVES_H
 #define QUOIT_ENV_PRIMITIVES_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,10 @@ struct quoit_primitives {
     void (*sleep_on)(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
     void (*wake_all)(_Atomic uint32_t *word);
     struct quoit_wait_habit *(*habit)(void); /* of the calling thread */
+    /* As in processor.h. */
+    bool (*processor_is_free)(cpu_set_t *allowed_out);
+    int (*processor_own)(void);
+    bool (*processor_go)(int processor);
 };
 
 /* NULL: the machine itself. */

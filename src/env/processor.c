@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/processor.h"
+#include "env/primitives.h"
 
 #include <unistd.h>
 
 bool quoit_processor_is_free(cpu_set_t *allowed_out)
 {
+    if (QUOIT_HAS_PRIMITIVES)
+        return quoit_primitives->processor_is_free(allowed_out);
     return sched_getaffinity(0, sizeof *allowed_out, allowed_out) == 0 &&
            CPU_COUNT(allowed_out) == sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+int quoit_processor_own(void)
+{
+    return QUOIT_HAS_PRIMITIVES ? quoit_primitives->processor_own() : sched_getcpu();
 }
 
 int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index)
@@ -26,6 +34,8 @@ static bool may_run_on(const cpu_set_t *these)
 bool quoit_processor_go(int processor, const cpu_set_t *allowed)
 {
     cpu_set_t one;
+    if (QUOIT_HAS_PRIMITIVES)
+        return quoit_primitives->processor_go(processor);
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
     if (!may_run_on(allowed) || sched_setaffinity(0, sizeof one, &one) != 0)

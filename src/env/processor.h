@@ -13,6 +13,8 @@
 /* Returns the allowed processors in *allowed_out; true if they are all processors of the machine. False: an affinity
  * was set (taskset, oshrun --bind-to, a control group, the program), and threads must stay where they were put. */
 bool quoit_processor_is_free(cpu_set_t *allowed_out);
+/* The processor that the calling thread runs on; negative: unknown. */
+int quoit_processor_own(void);
 /* The `index`th allowed processor, counted from 0; -1 if there are fewer. */
 int quoit_processor_nth(const cpu_set_t *allowed, uint32_t index);
 /* Moves the calling thread to an allowed processor, which may take tens of microseconds. False, and the thread stays:

@@ -71,7 +71,7 @@ static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint
 
 static void place_at_times(const struct quoit_waiter *waiter, struct quoit_wait_habit *habit)
 {
-    if (waiter->place && ++habit->yield_count % waiter->place_yields == 0 && !quoit_primitives)
+    if (waiter->place && ++habit->yield_count % waiter->place_yields == 0)
         waiter->place(waiter->arm_arg);
 }
 

@@ -80,7 +80,7 @@ void quoit_placement_balance_pe(struct quoit_placement *placement, const struct 
     _Atomic uint32_t *place = &quoit_memory_pe(layout, memory, local)->processor;
     uint16_t counts[CPU_SETSIZE];
     cpu_set_t allowed;
-    int own = sched_getcpu();
+    int own = quoit_processor_own();
     if (layout->local_count == 1 || own < 0 || own >= CPU_SETSIZE)
         return;
     if (atomic_load_explicit(place, memory_order_relaxed) != (uint32_t)own + 1)
@@ -120,7 +120,7 @@ void quoit_placement_look_lane(struct quoit_lane_placement *lane)
         lane->together_until_ns = now_ns + TOGETHER_NS;
     lane->seen_bytes = lane->moved_bytes;
     int processor = now_ns < lane->together_until_ns ? lane->together : lane->apart;
-    if (sched_getcpu() == processor || !may_move(&lane->placement, now_ns))
+    if (quoit_processor_own() == processor || !may_move(&lane->placement, now_ns))
         return;
     if (!move(&lane->placement, processor, &lane->allowed, PAUSE_MOST_LANE_NS, now_ns))
         lane->apart = -1; /* the mask was changed since */

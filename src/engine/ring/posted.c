@@ -216,6 +216,7 @@ static bool send_bytes(struct quoit_direct *direct, struct quoit_context *contex
     if (entry == NULL)
         return false;
     memcpy(entry->data, source, bytes);
+    quoit_observe(copied, bytes);
     hold = lock(ring, direct);
     *status_out = number_and_send(direct, context, peer, entry, bytes);
     quoit_biased_unlock(hold);

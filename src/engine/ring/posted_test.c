@@ -395,6 +395,11 @@ static struct quoit_wait_habit *habit(void)
     return &own;
 }
 
+static int unknown_processor(void)
+{
+    return -1;
+}
+
 static const struct quoit_primitives primitives = {.now_ns = now_ns,
                                                    .sleep_ns = sleep_ns,
                                                    .pause = pause_once,
@@ -402,7 +407,8 @@ static const struct quoit_primitives primitives = {.now_ns = now_ns,
                                                    .barrier = barrier,
                                                    .sleep_on = sleep_on,
                                                    .wake_all = wake_all,
-                                                   .habit = habit};
+                                                   .habit = habit,
+                                                   .processor_own = unknown_processor};
 
 /* The PE */
 

@@ -101,7 +101,8 @@ void quoit_relayed_get(struct quoit_context *context, const struct quoit_peer *p
         submit_chunk(&transfer, !is_nbi);
     }
     await(quoit_ring_engine_of(peer), &transfer.left_count);
-    quoit_observe(copied, bytes);
+    if (!is_in_place)
+        quoit_observe(copied, bytes);
 }
 
 static void gather(char *to, const struct quoit_strided *strided, const char *from, size_t count)

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "calibrate.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/ring/channel.h"
+#include "env/clock.h"
+#include "fabric/fabric.h"
+#include "host/job_config.h"
+#include "lane/lane.h"
+#include "port/driver.h"
+#include "proxy/proxy.h"
+
+#define HOSTS      2
+#define LIMIT_NS   5000000000u
+#define HEAP_BYTES (1u << 20)
+#define ROUNDS     2001
+#define CROSSINGS  501
+#define LINE_BYTES 64
+#define GET_STEPS  3 /* of lanes, with work: request out, data out, data in */
+
+struct host {
+    struct quoit_layout layout;
+    int memory_fd;
+    int link_fd; /* to the right */
+    char *memory;
+    struct quoit_port_endpoint links[QUOIT_SIDE_COUNT];
+    struct quoit_proxy *proxy;
+    struct quoit_lane *lane;
+};
+
+struct ring {
+    struct host hosts[HOSTS];
+    struct quoit_fabric *fabric;      /* of PE 0 */
+    struct quoit_ring_engine *engine; /* of the fabric */
+    struct quoit_region heap;
+    char line[LINE_BYTES];
+};
+
+static bool make_host(struct host *host, uint32_t index)
+{
+    const struct quoit_port_driver *driver = quoit_port_driver_find("emulated");
+    const struct quoit_job_config job = {.host_count = HOSTS,
+                                         .pe_count = HOSTS,
+                                         .lane_count = 1,
+                                         .slot_count = 16,
+                                         .chunk_bytes = 32768,
+                                         .heap_bytes = HEAP_BYTES};
+    host->memory_fd = host->link_fd = -1;
+    host->memory = MAP_FAILED;
+    if (!driver || quoit_layout_make(&job, index, &host->layout) != QUOIT_OK ||
+        quoit_port_driver_memory(driver, "host", host->layout.total_bytes, &host->memory_fd) != QUOIT_OK ||
+        quoit_port_driver_link(driver, &host->link_fd) != QUOIT_OK)
+        return false;
+    host->memory = mmap(NULL, host->layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
+    return host->memory != MAP_FAILED;
+}
+
+static bool describe(const struct host *owner, const struct host *peer, uint32_t side,
+                     struct quoit_port_endpoint *endpoint_out)
+{
+    const struct quoit_port_site site = {.link_fd = owner->link_fd, .peer_memory_fd = peer->memory_fd, .side = side};
+    return quoit_port_driver_describe(quoit_port_driver_find("emulated"), &site, endpoint_out) == QUOIT_OK;
+}
+
+static void ignore(void *arg)
+{
+    (void)arg;
+}
+
+static void ignore_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
+{
+    (void)arg, (void)first_link, (void)second_link;
+}
+
+static void *open_host(void *arg)
+{
+    struct host *host = arg;
+    struct quoit_proxy_config config = {.layout = &host->layout,
+                                        .memory = host->memory,
+                                        .machine.policy = quoit_wait_policy_for(HOSTS, 1),
+                                        .link_timeout_ns = LIMIT_NS,
+                                        .link_limit_ns = LIMIT_NS,
+                                        .dma_bytes = QUOIT_DMA_NEVER,
+                                        .on_ready = ignore,
+                                        .on_cut_off = ignore_cut_off};
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        config.ports[side] =
+            (struct quoit_port_config){.driver = quoit_port_driver_find("emulated"),
+                                       .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
+                                       .endpoint = &host->links[side]};
+    if (quoit_proxy_open(&config, &host->proxy) != QUOIT_OK)
+        host->proxy = NULL;
+    else
+        host->lane = (struct quoit_lane *)quoit_proxy_lane(host->proxy, 0); /* this thread serves it */
+    return NULL;
+}
+
+/* Each proxy waits for the other one's links. */
+static bool open_hosts(struct ring *ring)
+{
+    struct host *hosts = ring->hosts;
+    pthread_t other;
+    if (!make_host(&hosts[0], 0) || !make_host(&hosts[1], 1))
+        return false;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        if (!describe(&hosts[i], &hosts[1 - i], 0, &hosts[i].links[QUOIT_RIGHT]) ||
+            !describe(&hosts[1 - i], &hosts[1 - i], 1, &hosts[i].links[QUOIT_LEFT]))
+            return false;
+    if (pthread_create(&other, NULL, open_host, &hosts[1]) != 0)
+        return false;
+    open_host(&hosts[0]);
+    pthread_join(other, NULL);
+    return hosts[0].proxy && hosts[1].proxy;
+}
+
+static bool open_pe(struct ring *ring)
+{
+    struct host *host = &ring->hosts[0];
+    const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
+    struct quoit_fabric_config config = {
+        .layout = &host->layout, .memory = host->memory, .policy = header->machine.policy};
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        config.ports[side] =
+            (struct quoit_port_config){.driver = quoit_port_driver_find("emulated"),
+                                       .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
+                                       .endpoint = &host->links[side]};
+    if (quoit_fabric_open(&config, &ring->fabric) != QUOIT_OK)
+        return false;
+    ring->engine = (struct quoit_ring_engine *)quoit_fabric_engine(ring->fabric, "ring");
+    ring->heap = (struct quoit_region){.base = (uintptr_t)ring->fabric->self.segment + host->layout.segment_heap,
+                                       .bytes = HEAP_BYTES,
+                                       .segment_offset = host->layout.segment_heap};
+    ring->fabric->self.regions[0] = &ring->heap;
+    return true;
+}
+
+static void close_ring(struct ring *ring)
+{
+    quoit_fabric_close(ring->fabric);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct host *host = &ring->hosts[i];
+        quoit_proxy_close(host->proxy);
+        if (host->memory && host->memory != MAP_FAILED)
+            munmap(host->memory, host->layout.total_bytes);
+        if (host->memory_fd > 0)
+            close(host->memory_fd);
+        if (host->link_fd > 0)
+            close(host->link_fd);
+    }
+}
+
+/* What is timed: the operations of a port, each on the window of the neighbour's segment, and a lane with no work. */
+
+static struct quoit_port *port_of(const struct ring *ring)
+{
+    return ring->hosts[0].lane->ports[QUOIT_RIGHT];
+}
+
+static uint64_t at(const struct ring *ring)
+{
+    return ring->hosts[0].layout.segment_heap;
+}
+
+static void write_word(void *arg)
+{
+    struct ring *ring = arg;
+    (void)!quoit_port_write64(port_of(ring), QUOIT_WINDOW_MEMORY, at(ring), 1);
+}
+
+static void write_line(void *arg)
+{
+    struct ring *ring = arg;
+    (void)!quoit_port_write(port_of(ring), QUOIT_WINDOW_MEMORY, at(ring), ring->line, LINE_BYTES);
+}
+
+static void write_and_read(void *arg)
+{
+    struct ring *ring = arg;
+    uint64_t word;
+    write_word(arg);
+    (void)!quoit_port_read(port_of(ring), QUOIT_WINDOW_MEMORY, at(ring), &word, sizeof word);
+}
+
+static void ring_doorbell(void *arg)
+{
+    struct ring *ring = arg;
+    quoit_port_ring(port_of(ring), ring->hosts[0].lane->peer_lane_doorbell[QUOIT_RIGHT]);
+}
+
+static void clear_doorbell(void *arg)
+{
+    struct ring *ring = arg;
+    quoit_port_doorbell_clear(port_of(ring), ring->hosts[0].lane->hint_bits[QUOIT_RIGHT]);
+}
+
+static uint32_t step(struct host *host)
+{
+    host->lane->retry_at_ns = 0;
+    return host->lane->engine->step(host->lane);
+}
+
+static void look(void *arg)
+{
+    struct ring *ring = arg;
+    step(&ring->hosts[0]);
+}
+
+static void read_clock(void *arg)
+{
+    (void)arg;
+    quoit_clock_now_ns();
+}
+
+/* One get of 8 bytes from the neighbour. Returns the ns of the PE in *pe_ns_out, those of the lanes' steps that found
+ * work in the result, and how many these were. */
+static double get_once(struct ring *ring, double *pe_ns_out, uint32_t *step_count_out)
+{
+    char *to = ring->fabric->self.segment + at(ring) + LINE_BYTES;
+    uint64_t start_ns = quoit_clock_now_ns(), lanes_ns = 0;
+    *step_count_out = 0;
+    quoit_fabric_get_nbi(ring->fabric, &ring->fabric->default_context, to, at(ring), 8, 1);
+    uint64_t asked_ns = quoit_clock_now_ns();
+    for (uint32_t host = 0, idle_count = 0; idle_count < HOSTS; host = (host + 1) % HOSTS) {
+        uint64_t before_ns = quoit_clock_now_ns();
+        bool has_worked = step(&ring->hosts[host]) > 0;
+        lanes_ns += has_worked ? quoit_clock_now_ns() - before_ns : 0;
+        *step_count_out += has_worked;
+        idle_count = has_worked ? 0 : idle_count + 1;
+    }
+    uint64_t back_ns = quoit_clock_now_ns();
+    quoit_fabric_quiet(ring->fabric, &ring->fabric->default_context);
+    *pe_ns_out = (double)(asked_ns - start_ns + quoit_clock_now_ns() - back_ns);
+    return (double)lanes_ns;
+}
+
+/* A processor for each host: the second one's lane is stepped by a thread that only does that. */
+struct server {
+    struct host *host;
+    int core;
+    _Atomic bool is_over;
+};
+
+static void *serve(void *arg)
+{
+    struct server *server = arg;
+    calibrate_stay_on(server->core);
+    while (!atomic_load_explicit(&server->is_over, memory_order_acquire))
+        step(server->host);
+    return NULL;
+}
+
+static double get_across(struct ring *ring)
+{
+    struct quoit_context *context = &ring->fabric->default_context;
+    char *to = ring->fabric->self.segment + at(ring) + LINE_BYTES;
+    uint64_t start_ns = quoit_clock_now_ns();
+    quoit_fabric_get_nbi(ring->fabric, context, to, at(ring), 8, 1);
+    while (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0) {
+        step(&ring->hosts[0]);
+        quoit_channel_reap(ring->engine);
+    }
+    return (double)(quoit_clock_now_ns() - start_ns);
+}
+
+/* How much longer a frame takes because it goes from one processor to another: its lines travel. `alone_ns`: of the
+ * same get by one thread. */
+static double time_crossing(struct ring *ring, const int cores[2], double alone_ns, double look_ns)
+{
+    struct server server = {.host = &ring->hosts[1], .core = cores[1]};
+    double values[CROSSINGS];
+    cpu_set_t before;
+    pthread_t thread;
+    if (cores[0] == cores[1])
+        return 0;
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(cores[0]);
+    if (pthread_create(&thread, NULL, serve, &server) != 0)
+        return 0;
+    for (int i = 0; i < CROSSINGS; i++)
+        values[i] = get_across(ring);
+    atomic_store(&server.is_over, true);
+    pthread_join(thread, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+    double crossings_ns =
+        calibrate_median(values, CROSSINGS) - alone_ns - look_ns; /* each side was amid a look, on average */
+    return crossings_ns > 0 ? crossings_ns / 2 : 0;
+}
+
+/* Medians: of the PE's part of a get, and of a lane's step with work beyond one without. */
+static void time_get(struct ring *ring, double clock_ns, double look_ns, double *pe_ns_out, double *work_ns_out)
+{
+    double pe[ROUNDS], work[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        uint32_t step_count;
+        double lanes_ns = get_once(ring, &pe[i], &step_count);
+        pe[i] -= 2 * clock_ns;
+        work[i] = step_count ? lanes_ns / step_count - clock_ns - look_ns : 0;
+    }
+    *pe_ns_out = calibrate_median(pe, ROUNDS);
+    *work_ns_out = calibrate_median(work, ROUNDS);
+}
+
+/* The lanes follow their links and tell each other. */
+static void settle(struct ring *ring)
+{
+    for (uint32_t i = 0; i < 100; i++)
+        step(&ring->hosts[i % HOSTS]);
+}
+
+static void measure(struct ring *ring, const int cores[2], struct quoit_json *json)
+{
+    settle(ring);
+    double clock_ns = calibrate_time_of(read_clock, NULL), look_ns = calibrate_time_of(look, ring);
+    double word_ns = calibrate_time_of(write_word, ring), pe_ns, work_ns;
+    time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
+    quoit_json_number(json, "clock_ns", clock_ns);
+    quoit_json_number(json, "window_word_ns", word_ns);
+    quoit_json_number(json, "window_line_ns", calibrate_time_of(write_line, ring));
+    quoit_json_number(json, "window_read_ns", calibrate_time_of(write_and_read, ring) - word_ns);
+    quoit_json_number(json, "doorbell_ring_ns", calibrate_time_of(ring_doorbell, ring));
+    quoit_json_number(json, "doorbell_clear_ns", calibrate_time_of(clear_doorbell, ring));
+    quoit_json_number(json, "look_ns", look_ns);
+    quoit_json_number(json, "work_ns", work_ns);
+    quoit_json_number(json, "crossing_ns",
+                      time_crossing(ring, cores, pe_ns + GET_STEPS * (look_ns + work_ns), look_ns));
+    quoit_json_number(json, "request_ns", pe_ns);
+}
+
+bool calibrate_ring(const int cores[2], struct quoit_json *json)
+{
+    struct ring ring;
+    memset(&ring, 0, sizeof ring);
+    bool is_open = open_hosts(&ring) && open_pe(&ring);
+    if (is_open)
+        measure(&ring, cores, json);
+    close_ring(&ring);
+    return is_open;
+}
