@@ -240,6 +240,9 @@ class Ring:
                  "similar or slightly lower: 10 % lower to 2 % higher", "ratio", 0.9, 1.02,
                  max(gains(4, 8), key=lambda gain: abs(gain - 0.96)))
 
+        self.add("22/6", "22/6 overall", "2 -> 8 threads; the least of 3, 4, 5 hosts", "", "ratio", 1.001, math.inf,
+                 min(gains(2, 8)))
+
     def relate_22_7(self):
         def rise(threads):
             return self.mean_turnaround(5, threads) - self.mean_turnaround(3, threads)
