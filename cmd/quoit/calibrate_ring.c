@@ -307,7 +307,7 @@ static void time_get(struct ring *ring, double clock_ns, double look_ns, double 
 }
 
 /* The lanes follow their links and tell each other. */
-static void settle(struct ring *ring)
+static void follow_links(struct ring *ring)
 {
     for (uint32_t i = 0; i < 100; i++)
         step(&ring->hosts[i % HOSTS]);
@@ -315,7 +315,7 @@ static void settle(struct ring *ring)
 
 static void measure(struct ring *ring, const int cores[2], struct quoit_json *json)
 {
-    settle(ring);
+    follow_links(ring);
     double clock_ns = calibrate_time_of(read_clock, NULL), look_ns = calibrate_time_of(look, ring);
     double word_ns = calibrate_time_of(write_word, ring), pe_ns, work_ns;
     time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
