@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The barrier of all PEs, and what is collective about pages.
+/* The barrier of all PEs, and the collective routines for pages.
  *
- * One OpenSHMEM barrier: before it each PE puts the position of its log to all others, and completes its diffs; after
- * it all notices can be read, and no page needs to wait for a version. Positions of two barriers alternate, since a PE
- * may put those of the next while another still reads these. */
+ * It is one OpenSHMEM barrier. Before it each PE puts the position of its log to all others and completes its diffs.
+ * After it all notices can be read, and no fetch has to wait for a version. There are two sets of positions, used
+ * alternately, since a PE may put those of the next barrier while another still reads those of this one. */
 #include <dsm.h>
 #include <shmem.h>
 

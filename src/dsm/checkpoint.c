@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dsm_checkpoint and dsm_restart.
  *
- * Each PE writes the pages of the chunks whose directory it is, to PATH.PE.0 or .1 in turn, each page at a place of its
- * own in a sparse file; one that is as the file has it already is left alone. PATH itself names the generation that is
- * complete: it is replaced when all files are on disk, so a job that dies meanwhile leaves the generation before. */
+ * Each PE writes the pages of the chunks whose directory it is, alternately to PATH.PE.0 and .1. Each page has a fixed
+ * offset in a sparse file; a page that the file already contains unchanged is not written. PATH names the complete
+ * generation and is replaced once all files are on disk, so a job that dies in between leaves the previous one. */
 #include <dsm.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -220,7 +220,7 @@ static bool read_summary(const char *path, struct summary *summary)
     return is_read;
 }
 
-/* Files of another run say nothing about what this one wrote, but their generation is gone on from. */
+/* The content of files of an earlier run is not assumed, but their generation number is continued. */
 static struct quoit_dsm_checkpoint *begin(struct quoit_dsm *dsm, const char *path)
 {
     struct quoit_dsm_checkpoint *checkpoint = dsm->checkpoint;
@@ -301,8 +301,8 @@ static void compare(const struct quoit_dsm *dsm, const char *path, const struct 
     }
 }
 
-/* The pages that this PE takes: those of its number, or of the numbers that are no more. They are written like any
- * other memory, so that they come to be at home here unless they have a home already. */
+/* The pages that this PE restores: those of its number, or of numbers that this job does not have. They are written
+ * like any other memory, so this PE becomes their home unless they have one. */
 static int read_pages(struct quoit_dsm *dsm, int fd, const struct index *index, const struct summary *summary)
 {
     uint64_t chunk_pages = summary->chunk_bytes / summary->page_bytes, page_count = summary->slot_count * chunk_pages;

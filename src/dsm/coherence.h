@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coherence.h - home-based lazy release consistency: fetches, diffs, notices.
  *
- * A release makes the writes of this PE since the last one visible to the PEs that acquire from it: their diffs are in
- * flight to the homes and their notices are in the log. An acquire from a PE applies all notices of that PE, its own
- * and those that it had applied itself, so that causality is transitive. No handler of the other PE takes part.
+ * A release makes the writes of this PE since the last release visible to the PEs that acquire from it: it sends their
+ * diffs to the homes and logs their notices. An acquire from a PE applies that PE's own notices and those that it had
+ * applied itself, so that causality is transitive. The other PE takes no part.
  *
  * All but quoit_dsm_fault need the library's lock, and none touches the program's view. */
 #ifndef QUOIT_DSM_COHERENCE_H
@@ -17,7 +17,7 @@ void quoit_dsm_unlock(struct quoit_dsm *dsm);
 /* An instruction of the program touched an address in space without access: makes it accessible. Takes the lock. */
 void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction);
 
-/* Makes pages readable as if they had been touched; several with one transfer where their home is one. */
+/* Makes pages accessible as faults would; consecutive pages of one home come in one transfer. */
 void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, bool is_write);
 
 void quoit_dsm_release(struct quoit_dsm *dsm);
@@ -36,7 +36,7 @@ void quoit_dsm_add_extra(struct quoit_dsm *dsm, uint64_t page);
 /* Returns when all diffs of this PE have arrived. */
 void quoit_dsm_diffs_settle(struct quoit_dsm *dsm);
 
-/* The home of a page, made the rule's choice if it had none. */
+/* The home of a page; one without a home gets that of the placement rule. */
 int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page);
 static inline int quoit_dsm_directory_of(const struct quoit_dsm *dsm, uint64_t page)
 {

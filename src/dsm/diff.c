@@ -73,8 +73,8 @@ __attribute__((target("avx512f,avx512bw"))) static void store_avx512(char *home,
     }
 }
 
-/* The page is read once, so that twin and home are from the same reading. Where one block has changed the next ones
- * often have too: their lines at the home, which the other processor may hold, are asked for ahead. */
+/* Each block of the page is read once, so that twin and home get the same bytes. After a block that has changed the
+ * next ones often have too, so their cache lines at the home are prefetched. */
 __attribute__((target("avx512f,avx512bw"))) static size_t move_avx512(char *home, char *twin, const char *page,
                                                                       size_t bytes, size_t *blocks_out)
 {

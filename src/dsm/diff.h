@@ -2,7 +2,7 @@
 /* diff.h - the bytes of a page that differ from its twin. Pure; any thread.
  *
  * Differences are found byte by byte: C11 lets two threads write adjacent bytes, so a wider granule would send, and at
- * the home overwrite, a byte that another PE wrote. The widest vectors of the processor are chosen once a process.
+ * the home overwrite, a byte that another PE wrote. The widest vectors of the processor are selected once per process.
  * `bytes` is a multiple of 64 everywhere. */
 #ifndef QUOIT_DSM_DIFF_H
 #define QUOIT_DSM_DIFF_H
@@ -27,8 +27,8 @@ size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm
  * same time. */
 void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint64_t *masks);
 
-/* All in one pass: the bytes of page that differ from twin go into home and into twin. Returns how many they are;
- * *blocks_out is in how many blocks of 64 bytes. */
+/* In one pass: stores the bytes of page that differ from twin into home and into twin. Returns their number;
+ * *blocks_out is the number of 64-byte blocks that contain them. */
 size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t bytes, size_t *blocks_out);
 
 #endif

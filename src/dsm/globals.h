@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* globals.h - variables of the program that DSM_SHARED marks, as a part of shared memory at their own addresses.
  *
- * The linker gathers them in a section that begins and ends with a page. Its pages are mapped over the program's, and
- * belong to the last chunks of space. PE 0's initial values are what all see. Collective, one thread. */
+ * The linker places them in a page-aligned section. The pages of shared memory, from the last chunks of space, are
+ * mapped over it. All PEs see PE 0's initial values. Collective, one thread. */
 #ifndef QUOIT_DSM_GLOBALS_H
 #define QUOIT_DSM_GLOBALS_H
 
 #include "dsm/state.h"
 
-/* Finds the section, and reserves its place at the end of space: before space is reserved. */
+/* Finds the section and its place at the end of space. Called before space is reserved. */
 void quoit_dsm_globals_find(struct quoit_dsm *dsm);
-/* Removes all access to it; the library runs then. */
+/* Removes all access to the section, once the library runs. */
 void quoit_dsm_globals_cover(struct quoit_dsm *dsm);
 /* Writes the initial values; ends with a barrier. */
 void quoit_dsm_globals_fill(struct quoit_dsm *dsm);

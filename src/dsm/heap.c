@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dsm_malloc and its kin: an allocator that is itself a program on shared memory, so any PE allocates and frees.
+/* dsm_malloc and related routines: an allocator that keeps its state in shared memory, so any PE allocates and frees.
  *
- * Its records are the first bytes of space, under a DSM lock. Blocks come in classes, four to a power of two; a freed
- * one waits in the list of its class. A header of 64 bytes stands before each block. Blocks of a page and more begin on
- * a page. Blocks with a placement have lists of their own, so that a page never has to change its home here. */
+ * The state is at the start of space, under a DSM lock. Sizes have classes, four per power of two, each with a free
+ * list. A header of 64 bytes precedes each block. Blocks of a page or more are page-aligned. Blocks with a placement
+ * have their own free list, so that reuse never changes the home of a page. */
 #include <dsm.h>
 #include <errno.h>
 #include <shmem.h>
@@ -29,8 +29,8 @@ struct header {
     uint64_t class;
     uint64_t placement, pe; /* placement: enum dsm_placement | kind << 8 */
     uint64_t next;          /* address of the next free block's header */
-    uint64_t start;         /* of what was taken from the reserve, for messages */
-    uint64_t bytes;         /* that were asked for */
+    uint64_t start;         /* of the memory taken from the reserve, for messages */
+    uint64_t bytes;         /* as requested */
 };
 
 struct records {
@@ -64,7 +64,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* From the reserve: the address of the block, with room for its header before it; 0 if the reserve is used up. */
+/* Takes a block from the reserve, with room for its header before it; 0: the reserve is exhausted. */
 static uint64_t take_new(struct quoit_dsm *dsm, struct records *records, uint64_t bytes, uint64_t alignment)
 {
     uint64_t used = records->used == 0 ? round_up(sizeof *records, 64) : records->used;
@@ -165,8 +165,8 @@ void *dsm_aligned_alloc(size_t alignment, size_t bytes)
     return allocate(dsm, bytes, alignment < 64 ? 64 : alignment, DSM_DEFAULT, 0, &is_new);
 }
 
-/* Nobody has touched the pages of a new block, so their homes are simply written, 64 words of a directory at once; no
- * home yet where only their kind is of their own. */
+/* No PE has touched the pages of a new block, so their homes are written directly, 64 words of a directory at once.
+ * Pages that have only a kind of their own get no home yet. */
 static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_placement placement, int pe,
                   uint8_t kind)
 {

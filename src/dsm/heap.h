@@ -10,8 +10,8 @@ struct quoit_dsm_block {
     uint64_t bytes;
 };
 
-/* Searches the homes' pages back from an address that is mapped here, for as far as a few thousand of them. Needs the
- * library's lock; touches nothing of the program's view. */
+/* Searches backwards for the header of the block, in at most a few thousand pages at their homes. The address is mapped
+ * here. Needs the library's lock; does not touch the program's view. */
 bool quoit_dsm_heap_block(struct quoit_dsm *dsm, const char *address, struct quoit_dsm_block *block_out);
 
 #endif

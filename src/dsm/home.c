@@ -22,8 +22,8 @@ void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer)
     }
 }
 
-/* The new home fetches the page whether it has a copy or not: a copy may lack what it never needed. Before that its
- * directory learns of it; nobody else asks before the next barrier. */
+/* The new home fetches the page even if it has a copy, which may lack writes that this PE never had to see. The
+ * directory is updated first; no other PE reads it before the next barrier. */
 void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
 {
     if (from == to)
@@ -45,7 +45,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
     dsm->home_of[page] = (int16_t)to;
 }
 
-/* The home of a page as all PEs see it; one that this PE does not know is looked up. */
+/* The home of a page, read from its directory if this PE does not know it. */
 static int home_now(struct quoit_dsm *dsm, uint64_t page)
 {
     if (dsm->home_of[page] == QUOIT_DSM_NO_HOME)
@@ -53,7 +53,7 @@ static int home_now(struct quoit_dsm *dsm, uint64_t page)
     return dsm->home_of[page];
 }
 
-/* Directories change only after all have read them, and no PE continues before all have moved. */
+/* Two barriers: directories change after all PEs have read them, and no PE continues before all have moved. */
 void quoit_dsm_homes_move(struct quoit_dsm *dsm)
 {
     if (!dsm->writers)

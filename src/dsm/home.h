@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* home.h - homes that move.
  *
- * Between two barriers of all PEs each PE sees every notice of the others exactly once, so all come to the same verdict
- * without a message: a page with one writer in that time moves to it. What dsm_migrate asks for travels as words at
- * each PE that the others read at the barrier. Needs the library's lock. */
+ * Between two barriers of all PEs each PE sees every notice of the others exactly once, so all take the same decision
+ * without a message: a page with one writer in that time moves to it. Each PE keeps the requests of dsm_migrate in
+ * words that the others read at the barrier. Needs the library's lock. */
 #ifndef QUOIT_DSM_HOME_H
 #define QUOIT_DSM_HOME_H
 
@@ -17,7 +17,7 @@ static inline uint8_t quoit_dsm_kind(uint64_t protocol, uint64_t copies)
     return (uint8_t)(protocol | copies << 3);
 }
 
-/* What a directory has of a page: its kind, and its home + 1, or 0 if nobody is home yet. */
+/* The word of a page in its directory: its kind, and its home + 1, or 0 if it has no home yet. */
 static inline uint64_t quoit_dsm_home_word(int home, uint8_t kind)
 {
     return (uint64_t)kind << QUOIT_DSM_KIND_SHIFT | (uint64_t)(home + 1);
@@ -60,11 +60,11 @@ static inline bool quoit_dsm_is_updated(const struct quoit_dsm *dsm, uint64_t pa
 /* A page was written in this epoch, here or, as a notice says, by another PE. */
 void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer);
 
-/* After a barrier and the notices that came with it, all diffs arrived: moves homes. Collective where homes migrate:
- * ends with a barrier then. */
+/* Moves homes. Called after a barrier whose notices are applied and whose diffs have arrived. If homes migrate it is
+ * collective and ends with a barrier. */
 void quoit_dsm_homes_move(struct quoit_dsm *dsm);
 
-/* One page now has its home elsewhere; the new home takes its content from the old one. All PEs do it between two
+/* Changes the home of one page; the new home fetches the content from the old one. All PEs call it, between two
  * barriers. */
 void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to);
 

@@ -26,7 +26,7 @@
 
 struct quoit_dsm *quoit_dsm;
 
-/* What stood before the library, and what it began. */
+/* The signal handlers before the library, and what the library initialized. */
 static struct {
     pthread_mutex_t lock;
     struct sigaction segv, bus, trap;
@@ -81,7 +81,7 @@ static void set_stepping(void *context, bool is_on)
 #endif
 }
 
-/* Without the processor's word a second fault on a readable page is a store. */
+/* If the processor does not report the kind of access, a second fault on a readable page is a store. */
 static bool means_store(struct quoit_dsm *dsm, const void *address, const void *context)
 {
 #ifdef __x86_64__
@@ -94,7 +94,8 @@ static bool means_store(struct quoit_dsm *dsm, const void *address, const void *
 #endif
 }
 
-/* A fault that is not ours goes where it went before; the default is taken by returning to the same instruction. */
+/* Passes a fault outside shared memory to the previous handler. The default action is restored, and taken when the
+ * instruction faults again. */
 static void pass_on(int signal_number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = signal_number == SIGSEGV ? &process.segv : &process.bus;
@@ -122,7 +123,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-/* After an instruction whose page was open for it alone. */
+/* The trap after an instruction for which a page was opened (DSM_RACES=reads). */
 static void on_trap(int signal_number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
@@ -172,7 +173,7 @@ static void *sparse(size_t bytes)
     return block;
 }
 
-/* Gives the memory back to the kernel, so that only pages in use take any; what can do no such thing is written. */
+/* Returns the memory to the kernel, so that only pages in use occupy any; if the kernel cannot, it is zeroed. */
 static void clear(char *block, size_t bytes)
 {
     if (madvise(block, bytes, MADV_REMOVE) != 0)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What stands before an opcode. pp as VEX has it: 0 nothing, 1 for 66, 2 for F3, 3 for F2. */
+/* The prefixes of an opcode. pp as in VEX: 0 none, 1 for 66, 2 for F3, 3 for F2. */
 struct prefixes {
     bool is_wide; /* REX.W */
     int pp, vector_bytes;

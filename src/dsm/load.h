@@ -5,9 +5,8 @@
 
 #include <stddef.h>
 
-/* The bytes that the instruction loads at its address in memory, 1 to 64; 1 for one that is not known, so that nothing
- * is taken for loaded that may not have been. A `rep` loads one element at a time. At most 15 bytes of code are read.
- */
+/* The bytes that the instruction loads from memory, 1 to 64; 1 for an unknown instruction, so that no byte counts as
+ * loaded that may not have been. A `rep` loads one element at a time. Reads at most 15 bytes of code. */
 size_t quoit_dsm_load_bytes(const unsigned char *code);
 
 #endif

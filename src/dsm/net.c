@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* Not every library has the atomics of uint64_t; all have these. */
+/* Every library has these types of atomics; some lack uint64_t. */
 static_assert(sizeof(unsigned long) == sizeof(uint64_t), "unsigned long has 64 bits");
 
 uint64_t quoit_dsm_now_ns(void)

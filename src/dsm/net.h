@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* net.h - the one-sided operations of libqdsm: every use of shmem.h while the protocol runs, in one place.
  *
- * Tests put random pauses before each of them (DSM_DELAY). All take symmetric addresses of the own PE. put returns when
- * `from` may be reused; what was put is at the PE after the next settle, or before what follows a fence. */
+ * Tests insert random pauses before each of them (DSM_DELAY). Remote addresses are symmetric addresses of this PE. put
+ * returns when `from` may be reused. A put is complete after the next settle, and ordered before what follows a fence.
+ */
 #ifndef QUOIT_DSM_NET_H
 #define QUOIT_DSM_NET_H
 
@@ -16,17 +17,16 @@ void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe
 uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe);
 uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
 uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe);
-/* Returns at once; complete after the next settle, or before what follows a fence. */
+/* Non-blocking: complete after the next settle, and ordered before what follows a fence. */
 void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe);
 uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
-/* Sleeps until the own word is at least, or is not, a value; returns it. */
+/* Sleep until a word of this PE is at least, or differs from, a value; return the word. */
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least);
 uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t value);
-/* As get and set, by a load or a store where the PE's words are reachable so. `peer_word` is the word there, or NULL.
- */
+/* As fetch and set, by a load or a store if the word of the PE is mapped here at `peer_word`; NULL: it is not. */
 uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *peer_word, int pe);
 void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe);
-/* The random pause that tests ask for; for what arrives too, at a handler. */
+/* The random pause of DSM_DELAY; handlers call it for what arrives too. */
 void quoit_dsm_pause(struct quoit_dsm *dsm);
 /* A pause between two checks of a value that changes soon. */
 void quoit_dsm_relax(void);

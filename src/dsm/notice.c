@@ -64,7 +64,7 @@ void quoit_dsm_notice_add_empty(struct quoit_dsm *dsm, uint64_t *position)
     ++*position;
 }
 
-/* Up to ENTRIES_AT_ONCE entries, not over the end of the log. */
+/* Reads up to ENTRIES_AT_ONCE entries, not beyond the end of the log. */
 static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, uint64_t to, uint64_t *entries)
 {
     uint64_t log_count = dsm->options.values[QUOIT_DSM_LOG];

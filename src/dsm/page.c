@@ -22,8 +22,8 @@
 
 typedef struct quoit_dsm_move row[QUOIT_DSM_EVENT_COUNT];
 
-/* Copies, with a detector that sees first writes. A dropped or noticed page is closed before its diff, so that no write
- * falls between the two. */
+/* Copies, with a detector that sees first writes. A dropped or noticed page is closed before its diff is made, so that
+ * no write is missed between the two. */
 static const row copies[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, FETCH | OPEN_READ), TO(DIRTY, FETCH | TWIN | OPEN_WRITE), TO(INVALID, 0),
                            TO(INVALID, NEED), TO(INVALID, NEED), TO(INVALID, 0), NEVER, NEVER},
@@ -43,8 +43,8 @@ static const row async_copies[QUOIT_DSM_STATE_COUNT] = {
                          TO(CLEAN, NEED | UPDATE), TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
 };
 
-/* A shared page is written from then on: with a detector that sees writes it is DIRTY until the release watches it, the
- * other one takes a page that it did not watch for written. */
+/* A page that becomes shared counts as written: with a detector that sees writes it is DIRTY until the next release;
+ * the other detector reports every page that it did not watch as written. */
 static const row homes[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, OPEN_READ), TO(DIRTY, OPEN_WRITE), TO(INVALID, 0), TO(INVALID, AWAIT),
                            TO(INVALID, AWAIT), TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},

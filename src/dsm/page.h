@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* page.h - the states of one page on one PE, as a table. Pure.
  *
- * A page is at home on one PE, whose frame is the truth that the others fetch from and write their diffs to; elsewhere
- * a frame is a cached copy. The home works in its frame directly: it neither fetches nor makes diffs, but it logs.
- * Detectors differ in one point: those that see the first write of an interval as a fault take the twin then; the one
- * that learns of writes only at the release (WP_ASYNC) takes it when the page is fetched.
+ * The frame of a page at its home holds the current content, which other PEs fetch and write their diffs to; elsewhere
+ * a frame is a cached copy. The home works in its frame directly: it neither fetches nor makes diffs, but it logs. A
+ * detector that sees the first write of an interval as a fault takes the twin then; the one that learns of writes only
+ * at the release (WP_ASYNC) takes it at the fetch.
  *
- * Exclusive mode: until another PE fetches a page, its home need not know of its own writes, since nobody has a copy
- * that a notice would invalidate. It ends for good. */
+ * Exclusive mode: until another PE fetches a page, writes of its home are not detected, since no copy exists that a
+ * notice would invalidate. Once left it is not entered again. */
 #ifndef QUOIT_DSM_PAGE_H
 #define QUOIT_DSM_PAGE_H
 
@@ -17,7 +17,7 @@
 enum quoit_dsm_state {
     QUOIT_DSM_INVALID,   /* no access: the next one faults */
     QUOIT_DSM_CLEAN,     /* readable; a write is detected */
-    QUOIT_DSM_DIRTY,     /* writable; a fault told of the first write of this interval */
+    QUOIT_DSM_DIRTY,     /* writable; the first write of this interval was detected */
     QUOIT_DSM_EXCLUSIVE, /* at home and writable, its writes are not detected: no other PE has ever fetched it */
     QUOIT_DSM_STATE_COUNT
 };

@@ -148,7 +148,7 @@ bool quoit_dsm_races_has_loads(const struct quoit_dsm *dsm)
     return dsm->races && dsm->races->has_loads;
 }
 
-/* What of a load lies on the next page faults there. */
+/* The part of a load on the next page faults there. */
 void quoit_dsm_races_load(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes, const void *instruction)
 {
     struct quoit_dsm_races *races = dsm->races;
@@ -174,7 +174,7 @@ void quoit_dsm_races_step(struct quoit_dsm *dsm, uint64_t page)
     races->steps[races->step_count++] = (struct step){pthread_self(), page};
 }
 
-/* A page that another thread has open for its own instruction is left to that. */
+/* A page that several threads have open is closed by the last of them. */
 bool quoit_dsm_races_stepped(struct quoit_dsm *dsm)
 {
     struct quoit_dsm_races *races = dsm->races;
@@ -297,7 +297,7 @@ void quoit_dsm_races_compare(struct quoit_dsm *dsm)
     struct quoit_dsm_races *races = dsm->races;
     for (int pe = dsm->me + 1; pe < dsm->pe_count; pe++)
         compare_with(dsm, pe);
-    shmem_barrier_all(); /* all have read what all forget now */
+    shmem_barrier_all(); /* all have read the records, which are dropped now */
     for (uint64_t i = 0; i < *races->record_count; i++)
         races->newest[races->heads[i].page] = 0;
     *races->record_count = races->interval_count = races->open_from = 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* races.h - finds stores of two PEs to one byte, or a store and a load, that no synchronisation orders (DSM_RACES).
  *
- * Each diff is kept with its interval: how far its PE had applied each log, and where its notices end. Of two intervals
- * one comes before the other exactly if the second had applied the notices of the first. At each barrier of all PEs the
- * diffs since the last one are compared, pair by pair. A PE works on a copy of its own pages too, so that what it
- * stores and what arrives are told apart. Threads of one PE count as one. Needs the library's lock.
+ * Each diff is recorded with its interval: how far the PE had applied each log (a vector clock), and where its notices
+ * end. An interval precedes another exactly if the other had applied its notices. At each barrier of all PEs the diffs
+ * since the last barrier are compared, pair by pair. A PE works on copies of the pages of which it is the home too, so
+ * that its own stores and arriving diffs can be distinguished. The threads of a PE count as one. Needs the library's
+ * lock.
  *
- * Loads (DSM_RACES=reads): no page is open for longer than one instruction. The fault of an access opens its page, the
- * processor traps after the instruction, and the page is closed again. An interval with loads alone gets an empty
- * notice, so that who acquires from it later can be told from who did before. */
+ * Loads (DSM_RACES=reads): a page is open for one instruction at a time. The fault of an access opens its page, the
+ * processor traps after the instruction, and the page is closed. An interval that has only loads gets an empty notice,
+ * which distinguishes later acquires from earlier ones. */
 #ifndef QUOIT_DSM_RACES_H
 #define QUOIT_DSM_RACES_H
 
@@ -27,8 +28,8 @@ bool quoit_dsm_races_reads(const struct quoit_dsm *dsm);
 void quoit_dsm_races_load(struct quoit_dsm *dsm, uint64_t page, size_t offset, size_t bytes, const void *instruction);
 /* Whether the interval that ends now has loads, and needs a notice. */
 bool quoit_dsm_races_has_loads(const struct quoit_dsm *dsm);
-/* The own thread opened a page for one instruction; and that was executed: the pages it opened are closed, if there are
- * any. */
+/* step: this thread opened a page for one instruction. stepped: the instruction was executed, and the pages that the
+ * thread opened are closed; false: there were none. */
 void quoit_dsm_races_step(struct quoit_dsm *dsm, uint64_t page);
 bool quoit_dsm_races_stepped(struct quoit_dsm *dsm);
 

@@ -20,7 +20,7 @@ struct request {
     uint64_t number;
     uint64_t page;
     uint64_t is_first; /* the requester does not know the home: appoint it, or forward */
-    uint64_t word;     /* else what the directory has, or the requester */
+    uint64_t word;     /* otherwise the directory's word, as the directory or the requester knows it */
 };
 
 /* Written by the sender, `ticket` last. bytes is 0 for a time-stamp. The payload: one mask for each 64 bytes, then the
@@ -33,7 +33,7 @@ struct buffer {
     char payload[PAYLOAD_BYTES];
 };
 
-/* Where answers come, at the requester. */
+/* The slot for responses, at the requester. */
 struct answer {
     uint64_t number; /* of the request; written last */
     uint64_t word;   /* as the directory has it */
@@ -42,12 +42,12 @@ struct answer {
 struct quoit_dsm_service {
     pthread_t thread;
     /* Symmetric. */
-    uint64_t *bell; /* one more for each request or buffer */
+    uint64_t *bell; /* incremented by each request and each buffer */
     uint64_t *is_stopping;
     struct request *requests; /* [requester] */
     struct buffer *buffers;   /* [sender][BUFFERS] */
     struct answer *answer;
-    uint64_t *versions; /* [writer], come with an answer */
+    uint64_t *versions; /* [writer], part of a response */
     uint64_t *acks;     /* [home]: highest ticket that has been applied there */
     /* Of the requester. */
     uint64_t number;

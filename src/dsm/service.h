@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* service.h - the asynchronous handler of a PE, for the protocols async, ardmar and draw: a thread that sleeps until a
- * request arrives, answers it from the frames, and never takes the library's lock nor waits for anybody.
+ * request arrives and serves it from the frames. It takes no lock of the library and waits for no other PE.
  *
- * A PE has one fetch outstanding, so a request has a place of its own at every PE, also when a directory forwards it to
- * the home. Diffs go page by page into one of a few buffers at the home, each free again when its ACK is back. */
+ * A PE has one fetch outstanding, so each PE has one request slot per requester, which suffices also when a directory
+ * forwards the request to the home. Diffs go page by page into one of a few buffers at the home; an ACK frees each. */
 #ifndef QUOIT_DSM_SERVICE_H
 #define QUOIT_DSM_SERVICE_H
 
@@ -13,10 +13,10 @@
 void quoit_dsm_service_start(struct quoit_dsm *dsm);
 void quoit_dsm_service_stop(struct quoit_dsm *dsm);
 
-/* Asks the directory for a page whose home is unknown: returns its word of homes, whose home may be the own PE,
- * appointed by this request. If it is another, the page has come, and dsm->arrived_page says so. */
+/* Requests a page of unknown home from its directory, and returns the directory's word. Its home may be this PE,
+ * appointed by this request. If it is another, the page has arrived, and dsm->arrived_page says so. */
 uint64_t quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory);
-/* The page comes from its home into its frame; service_versions are those it had there. */
+/* Fetches the page from its home into its frame; service_versions are the versions that it had there. */
 void quoit_dsm_service_fetch(struct quoit_dsm *dsm, uint64_t page, int home);
 const uint64_t *quoit_dsm_service_versions(const struct quoit_dsm *dsm);
 

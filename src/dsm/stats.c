@@ -68,7 +68,7 @@ static void print_place(const struct quoit_dsm *dsm, const char *kind, const cha
         return;
 }
 
-/* What a page belongs to: the block that has its first byte, or else, where small blocks share it, the page. */
+/* The block that contains the first byte of a page; the page itself if small blocks share it. */
 static struct quoit_dsm_block owner_of(struct quoit_dsm *dsm, uint64_t page)
 {
     char *start = quoit_dsm_page_address(dsm, page);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stats.h - where the time of a PE goes, always measured: spans of one thread do not nest, the inner one counts. */
+/* stats.h - the time of a PE by activity, always measured. Spans of a thread do not nest: the inner one counts. */
 #ifndef QUOIT_DSM_STATS_H
 #define QUOIT_DSM_STATS_H
 
@@ -17,7 +17,7 @@ static inline void quoit_dsm_span_end(struct quoit_dsm *dsm, enum quoit_dsm_span
     dsm->stats.span_ns[span] += quoit_dsm_now_ns() - since;
 }
 
-/* What page fetches and diffs took so far: a wait takes it off its own time. */
+/* The time of fetches and diffs so far, which a wait subtracts from its own. */
 static inline uint64_t quoit_dsm_inner_ns(const struct quoit_dsm *dsm)
 {
     return dsm->stats.span_ns[QUOIT_DSM_FETCHING] + dsm->stats.span_ns[QUOIT_DSM_DIFFING];

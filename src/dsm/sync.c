@@ -23,10 +23,10 @@ struct row {
     uint64_t unused[2];
 };
 
-/* A place in one queue: of a lock from its request to its release, or of a monitor's waiters. */
+/* A node of a queue: of a lock, from request to release, or of a monitor's waiters. */
 struct node {
-    uint64_t next; /* node of the one behind; written by it */
-    uint64_t flag; /* PE + 1 of who handed over or woke; written by it */
+    uint64_t next; /* the successor, which writes it */
+    uint64_t flag; /* PE + 1 of the predecessor or waker, which writes it */
     uint64_t kind;
     uint64_t unused;
 };
@@ -112,7 +112,7 @@ static void keep(struct quoit_dsm_syncs *syncs, uint64_t address, struct quoit_d
     *place = (struct cached){address, object};
 }
 
-/* The row that has the address, or takes it now. */
+/* The row of the address, claimed now if it has none. */
 static struct quoit_dsm_object find_row(struct quoit_dsm *dsm, uint64_t address, const char *call)
 {
     uint64_t count = dsm->options.values[QUOIT_DSM_SYNCS], hash = hash_of(address);
@@ -226,7 +226,7 @@ static void remember_held(struct quoit_dsm *dsm, struct quoit_dsm_object object,
     pthread_mutex_unlock(&syncs->lock);
 }
 
-/* The node by which this PE holds a lock, taken off the list; 0: it does not. The newest are found first. */
+/* Removes and returns the node by which this PE holds a lock; 0: it does not hold it. Searches the newest first. */
 static uint64_t forget_held(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
@@ -305,7 +305,7 @@ struct quoit_dsm_monitor quoit_dsm_monitor_enter(struct quoit_dsm *dsm, struct q
     return monitor;
 }
 
-/* The next holder may be handed the lock past the PE that keeps the state, so the state arrives first. */
+/* The lock passes to its next holder without the PE that keeps the state, so the state must arrive before. */
 void quoit_dsm_monitor_leave(struct quoit_dsm *dsm, struct quoit_dsm_object object,
                              const struct quoit_dsm_monitor *monitor)
 {

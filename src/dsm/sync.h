@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sync.h - objects that PEs and their threads wait for. Any thread; none is called under the library's lock.
+/* sync.h - synchronisation objects. Any thread; no function is called under the library's lock.
  *
- * An object of dsm.h is only an address: its state is a row of words in a table at the PE that the address hashes to,
- * found by compare-and-swap of the address. So an object needs no initialisation, copying or clearing the bytes at its
- * address harms nothing, and a diff never meets its state.
+ * An object of dsm.h is identified by its address alone. Its state is a row of words in a table at the PE to which the
+ * address hashes, claimed by compare-and-swap of the address. So an object needs no initialisation, the bytes at its
+ * address may be copied or cleared, and diffs do not contain its state.
  *
- * The lock is a queue (MCS): the word names the last in the queue or, when it is free, the last releaser; each waiter
- * sleeps on a word of its own PE until its predecessor writes who released. The acquirer then takes that PE's notices.
- */
+ * Locks are MCS queues. The lock word names the last node of the queue or, when the lock is free, the last releaser.
+ * Each waiter sleeps on a word of its own PE until its predecessor writes who released. The acquirer then applies that
+ * PE's notices. */
 #ifndef QUOIT_DSM_SYNC_H
 #define QUOIT_DSM_SYNC_H
 
@@ -19,7 +19,7 @@ struct quoit_dsm_object {
     uint32_t index;
 };
 
-/* The state that the kinds of wait.c keep under the object's own lock; zero at first. */
+/* The state of the kinds of wait.c, protected by the object's own lock; initially zero. */
 struct quoit_dsm_monitor {
     uint64_t value, more, head, tail;
 };
@@ -42,7 +42,7 @@ bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 /* False if this PE does not hold it. */
 bool quoit_dsm_object_unlock(struct quoit_dsm *dsm, struct quoit_dsm_object object);
 
-/* The lock, and the state as the last leaver left it. */
+/* Acquires the lock and reads the state. */
 struct quoit_dsm_monitor quoit_dsm_monitor_enter(struct quoit_dsm *dsm, struct quoit_dsm_object object);
 void quoit_dsm_monitor_leave(struct quoit_dsm *dsm, struct quoit_dsm_object object,
                              const struct quoit_dsm_monitor *monitor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs wait for, each a monitor of sync.h: the state is changed under the object's lock, and waiters are woken
- * after it was left. */
+/* The synchronisation objects of dsm.h, each a monitor of sync.h: state changes under the object's lock, and waiters
+ * are woken after it was released. */
 #include <dsm.h>
 #include <errno.h>
 #include <time.h>
@@ -22,7 +22,7 @@ static void reset(const void *address, const char *call)
     quoit_dsm_monitor_reset(dsm, quoit_dsm_object(dsm, address, call));
 }
 
-/* Waits as the last step of a routine that left the monitor; a deadline that passes takes the waiter out again. */
+/* The last step of a routine that has left the monitor: waits. If the deadline passes the waiter is removed. */
 static int wait_for(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_t waiter, uint64_t deadline_ns)
 {
     int result = 0;
@@ -41,7 +41,7 @@ static int wait_for(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint6
 
 /* Locks */
 
-/* The lock's word is not of the monitor, so a lock that is held stays held: init is for a free one. */
+/* Does not touch the lock word, so a held lock stays held: init is for a free one. */
 void dsm_lock_init(dsm_lock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_lock_init");
@@ -345,7 +345,7 @@ void dsm_once(dsm_once_t *once, void (*routine)(void))
     quoit_dsm_waiter_wake_chain(dsm, first);
 }
 
-/* Barriers of some: each caller takes over what those before it released, so the last one has it all. */
+/* Barriers of a group: each caller acquires what the callers before it released, so the last one has everything. */
 
 void dsm_barrier_init(dsm_barrier_t *barrier)
 {

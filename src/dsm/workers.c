@@ -20,7 +20,7 @@
 #define ARGUMENTS_MAX      4096
 #define COPY_BYTES         (1u << 20)
 
-/* What PE 0 tells the others, in words from QUOIT_DSM_CREATE_WORDS on. */
+/* PE 0's message to the others, in words from QUOIT_DSM_CREATE_WORDS on. */
 struct creation {
     uint64_t routine; /* 0: the program ends */
     uint64_t count;
@@ -62,7 +62,7 @@ static void copy_range(uint64_t from, uint64_t to)
         shmem_getmem((void *)at, (const void *)at, to - at < COPY_BYTES ? to - at : COPY_BYTES, 0);
 }
 
-/* All but the variables that are shared anyway. */
+/* Without DSM_SHARED variables, which are shared already. */
 static void copy_globals(const struct quoit_dsm *dsm, const struct creation *creation)
 {
     uint64_t shared = (uintptr_t)dsm->globals, shared_end = shared + dsm->globals_bytes;
