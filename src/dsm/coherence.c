@@ -79,8 +79,12 @@ static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
         known_end++;
     if (known_end == end)
         return;
-    quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], quoit_dsm_directory_of(dsm, page));
+    int directory = quoit_dsm_directory_of(dsm, page);
+    if (directory != dsm->me)
+        quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], directory);
     for (uint64_t i = 0; i < end - page; i++) {
+        if (directory == dsm->me)
+            words[i] = __atomic_load_n(&dsm->homes[page + i], __ATOMIC_ACQUIRE);
         if (quoit_dsm_home_in(words[i]) != QUOIT_DSM_NO_HOME && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
             quoit_dsm_home_learn(dsm, page + i, words[i]);
     }

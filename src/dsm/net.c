@@ -22,13 +22,14 @@ void quoit_dsm_relax(void)
     sched_yield();
 }
 
-/* The generator is shared by the threads of the PE: a lost update only makes the pauses more random. */
+/* The threads of the PE share the sequence: each call goes on from a state of its own. */
 void quoit_dsm_pause(struct quoit_dsm *dsm)
 {
     uint64_t most_us = dsm->options.values[QUOIT_DSM_DELAY];
     if (__builtin_expect(most_us == 0, 1))
         return;
-    uint64_t us = quoit_prng_choose(&dsm->prng, most_us * 4 + 1);
+    struct quoit_prng prng = {__atomic_fetch_add(&dsm->prng.state, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED)};
+    uint64_t us = quoit_prng_choose(&prng, most_us * 4 + 1);
     if (us <= most_us)
         nanosleep(&(struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000}, NULL);
 }

@@ -56,6 +56,7 @@ struct quoit_dsm_service {
     /* Of the handler. */
     uint64_t *seen_numbers; /* [requester] */
     uint64_t *seen_tickets; /* [sender] */
+    uint64_t *outgoing_versions;
 };
 
 /* The requester */
@@ -144,9 +145,12 @@ static void answer(struct quoit_dsm *dsm, int requester, const struct request *r
 {
     struct quoit_dsm_service *service = dsm->service;
     if (quoit_dsm_home_in(word) == dsm->me) {
+        const uint64_t *row = &dsm->version[request->page * (uint64_t)dsm->pe_count];
         quoit_dsm_exclusive_mark(dsm, request->page);
-        quoit_dsm_put(dsm, service->versions, &dsm->version[request->page * (uint64_t)dsm->pe_count],
-                      (size_t)dsm->pe_count * sizeof(uint64_t), requester);
+        for (int pe = 0; pe < dsm->pe_count; pe++)
+            service->outgoing_versions[pe] = __atomic_load_n(&row[pe], __ATOMIC_ACQUIRE);
+        quoit_dsm_put(dsm, service->versions, service->outgoing_versions, (size_t)dsm->pe_count * sizeof *row,
+                      requester);
         char *frame = quoit_dsm_frame(dsm, request->page);
         quoit_dsm_put(dsm, frame, frame, dsm->page_bytes, requester);
     }
@@ -167,9 +171,10 @@ static void forward(struct quoit_dsm *dsm, int requester, const struct request *
     dsm->stats.forwarded++;
 }
 
-static void serve_request(struct quoit_dsm *dsm, int requester)
+static void serve_request(struct quoit_dsm *dsm, int requester, uint64_t number)
 {
-    struct request request = dsm->service->requests[requester];
+    const struct request *there = &dsm->service->requests[requester];
+    struct request request = {number, there->page, there->is_first, there->word};
     if (!request.is_first) {
         answer(dsm, requester, &request, request.word);
         return;
@@ -225,7 +230,7 @@ static bool serve_all(struct quoit_dsm *dsm)
         uint64_t number = __atomic_load_n(&service->requests[pe].number, __ATOMIC_ACQUIRE);
         if (number != service->seen_numbers[pe]) {
             service->seen_numbers[pe] = number;
-            serve_request(dsm, pe);
+            serve_request(dsm, pe, number);
             dsm->stats.served++;
             did = true;
         }
@@ -274,6 +279,7 @@ void quoit_dsm_service_start(struct quoit_dsm *dsm)
     service->tickets = calloc(count, sizeof(uint64_t));
     service->seen_numbers = calloc(count, sizeof(uint64_t));
     service->seen_tickets = calloc(count, sizeof(uint64_t));
+    service->outgoing_versions = calloc(count, sizeof(uint64_t));
     service->outgoing = calloc(1, sizeof *service->outgoing);
     dsm->service = service;
     if (pthread_create(&service->thread, NULL, run, dsm) != 0)
@@ -299,6 +305,7 @@ void quoit_dsm_service_stop(struct quoit_dsm *dsm)
     free(service->tickets);
     free(service->seen_numbers);
     free(service->seen_tickets);
+    free(service->outgoing_versions);
     free(service->outgoing);
     free(service);
     dsm->service = NULL;

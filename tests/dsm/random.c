@@ -25,6 +25,8 @@
 #define PHASED_BYTES (16 * 4096)
 #define THREADS_MAX  8
 
+#define REFERENCE_BYTES (LOCKED_BYTES / LOCK_COUNT) /* of one lock */
+
 struct shared {
     dsm_lock_t locks[LOCK_COUNT];
     unsigned char locked[LOCKED_BYTES];
@@ -57,23 +59,29 @@ __attribute__((noreturn)) static void fail(const char *region, int step, size_t 
     _exit(1);
 }
 
-/* Byte i belongs to lock i % LOCK_COUNT. */
+/* Byte i belongs to lock i % LOCK_COUNT. The reference has the bytes of one lock together, so that threads under
+ * different locks touch nothing in common. */
+static size_t reference_at(size_t i)
+{
+    return i % LOCK_COUNT * REFERENCE_BYTES + i / LOCK_COUNT;
+}
+
 static void locked_step(struct quoit_prng *prng, int step)
 {
     int lock = (int)quoit_prng_choose(prng, LOCK_COUNT);
-    unsigned char reference[LOCKED_BYTES];
+    unsigned char reference[REFERENCE_BYTES];
     dsm_lock(&test.shared->locks[lock]);
-    shmem_getmem(reference, test.reference, LOCKED_BYTES, 0);
+    shmem_getmem(reference, test.reference + lock * REFERENCE_BYTES, REFERENCE_BYTES, 0);
     for (size_t i = (size_t)lock; i < LOCKED_BYTES; i += LOCK_COUNT) {
-        if (test.shared->locked[i] != reference[i])
-            fail("locked", step, i, test.shared->locked[i], reference[i]);
+        if (test.shared->locked[i] != reference[i / LOCK_COUNT])
+            fail("locked", step, i, test.shared->locked[i], reference[i / LOCK_COUNT]);
     }
     for (uint64_t writes = quoit_prng_choose(prng, 40); writes > 0; writes--) {
         size_t at = quoit_prng_choose(prng, LOCKED_BYTES / LOCK_COUNT) * LOCK_COUNT + (size_t)lock;
         for (uint64_t run = quoit_prng_choose(prng, 30); run > 0 && at < LOCKED_BYTES; run--, at += LOCK_COUNT) {
             unsigned char value = (unsigned char)quoit_prng_next(prng);
             test.shared->locked[at] = value;
-            shmem_uchar_p(&test.reference[at], value, 0);
+            shmem_uchar_p(&test.reference[reference_at(at)], value, 0);
         }
     }
     shmem_quiet();
@@ -183,8 +191,8 @@ int main(int count, char **words)
     unsigned char reference[LOCKED_BYTES];
     shmem_getmem(reference, test.reference, LOCKED_BYTES, 0);
     for (size_t i = 0; i < LOCKED_BYTES; i++) {
-        if (test.shared->locked[i] != reference[i])
-            fail("locked, at the end,", test.steps, i, test.shared->locked[i], reference[i]);
+        if (test.shared->locked[i] != reference[reference_at(i)])
+            fail("locked, at the end,", test.steps, i, test.shared->locked[i], reference[reference_at(i)]);
     }
     for (size_t i = 0; i < PHASED_BYTES; i++) {
         if (test.shared->phased[i] != test.phased[i])
