@@ -38,7 +38,7 @@ static bool is_this_machine(const char *name)
 static void __attribute__((noreturn))
 become_shell(const struct job *job, const char *name, const char *own_path, int in_fd, int out_fd, pid_t parent)
 {
-    const char *rsh = plan_text(job->plan, QUOIT_OPT_RSH);
+    const char *rsh = job->plan->rsh;
     char script[PATH_MAX];
     sigset_t none;
     setpgid(0, 0);

@@ -129,6 +129,85 @@ bool machines_add_file(struct machines *machines, const char *path, char problem
     return is_good;
 }
 
+/* The next number of "4(x2),3", which stands for 4, 4, 3; 0 at its end. */
+static uint32_t next_tasks(const char **at, uint32_t *repeat)
+{
+    char *end;
+    unsigned long tasks = strtoul(*at, &end, 10), times = 1;
+    if (end == *at || tasks == 0 || tasks > QUOIT_LOCAL_PES_MAX)
+        return 0;
+    if (strncmp(end, "(x", 2) == 0)
+        times = strtoul(end + 2, &end, 10);
+    if (++*repeat >= times) {
+        *repeat = 0;
+        *at = end + strcspn(end, ",");
+        *at += **at == ',';
+    }
+    return (uint32_t)tasks;
+}
+
+/* Where nodes get their tasks from. */
+struct tasks {
+    const char *at; /* NULL: not given */
+    uint32_t repeat;
+};
+
+static bool add_node(struct machines *machines, const char *name, struct tasks *tasks,
+                     char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    uint32_t slots = tasks->at ? next_tasks(&tasks->at, &tasks->repeat) : 0;
+    return add(machines, name, strlen(name), slots, problem_out);
+}
+
+/* The numbers of "[01-03,7]", each between what is before and behind the brackets; numbers keep their width. False:
+ * problem_out has been set, or still says that the list is not understood. */
+static bool add_range(struct machines *machines, const char *word, size_t length, struct tasks *tasks,
+                      char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    const char *open = memchr(word, '[', length), *close = memchr(word, ']', length), *at = open + 1;
+    snprintf(problem_out, MACHINES_PROBLEM_BYTES, "\"%.*s\" is not understood", (int)(length < 99 ? length : 99), word);
+    while (close && at < close) {
+        char name[MACHINE_NAME_BYTES], *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        int width = (int)(end - at);
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        if (*at < '0' || *at > '9' || (*end != ',' && end != close) || last < first || last - first > MACHINES_MAX)
+            break;
+        for (unsigned long number = first; number <= last; number++) {
+            int used = snprintf(name, sizeof name, "%.*s%0*lu%.*s", (int)(open - word), word, width, number,
+                                (int)(word + length - close - 1), close + 1);
+            if (used >= (int)sizeof name || strchr(name, '[') || !add_node(machines, name, tasks, problem_out))
+                return false;
+        }
+        at = *end == ',' ? end + 1 : close;
+        if (at == close)
+            return true;
+    }
+    return false;
+}
+
+bool machines_add_slurm(struct machines *machines, const char *nodes, const char *tasks,
+                        char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    struct tasks own_tasks = {.at = tasks};
+    while (*nodes) {
+        char name[MACHINE_NAME_BYTES];
+        size_t length = strcspn(nodes, "[,");
+        bool has_range = nodes[length] == '[';
+        if (has_range) {
+            length += strcspn(nodes + length, "]");
+            length += strcspn(nodes + length, ",");
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), nodes);
+        if (!(has_range ? add_range(machines, nodes, length, &own_tasks, problem_out)
+                        : add_node(machines, name, &own_tasks, problem_out)))
+            return false;
+        nodes += length + (nodes[length] == ',');
+    }
+    return true;
+}
+
 uint32_t machines_slots(const struct machines *machines)
 {
     uint32_t sum = 0;

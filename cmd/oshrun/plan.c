@@ -19,6 +19,8 @@
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 
+#define SLURM_RSH "srun --overlap --quiet --unbuffered --nodes=1 --ntasks=1 --mpi=none --nodelist"
+
 struct parser {
     struct plan *plan;
     struct plan_program *program; /* the one being described */
@@ -237,12 +239,38 @@ static bool is_given(const struct plan *plan, enum quoit_option_id id)
     return plan->options.values[id].source != QUOIT_FROM_DEFAULT;
 }
 
+/* In an allocation of several machines, its own, unless the hosts are to be of this one. False: reported. */
+static bool find_allocation(struct plan *plan)
+{
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    char problem[MACHINES_PROBLEM_BYTES];
+    const char *slurm_nodes = getenv("SLURM_JOB_NODELIST"), *pbs_file = getenv("PBS_NODEFILE");
+    bool is_good = true, is_slurm = slurm_nodes && getenv("SLURM_JOB_ID");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
+            return true;
+    if (is_slurm)
+        is_good = machines_add_slurm(&plan->machines, slurm_nodes, getenv("SLURM_TASKS_PER_NODE"), problem);
+    else if (pbs_file && getenv("PBS_JOBID"))
+        is_good = machines_add_file(&plan->machines, pbs_file, problem);
+    if (!is_good)
+        bad_usage("%s: %s; --host names the machines", is_slurm ? "SLURM_JOB_NODELIST" : "PBS_NODEFILE", problem);
+    if (plan->machines.count == 1) /* which is this one */
+        plan->machines = (struct machines){0};
+    if (is_slurm && plan->machines.count && !plan->rsh[0])
+        plan->rsh = SLURM_RSH;
+    return is_good;
+}
+
 /* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
 static int find_machines(struct plan *plan)
 {
     static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
+    plan->rsh = plan_text(plan, QUOIT_OPT_RSH);
+    if (!plan->is_agent && !list[0] && !file[0] && !find_allocation(plan))
+        return STATUS_BAD_USAGE;
     if (!plan->is_agent && list[0] && !machines_add_list(&plan->machines, list, problem))
         return bad_usage("--host %.200s: %s", list, problem);
     if (!plan->is_agent && file[0] && !machines_add_file(&plan->machines, file, problem))

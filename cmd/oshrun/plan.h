@@ -44,6 +44,7 @@ struct plan {
     uint32_t pe_count;
     uint32_t host_count;
     struct machines machines; /* of --host and --hostfile, those that have PEs */
+    const char *rsh;          /* the command of --rsh, or what starts agents here without it */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
     bool has_ring;            /* --ring: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];

@@ -105,6 +105,25 @@ static void open_fabric(struct quoit_boot *boot)
     atomic_store(&quoit_job.fabric->self.shared->data_base, (uintptr_t)quoit_job.segments.segment[0].base);
 }
 
+/* Variables that only oshrun reads, under another launcher: one line for the job names them. */
+static void warn_of_idle_variables(const struct quoit_boot *boot, const struct quoit_options *options)
+{
+    char names[256] = "";
+    uint32_t count = 0;
+    for (int id = 0; id < QUOIT_OPT_COUNT && boot->exchange.ops && boot->exchange.size > 1 && boot->pe == 0; id++) {
+        const struct quoit_option *option = &quoit_options_table[id];
+        bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
+        size_t used = strlen(names);
+        if (!is_idle || options->values[id].source == QUOIT_FROM_DEFAULT)
+            continue;
+        snprintf(names + used, sizeof names - used, "%s%s", count ? ", " : "", option->variable);
+        count++;
+    }
+    if (count)
+        quoit_say("warning: %s ha%s no effect: oshrun reads %s, but another launcher started this job [Q0313]", names,
+                  count == 1 ? "s" : "ve", count == 1 ? "it" : "them");
+}
+
 /* Before the other PEs may look: reads the path table, and publishes where this process has mapped the memory. */
 static void announce(const struct quoit_boot *boot, const struct quoit_options *options)
 {
@@ -313,6 +332,7 @@ void quoit_job_start(int thread_level)
     map_heap(boot);
     share_variables(boot);
     announce(boot, &options);
+    warn_of_idle_variables(boot, &options);
     status = quoit_boot_ready(boot);
     if (status != QUOIT_OK)
         cannot_start("the other PEs did not come", status);

@@ -94,6 +94,28 @@ class Options(scenario.Case):
         self.assertEqual(self.places("--hostfile", path), ["a", "a", "me@b", "c"])
         self.assertEqual(self.places("-machinefile", path, "--host", "z"), ["z", "a", "a", "me@b", "c"])
 
+    def test_allocations(self):
+        def places(nodes, tasks, *options):
+            env = {"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes}
+            if tasks:
+                env["SLURM_TASKS_PER_NODE"] = tasks
+            result = self.run_job("--dry-run", *options, GREET, env=env)
+            self.assertEqual(result.status, 0, result)
+            return [line.split()[2] for line in result.out.splitlines()]
+
+        self.assertEqual(places("n[09-11]", "2(x2),1"), ["n09", "n09", "n10", "n10", "n11"])
+        self.assertEqual(places("a,b[1,3-4]-ib,c", None), ["a", "b1-ib", "b3-ib", "b4-ib", "c"])
+        self.assertEqual(places("n[1-2]", "1(x2)", "--host", "z"), ["z"])
+        self.assertEqual(places("n[1-2]", "4(x2)", "--hosts", 2), ["host0", "host1"])
+        self.assertEqual(places("n1", "4", "-n", 2), ["host0", "host0"])
+        path = self.hostfile("m1\nm1\nm2\n")
+        result = self.run_job("--dry-run", GREET, env={"PBS_JOBID": "1", "PBS_NODEFILE": path})
+        self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["m1", "m1", "m2"])
+        for nodes in ("n[1", "n[]", "n[2-1]", "n[x]", "n[1-2]m[3]", "n[1-99999]", "n[1-2", "["):
+            result = self.run_job("--dry-run", GREET, env={"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes})
+            self.assertEqual(result.status, 2, f"{nodes} {result}")
+            self.assertIn("SLURM_JOB_NODELIST: ", result.err)
+
     def test_bad_lines_are_named(self):
         for text, where, words in (("a\nb slots=x\n", 2, 'slots must be 1..1023, not "x"'),
                                    ("a slots=0\n", 1, 'slots must be 1..1023, not "0"'),

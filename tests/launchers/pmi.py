@@ -57,6 +57,10 @@ class Pmi(scenario.Case):
         self.assertEqual((statuses, err.count("SHMEM_SYMETRIC_SIZE")), ([0] * 3, 1), err)
         _, statuses, _, err = self.launch([GREET], [GREET], env={"QUOIT_CHECK": "maybe"})
         self.assertEqual((statuses, err.count("QUOIT_CHECK")), ([2] * 2, 1), err)
+        env = {"QUOIT_TIMEOUT": "9s", "QUOIT_LINK_RATE": "1G", "QUOIT_PATH": "memcpy"}
+        _, statuses, _, err = self.launch([GREET], [GREET], [GREET], env=env)
+        self.assertEqual((statuses, err.count("\n")), ([0] * 3, 1), err)
+        self.assertRegex(err, "warning: (QUOIT_TIMEOUT, QUOIT_LINK_RATE|QUOIT_LINK_RATE, QUOIT_TIMEOUT) have no effect.*Q0313")
         _, statuses, out, err = self.launch([GREET], [GREET], env={"QUOIT_LAUNCHER": "none"})
         self.assertEqual((statuses, out), ([0] * 2, "hello from PE 0 of 1\n" * 2), err)
         _, statuses, _, err = self.launch([GREET], [GREET], env={"QUOIT_LAUNCHER": "pmi3"})

@@ -170,6 +170,15 @@ class Srun(Launchers):
             if has(launcher[0]):
                 self.check_greetings(["salloc", "-Q", "-N1", "-n4", *launcher], 4)
 
+    def test_oshrun(self):
+        """It finds the nodes of the allocation, and srun starts the agents."""
+        result = self.launch("salloc", "-Q", "-N2", "--ntasks-per-node=2", scenario.OSHRUN, "--tag", GREET)
+        self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])),
+                         (0, [f"[PE {i} node{i // 2}] hello from PE {i} of 4" for i in range(4)]), result)
+        result = self.launch("salloc", "-Q", "-N2", "--ntasks-per-node=2", scenario.OSHRUN, MISBEHAVE, 3, "exit", 3)
+        self.assertEqual(result.status, 3, result)
+        self.assertRegex(result.err, "PE 3 on node1 exited with status 3 .*Q0202")
+
 
 if __name__ == "__main__":
     scenario.main()
