@@ -146,14 +146,14 @@ static uint32_t next_tasks(const char **at, uint32_t *repeat)
     return (uint32_t)tasks;
 }
 
-/* Where nodes get their tasks from. */
+/* Where machines get their tasks from. */
 struct tasks {
     const char *at; /* NULL: not given */
     uint32_t repeat;
 };
 
-static bool add_node(struct machines *machines, const char *name, struct tasks *tasks,
-                     char problem_out[MACHINES_PROBLEM_BYTES])
+static bool add_named(struct machines *machines, const char *name, struct tasks *tasks,
+                      char problem_out[MACHINES_PROBLEM_BYTES])
 {
     uint32_t slots = tasks->at ? next_tasks(&tasks->at, &tasks->repeat) : 0;
     return add(machines, name, strlen(name), slots, problem_out);
@@ -177,7 +177,7 @@ static bool add_range(struct machines *machines, const char *word, size_t length
         for (unsigned long number = first; number <= last; number++) {
             int used = snprintf(name, sizeof name, "%.*s%0*lu%.*s", (int)(open - word), word, width, number,
                                 (int)(word + length - close - 1), close + 1);
-            if (used >= (int)sizeof name || strchr(name, '[') || !add_node(machines, name, tasks, problem_out))
+            if (used >= (int)sizeof name || strchr(name, '[') || !add_named(machines, name, tasks, problem_out))
                 return false;
         }
         at = *end == ',' ? end + 1 : close;
@@ -187,23 +187,23 @@ static bool add_range(struct machines *machines, const char *word, size_t length
     return false;
 }
 
-bool machines_add_slurm(struct machines *machines, const char *nodes, const char *tasks,
+bool machines_add_slurm(struct machines *machines, const char *names, const char *tasks,
                         char problem_out[MACHINES_PROBLEM_BYTES])
 {
     struct tasks own_tasks = {.at = tasks};
-    while (*nodes) {
+    while (*names) {
         char name[MACHINE_NAME_BYTES];
-        size_t length = strcspn(nodes, "[,");
-        bool has_range = nodes[length] == '[';
+        size_t length = strcspn(names, "[,");
+        bool has_range = names[length] == '[';
         if (has_range) {
-            length += strcspn(nodes + length, "]");
-            length += strcspn(nodes + length, ",");
+            length += strcspn(names + length, "]");
+            length += strcspn(names + length, ",");
         }
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), nodes);
-        if (!(has_range ? add_range(machines, nodes, length, &own_tasks, problem_out)
-                        : add_node(machines, name, &own_tasks, problem_out)))
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), names);
+        if (!(has_range ? add_range(machines, names, length, &own_tasks, problem_out)
+                        : add_named(machines, name, &own_tasks, problem_out)))
             return false;
-        nodes += length + (nodes[length] == ',');
+        names += length + (names[length] == ',');
     }
     return true;
 }

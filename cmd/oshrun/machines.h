@@ -34,8 +34,8 @@ struct machines {
 bool machines_add_list(struct machines *machines, const char *text, char problem_out[MACHINES_PROBLEM_BYTES]);
 /* Adds those of a file; a problem names its line. */
 bool machines_add_file(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES]);
-/* Adds those of Slurm's list of nodes, "n[01-03,7],m2", with its tasks per node, "4(x2),3"; NULL: not given. */
-bool machines_add_slurm(struct machines *machines, const char *nodes, const char *tasks,
+/* Adds those of Slurm's list of names, "n[01-03,7],m2", with the tasks of each, "4(x2),3"; NULL: not given. */
+bool machines_add_slurm(struct machines *machines, const char *names, const char *tasks,
                         char problem_out[MACHINES_PROBLEM_BYTES]);
 /* PEs that fill all slots; a machine without a number counts as one. */
 uint32_t machines_slots(const struct machines *machines);

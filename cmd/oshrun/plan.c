@@ -19,7 +19,7 @@
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 
-#define SLURM_RSH "srun --overlap --quiet --unbuffered --nodes=1 --ntasks=1 --mpi=none --nodelist"
+#define SLURM_RSH "srun --overlap --quiet --unbuffered --mpi=none -N1 -n1 -w"
 
 struct parser {
     struct plan *plan;
@@ -244,13 +244,13 @@ static bool find_allocation(struct plan *plan)
 {
     static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
-    const char *slurm_nodes = getenv("SLURM_JOB_NODELIST"), *pbs_file = getenv("PBS_NODEFILE");
-    bool is_good = true, is_slurm = slurm_nodes && getenv("SLURM_JOB_ID");
+    const char *slurm_names = getenv("SLURM_JOB_NODELIST"), *pbs_file = getenv("PBS_NODEFILE");
+    bool is_good = true, is_slurm = slurm_names && getenv("SLURM_JOB_ID");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
             return true;
     if (is_slurm)
-        is_good = machines_add_slurm(&plan->machines, slurm_nodes, getenv("SLURM_TASKS_PER_NODE"), problem);
+        is_good = machines_add_slurm(&plan->machines, slurm_names, getenv("SLURM_TASKS_PER_NODE"), problem);
     else if (pbs_file && getenv("PBS_JOBID"))
         is_good = machines_add_file(&plan->machines, pbs_file, problem);
     if (!is_good)

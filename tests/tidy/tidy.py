@@ -372,6 +372,7 @@ WORDS_ALLOWED = [
     (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
     (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
     (r"", r"/sys/devices/system/node"),
+    (r"", r"SLURM_TASKS_PER_NODE"),  # a name of Slurm's
     (r"cmd/quoit/figures/", r"shape"),  # of an array, of a JSON value
 ]
 
