@@ -39,7 +39,7 @@ static void print_names(int section)
 
 static void print_help(void)
 {
-    printf("usage: oshrun [options] program [args] [: [options] program [args]] ...\n"
+    printf("usage: oshrun [options] [--] program [args] [: [options] [--] program [args]] ...\n"
            "Runs an OpenSHMEM program, such as: oshrun -n 4 ./a.out   or on a ring: oshrun --hosts 5 -n 5 ./a.out\n");
     for (int section = 0; section < QUOIT_SECTION_COUNT; section++) {
         if (has_rare_options(section)) {
@@ -56,7 +56,6 @@ static void print_help(void)
             printf("  %-*s %s\n", SWITCH_COLUMNS, text, option->sentence);
         }
     }
-    printf("  --%*s ends the options: what follows is a program\n", SWITCH_COLUMNS - 2, "");
     printf("\nThe status is that of the first PE that failed (128+signal), 124 after --timeout, 2 for bad usage,\n"
            "126 and 127 for a program that cannot be run or found. Manual: man oshrun\n");
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +40,10 @@ static bool is_one_machine(const struct job *job)
 uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes)
 {
     uint32_t host = job->own_host;
+    uint32_t pe_count = job->role == ROLE_ALONE ? quoit_job_config_most_pes(&job->config)
+                                                : quoit_job_config_pes_of_host(&job->config, host);
     uint32_t pes_of_machine = quoit_machine_of(&job->config, host, is_one_machine(job), 1).pe_count;
-    return quoit_heap_default_bytes(pes_of_machine, quoit_job_config_pes_of_host(&job->config, host), map_count(job),
-                                    data_bytes);
+    return quoit_heap_default_bytes(pes_of_machine, pe_count, map_count(job), data_bytes);
 }
 
 const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAME_BYTES])
@@ -379,10 +381,23 @@ static bool start_proxy(struct job *job, struct host *host)
     return true;
 }
 
+/* The owner says nothing more to those who have their share. */
+static void ring_speaks(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    loop_close(&((struct job *)watch->owner)->loop, watch);
+}
+
+bool hosts_have_lost_ring(const struct job *job)
+{
+    struct pollfd ended = {.fd = job->ring.fd, .events = POLLIN};
+    return job->plan->has_ring && job->has_layout && (job->ring.fd < 0 || poll(&ended, 1, 0) > 0);
+}
+
 /* Memory and links of all hosts from the ring of --ring. */
 static bool attach_ring(struct job *job)
 {
-    struct quoit_share_request request = {0};
+    struct quoit_share_request request = {.part.weight = (uint32_t)plan_number(job->plan, QUOIT_OPT_WEIGHT)};
     struct quoit_layout layout;
     const char *program = strrchr(job->plan->programs[0].argv[0], '/');
     snprintf(request.label, sizeof request.label, "%s", program ? program + 1 : job->plan->programs[0].argv[0]);
@@ -391,15 +406,19 @@ static bool attach_ring(struct job *job)
             return false;
         request.memory_bytes[i] = layout.total_bytes;
     }
-    enum quoit_status status = quoit_share_attach(job->plan->ring_path, &request, &job->share, &job->ring_connection);
+    job->ring = (struct watch){.fd = -1, .events = EPOLLIN, .ready = ring_speaks, .owner = job};
+    enum quoit_status status = quoit_share_attach(job->plan->ring_path, &request, &job->share, &job->ring.fd);
     if (status != QUOIT_OK || job->share.ring.host_count != job->plan->host_count) {
         quoit_say("no share of the ring %s: %s%s [Q0224]", plan_text(job->plan, QUOIT_OPT_RING),
                   status == QUOIT_OK     ? "it has changed meanwhile"
                   : status == QUOIT_FULL ? "as many jobs run there as it takes"
-                                         : quoit_status_text(status),
+                  : status == QUOIT_OUT_OF_RANGE
+                      ? "as many of your jobs run there as one user may have (quoit ring up --user-jobs)"
+                      : quoit_status_text(status),
                   status == QUOIT_SYSTEM ? "; a smaller SHMEM_SYMMETRIC_SIZE needs less" : "");
         return false;
     }
+    loop_add(&job->loop, &job->ring);
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         job->hosts[i].memory_fd = job->share.memory_fds[i];
         job->hosts[i].link_fd = job->share.link_fds[i];
@@ -440,6 +459,27 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     if (network_is_used(job) && !network_open(job, make->tag))
         return false;
     return open_host(job, host) && (job->plan->host_count == 1 || start_proxy(job, host));
+}
+
+/* On a ring of the same user, in the namespaces of their host, as quoit ring exec: they see its Ethernet device. Nobody
+ * may enter those of another user: the PEs stay where oshrun is. */
+bool hosts_find_places(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count && job->plan->has_ring; i++) {
+        struct host *host = &job->hosts[i];
+        if (quoit_job_config_pes_of_host(&job->config, i) == 0)
+            continue;
+        enum quoit_status status = quoit_share_find_place(job->plan->ring_path, i, &host->place);
+        host->has_place = status == QUOIT_OK;
+        if (status == QUOIT_UNSUPPORTED)
+            return true;
+        if (status != QUOIT_OK) {
+            quoit_say("host%u of the ring %s: %s [Q0227]", i, plan_text(job->plan, QUOIT_OPT_RING),
+                      status == QUOIT_AGAIN ? "it is starting; try again in a second" : quoit_status_text(status));
+            return false;
+        }
+    }
+    return true;
 }
 
 bool hosts_start(struct job *job, uint64_t data_bytes)

@@ -7,6 +7,8 @@
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
 
+/* With --ring: finds out where PEs run. False: an error was reported. */
+bool hosts_find_places(struct job *job);
 /* Creates memories and links and starts the proxies. False: an error was reported; the job must end. */
 bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
@@ -15,6 +17,8 @@ void hosts_kill(struct job *job);
 bool hosts_are_gone(const struct job *job);
 /* The host whose proxy reports two links down for too long; NULL: none. job->dead_links has the links. */
 const struct host *hosts_cut_off(const struct job *job);
+/* Whether the ring of --ring has ended, which ends the PEs on its hosts too. */
+bool hosts_have_lost_ring(const struct job *job);
 /* The endpoint with which a process of `host` opens its port of `side`. */
 enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
                                  struct quoit_port_endpoint *endpoint_out);

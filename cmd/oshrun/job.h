@@ -74,7 +74,9 @@ struct host {
     uint32_t index;
     struct quoit_layout layout;
     int memory_fd;
-    int link_fd;              /* of the link to its right neighbour; -1 on a single host */
+    int link_fd;    /* of the link to its right neighbour; -1 on a single host */
+    bool has_place; /* with --ring, where its PEs run; false: where oshrun does */
+    struct quoit_share_place place;
     void *front;              /* the memory up to the channels, mapped; NULL before the layout */
     bool has_proxy;           /* which has not ended */
     pid_t proxy_pid;          /* 0: none, ended, or on another machine */
@@ -101,6 +103,7 @@ enum end_reason {
     END_GLOBAL_EXIT, /* requested by a PE, without a message */
     END_PROXY_DIED,
     END_CUT_OFF,
+    END_RING_GONE,
     END_CANNOT_START,
     END_TIMEOUT,
     END_INTERRUPTED,
@@ -164,14 +167,15 @@ struct job {
     struct terminal terminal;
     struct watch signals;
     int output_folder;       /* of --output */
-    int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed */
+    int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed, or
+                              * less than 0: -errno of entering the host */
     struct rlimit old_files; /* restored for the PEs */
     struct quoit_job_config config;
     const struct quoit_port_driver *driver; /* of all ports */
     struct quoit_port_knobs knobs;
     struct network_board *network; /* where hosts joined by a network meet; NULL: there is none */
-    struct quoit_share share; /* with --ring, once its memory is made; the connection lasts as long as this process */
-    int ring_connection;
+    struct quoit_share share;      /* with --ring, once its memory is made; */
+    struct watch ring; /* the connection, which lasts as long as this process: it ends first if the ring does */
     struct pe *pes;
     struct host *hosts;
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */

@@ -210,6 +210,8 @@ static int find_ring(struct plan *plan)
 {
     const char *name = plan_text(plan, QUOIT_OPT_RING);
     struct quoit_share_list list;
+    if (name[0] == '\0' && plan->options.values[QUOIT_OPT_WEIGHT].source == QUOIT_FROM_COMMAND_LINE)
+        return bad_usage("--weight is for jobs that share a ring: with --ring");
     if (name[0] == '\0')
         return PLAN_GO_ON;
     for (uint32_t id = 0; id < QUOIT_OPT_COUNT; id++)
@@ -265,7 +267,8 @@ static bool find_allocation(struct plan *plan)
 /* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
 static int find_machines(struct plan *plan)
 {
-    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_ON, QUOIT_OPT_TRACE,
+                                                  QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
     plan->rsh = plan_text(plan, QUOIT_OPT_RSH);
@@ -285,10 +288,15 @@ static int find_machines(struct plan *plan)
     return PLAN_GO_ON;
 }
 
+static uint32_t hosts_with_pes(const struct plan *plan)
+{
+    return plan->host_count - (uint32_t)__builtin_popcountll(plan->bare_hosts);
+}
+
 /* PEs of one program without -n. */
 static uint32_t usual_pe_count(const struct plan *plan)
 {
-    return plan->machines.count ? machines_slots(&plan->machines) : plan->host_count;
+    return plan->machines.count ? machines_slots(&plan->machines) : hosts_with_pes(plan);
 }
 
 static int place_on_machines(struct plan *plan)
@@ -303,9 +311,36 @@ static int place_on_machines(struct plan *plan)
     return PLAN_GO_ON;
 }
 
+/* --on: all hosts are bare but those in the list. */
+static int read_hosts_with_pes(struct plan *plan)
+{
+    const char *text = plan_text(plan, QUOIT_OPT_ON);
+    uint64_t chosen = 0, host;
+    if (text[0] == '\0' || plan->machines.count)
+        return PLAN_GO_ON;
+    if (plan->host_count == 1 || plan->host_count > 64)
+        return bad_usage("--on wants a ring of 2 to 64 hosts; this one has %u", plan->host_count);
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char word[16];
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        if (!quoit_parse_uint(word, &host) || host >= plan->host_count)
+            return bad_usage("--on %s: \"%s\" is no host of the ring (0..%u)", text, word, plan->host_count - 1);
+        if (chosen >> host & 1)
+            return bad_usage("--on %s: host %s is there twice", text, word);
+        chosen |= UINT64_C(1) << host;
+    }
+    plan->bare_hosts = ~chosen & (UINT64_MAX >> (64 - plan->host_count));
+    return PLAN_GO_ON;
+}
+
 static int count_pes(struct plan *plan)
 {
     plan->host_count = plan->has_ring ? plan->ring.host_count : (uint32_t)plan_number(plan, QUOIT_OPT_HOSTS);
+    int status = read_hosts_with_pes(plan);
+    if (status != PLAN_GO_ON)
+        return status;
+    uint32_t count = hosts_with_pes(plan);
     uint64_t total = 0;
     for (uint32_t i = 0; i < plan->program_count; i++) {
         struct plan_program *program = &plan->programs[i];
@@ -321,13 +356,16 @@ static int count_pes(struct plan *plan)
     plan->pe_count = (uint32_t)total;
     if (plan->machines.count)
         return place_on_machines(plan);
-    if (plan->pe_count < plan->host_count)
+    if (plan->pe_count < count && plan->bare_hosts != 0)
+        return bad_usage("--on %s wants a PE on each of these hosts, but the job has %u PE%s",
+                         plan_text(plan, QUOIT_OPT_ON), plan->pe_count, plan->pe_count == 1 ? "" : "s");
+    if (plan->pe_count < count)
         return bad_usage("%s %u%s wants a PE on each host, but the job has %u PE%s",
                          plan->has_ring ? "a ring of" : "--hosts", plan->host_count, plan->has_ring ? " hosts" : "",
                          plan->pe_count, plan->pe_count == 1 ? "" : "s");
-    if ((plan->pe_count + plan->host_count - 1) / plan->host_count > QUOIT_LOCAL_PES_MAX)
-        return bad_usage("%u PEs on %u host%s: a host takes %u at most", plan->pe_count, plan->host_count,
-                         plan->host_count == 1 ? "" : "s", QUOIT_LOCAL_PES_MAX);
+    if ((plan->pe_count + count - 1) / count > QUOIT_LOCAL_PES_MAX)
+        return bad_usage("%u PEs on %u host%s: a host takes %u at most", plan->pe_count, count, count == 1 ? "" : "s",
+                         QUOIT_LOCAL_PES_MAX);
     return PLAN_GO_ON;
 }
 
@@ -441,8 +479,14 @@ bool plan_has_network(const struct plan *plan)
 static int check_network(const struct plan *plan)
 {
     const char *name = plan_text(plan, QUOIT_OPT_NETWORK);
+    if (plan->bare_hosts != 0 && strcmp(plan_text(plan, QUOIT_OPT_BARRIER), "papers") == 0)
+        return bad_usage("--barrier papers goes through a PE on each host, and --on %s leaves some without",
+                         plan_text(plan, QUOIT_OPT_ON));
     if (!plan_has_network(plan))
         return PLAN_GO_ON;
+    if (plan->bare_hosts != 0)
+        return bad_usage("--on %s leaves hosts that only relay, and --network %s has no use for them",
+                         plan_text(plan, QUOIT_OPT_ON), name);
     if (plan->has_ring)
         return bad_usage("--ring %s is a ring of links, and --network %s has none", plan_text(plan, QUOIT_OPT_RING),
                          plan_text(plan, QUOIT_OPT_NETWORK));
@@ -584,9 +628,14 @@ int plan_core_of(const struct plan *plan, uint32_t index)
 
 void plan_place(const struct plan *plan, struct quoit_job_config *config)
 {
-    uint32_t end = 0;
+    uint32_t end = 0, count = hosts_with_pes(plan);
     config->host_count = plan->host_count;
     config->pe_count = plan->pe_count;
+    for (uint32_t host = 0, rank = 0; host < plan->host_count && plan->bare_hosts != 0; host++) {
+        if ((plan->bare_hosts >> host & 1) == 0)
+            end += plan->pe_count / count + (rank++ < plan->pe_count % count);
+        config->placed_ends[host] = (uint16_t)end;
+    }
     for (uint32_t i = 0; i < plan->machines.count; i++) {
         end += plan->machines.list[i].pe_count;
         config->placed_ends[i] = (uint16_t)end;

@@ -43,6 +43,7 @@ struct plan {
     uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
     uint32_t pe_count;
     uint32_t host_count;
+    uint64_t bare_hosts;      /* of --on: a bit for each host without PEs */
     struct machines machines; /* of --host and --hostfile, those that have PEs */
     const char *rsh;          /* the command of --rsh, or what starts agents here without it */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */

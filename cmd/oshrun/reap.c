@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "end.h"
+#include "hosts.h"
 #include "service.h"
 
 #define FAILURE_GRACE_NS 200000000u /* for the last output of the PEs that are ended */
@@ -18,7 +19,9 @@ static void judge_pe(struct job *job, struct pe *pe)
     bool is_key = is_signal && pe->index == job->terminal.pe &&
                   (WTERMSIG(pe->wait_status) == SIGINT || WTERMSIG(pe->wait_status) == SIGQUIT);
     bool has_begun = pe->phase != PE_STARTED && pe->phase != PE_FINALIZED;
-    if (job->exec_errors[pe->index]) {
+    if (hosts_have_lost_ring(job)) {
+        end_begin(job, END_RING_GONE, STATUS_CANNOT_START, 0, 0);
+    } else if (job->exec_errors[pe->index]) {
         end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
     } else if (is_key && job->terminal.given_to) {
         end_interrupt(job, WTERMSIG(pe->wait_status));

@@ -365,7 +365,10 @@ static void tell_cannot_start(FILE *out, const struct job *job)
 {
     uint32_t pe = job->end.culprit;
     int error = job->exec_errors[pe];
-    if (error)
+    if (error < 0)
+        tell(out, "Q0227", "cannot enter host%u of the ring %s: %s", job->pes[pe].host,
+             plan_text(job->plan, QUOIT_OPT_RING), strerror(-error));
+    else if (error)
         tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
 }
 
@@ -428,6 +431,10 @@ static void tell_reason(FILE *out, const struct job *job)
         break;
     case END_HOST_LOST:
         tell_lost_host(out, job);
+        break;
+    case END_RING_GONE:
+        tell(out, "Q0228", "the ring %s has ended, and the job with it: quoit ring down, or its keeper was killed",
+             plan_text(job->plan, QUOIT_OPT_RING));
         break;
     case END_CANNOT_START:
         tell_cannot_start(out, job);

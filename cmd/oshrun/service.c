@@ -325,6 +325,10 @@ void service_step(struct job *job)
         end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, cut_off->index, ABORT_GRACE_NS);
         return;
     }
+    if (hosts_have_lost_ring(job)) {
+        end_begin(job, END_RING_GONE, STATUS_CANNOT_START, 0, 0);
+        return;
+    }
     look_for_one_that_left(job);
     bool is_again = job->is_going && job->ready_count > 0;
     if ((job->hello_count > 0 && job->quiet_exit_count > 0) || (is_again && job->through_count > 0)) {

@@ -94,7 +94,8 @@ char *spawn_tag(const struct job *job, const struct pe *pe)
     return n < 0 ? NULL : tag;
 }
 
-/* Between fork and exec. A failure is recorded in the table as an errno. */
+/* Between fork and exec. A failure is recorded in the table as an errno; as a negative one, if it is that of entering
+ * the host. */
 static int become_program(const struct job *job, const struct pe *pe, const struct plan_program *program,
                           char **environment, const struct ends *ends, pid_t parent)
 {
@@ -105,7 +106,10 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     setpgid(0, 0);
     if (pe->index != job->terminal.pe)
         terminal_renounce(&job->terminal);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const struct host *host = &job->hosts[pe->host];
+    if (host->has_place && quoit_share_enter_place(&host->place) != QUOIT_OK)
+        return -errno;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
     if (getppid() != parent)
         _exit(STATUS_CANNOT_START);
     if (dup2(ends->output[0], STDOUT_FILENO) < 0 || dup2(ends->output[1], STDERR_FILENO) < 0)
@@ -328,7 +332,7 @@ static bool open_output_folder(struct job *job)
 
 bool spawn_all(struct job *job)
 {
-    if (!open_output_folder(job))
+    if (!open_output_folder(job) || !hosts_find_places(job))
         return false;
     int nothing_fd = open_nothing();
     bool is_started = nothing_fd >= 0;

@@ -155,11 +155,11 @@ int command_info(int argc, char **argv)
         return 0;
     }
     struct quoit_info info = {.version = QUOIT_VERSION, .options = &options};
-    info.host_count = (uint32_t)options.values[QUOIT_OPT_HOSTS].number;
-    info.pe_count = (uint32_t)options.values[QUOIT_OPT_PES].number;
-    if (info.pe_count == 0)
-        info.pe_count = info.host_count;
-    if (info.pe_count < info.host_count)
+    info.job.host_count = (uint32_t)options.values[QUOIT_OPT_HOSTS].number;
+    info.job.pe_count = (uint32_t)options.values[QUOIT_OPT_PES].number;
+    if (info.job.pe_count == 0)
+        info.job.pe_count = info.job.host_count;
+    if (info.job.pe_count < info.job.host_count)
         return refuse("there must be a PE on each host");
     struct quoit_paths paths;
     if (!quoit_paths_load(&paths, options.values[QUOIT_OPT_PATH].text, paths_problem))

@@ -33,8 +33,9 @@ struct job_view {
 
 /* Opens the job of one launcher. False: it has none, or another user's, or its PEs have not started yet. */
 bool job_open(struct job_view *view, pid_t pid);
+/* Likewise, by the process that runs the job, which attached to a ring. */
+bool job_open_runner(struct job_view *view, pid_t runner);
 void job_close(struct job_view *view);
-bool job_has_ended(const struct job_view *view);
 
 /* Opens all jobs of this user, by pid. The caller closes each of *views_out and frees the array. */
 uint32_t jobs_find(struct job_view **views_out);

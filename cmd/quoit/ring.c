@@ -17,7 +17,6 @@
 
 #include "base/json.h"
 #include "command.h"
-#include "env/descriptors.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
@@ -46,6 +45,8 @@ static void print_help(void)
            "  --queues N               of each device (1), 1 to 8: flows are divided among them\n"
            "  --dma-bytes never|SIZE   Ethernet frames of at least SIZE leave a host by DMA, others by copy (never)\n"
            "  --jobs own|all           whose may run on it, by oshrun --ring [USER:]NAME (own)\n"
+           "  --user-jobs N            of one user at once (31; with --jobs all 8), 1 to 31\n"
+           "  --ethernet-share PERCENT of the rate for the devices while jobs send too, 1 to 99 (as much as a job)\n"
            "  --host H                 of join: this machine's number, 0 to --hosts less one\n"
            "  --left DEV --right DEV   of join: its ports (/dev/ntb0, /dev/ntb1)\n"
            "  --config FILE            of join: lines \"option = value\" (" RING_CONFIG ", if it exists)\n"
@@ -112,13 +113,13 @@ static const char *address_text(const struct ring_plan *plan, uint32_t host, cha
     return inet_ntop(AF_INET, &address, text_out, INET_ADDRSTRLEN);
 }
 
-/* Takes the name of the ring for a keeper; -1: it was said why not. */
-static int listen_for(const char *name)
+/* Takes the name of the ring for a keeper, which listens; -1: it was said why not. */
+static int take_address(const char *name)
 {
     struct sockaddr_un address;
     socklen_t bytes = address_of(name, &address);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, bytes) == 0 && listen(fd, 8) == 0)
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, bytes) == 0)
         return fd;
     fprintf(stderr,
             errno == EADDRINUSE ? "quoit ring: the ring \"%s\" is up already\n"
@@ -139,7 +140,10 @@ static int up(const struct ring_call *call)
                            QUOIT_DMA_CHANNEL_COUNT);
     if (call->plan.host_count >= room)
         return ring_refuse("--subnet has addresses for %u hosts only", room - 1);
-    int fd = listen_for(call->plan.name);
+    struct ring_plan plan = call->plan;
+    if (plan.jobs_of_user == 0)
+        plan.jobs_of_user = plan.serves_others ? RING_USER_JOBS : RING_USER_JOBS_MAX;
+    int fd = take_address(call->plan.name);
     if (fd < 0)
         return RING_STATUS_FAILED;
     pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
@@ -148,7 +152,7 @@ static int up(const struct ring_call *call)
         setsid();
         if (chdir("/") != 0)
             _exit(1);
-        _exit(ring_keep(&call->plan, fd, ends[1]));
+        _exit(ring_keep(&plan, fd, ends[1]));
     }
     if (pid < 0) {
         fprintf(stderr, "quoit ring: cannot make the ring \"%s\": %s\n", call->plan.name, strerror(errno));
@@ -184,7 +188,7 @@ static int join(const struct ring_call *call)
         return ring_refuse("--subnet has addresses for %u hosts only", room - 1);
     if (strcmp(plan.devices[QUOIT_LEFT], plan.devices[QUOIT_RIGHT]) == 0)
         return ring_refuse("--left and --right are both %s, but a host has two ports", plan.devices[QUOIT_LEFT]);
-    int fd = listen_for(plan.name);
+    int fd = take_address(plan.name);
     if (fd < 0)
         return RING_STATUS_FAILED;
     printf("ring \"%s\": host %u of %u, %s, left %s, right %s\n", plan.name, plan.host, plan.host_count,
@@ -327,41 +331,32 @@ static int mend(const struct ring_call *call)
     return set_cut(call, false);
 }
 
-/* Receives the namespaces of a host; false: it does not run. */
-static bool receive_namespaces(int fd, int fds_out[2])
-{
-    char byte;
-    struct quoit_ancillary came = {.fds = fds_out, .fd_max = 2};
-    return quoit_receive_with_descriptors(fd, &byte, 1, &came, 0) == 1 && came.fd_count == 2;
-}
-
-static bool enter(int user_fd, int net_fd)
-{
-    struct stat own, other;
-    if (fstat(user_fd, &other) != 0 || stat("/proc/self/ns/user", &own) != 0)
-        return false;
-    return (own.st_ino == other.st_ino || setns(user_fd, CLONE_NEWUSER) == 0) && setns(net_fd, CLONE_NEWNET) == 0;
-}
-
 static int run_on_host(const struct ring_call *call, char **words)
 {
-    struct ring_request request = {.kind = RING_ENTER};
-    int fds[2];
-    if (!call->number || !ring_take_number(call->number, 0, RING_HOSTS_MAX - 1, &request.host))
+    char path[QUOIT_SHARE_PATH_BYTES];
+    struct ring_reply reply;
+    struct quoit_share_place place;
+    uint32_t host;
+    if (!call->number || !ring_take_number(call->number, 0, RING_HOSTS_MAX - 1, &host))
         return ring_refuse("%s needs the number of a host%s", call->command,
                            strcmp(call->command, "exec") == 0 ? ", and a command behind --" : "");
     if (!words || !words[0])
         return ring_refuse("exec needs a command behind --");
-    int fd = call_keeper(call->plan.name, &request);
-    if (fd < 0)
+    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
         return say_absent(call);
-    if (!receive_namespaces(fd, fds)) {
-        fprintf(stderr, "quoit ring: the ring \"%s\" has no host %u that runs\n", call->plan.name, request.host);
-        return RING_STATUS_FAILED;
-    }
-    close(fd);
-    if (!enter(fds[0], fds[1])) {
-        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", request.host, strerror(errno));
+    if (reply.plan.is_joined && host != reply.plan.host)
+        return ring_refuse("host %u of the ring \"%s\" is another machine", host, call->plan.name);
+    if (host >= reply.plan.host_count)
+        return ring_refuse("the ring \"%s\" has the hosts 0 to %u", call->plan.name, reply.plan.host_count - 1);
+    quoit_share_path(geteuid(), call->plan.name, path);
+    enum quoit_status status = reply.plan.is_joined ? QUOIT_OK : quoit_share_find_place(path, host, &place);
+    if (status == QUOIT_OK && !reply.plan.is_joined)
+        status = quoit_share_enter_place(&place);
+    if (status != QUOIT_OK) {
+        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", host,
+                status == QUOIT_AGAIN    ? "it is starting; try again in a second"
+                : status == QUOIT_SYSTEM ? strerror(errno)
+                                         : quoit_status_text(status));
         return RING_STATUS_FAILED;
     }
     execvp(words[0], words);

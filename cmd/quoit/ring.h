@@ -35,9 +35,11 @@ struct ring_plan {
     uint32_t prefix;
     uint32_t mtu;
     uint32_t has_offload;
-    uint32_t queue_count;   /* of each device */
-    uint64_t dma_bytes;     /* from which on Ethernet frames go by DMA */
-    uint32_t serves_others; /* jobs of other users too */
+    uint32_t queue_count;      /* of each device */
+    uint64_t dma_bytes;        /* from which on Ethernet frames go by DMA */
+    uint32_t serves_others;    /* jobs of other users too */
+    uint32_t jobs_of_user;     /* at once; 0 before `up` */
+    uint32_t ethernet_percent; /* of the rate; 0: as one job */
     struct quoit_port_knobs knobs;
     uint32_t is_joined; /* a ring of bridges, of which this machine is one host */
     uint32_t host;      /* of it: this one, and its ports */
@@ -70,6 +72,7 @@ struct ring_host {
     uint32_t start_count;
     uint64_t start_ns; /* when it is to be started again */
     int memory_fd;
+    int network_fd; /* its namespace, once something may have entered it; -1 before */
 };
 
 struct ring {
@@ -86,6 +89,8 @@ struct ring {
 int ring_host_run(const struct ring *ring, const struct ring_host *host);
 /* Makes the namespaces of an emulated host and enters them; false, with errno: the kernel refuses. */
 bool ring_enter_namespaces(void);
+/* Kills the processes in that network namespace but this one. */
+void ring_end_guests(int network_fd);
 /* Leaves the terminal, or the pipes, of the command that made the ring. */
 void ring_detach(void);
 /* The ends of a host's links. */
@@ -99,10 +104,9 @@ bool ring_open_bridges(struct ring *ring);
  * all hosts are up, or closes it; -1: it stays in the foreground. Returns the exit status. */
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
-enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_ENTER };
+enum ring_request_kind { RING_STATUS = 1, RING_DOWN };
 struct ring_request {
     uint32_t kind;
-    uint32_t host; /* of ENTER */
 };
 struct ring_host_status {
     int32_t pid; /* 0: not running */
@@ -114,8 +118,7 @@ struct ring_host_status {
     uint32_t peer_sides[QUOIT_SIDE_COUNT];
     struct quoit_veth_stats stats;
 };
-/* In reply to all but ENTER; to that with two descriptors, of the user and network namespace, if the host runs.
- * Link i joins host i, at its right, to host i + 1. */
+/* Link i joins host i, at its right, to host i + 1. */
 struct ring_reply {
     struct ring_plan plan;
     struct ring_host_status hosts[RING_HOSTS_MAX];

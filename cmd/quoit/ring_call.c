@@ -127,6 +127,16 @@ static bool take_jobs(struct ring_call *call, const char *text)
     return call->plan.serves_others || strcmp(text, "own") == 0;
 }
 
+static bool take_user_jobs(struct ring_call *call, const char *text)
+{
+    return ring_take_number(text, 1, RING_USER_JOBS_MAX, &call->plan.jobs_of_user);
+}
+
+static bool take_ethernet_share(struct ring_call *call, const char *text)
+{
+    return ring_take_number(text, 1, 99, &call->plan.ethernet_percent);
+}
+
 enum { OF_UP = 1, OF_JOIN = 2 };
 
 static const struct option {
@@ -145,6 +155,8 @@ static const struct option {
     {"--queues", take_queues, "1 to 8", OF_UP | OF_JOIN},
     {"--dma-bytes", take_dma_bytes, "never, or a size such as 16K", OF_UP | OF_JOIN},
     {"--jobs", take_jobs, "own or all", OF_UP},
+    {"--user-jobs", take_user_jobs, "1 to 31", OF_UP},
+    {"--ethernet-share", take_ethernet_share, "1 to 99 percent", OF_UP},
     {"--host", take_host, "0 to 63, below --hosts", OF_JOIN},
     {"--left", take_left, "a device such as /dev/ntb0", OF_JOIN},
     {"--right", take_right, "a device such as /dev/ntb1", OF_JOIN},

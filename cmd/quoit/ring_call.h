@@ -8,6 +8,8 @@
 #define RING_STATUS_FAILED 1
 #define RING_STATUS_USAGE  2
 #define RING_PATH_BYTES    256
+#define RING_USER_JOBS_MAX (QUOIT_SHARES_MAX - 1) /* a share is the Ethernet devices' */
+#define RING_USER_JOBS     8u                     /* with --jobs all, so that no user takes every share */
 #define RING_CONFIG        "/etc/quoit/ring.conf"
 
 struct ring_call {

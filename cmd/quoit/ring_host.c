@@ -2,6 +2,7 @@
 /* The process of one host of a ring that stays. */
 #include "ring.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/digest.h"
@@ -37,10 +39,28 @@ bool ring_enter_namespaces(void)
     char uid_map[40], gid_map[40];
     snprintf(uid_map, sizeof uid_map, "0 %u 1", geteuid());
     snprintf(gid_map, sizeof gid_map, "0 %u 1", getegid());
-    if (unshare(CLONE_NEWNET) == 0)
+    if (unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0)
         return true;
-    return errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
-           write_file("/proc/self/uid_map", uid_map) && write_file("/proc/self/gid_map", gid_map);
+    return errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWUTS) == 0 &&
+           write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", uid_map) &&
+           write_file("/proc/self/gid_map", gid_map);
+}
+
+void ring_end_guests(int network_fd)
+{
+    struct stat network, other;
+    DIR *folder = fstat(network_fd, &network) == 0 ? opendir("/proc") : NULL;
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL) {
+        char path[300];
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        snprintf(path, sizeof path, "/proc/%.20s/ns/net", entry->d_name);
+        if (pid > 1 && pid != getpid() && stat(path, &other) == 0 && other.st_ino == network.st_ino &&
+            other.st_dev == network.st_dev)
+            kill(pid, SIGKILL);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
@@ -100,6 +120,32 @@ void ring_detach(void)
     close(nothing);
 }
 
+/* The keeper has died, or somebody ends this host: all that runs here ends. */
+static void *await_end(void *arg)
+{
+    sigset_t signals;
+    int number;
+    (void)arg;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigwait(&signals, &number);
+    int network_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    ring_end_guests(network_fd);
+    _exit(0);
+}
+
+/* In the namespaces of an emulated host. */
+static bool move_in(const char *name)
+{
+    pthread_t waiter;
+    sigset_t signals;
+    (void)!sethostname(name, strlen(name)); /* for people alone */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    return pthread_create(&waiter, NULL, await_end, NULL) == 0;
+}
+
 static void *manage(void *arg)
 {
     _Atomic uint32_t never = 0; /* the process is killed */
@@ -134,8 +180,8 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
                   strerror(errno));
         return 1;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
-    if (getppid() != keeper)
+    prctl(PR_SET_PDEATHSIG, ring->plan.is_joined ? SIGKILL : SIGTERM); /* after the namespaces, which clear it */
+    if ((!ring->plan.is_joined && !move_in(who)) || getppid() != keeper)
         return 1;
     memset(memory->links, 0, sizeof memory->links);
     uint32_t number = number_of(ring->plan.name);

@@ -2,7 +2,6 @@
 /* The keeper of a ring that stays, or of one machine's part of it: one process, one loop. */
 #include "ring.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +20,6 @@
 
 #include "base/log.h"
 #include "env/clock.h"
-#include "env/descriptors.h"
 
 #define PAGE_BYTES      4096u
 #define RESTART_NS      200000000u  /* between the end of a host and its next start */
@@ -30,6 +28,7 @@
 #define START_MS        15000
 #define TICK_MS         50
 #define REQUEST_SECONDS 2
+#define REQUESTS_MAX    8
 
 /* The Ethernet devices are the first client of the ring. */
 static bool make_links(struct ring *ring)
@@ -37,7 +36,8 @@ static bool make_links(struct ring *ring)
     if (ring->plan.is_joined)
         return ring_open_bridges(ring);
     struct quoit_share_config config = {.knobs = ring->plan.knobs, .host_count = ring->plan.host_count};
-    struct quoit_share_request request = {.name = RING_ETHERNET, .label = "Ethernet"};
+    struct quoit_share_request request = {
+        .name = RING_ETHERNET, .label = "Ethernet", .part.percent = ring->plan.ethernet_percent};
     snprintf(config.driver, sizeof config.driver, "%s", ring->driver->name);
     for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++)
         request.memory_bytes[i] = ring->hosts[i].bytes;
@@ -55,6 +55,7 @@ static void plan_host(struct ring *ring, uint32_t index)
 {
     struct ring_host *host = &ring->hosts[index];
     host->index = index;
+    host->network_fd = -1;
     host->veth_offset = (sizeof(struct ring_memory) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     host->bytes =
         (host->veth_offset + quoit_veth_bytes(ring->plan.queue_count) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -75,6 +76,9 @@ static bool start_host(struct ring *ring, struct ring_host *host)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+        for (uint32_t i = 0; i < ring->plan.host_count; i++)
+            if (ring->hosts[i].network_fd >= 0)
+                close(ring->hosts[i].network_fd);
         if (ring->server)
             quoit_share_server_forget(ring->server);
         if (ring->shared)
@@ -110,6 +114,16 @@ static void drop_links(const struct ring *ring, const struct ring_host *host)
     }
 }
 
+/* As on a machine that loses its power, what runs there ends. */
+static void end_guests(struct ring_host *host)
+{
+    if (host->network_fd < 0)
+        return;
+    ring_end_guests(host->network_fd);
+    close(host->network_fd);
+    host->network_fd = -1;
+}
+
 static void reap(struct ring *ring)
 {
     pid_t pid;
@@ -119,6 +133,7 @@ static void reap(struct ring *ring)
                 ring->hosts[i].pid = 0;
                 ring->hosts[i].start_ns = quoit_clock_now_ns() + (ring->plan.is_joined ? REJOIN_NS : RESTART_NS);
                 drop_links(ring, &ring->hosts[i]);
+                end_guests(&ring->hosts[i]);
             }
 }
 
@@ -138,44 +153,24 @@ static bool has_lost(const struct ring *ring)
     return false;
 }
 
-/* Processes that were started on a host end with it. */
-static void end_guests(ino_t net_inode)
-{
-    DIR *folder = opendir("/proc");
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL) {
-        char path[300];
-        struct stat status;
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        snprintf(path, sizeof path, "/proc/%.20s/ns/net", entry->d_name);
-        if (pid > 1 && pid != getpid() && stat(path, &status) == 0 && status.st_ino == net_inode)
-            kill(pid, SIGKILL);
-    }
-    if (folder)
-        closedir(folder);
-}
-
 static void end_hosts(struct ring *ring)
 {
     for (uint32_t i = ring_first(&ring->plan); i < ring_end(&ring->plan); i++) {
-        char path[40];
-        struct stat status, own;
-        snprintf(path, sizeof path, "/proc/%d/ns/net", ring->hosts[i].pid);
-        if (ring->hosts[i].pid == 0)
+        struct ring_host *host = &ring->hosts[i];
+        end_guests(host);
+        if (host->pid == 0)
             continue;
-        if (stat(path, &status) == 0 && stat("/proc/self/ns/net", &own) == 0 && status.st_ino != own.st_ino)
-            end_guests(status.st_ino);
-        kill(ring->hosts[i].pid, SIGKILL);
-        waitpid(ring->hosts[i].pid, NULL, 0);
-        ring->hosts[i].pid = 0;
+        kill(host->pid, SIGKILL);
+        waitpid(host->pid, NULL, 0);
+        host->pid = 0;
     }
 }
 
-/* Also for jobs: to them all links are cut for ever. */
+/* The jobs first, so that they know why their PEs end with the hosts. */
 static void end_ring(struct ring *ring)
 {
-    end_hosts(ring);
     quoit_share_server_close(ring->server);
+    end_hosts(ring);
     quoit_shared_ring_close(ring->shared);
     ring->server = NULL;
     ring->shared = NULL;
@@ -202,21 +197,6 @@ static void fill_status(const struct ring *ring, struct ring_reply *reply)
     }
 }
 
-/* The descriptors of the host's namespaces, with one byte. */
-static void send_namespaces(const struct ring *ring, int fd, uint32_t index)
-{
-    char user[40], net[40], byte = 'n';
-    pid_t pid = index < ring->plan.host_count ? ring->hosts[index].pid : 0;
-    snprintf(user, sizeof user, "/proc/%d/ns/user", pid);
-    snprintf(net, sizeof net, "/proc/%d/ns/net", pid);
-    int fds[] = {open(user, O_RDONLY | O_CLOEXEC), open(net, O_RDONLY | O_CLOEXEC)};
-    if (pid != 0 && fds[0] >= 0 && fds[1] >= 0)
-        (void)quoit_send_with_descriptors(fd, &byte, 1, fds, 2, 0);
-    for (int i = 0; i < 2; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
-
 /* Its owner and root may ask. True: end the ring. */
 static bool serve(struct ring *ring, int listen_fd)
 {
@@ -240,10 +220,7 @@ static bool serve(struct ring *ring, int listen_fd)
             end_ring(ring);
             close(listen_fd); /* the name is free when the reply comes */
         }
-        if (request.kind == RING_ENTER)
-            send_namespaces(ring, fd, request.host);
-        else
-            send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
+        send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
     }
     close(fd);
     return is_down;
@@ -289,6 +266,22 @@ static bool wait_ready(struct ring *ring)
     return false;
 }
 
+/* While it runs in its own namespaces. It is asked for before anything enters them: their network stays open, so that
+ * its number is no other's. */
+static pid_t process_of(void *arg, uint32_t index)
+{
+    struct ring *ring = arg;
+    struct ring_host *host = &ring->hosts[index];
+    const struct ring_memory *memory = host->memory;
+    char path[40];
+    if (host->pid == 0 || !atomic_load(&memory->is_ready))
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/ns/net", host->pid);
+    if (host->network_fd < 0)
+        host->network_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return host->network_fd < 0 ? 0 : host->pid;
+}
+
 /* Where jobs attach. */
 static bool open_server(struct ring *ring)
 {
@@ -296,8 +289,11 @@ static bool open_server(struct ring *ring)
         return true;
     char path[QUOIT_SHARE_PATH_BYTES];
     quoit_share_path(geteuid(), ring->plan.name, path);
-    if (quoit_share_server_open(ring->shared, path, ring->plan.serves_others, &ring->server) == QUOIT_OK)
+    if (quoit_share_server_open(ring->shared, path, ring->plan.serves_others, &ring->server) == QUOIT_OK) {
+        quoit_share_server_places(ring->server, process_of, ring);
+        quoit_share_server_limit(ring->server, ring->plan.jobs_of_user);
         return true;
+    }
     quoit_say("the ring %s cannot listen for jobs: %s [Q0603]", ring->plan.name, strerror(errno));
     return false;
 }
@@ -333,7 +329,9 @@ int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    bool is_up = signal_fd >= 0 && make(&ring) && wait_ready(&ring) && open_server(&ring);
+    /* Here, so that the kernel names this process to those who connect. */
+    bool is_up = listen(listen_fd, REQUESTS_MAX) == 0 && signal_fd >= 0 && make(&ring) && wait_ready(&ring) &&
+                 open_server(&ring);
     if (is_up && (ready_fd < 0 || write(ready_fd, "r", 1) == 1)) {
         if (ready_fd >= 0) {
             close(ready_fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quoit top - the ring of a running job, live. */
+/* quoit top - a running job, or a ring that stays, live. */
 #include "top.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct settings {
     bool is_json;
     bool is_list;
     uint64_t interval_ns;
-    uint64_t pid; /* 0: the only job there is */
+    uint64_t pid;     /* 0: the only job there is */
+    const char *ring; /* NULL: a job */
 };
 
 static void print_help(void)
@@ -25,6 +27,7 @@ static void print_help(void)
     printf("usage: quoit top [OPTION]... [PID]\n\n"
            "Shows what each direction of each link of a running job carries, and where each PE is, once a second.\n"
            "PID is that of its oshrun; without it the only running job of this user is taken. q or Ctrl-C ends it.\n\n"
+           "  --ring NAME              show a ring that stays: its links, jobs and Ethernet devices\n"
            "  --once                   tell once, after one interval, and end\n"
            "  --json                   print one JSON object a line\n"
            "  --interval TIME          between two looks (default 1s)\n"
@@ -53,7 +56,11 @@ static int take_arguments(struct settings *settings, int argc, char **argv)
             settings->is_json = true;
         else if (strcmp(word, "--list") == 0)
             settings->is_list = true;
-        else if (strcmp(word, "--interval") == 0) {
+        else if (strcmp(word, "--ring") == 0) {
+            if (i + 1 == argc)
+                return refuse("--ring needs a name", "");
+            settings->ring = argv[++i];
+        } else if (strcmp(word, "--interval") == 0) {
             if (i + 1 == argc || !quoit_parse_duration(argv[++i], &settings->interval_ns) || !settings->interval_ns)
                 return refuse("--interval needs a time, such as 500ms", "");
         } else if (word[0] == '-')
@@ -101,18 +108,22 @@ static int list(bool is_json)
     return 0;
 }
 
-static void show(const struct settings *settings, const struct job_view *job, const struct top_sample *before,
-                 const struct top_sample *now)
+/* What is watched: a job, or a ring. */
+struct subject {
+    int pid_fd;                             /* can be read when it has ended; -1: take() says so */
+    bool (*take)(void *arg, uint32_t slot); /* one of two samples; false: it has ended */
+    void (*print)(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out);
+    void *arg;
+};
+
+static void show(const struct settings *settings, const struct subject *subject, uint32_t before, uint32_t now)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    if (settings->is_json)
-        top_print_json(job, before, now, out);
-    else
-        top_print_text(job, before, now, out);
+    subject->print(subject->arg, before, now, settings->is_json, out);
     fclose(out);
     if (settings->is_json) {
         fputs(text, stdout);
@@ -123,30 +134,38 @@ static void show(const struct settings *settings, const struct job_view *job, co
     free(text);
 }
 
+static bool has_ended(const struct subject *subject)
+{
+    struct pollfd ended = {.fd = subject->pid_fd, .events = POLLIN};
+    return poll(&ended, 1, 0) > 0;
+}
+
 /* Waits an interval; false if the user or the job ended it. */
-static bool wait_interval(const struct settings *settings, const struct job_view *job)
+static bool wait_interval(const struct settings *settings, const struct subject *subject)
 {
     uint64_t end_ns = quoit_clock_now_ns() + settings->interval_ns;
     for (uint64_t now_ns = quoit_clock_now_ns(); now_ns < end_ns; now_ns = quoit_clock_now_ns())
-        if (top_screen_wait(job->pid_fd, end_ns - now_ns) == TOP_KEY_QUIT || job_has_ended(job))
+        if (top_screen_wait(subject->pid_fd, end_ns - now_ns) == TOP_KEY_QUIT || has_ended(subject))
             return false;
     return true;
 }
 
-/* False if the job ended before anything was printed. */
-static bool watch(const struct settings *settings, const struct job_view *job, struct top_sample samples[2])
+/* False if it ended before anything was printed. */
+static bool watch(const struct settings *settings, const struct subject *subject)
 {
     uint32_t now = 0;
     bool has_told = false;
     bool is_live = !settings->is_once && !settings->is_json;
+    if (!subject->take(subject->arg, 0))
+        return false;
     top_screen_open(is_live);
-    top_sample_take(&samples[0], job);
     if (is_live)
-        show(settings, job, &samples[0], &samples[0]); /* a first output before the interval has passed */
-    while (wait_interval(settings, job)) {
+        show(settings, subject, 0, 0); /* a first output before the interval has passed */
+    while (wait_interval(settings, subject)) {
         now = !now;
-        top_sample_take(&samples[now], job);
-        show(settings, job, &samples[!now], &samples[now]);
+        if (!subject->take(subject->arg, now))
+            break;
+        show(settings, subject, !now, now);
         has_told = true;
         if (settings->is_once || ferror(stdout))
             break;
@@ -155,26 +174,86 @@ static bool watch(const struct settings *settings, const struct job_view *job, s
     return has_told;
 }
 
+/* A job */
+
+struct watched_job {
+    struct job_view view;
+    struct top_sample samples[2];
+};
+
+static bool take_job(void *arg, uint32_t slot)
+{
+    struct watched_job *job = arg;
+    top_sample_take(&job->samples[slot], &job->view);
+    return true;
+}
+
+static void print_job(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out)
+{
+    struct watched_job *job = arg;
+    (is_json ? top_print_json : top_print_text)(&job->view, &job->samples[before], &job->samples[now], out);
+}
+
+static int watch_job(const struct settings *settings)
+{
+    struct watched_job job = {.samples = {{0}}};
+    int status = choose(settings, &job.view);
+    if (status)
+        return status;
+    const struct subject subject = {.pid_fd = job.view.pid_fd, .take = take_job, .print = print_job, .arg = &job};
+    bool has_told = false;
+    if (top_sample_open(&job.samples[0], &job.view) && top_sample_open(&job.samples[1], &job.view))
+        has_told = watch(settings, &subject);
+    if (has_ended(&subject) && !(settings->is_once && has_told))
+        fprintf(stderr, "quoit top: job %d has ended\n", (int)job.view.pid);
+    top_sample_close(&job.samples[0]);
+    top_sample_close(&job.samples[1]);
+    job_close(&job.view);
+    return settings->is_once && !has_told ? STATUS_NO_JOB : 0;
+}
+
+/* A ring */
+
+struct watched_ring {
+    const char *name;
+    struct top_ring_sample *samples; /* [2] */
+    bool is_gone;
+};
+
+static bool take_ring(void *arg, uint32_t slot)
+{
+    struct watched_ring *ring = arg;
+    ring->is_gone = !top_ring_take(ring->name, &ring->samples[slot]);
+    return !ring->is_gone;
+}
+
+static void print_ring(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out)
+{
+    struct watched_ring *ring = arg;
+    (is_json ? top_ring_print_json : top_ring_print_text)(&ring->samples[before], &ring->samples[now], out);
+}
+
+static int watch_ring(const struct settings *settings)
+{
+    struct watched_ring ring = {.name = settings->ring, .samples = calloc(2, sizeof *ring.samples)};
+    const struct subject subject = {.pid_fd = -1, .take = take_ring, .print = print_ring, .arg = &ring};
+    bool has_told = ring.samples && watch(settings, &subject);
+    if (ring.is_gone)
+        fprintf(stderr, "quoit top: there is no ring \"%s\" of yours%s (quoit ring list)\n", settings->ring,
+                has_told ? " any more" : "");
+    free(ring.samples);
+    return ring.is_gone || (settings->is_once && !has_told) ? STATUS_NO_JOB : 0;
+}
+
 int command_top(int argc, char **argv)
 {
     struct settings settings = {.interval_ns = 1000000000};
-    struct job_view job;
     int status = take_arguments(&settings, argc, argv);
     if (status)
         return status < 0 ? 0 : status;
+    if (settings.ring && (settings.pid || settings.is_list))
+        return refuse("--ring shows all jobs of the ring; without ", settings.pid ? "a PID" : "--list");
     if (settings.is_list)
         return list(settings.is_json);
-    status = choose(&settings, &job);
-    if (status)
-        return status;
-    struct top_sample samples[2] = {{0}};
-    bool has_told = false;
-    if (top_sample_open(&samples[0], &job) && top_sample_open(&samples[1], &job))
-        has_told = watch(&settings, &job, samples);
-    if (job_has_ended(&job) && !(settings.is_once && has_told))
-        fprintf(stderr, "quoit top: job %d has ended\n", (int)job.pid);
-    top_sample_close(&samples[0]);
-    top_sample_close(&samples[1]);
-    job_close(&job);
-    return settings.is_once && !has_told ? STATUS_NO_JOB : 0;
+    return settings.ring ? watch_ring(&settings) : watch_job(&settings);
 }

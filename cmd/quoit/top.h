@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* top.h - a snapshot of a job for quoit top, and its presentation. Private to top.
+/* top.h - snapshots of a job or a ring for quoit top, and its presentation. Private to top.
  *
  * A line of text may begin with a mark, which the screen turns into a style and other outputs drop.
  */
@@ -10,6 +10,7 @@
 
 #include "boot/survey.h"
 #include "jobs.h"
+#include "ring.h"
 
 #define TOP_MARK_HEADING '\001'
 #define TOP_MARK_TROUBLE '\002'
@@ -32,6 +33,32 @@ void top_print_json(const struct job_view *job, const struct top_sample *before,
                     FILE *out);
 /* The running jobs, to choose from. */
 void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_json, FILE *out);
+
+/* The name contains only printable characters, so quotes and backslashes are all that is escaped. */
+void top_print_json_string(const char *text, FILE *out);
+
+/* top_ring.c: a ring that stays. */
+struct top_ring_job {
+    uint32_t name;
+    uint32_t uid;
+    uint32_t pid;
+    char program[QUOIT_SHARE_LABEL_BYTES];
+    bool is_seen; /* the rest is known: it is a job of this user */
+    uint32_t pe_count;
+    uint64_t bytes[QUOIT_SIDE_COUNT * RING_HOSTS_MAX]; /* of each direction: 2 host + side */
+    uint64_t messages[QUOIT_SIDE_COUNT * RING_HOSTS_MAX];
+};
+struct top_ring_sample {
+    uint64_t now_ns;
+    struct ring_reply ring;
+    uint32_t job_count;
+    struct top_ring_job jobs[QUOIT_SHARES_MAX];
+};
+/* False: the ring does not answer. */
+bool top_ring_take(const char *name, struct top_ring_sample *sample);
+/* As for a job. */
+void top_ring_print_text(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);
+void top_ring_print_json(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);
 
 /* top_screen.c: the terminal. One screen a process. */
 enum top_key { TOP_KEY_NONE, TOP_KEY_QUIT };

@@ -150,8 +150,7 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
         print_pe(&pair, pe, out);
 }
 
-/* The name contains only printable characters, so quotes and backslashes are all that needs escaping. */
-static void print_json_string(const char *text, FILE *out)
+void top_print_json_string(const char *text, FILE *out)
 {
     putc('"', out);
     for (; *text; text++)
@@ -162,7 +161,7 @@ static void print_json_string(const char *text, FILE *out)
 static void print_json_job(const struct job_view *job, uint64_t now_ns, FILE *out)
 {
     fprintf(out, "\"job\": %d, \"program\": ", (int)job->pid);
-    print_json_string(job->program, out);
+    top_print_json_string(job->program, out);
     fprintf(out, ", \"hosts\": %u, \"pes\": %u, \"lanes\": %u, \"running_s\": %.3f", job->config.host_count,
             job->config.pe_count, job->config.lane_count, (double)(now_ns - job->start_ns) / NS_PER_S);
 }
@@ -186,10 +185,10 @@ static void print_json_pe(const struct pair *pair, uint32_t pe, FILE *out)
             quoit_job_config_host_of_pe(&pair->job->config, pe), now->pid, state_of(now));
     if (now->is_waiting) {
         fprintf(out, ", \"call\": ");
-        print_json_string(now->call, out);
+        top_print_json_string(now->call, out);
         fprintf(out, ", \"waiting_s\": %.6f, \"for\": ", (double)now->waiting_ns / NS_PER_S);
         describe_wish(pair, pe, wish);
-        print_json_string(wish[0] ? wish + strlen(" for ") : wish, out);
+        top_print_json_string(wish[0] ? wish + strlen(" for ") : wish, out);
     }
     putc('}', out);
 }

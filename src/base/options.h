@@ -81,6 +81,9 @@ enum quoit_option_type {
       "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \
       "and an equal part of the rate. The ring says how many hosts there are and what the links are like.")            \
+    X(ON, "on", "QUOIT_ON", STRING, "", "HOST[,HOST]...", 0, 0, LAUNCH, LAUNCHER,                                      \
+      "place PEs on these hosts of the ring only, such as 1,3",                                                        \
+      "PEs are placed in blocks, in the order of the ring. The other hosts have no PEs; they relay.")                  \
     X(EXPORT, "x", NULL, STRING, "", "VAR[=value]", 0, 0, LAUNCH, LAUNCHER,                                            \
       "set a variable in the environment of the PEs",                                                                  \
       "May be given many times. Without a value the variable must be set already.")                                    \
@@ -189,6 +192,10 @@ enum quoit_option_type {
       "arrived: a write returns when it has arrived.")                                                                 \
     X(LINK_RATE, "link-rate", "QUOIT_LINK_RATE", BYTES, "0", "SIZE", 0, 0, EMULATED, LINKS,                            \
       "bytes per second that one direction of a link carries; 0: as fast as this machine allows", "")                  \
+    X(WEIGHT, "weight", "QUOIT_WEIGHT", UINT, "100", "N", 1, 100, EMULATED, LAUNCHER,                                  \
+      "with --ring: weight of the job where jobs divide the rate of a link",                                           \
+      "A job of weight 50 gets half of what one of 100 gets while both send; alone it gets all. Without a rate "       \
+      "(quoit ring up --link-rate) the processors divide, not the links.")                                             \
     X(WRITE_LATENCY, "write-latency", "QUOIT_WRITE_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED, LINKS,    \
       "time added to each write through a window", "")                                                                 \
     X(READ_LATENCY, "read-latency", "QUOIT_READ_LATENCY", DURATION, "0", "TIME", 0, 1000000000, EMULATED, LINKS,       \

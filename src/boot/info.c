@@ -165,17 +165,16 @@ static void describe_transport(const struct quoit_info *info, const struct quoit
 
 static void put_transports(struct writer *writer, const struct quoit_info *info)
 {
-    struct quoit_job_config job = {.host_count = info->host_count, .pe_count = info->pe_count};
     char name[48], text[96], next[96];
     begin_section(writer, "transports");
-    put_number(writer, "hosts", info->host_count);
-    put_number(writer, "PEs", info->pe_count);
+    put_number(writer, "hosts", info->job.host_count);
+    put_number(writer, "PEs", info->job.pe_count);
     put_number(writer, "from PE", info->pe);
-    for (uint32_t pe = 0, first = 0; pe < info->pe_count; pe++) {
-        describe_transport(info, &job, pe, text, sizeof text);
-        if (pe + 1 < info->pe_count)
-            describe_transport(info, &job, pe + 1, next, sizeof next);
-        if (pe + 1 < info->pe_count && strcmp(text, next) == 0)
+    for (uint32_t pe = 0, first = 0; pe < info->job.pe_count; pe++) {
+        describe_transport(info, &info->job, pe, text, sizeof text);
+        if (pe + 1 < info->job.pe_count)
+            describe_transport(info, &info->job, pe + 1, next, sizeof next);
+        if (pe + 1 < info->job.pe_count && strcmp(text, next) == 0)
             continue;
         snprintf(name, sizeof name, first == pe ? "to PE %u" : "to PE %u..%u", first, pe);
         put_row(writer, name, "%s", text);

@@ -20,8 +20,7 @@
 struct quoit_info {
     const char *version;
     const struct quoit_options *options;
-    uint32_t host_count;
-    uint32_t pe_count;
+    struct quoit_job_config job;    /* its PEs and where they are */
     uint32_t pe;                    /* whose transports are printed */
     const struct quoit_peer *peers; /* [pe_count]; NULL: no job is running, and the transports follow from the ring
                                      * alone */

@@ -17,15 +17,26 @@ uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_
     return more_hosts + (pe - in_larger) / few;
 }
 
+uint32_t quoit_job_config_most_pes(const struct quoit_job_config *job)
+{
+    uint32_t most = 0;
+    for (uint32_t host = 0; host < job->host_count; host++) {
+        uint32_t count = quoit_job_config_pes_of_host(job, host);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 bool quoit_job_config_has_sound_places(const struct quoit_job_config *job)
 {
     if (!quoit_job_config_is_placed(job))
-        return (job->pe_count + job->host_count - 1) / job->host_count <= QUOIT_LOCAL_PES_MAX;
+        return job->pe_count >= job->host_count &&
+               (job->pe_count + job->host_count - 1) / job->host_count <= QUOIT_LOCAL_PES_MAX;
     if (job->host_count > QUOIT_PLACED_HOSTS_MAX)
         return false;
     for (uint32_t host = 0; host < job->host_count; host++) {
         uint32_t first = quoit_job_config_first_pe(job, host);
-        if (job->placed_ends[host] <= first || job->placed_ends[host] - first > QUOIT_LOCAL_PES_MAX)
+        if (job->placed_ends[host] < first || job->placed_ends[host] - first > QUOIT_LOCAL_PES_MAX)
             return false;
     }
     return job->placed_ends[job->host_count - 1] == job->pe_count;

@@ -44,7 +44,8 @@ struct quoit_job_config {
     uint8_t unused[4];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
-    /* Where each host has a number of PEs of its own: the first PE of the next host; all 0: equal blocks. */
+    /* Where each host has a number of PEs of its own: the first PE of the next host; all 0: equal blocks. A host
+     * without PEs only relays. */
     uint16_t placed_ends[QUOIT_PLACED_HOSTS_MAX];
 };
 _Static_assert(QUOIT_PLACED_HOSTS_MAX *QUOIT_LOCAL_PES_MAX <= UINT16_MAX, "placed_ends can name every PE");
@@ -52,7 +53,7 @@ _Static_assert(QUOIT_PLACED_HOSTS_MAX *QUOIT_LOCAL_PES_MAX <= UINT16_MAX, "place
 /* PEs are placed in blocks: of placed_ends, or equal ones, of which the first pe_count % host_count have one more. */
 static inline bool quoit_job_config_is_placed(const struct quoit_job_config *job)
 {
-    return job->placed_ends[0] != 0;
+    return job->placed_ends[(job->host_count - 1) % QUOIT_PLACED_HOSTS_MAX] != 0; /* of the last host: all PEs */
 }
 static inline uint32_t quoit_job_config_first_pe(const struct quoit_job_config *job, uint32_t host)
 {
@@ -67,7 +68,9 @@ static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_confi
         return job->placed_ends[host] - quoit_job_config_first_pe(job, host);
     return job->pe_count / job->host_count + (host < job->pe_count % job->host_count ? 1 : 0);
 }
-/* Whether every host has a PE, and none too many. host_count and pe_count are sound. */
+/* Of the host that has the most. */
+uint32_t quoit_job_config_most_pes(const struct quoit_job_config *job);
+/* Whether every PE has a host, no host has too many, and in equal blocks each has one. host_count is sound. */
 bool quoit_job_config_has_sound_places(const struct quoit_job_config *job);
 uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_t pe);
 

@@ -143,7 +143,8 @@ static void test_pes_lie_where_they_are_placed(void **state)
             assert_int_equal(quoit_job_config_host_of_pe(&job, next), host);
     }
     assert_int_equal(next, job.pe_count);
-    job.placed_ends[2] = 7; /* a host without a PE */
+    assert_int_equal(quoit_job_config_most_pes(&job), 6);
+    job.placed_ends[2] = 6; /* less than none on a host */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
     job.placed_ends[2] = 8;
     job.placed_ends[3] = 9; /* a PE without a host */
@@ -156,6 +157,26 @@ static void test_pes_lie_where_they_are_placed(void **state)
     assert_int_equal(quoit_layout_make(&job, QUOIT_PLACED_HOSTS_MAX - 1, &layout), QUOIT_OK);
     job.host_count = job.pe_count = QUOIT_PLACED_HOSTS_MAX + 1; /* for whom there is no room */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+}
+
+/* Hosts without PEs, whichever they are: every PE is on one of the others. */
+static void test_hosts_without_pes(void **state)
+{
+    (void)state;
+    for (uint32_t bare = 1; bare < 31; bare++) {
+        struct quoit_job_config job = {.host_count = 5, .lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
+        struct quoit_layout layout;
+        for (uint32_t host = 0; host < 5; host++)
+            job.placed_ends[host] = (uint16_t)(job.pe_count += bare >> host & 1 ? 0 : 2);
+        for (uint32_t host = 0, next = 0; host < 5; host++) {
+            assert_int_equal(quoit_layout_make(&job, host, &layout), QUOIT_OK);
+            assert_int_equal(layout.local_count, bare >> host & 1 ? 0 : 2);
+            assert_int_equal(layout.first_pe, next);
+            for (uint32_t i = 0; i < layout.local_count; i++, next++)
+                assert_int_equal(quoit_job_config_host_of_pe(&job, next), host);
+        }
+        assert_int_equal(quoit_job_config_most_pes(&job), 2);
+    }
 }
 
 static void test_bad_configs_are_refused(void **state)
@@ -227,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_pes_lie_in_blocks),
         cmocka_unit_test(test_pes_lie_where_they_are_placed),
         cmocka_unit_test(test_bad_configs_are_refused),
+        cmocka_unit_test(test_hosts_without_pes),
         cmocka_unit_test(test_bounds_of_the_trace),
         cmocka_unit_test(test_doorbells_have_a_bit_for_each_use),
     };

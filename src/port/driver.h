@@ -32,11 +32,18 @@ struct quoit_port_knobs {
     uint32_t arrives_on_return; /* not 0: writes wait until they have arrived; 0: posted */
 };
 
-/* Links that are shares of one link (src/share) have its wire in common: those with something to send get equal parts
- * of the rate. */
+/* Part of a wire's rate that a share gets while others have something to send too; alone, it gets all. A share with a
+ * percentage gets that; those without divide the rest by their weights. */
+struct quoit_port_part {
+    uint32_t percent; /* 1..99; 0: none */
+    uint32_t weight;  /* 1..100; 0: 100 */
+};
+
+/* Links that are shares of one link (src/share) have its wire in common. */
 struct quoit_port_wire {
     int fd;         /* of link_create(), used for nothing else */
     uint32_t share; /* which of those on the wire; below QUOIT_PORT_SHARES_MAX */
+    struct quoit_port_part part;
 };
 
 /* One end of a link, before it is described. */

@@ -439,7 +439,7 @@ static uint32_t step(struct quoit_lane *lane)
     uint32_t local_count = lane->layout->local_count;
     for (uint32_t i = 0; i < local_count; i++)
         done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
-    lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
+    lane->first_pe_turn = lane->first_pe_turn + 1 < local_count ? lane->first_pe_turn + 1 : 0;
     done_count += poll_outbox(lane, now_ns);
     while (quoit_ring_next_completion(queue->ring, &cookie))
         quoit_lane_complete(lane, cookie);

@@ -53,10 +53,10 @@ static enum quoit_status connect_to(const char *path, int *fd_out)
     return error == EAGAIN ? QUOIT_TIMEOUT : QUOIT_SYSTEM;
 }
 
-/* Puts what came into the places that the owner marked. */
-static uint32_t place(int *fds, const int *came, uint32_t count, uint32_t at)
+/* Puts what came where the owner marked it. */
+static uint32_t put_fds(int *fds, uint32_t most, const int *came, uint32_t count, uint32_t at)
 {
-    for (uint32_t i = 0; i < QUOIT_SHARE_HOSTS_MAX; i++)
+    for (uint32_t i = 0; i < most; i++)
         if (fds[i] >= 0)
             fds[i] = at < count ? came[at++] : -1;
     return at;
@@ -83,10 +83,12 @@ static enum quoit_status hear(int fd, uint32_t kind, struct quoit_share_message 
     }
     if (kind == QUOIT_SHARE_ATTACH && message_out->status == QUOIT_OK) {
         struct quoit_share *share = &message_out->body.share;
-        uint32_t at = place(share->wire_fds, fds, came.fd_count, 0);
-        at = place(share->link_fds, fds, came.fd_count, at);
-        place(share->memory_fds, fds, came.fd_count, at);
+        uint32_t at = put_fds(share->wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, 0);
+        at = put_fds(share->link_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
+        put_fds(share->memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
     }
+    if (kind == QUOIT_SHARE_PLACE && message_out->status == QUOIT_OK)
+        put_fds(message_out->body.place.fds, QUOIT_SHARE_NAMESPACE_COUNT, fds, came.fd_count, 0);
     return (enum quoit_status)message_out->status;
 }
 
@@ -138,4 +140,13 @@ enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut)
 {
     struct quoit_share_message message = {.kind = is_cut ? QUOIT_SHARE_CUT : QUOIT_SHARE_MEND, .body.link = link};
     return ask(path, &message, NULL);
+}
+
+enum quoit_status quoit_share_find_place(const char *path, uint32_t host, struct quoit_share_place *place_out)
+{
+    struct quoit_share_message message = {.kind = QUOIT_SHARE_PLACE, .body.link = host};
+    enum quoit_status status = ask(path, &message, NULL);
+    if (status == QUOIT_OK)
+        *place_out = message.body.place;
+    return status;
 }

@@ -3,6 +3,7 @@
 #include "share/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,9 @@ struct quoit_share_server {
     int listen_fd;
     int epoll_fd;
     bool others;
+    uint32_t shares_of_user;
+    pid_t (*process_of)(void *arg, uint32_t host); /* NULL: hosts have no namespaces */
+    void *process_arg;
     uint64_t accepted_count;
     struct connection connections[CONNECTIONS_MAX];
 };
@@ -65,6 +69,7 @@ enum quoit_status quoit_share_server_open(struct quoit_shared_ring *ring, const 
         return bytes ? QUOIT_NO_MEMORY : QUOIT_SYSTEM;
     server->ring = ring;
     server->others = others;
+    server->shares_of_user = QUOIT_SHARES_MAX;
     for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
         server->connections[i].fd = -1;
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -80,6 +85,18 @@ enum quoit_status quoit_share_server_open(struct quoit_shared_ring *ring, const 
     quoit_share_server_forget(server);
     errno = error;
     return QUOIT_SYSTEM;
+}
+
+void quoit_share_server_limit(struct quoit_share_server *server, uint32_t shares_of_user)
+{
+    server->shares_of_user = shares_of_user;
+}
+
+void quoit_share_server_places(struct quoit_share_server *server, pid_t (*process_of)(void *arg, uint32_t host),
+                               void *arg)
+{
+    server->process_of = process_of;
+    server->process_arg = arg;
 }
 
 static void hang_up(struct quoit_share_server *server, struct connection *connection)
@@ -135,9 +152,9 @@ static void take_connection(struct quoit_share_server *server)
 }
 
 /* Collects the descriptors that go with the reply, and marks which they are. */
-static int take_fds(int *from, int *fds_out, int count)
+static int take_fds(int *from, uint32_t most, int *fds_out, int count)
 {
-    for (uint32_t i = 0; i < QUOIT_SHARE_HOSTS_MAX; i++)
+    for (uint32_t i = 0; i < most; i++)
         if (from[i] >= 0) {
             fds_out[count++] = from[i];
             from[i] = 0;
@@ -150,12 +167,18 @@ static bool reply(const struct connection *connection, struct quoit_share_messag
 {
     int fds[QUOIT_SHARE_FDS_MAX], fd_count = 0;
     if (message->kind == QUOIT_SHARE_ATTACH && message->status == QUOIT_OK) {
-        fd_count = take_fds(message->body.share.wire_fds, fds, fd_count);
-        fd_count = take_fds(message->body.share.link_fds, fds, fd_count);
-        fd_count = take_fds(message->body.share.memory_fds, fds, fd_count);
+        fd_count = take_fds(message->body.share.wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
+        fd_count = take_fds(message->body.share.link_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
+        fd_count = take_fds(message->body.share.memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
     }
-    return quoit_send_with_descriptors(connection->fd, message, sizeof *message, fds, (uint32_t)fd_count,
-                                       MSG_DONTWAIT) == (ssize_t)sizeof *message;
+    bool has_place = message->kind == QUOIT_SHARE_PLACE && message->status == QUOIT_OK;
+    if (has_place)
+        fd_count = take_fds(message->body.place.fds, QUOIT_SHARE_NAMESPACE_COUNT, fds, 0);
+    bool is_sent = quoit_send_with_descriptors(connection->fd, message, sizeof *message, fds, (uint32_t)fd_count,
+                                               MSG_DONTWAIT) == (ssize_t)sizeof *message;
+    for (int i = 0; has_place && i < fd_count; i++)
+        close(fds[i]);
+    return is_sent;
 }
 
 static void list(const struct quoit_share_server *server, struct quoit_share_list *list_out)
@@ -180,17 +203,56 @@ static void keep_label(struct connection *connection, const char *label)
         connection->label[i] = label[i] >= ' ' && label[i] <= '~' ? label[i] : '?';
 }
 
+static uint32_t shares_of(const struct quoit_share_server *server, uid_t uid)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CONNECTIONS_MAX; i++)
+        count += server->connections[i].share && server->connections[i].sender.uid == uid;
+    return count;
+}
+
+/* For the owner's user alone: another could not enter the namespaces of this one. */
+static enum quoit_status find_place(const struct quoit_share_server *server, const struct connection *connection,
+                                    uint32_t host, struct quoit_share_place *place_out)
+{
+    static const char *const names[QUOIT_SHARE_NAMESPACE_COUNT] = {"user", "net", "uts"};
+    struct quoit_share_config config;
+    uint64_t cut_links;
+    quoit_shared_ring_look(server->ring, &config, &cut_links);
+    if (host >= config.host_count)
+        return QUOIT_OUT_OF_RANGE;
+    if (!server->process_of || connection->sender.uid != geteuid())
+        return QUOIT_UNSUPPORTED;
+    pid_t pid = server->process_of(server->process_arg, host);
+    if (pid == 0)
+        return QUOIT_AGAIN;
+    bool is_whole = true;
+    for (uint32_t i = 0; i < QUOIT_SHARE_NAMESPACE_COUNT; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, names[i]);
+        place_out->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+        is_whole &= place_out->fds[i] >= 0;
+    }
+    if (is_whole)
+        return QUOIT_OK;
+    quoit_share_close_place(place_out);
+    return QUOIT_AGAIN;
+}
+
 static enum quoit_status answer(struct quoit_share_server *server, struct connection *connection,
                                 struct quoit_share_message *message)
 {
     enum quoit_status status = QUOIT_OK;
-    const struct quoit_share_request request = message->body.request;
+    struct quoit_share_request request = message->body.request;
     switch (message->kind) {
     case QUOIT_SHARE_ASK:
         list(server, &message->body.list);
         return QUOIT_OK;
     case QUOIT_SHARE_ATTACH:
+        if (shares_of(server, connection->sender.uid) >= server->shares_of_user)
+            return QUOIT_OUT_OF_RANGE;
         keep_label(connection, request.label);
+        request.part.percent = 0;
         status = quoit_share_take(server->ring, &request, &connection->share);
         if (status == QUOIT_OK)
             message->body.share = *connection->share;
@@ -200,6 +262,8 @@ static enum quoit_status answer(struct quoit_share_server *server, struct connec
         if (!is_owner(connection))
             return QUOIT_UNSUPPORTED;
         return quoit_shared_ring_cut(server->ring, message->body.link, message->kind == QUOIT_SHARE_CUT);
+    case QUOIT_SHARE_PLACE:
+        return find_place(server, connection, message->body.link, &message->body.place);
     default:
         return QUOIT_INVALID;
     }

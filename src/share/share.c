@@ -89,7 +89,7 @@ enum quoit_status quoit_share_describe(const struct quoit_share *share, uint32_t
     uint32_t host_count = share->ring.host_count;
     quoit_assert(host < host_count);
     uint32_t link = side == LINK_SIDE ? host : (host + host_count - 1) % host_count;
-    const struct quoit_port_wire wire = {.fd = share->wire_fds[link], .share = share->index};
+    const struct quoit_port_wire wire = {.fd = share->wire_fds[link], .share = share->index, .part = share->part};
     const struct quoit_port_site site = {
         .link_fd = share->link_fds[link],
         .peer_memory_fd = share->memory_fds[side == LINK_SIDE ? (host + 1) % host_count : link],
@@ -109,7 +109,7 @@ static enum quoit_status make_memory(struct quoit_shared_ring *ring, struct leas
         if (bytes == 0)
             continue;
         enum quoit_status status =
-            quoit_port_driver_memory(ring->driver, "quoit-share", bytes, &lease->share.memory_fds[host]);
+            quoit_port_driver_memory(ring->driver, "quoit-host", bytes, &lease->share.memory_fds[host]);
         if (status != QUOIT_OK)
             return status;
     }
@@ -191,14 +191,15 @@ enum quoit_status quoit_share_take(struct quoit_shared_ring *ring, const struct 
     uint64_t any_bytes = 0;
     for (uint32_t host = 0; host < ring->config.host_count; host++)
         any_bytes |= request->memory_bytes[host];
-    if (any_bytes == 0)
+    if (any_bytes == 0 || request->part.weight > 100 || request->part.percent > 99)
         return QUOIT_INVALID;
     if (!lease || (request->name != 0 && is_named(ring, request->name)))
         return QUOIT_FULL;
     memcpy(lease->memory_bytes, request->memory_bytes, sizeof lease->memory_bytes);
     lease->share = (struct quoit_share){.ring = ring->config,
                                         .name = request->name ? request->name : next_name(ring),
-                                        .index = (uint32_t)(lease - ring->leases)};
+                                        .index = (uint32_t)(lease - ring->leases),
+                                        .part = request->part};
     clear_fds(&lease->share);
     lease->is_taken = true;
     enum quoit_status status = make_memory(ring, lease);

@@ -11,7 +11,8 @@
  *   - What a client does, up to its death at any instant, changes no other share's link, memory or doorbell.
  *   - No descriptor of a share reaches another client. A range of memory never has a second owner: it ends with its
  *     share, so no write that is still posted for one client can arrive at another.
- *   - With a rate, shares of a link that have something to send get equal parts of it (port/driver.h).
+ *   - With a rate, shares of a link that have something to send get their parts of it: equal ones, or as their weights
+ *     and percentages say (port/driver.h).
  *   - The owner believes nothing that a client may write: it reads no memory of clients, and of the registers only what
  *     the driver checks.
  *
@@ -44,6 +45,7 @@ struct quoit_share_request {
     uint32_t name;                                /* by which others know it; 0: the ring gives it one */
     char label[QUOIT_SHARE_LABEL_BYTES];          /* for people */
     uint64_t memory_bytes[QUOIT_SHARE_HOSTS_MAX]; /* of each host; 0: the client has no part of that host */
+    struct quoit_port_part part;                  /* of the rate; only the owner's own shares have a percentage */
 };
 
 /* What it gets. Link i joins host i, at its right (side 0 of the link), and the next host. -1: of a host without
@@ -52,6 +54,7 @@ struct quoit_share {
     struct quoit_share_config ring;
     uint32_t name;
     uint32_t index; /* of the share */
+    struct quoit_port_part part;
     int wire_fds[QUOIT_SHARE_HOSTS_MAX];
     int link_fds[QUOIT_SHARE_HOSTS_MAX];
     int memory_fds[QUOIT_SHARE_HOSTS_MAX];
@@ -65,7 +68,7 @@ QUOIT_MUST_USE enum quoit_status quoit_shared_ring_open(const struct quoit_share
 /* Ends all shares: to their clients all links are cut for ever. NULL is allowed. */
 void quoit_shared_ring_close(struct quoit_shared_ring *ring);
 /* The descriptors stay the ring's, valid until the share ends. FULL: there are as many shares as there may be, or one
- * of that name. INVALID: no host has memory. */
+ * of that name. INVALID: no host has memory, or the part is out of its bounds. */
 QUOIT_MUST_USE enum quoit_status quoit_share_take(struct quoit_shared_ring *ring,
                                                   const struct quoit_share_request *request,
                                                   const struct quoit_share **share_out);
@@ -108,6 +111,8 @@ struct quoit_share_list {
  * `others`: users besides the owner's and root may attach. SYSTEM: also if the name is taken. */
 QUOIT_MUST_USE enum quoit_status quoit_share_server_open(struct quoit_shared_ring *ring, const char *path, bool others,
                                                          struct quoit_share_server **server_out);
+/* How many shares each user may have at once; without it, as many as there are. */
+void quoit_share_server_limit(struct quoit_share_server *server, uint32_t shares_of_user);
 /* Ends the shares of all clients. NULL is allowed. */
 void quoit_share_server_close(struct quoit_share_server *server);
 /* Can be read when there is something to do. */
@@ -117,6 +122,20 @@ void quoit_share_server_step(struct quoit_share_server *server);
 /* In a child process of the owner: closes the connections and ends nothing. */
 void quoit_share_server_forget(struct quoit_share_server *server);
 
+/* Where programs of a host run: its namespaces, which the owner of the ring opens by a process that is there. */
+enum quoit_share_namespace {
+    QUOIT_SHARE_USERS,
+    QUOIT_SHARE_NETWORK,
+    QUOIT_SHARE_HOST_NAME,
+    QUOIT_SHARE_NAMESPACE_COUNT
+};
+struct quoit_share_place {
+    int fds[QUOIT_SHARE_NAMESPACE_COUNT];
+};
+/* process_of(arg, host): a process of that host, which the owner has not reaped; 0: the host does not run. */
+void quoit_share_server_places(struct quoit_share_server *server, pid_t (*process_of)(void *arg, uint32_t host),
+                               void *arg);
+
 #define QUOIT_SHARE_PATH_BYTES 96
 /* Where the ring of that name of a user listens: an abstract name, which holds the user. */
 void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES]);
@@ -124,13 +143,20 @@ void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_
  * the owner is not the user whom an abstract name holds (without one: this user), nor root.
  * INVALID, with a line logged: the owner is of another build. */
 QUOIT_MUST_USE enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out);
-/* Takes a share, with the errors of quoit_share_take(). The caller owns the descriptors and *connection_out: closing
- * that ends the share. */
+/* Takes a share, with the errors of quoit_share_take(); OUT_OF_RANGE: this user has as many as a user may. The caller
+ * owns the descriptors and *connection_out: closing that ends the share. */
 QUOIT_MUST_USE enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *request,
                                                     struct quoit_share *share_out, int *connection_out);
 /* Closes the descriptors of a share that came by quoit_share_attach(). */
 void quoit_share_close(struct quoit_share *share);
 /* As quoit_shared_ring_cut(); UNSUPPORTED also for a user who is not the owner of the ring. */
 QUOIT_MUST_USE enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut);
+/* The namespaces of a host. UNSUPPORTED: a user who is not the owner of the ring, whom the kernel would not let in
+ * either; or the ring's hosts have none. OUT_OF_RANGE: there is no such host. AGAIN: it does not run. */
+QUOIT_MUST_USE enum quoit_status quoit_share_find_place(const char *path, uint32_t host,
+                                                        struct quoit_share_place *place_out);
+/* Moves this process, which has one thread, there. SYSTEM, with errno: the kernel refuses. */
+QUOIT_MUST_USE enum quoit_status quoit_share_enter_place(const struct quoit_share_place *place);
+void quoit_share_close_place(struct quoit_share_place *place);
 
 #endif

@@ -59,12 +59,18 @@ static struct quoit_share_request request_of(uint32_t name)
     return request;
 }
 
-static const struct quoit_share *take(struct quoit_shared_ring *ring, uint32_t name)
+static const struct quoit_share *take_part(struct quoit_shared_ring *ring, uint32_t name, struct quoit_port_part part)
 {
-    const struct quoit_share_request request = request_of(name);
+    struct quoit_share_request request = request_of(name);
     const struct quoit_share *share;
+    request.part = part;
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
     return share;
+}
+
+static const struct quoit_share *take(struct quoit_shared_ring *ring, uint32_t name)
+{
+    return take_part(ring, name, (struct quoit_port_part){0});
 }
 
 /* Both ends of link `link`, translated to WINDOW_AT. */
@@ -243,6 +249,11 @@ static void test_limits(void **state)
     request.memory_bytes[0] = UINT64_MAX; /* what the kernel refuses leaves nothing */
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_SYSTEM);
     request.memory_bytes[0] = request.memory_bytes[1] = MEMORY_BYTES;
+    request.part.weight = 101;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
+    request.part = (struct quoit_port_part){.percent = 100};
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
+    request.part = (struct quoit_port_part){0};
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK); /* on some hosts: of three links, one */
     assert_true(share->link_fds[0] >= 0);
     assert_int_equal(share->link_fds[1], -1);
@@ -319,13 +330,18 @@ static void *run_flood(void *arg)
     return NULL;
 }
 
-/* One client with three threads of large writes, one with a thread of smaller ones: the second gets its half, less what
+/* One client with three threads of large writes, one with a thread of smaller ones: the second gets its part, less what
  * a thread needs to wake, and together they do not get more than there is. One alone gets all. */
 enum verdict { SHARED, NOT_SHARED, NOT_SHOWN };
-static enum verdict share_rate(struct quoit_port_knobs knobs, uint32_t flood_count)
+struct division {
+    struct quoit_port_part parts[2];
+    double expected; /* of the second client */
+};
+static enum verdict share_rate(struct quoit_port_knobs knobs, uint32_t flood_count, const struct division *division)
 {
     struct quoit_shared_ring *ring = open_ring(knobs);
-    struct pair pairs[] = {open_pair(take(ring, 1), 0), open_pair(take(ring, 2), 0)};
+    struct pair pairs[] = {open_pair(take_part(ring, 1, division->parts[0]), 0),
+                           open_pair(take_part(ring, 2, division->parts[1]), 0)};
     struct flood floods[4];
     _Atomic uint32_t is_stopping = 0;
     uint64_t begin_ns = quoit_clock_now_ns(), total = 0;
@@ -342,25 +358,26 @@ static enum verdict share_rate(struct quoit_port_knobs knobs, uint32_t flood_cou
         total += floods[i].sent;
     }
     double seconds = (double)(quoit_clock_now_ns() - begin_ns) / 1e9, rate = (double)total / seconds / RATE;
-    double part = flood_count == 4 ? (double)floods[3].sent / (double)total : 1;
-    printf("%.2f of the rate was used, %.2f of that by the last client\n", rate, part);
+    double part = flood_count == 4 ? (double)floods[3].sent / (double)total : division->expected;
+    printf("%.2f of the rate was used, %.2f of that by the last client; expected are %.2f\n", rate, part,
+           division->expected);
     assert_true(rate < 1.2);
     close_pair(&pairs[0]);
     close_pair(&pairs[1]);
     quoit_shared_ring_close(ring);
-    if (part > 0.35 && rate > 0.6)
+    if (part > 0.7 * division->expected && 1 - part >= 0.7 * (1 - division->expected) && rate > 0.6)
         return SHARED;
     return rate > 0.9 ? NOT_SHARED : NOT_SHOWN;
 }
 
 /* Threads that get no processor in time leave a part of the rate to nobody, and then it is not the wire that divides:
  * such a turn shows nothing, and a busy machine may have no other. Turns in which the wire was full must show it. */
-static void assert_rate_is_shared(struct quoit_port_knobs knobs, uint32_t flood_count)
+static void assert_rate_is_shared(struct quoit_port_knobs knobs, uint32_t flood_count, struct division division)
 {
     enum verdict verdict = NOT_SHOWN;
     bool was_full = false;
     for (uint32_t turn = 0; turn < 8 && verdict != SHARED; turn++) {
-        verdict = share_rate(knobs, flood_count);
+        verdict = share_rate(knobs, flood_count, &division);
         was_full |= verdict == NOT_SHARED;
     }
     if (verdict != SHARED && !was_full) {
@@ -373,9 +390,26 @@ static void assert_rate_is_shared(struct quoit_port_knobs knobs, uint32_t flood_
 static void test_the_rate_is_shared(void **state)
 {
     (void)state;
-    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE, .arrives_on_return = 1}, 4);
-    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE}, 4);
-    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE}, 1);
+    const struct quoit_port_knobs posted = {.rate_bytes_per_s = RATE};
+    const struct division halves = {.expected = 0.5}, all = {.expected = 1};
+    assert_rate_is_shared((struct quoit_port_knobs){.rate_bytes_per_s = RATE, .arrives_on_return = 1}, 4, halves);
+    assert_rate_is_shared(posted, 4, halves);
+    assert_rate_is_shared(posted, 1, all);
+}
+
+/* A flood of either kind leaves the other its part: a job and the Ethernet devices, and jobs of two weights. */
+static void test_the_rate_is_shared_in_parts(void **state)
+{
+    (void)state;
+    const struct quoit_port_knobs posted = {.rate_bytes_per_s = RATE};
+    const struct division divisions[] = {{{{.percent = 25}, {0}}, 0.75},
+                                         {{{0}, {.percent = 25}}, 0.25},
+                                         {{{.weight = 50}, {0}}, 0.667},
+                                         {{{0}, {.weight = 50}}, 0.333},
+                                         {{{.percent = 10}, {.percent = 20}}, 0.667}};
+    for (size_t i = 0; i < sizeof divisions / sizeof divisions[0]; i++)
+        assert_rate_is_shared(posted, 4, divisions[i]);
+    assert_rate_is_shared(posted, 1, (struct division){{{.percent = 10}, {0}}, 1});
 }
 
 /* Across processes */
@@ -398,14 +432,22 @@ static void *run_server(void *arg)
     return NULL;
 }
 
-static void start_server(struct server *server, uint32_t host_count)
+/* set_up: before it answers; NULL: nothing. */
+static void start_server_with(struct server *server, uint32_t host_count, void (*set_up)(struct quoit_share_server *))
 {
     const struct quoit_share_config config = {.driver = "emulated", .host_count = host_count};
     assert_int_equal(quoit_shared_ring_open(&config, &server->ring), QUOIT_OK);
     snprintf(server->path, sizeof server->path, "@quoit-share-test.%d", (int)getpid());
     assert_int_equal(quoit_share_server_open(server->ring, server->path, false, &server->served), QUOIT_OK);
+    if (set_up)
+        set_up(server->served);
     assert_int_equal(pipe(server->stop_fds), 0);
     assert_int_equal(pthread_create(&server->thread, NULL, run_server, server), 0);
+}
+
+static void start_server(struct server *server, uint32_t host_count)
+{
+    start_server_with(server, host_count, NULL);
 }
 
 static void stop_server(struct server *server)
@@ -539,6 +581,64 @@ static void test_clients_that_misbehave(void **state)
     assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_GONE);
 }
 
+static void set_limit(struct quoit_share_server *server)
+{
+    quoit_share_server_limit(server, 1);
+}
+
+/* A user has no more shares than the limit, and no percentage of the rate. */
+static void test_limits_of_a_user(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share share, second;
+    struct quoit_share_request request = request_of(0);
+    int connection, other;
+    start_server_with(&server, HOST_COUNT, set_limit);
+    request.part.percent = 50;
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        assert_int_equal(quoit_share_attach(server.path, &request, &share, &connection), QUOIT_OK);
+        assert_int_equal(share.part.percent, 0);
+        assert_int_equal(quoit_share_attach(server.path, &request, &second, &other), QUOIT_OUT_OF_RANGE);
+        quoit_share_close(&share);
+        close(connection);
+        await_clients(&server, 0);
+    }
+    stop_server(&server);
+}
+
+static pid_t process_of(void *arg, uint32_t host)
+{
+    (void)arg;
+    return host == 0 ? getpid() : 0;
+}
+
+static void set_places(struct quoit_share_server *server)
+{
+    quoit_share_server_places(server, process_of, NULL);
+}
+
+/* The namespaces of a host's process come to its user; this one may enter its own. */
+static void test_places_of_hosts(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share_place place;
+    struct stat own, there;
+    start_server(&server, HOST_COUNT);
+    assert_int_equal(quoit_share_find_place(server.path, 0, &place), QUOIT_UNSUPPORTED);
+    stop_server(&server);
+    start_server_with(&server, HOST_COUNT, set_places);
+    assert_int_equal(quoit_share_find_place(server.path, HOST_COUNT, &place), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_share_find_place(server.path, 1, &place), QUOIT_AGAIN);
+    assert_int_equal(quoit_share_find_place(server.path, 0, &place), QUOIT_OK);
+    assert_int_equal(stat("/proc/self/ns/net", &own), 0);
+    assert_int_equal(fstat(place.fds[QUOIT_SHARE_NETWORK], &there), 0);
+    assert_int_equal(own.st_ino, there.st_ino);
+    quoit_share_close_place(&place);
+    stop_server(&server);
+}
+
 /* All descriptors of the largest ring fit one message, and are what they should be. */
 static void test_the_largest_ring(void **state)
 {
@@ -568,11 +668,18 @@ static void test_the_largest_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares_are_apart),          cmocka_unit_test(test_a_cut_is_for_all),
-        cmocka_unit_test(test_an_end_moves_nobody_else),  cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_hostile_registers),         cmocka_unit_test(test_the_rate_is_shared),
-        cmocka_unit_test(test_processes_that_are_killed), cmocka_unit_test(test_clients_that_misbehave),
+        cmocka_unit_test(test_shares_are_apart),
+        cmocka_unit_test(test_a_cut_is_for_all),
+        cmocka_unit_test(test_an_end_moves_nobody_else),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_hostile_registers),
+        cmocka_unit_test(test_the_rate_is_shared),
+        cmocka_unit_test(test_the_rate_is_shared_in_parts),
+        cmocka_unit_test(test_processes_that_are_killed),
+        cmocka_unit_test(test_clients_that_misbehave),
         cmocka_unit_test(test_the_largest_ring),
+        cmocka_unit_test(test_places_of_hosts),
+        cmocka_unit_test(test_limits_of_a_user),
     };
     quoit_park_setup();
     return cmocka_run_group_tests_name("share.share", tests, NULL, NULL);

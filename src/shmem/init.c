@@ -254,8 +254,7 @@ static void print_if_asked(const struct quoit_options *options)
     if (options->values[QUOIT_OPT_SHMEM_INFO].number) {
         struct quoit_info info = {.version = SHMEM_VENDOR_STRING,
                                   .options = options,
-                                  .host_count = quoit_job.boot.layout.job.host_count,
-                                  .pe_count = quoit_job.boot.layout.job.pe_count,
+                                  .job = quoit_job.boot.layout.job,
                                   .peers = quoit_job.fabric->peers,
                                   .paths = &quoit_job.paths};
         quoit_info_print(&info, false, stdout);

@@ -63,6 +63,17 @@ class Launch(scenario.Case):
         self.assertEqual([line.split()[:3] for line in lines],
                          [["PE", "0", "host0"], ["PE", "1", "host0"], ["PE", "2", "host1"]])
 
+    def test_hosts_without_pes(self):
+        result = self.run_job("--dry-run", "--hosts", 5, "--on", "3,1", "-n", 3, "true")
+        self.assertEqual([line.split()[:3] for line in result.out.splitlines()],
+                         [["PE", "0", "host1"], ["PE", "1", "host1"], ["PE", "2", "host3"]])
+        for more in ([], ["--protocol", "scratchpad"]):
+            result = self.run_job("--hosts", 5, "--on", "1,3", "-n", 4, *more, scenario.program("scenario_busy"), 20)
+            self.assertEqual((result.status, result.out), (0, "begun\n"), result)
+        result = self.run_job("--hosts", 5, "--on", "1,4", "-x", "SHMEM_INFO=1", scenario.program("scenario_greet"))
+        self.assertIn("relayed: by the proxies to host 4, 2 hops",
+                      result.out)
+
     def test_bad_usage(self):
         for arguments, words in [
             (["-n", "0", "true"], "-n is 0"),
@@ -77,6 +88,18 @@ class Launch(scenario.Case):
             (["--hots", "2", "true"], "did you mean --hosts?"),
             (["--frobnicate", "true"], "unknown option --frobnicate"),
             (["--hosts", "4", "-n", "2", "true"], "wants a PE on each host"),
+            (["--hosts", "4", "--on", "1,4", "true"], "\"4\" is no host of the ring (0..3)"),
+            (["--hosts", "4", "--on", "1,1", "true"], "host 1 is there twice"),
+            (["--hosts", "4", "--on", "1,", "true"], "\"\" is no host"),
+            (["--hosts", "4", "--on", "1-3", "true"], "\"1-3\" is no host"),
+            (["--hosts", "4", "--on", "9999999999999999999999", "true"], "is no host"),
+            (["--hosts", "4", "--on", "1,2", "-n", "1", "true"], "wants a PE on each of these hosts"),
+            (["--hosts", "4", "--on", "1,2", "--barrier", "papers", "true"], "leaves some without"),
+            (["--hosts", "4", "--on", "1,2", "--network", "auto", "true"], "has no use for them"),
+            (["--weight", "50", "true"], "with --ring"),
+            (["--ring", "lab", "--weight", "0", "true"], "1..100"),
+            (["--ring", "lab", "--weight", "101", "true"], "1..100"),
+            (["--on", "0", "true"], "wants a ring of 2 to 64 hosts"),
             (["--lanes", "3", "true"], "1, 2, 4 or 8"),
             (["--chunk=100", "true"], "multiple of 64"),
             (["--timeout", "soon", "true"], "500ms or 60s"),

@@ -17,7 +17,8 @@
 enum { FD_LINK, FD_PEER_MEMORY, FD_WIRE, FD_COUNT };
 struct emulated_end {
     uint32_t side;
-    uint32_t share; /* on a wire, which is then the last descriptor */
+    uint32_t share; /* on a wire, which is then the last descriptor, */
+    uint32_t part;  /* and its part there */
     struct quoit_port_knobs knobs;
 };
 _Static_assert(sizeof(struct emulated_end) <= QUOIT_PORT_ENDPOINT_BYTES, "it fits an endpoint");
@@ -120,6 +121,8 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
         goto unmap_wire;
     port->own = &port->link->side[port->side];
     port->peer = &port->link->side[1 - port->side];
+    if (port->wire != NULL)
+        atomic_store_explicit(&port->wire->side[port->side].parts[port->share], end.part, memory_order_relaxed);
     pthread_mutex_init(&port->refresh_lock, NULL);
     if (port->is_posted && is_slow(&port->knobs))
         status = quoit_emulated_queue_open(port);
@@ -185,6 +188,7 @@ static enum quoit_status describe(const struct quoit_port_site *site, struct quo
         .fd_count = FD_WIRE, .fds = {[FD_LINK] = site->link_fd, [FD_PEER_MEMORY] = site->peer_memory_fd}};
     if (site->wire != NULL) {
         end.share = site->wire->share;
+        end.part = site->wire->part.weight | site->wire->part.percent << 16;
         endpoint_out->fds[FD_WIRE] = site->wire->fd;
         endpoint_out->fd_count = FD_COUNT;
     }

@@ -9,7 +9,7 @@
 #define SLEEP_FROM_NS  200000u /* shorter waits yield: a sleep ends up to 60 us late */
 #define SLEEP_EARLY_NS 100000u
 #define BURST_BYTES    32768u
-#define DUE_NS_MAX     1000000000u
+#define DUE_NS_MAX     1000000000u /* further ahead is no time that a share wrote: a wire is writable by all who use it */
 
 static void wait_until(uint64_t deadline_ns)
 {
@@ -35,35 +35,66 @@ static uint64_t duration_ns_of(const struct quoit_emulated_port *port, uint64_t 
     return (uint64_t)((unsigned __int128)bytes * NS_PER_S / port->knobs.rate_bytes_per_s);
 }
 
-/* Adds to what is taken already; returns when all of it will have been sent. */
-static uint64_t take(_Atomic uint64_t *free_ns, uint64_t now_ns, uint64_t duration_ns)
+/* Adds to what is taken already; returns when all of it will have been sent. No more than most_ns is taken already. */
+static uint64_t take(_Atomic uint64_t *free_ns, uint64_t now_ns, uint64_t duration_ns, uint64_t most_ns)
 {
     uint64_t before_ns = atomic_load_explicit(free_ns, memory_order_relaxed);
     uint64_t end_ns;
     do {
-        end_ns = (before_ns > now_ns ? before_ns : now_ns) + duration_ns;
+        end_ns = (before_ns > now_ns && before_ns - now_ns < most_ns ? before_ns : now_ns) + duration_ns;
     } while (!atomic_compare_exchange_weak_explicit(free_ns, &before_ns, end_ns, memory_order_relaxed,
                                                     memory_order_relaxed));
     return end_ns;
 }
 
+/* What a client wrote, in its bounds. */
+static struct quoit_port_part part_of(const struct quoit_emulated_port *port, uint32_t share)
+{
+    uint32_t word = atomic_load_explicit(&port->wire->side[port->side].parts[share], memory_order_relaxed);
+    struct quoit_port_part part = {.percent = word >> 16, .weight = word & 0xffff};
+    part.percent = part.percent < 100 ? part.percent : 99;
+    part.weight = part.weight == 0 || part.weight > 100 ? 100 : part.weight;
+    return part;
+}
+
+/* How long the share's part needs for what the whole wire sends in duration_ns, while the other shares that have
+ * something to send do so. */
+static uint64_t stretch(const struct quoit_emulated_port *port, uint64_t duration_ns, uint64_t now_ns,
+                        uint64_t burst_ns)
+{
+    const struct quoit_port_part own = part_of(port, port->share);
+    uint64_t percents = 0, weights = 0;
+    for (uint32_t share = 0; share < QUOIT_PORT_SHARES_MAX; share++) {
+        uint64_t due_ns = atomic_load_explicit(&port->wire->side[port->side].due_ns[share], memory_order_relaxed);
+        bool is_sending = due_ns + burst_ns > now_ns && due_ns < now_ns + DUE_NS_MAX;
+        if (share != port->share && !is_sending)
+            continue;
+        const struct quoit_port_part part = part_of(port, share);
+        percents += part.percent;
+        weights += part.percent != 0 ? 0 : part.weight;
+    }
+    uint64_t whole = weights != 0 && percents < 100 ? 100 : percents; /* without weights nobody is there for the rest */
+    if (own.percent != 0)
+        return duration_ns * whole / own.percent;
+    uint64_t rest = percents < 100 ? 100 - percents : 1;
+    return duration_ns * 100 / rest * weights / own.weight;
+}
+
 /* A share takes the wire only when its own part has sent what it took before, save BURST_BYTES: so no share stands in
- * the wire's queue with more than that. Its part is the rate by the number of shares that have something to send. */
+ * the wire's queue with more than that. */
 static uint64_t take_part(struct quoit_emulated_port *port, uint64_t bytes)
 {
     const uint64_t burst_ns = duration_ns_of(port, BURST_BYTES), duration_ns = duration_ns_of(port, bytes);
     _Atomic uint64_t *due = port->wire->side[port->side].due_ns;
-    uint64_t now_ns = quoit_clock_now_ns(), part_count = 1;
+    uint64_t now_ns = quoit_clock_now_ns();
     uint64_t due_ns = atomic_load_explicit(&due[port->share], memory_order_relaxed);
-    if (due_ns > now_ns + burst_ns && due_ns < now_ns + DUE_NS_MAX) { /* more is no time that a share wrote */
+    if (due_ns > now_ns + burst_ns && due_ns < now_ns + DUE_NS_MAX) {
         wait_until(due_ns - burst_ns);
         now_ns = quoit_clock_now_ns();
     }
-    for (uint32_t share = 0; share < QUOIT_PORT_SHARES_MAX; share++)
-        part_count +=
-            share != port->share && atomic_load_explicit(&due[share], memory_order_relaxed) + burst_ns > now_ns;
-    take(&due[port->share], now_ns, duration_ns * part_count);
-    return take(&port->wire->side[port->side].free_ns, now_ns, duration_ns);
+    uint64_t own_ns = stretch(port, duration_ns, now_ns, burst_ns);
+    take(&due[port->share], now_ns, own_ns < DUE_NS_MAX / 2 ? own_ns : DUE_NS_MAX / 2, DUE_NS_MAX);
+    return take(&port->wire->side[port->side].free_ns, now_ns, duration_ns, DUE_NS_MAX);
 }
 
 uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes)
@@ -72,7 +103,7 @@ uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t byt
         return quoit_clock_now_ns();
     if (port->wire != NULL)
         return take_part(port, bytes);
-    return take(&port->own->wire_free_ns, quoit_clock_now_ns(), duration_ns_of(port, bytes));
+    return take(&port->own->wire_free_ns, quoit_clock_now_ns(), duration_ns_of(port, bytes), UINT64_MAX);
 }
 
 void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes)

@@ -82,6 +82,7 @@ struct quoit_emulated_wire {
         _Atomic uint64_t free_ns; /* writers: the processes of this side. When it will have sent all that it took */
         uint64_t unused[7];
         _Atomic uint64_t due_ns[QUOIT_PORT_SHARES_MAX]; /* of each share: when its part has sent what it took of it */
+        _Atomic uint32_t parts[QUOIT_PORT_SHARES_MAX];  /* writer: who opens the share: weight, percentage << 16 */
     } side[QUOIT_EMULATED_SIDE_COUNT];
 };
 _Static_assert(sizeof(struct quoit_emulated_wire) <= QUOIT_EMULATED_LINK_BYTES, "it fits the memfd of a link");
