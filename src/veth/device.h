@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h - what the parts of one host's Ethernet device share. Private to this folder.
+/* device.h - the state of one host's Ethernet device. Private to this folder.
  *
- * What it is: the device has as many channels as the TAP device has queues. A channel is a transmitter, a receiver and
- * a queue to each neighbour; frames that came in on one channel go on by the same, so each is a ring of its own as to
- * order and deadlock (queue.h). The kernel keeps a flow on one queue of the device: so TCP sees no reordering.
+ * The device has one channel per queue of the TAP device. A channel is a transmitter, a receiver and a queue to each
+ * neighbour. Frames stay on their channel from host to host, so for order and deadlock each channel is a ring of its
+ * own (queue.h). The kernel keeps a flow on one queue of the TAP device, so TCP sees no reordering.
  */
 #ifndef QUOIT_VETH_DEVICE_H
 #define QUOIT_VETH_DEVICE_H
@@ -21,7 +21,7 @@ struct quoit_veth_counts {
 #undef X
 };
 
-/* In the host's memory; behind it the ranges of the channels, first all of one side. */
+/* In the host's memory, followed by the ranges of the channels: all of the left side, then all of the right. */
 struct quoit_veth_shared {
     struct quoit_veth_counts counts; /* writers: all threads */
     struct quoit_park receivers[QUOIT_VETH_CHANNELS_MAX];
@@ -31,7 +31,7 @@ struct quoit_veth_shared {
 
 /* A frame of the device. */
 struct quoit_veth_outgoing {
-    _Atomic bool is_kept; /* on its way by DMA */
+    _Atomic bool is_kept; /* being sent by DMA, and must not change */
     struct quoit_veth_frame frame;
 };
 
@@ -49,8 +49,8 @@ struct quoit_veth_channel {
     struct quoit_veth_outgoing *buffers;
     uint32_t buffer_count;                /* 1 without DMA */
     struct quoit_veth_outgoing *outgoing; /* the one in use */
-    enum quoit_side straight_side;        /* the way of the latest large frame */
-    uint32_t straight_run;                /* frames that are not read straight after a wrong guess */
+    enum quoit_side straight_side;        /* that the latest large frame went to */
+    uint32_t straight_run;                /* frames that go through a buffer after a wrong guess */
     uint32_t straight_wait;               /* how many of them are left */
 };
 
@@ -60,7 +60,7 @@ struct quoit_veth {
     struct quoit_veth_macs macs;
     struct quoit_veth_topology topology;
     pthread_mutex_t topology_lock;
-    _Atomic bool is_topology_pending[QUOIT_SIDE_COUNT]; /* the neighbour has not the latest table */
+    _Atomic bool is_topology_pending[QUOIT_SIDE_COUNT]; /* the neighbour lacks the latest table */
     struct quoit_veth_frame topology_frame;             /* the receiver's of channel 0 */
     int stop_fd;
     _Atomic bool is_stopping;
@@ -76,10 +76,10 @@ void quoit_veth_ring(struct quoit_veth_channel *channel, enum quoit_side side);
 enum quoit_status quoit_veth_send(struct quoit_veth_channel *channel, enum quoit_side side,
                                   const struct quoit_veth_header *header, enum quoit_veth_reserve reserve,
                                   _Atomic bool *is_kept);
-/* Merges a table of `count` links, and what this host sees of its own. */
+/* Merges a table of `count` links, and this host's view of its own links. */
 void quoit_veth_update_topology(struct quoit_veth *veth, const uint32_t *words, uint32_t count);
 
-/* receive.c, transmit.c: until the device is stopped. */
+/* receive.c, transmit.c: return when the device is stopped. */
 void quoit_veth_receive(struct quoit_veth_channel *channel);
 enum quoit_status quoit_veth_transmit(struct quoit_veth_channel *channel);
 

@@ -8,7 +8,7 @@
 #include "env/wait.h"
 
 #define COMPLETIONS  8 /* that are taken at once */
-#define CREDIT_SHARE 4 /* slots are given back when so many-th of them are consumed */
+#define CREDIT_SHARE 4 /* credits are returned for this part of the slots */
 
 void quoit_veth_queue_open(struct quoit_veth_queue *queue, struct quoit_port *port, uint64_t window_offset,
                            struct quoit_veth_range *inbound)
@@ -31,7 +31,7 @@ static uint64_t offset_of_slot(const struct quoit_veth_queue *queue, uint64_t or
            ordinal % QUOIT_VETH_SLOT_COUNT * QUOIT_VETH_SLOT_BYTES;
 }
 
-/* Takes what has completed; a descriptor of a dead link frees its source, and its frame is lost. */
+/* Takes completions. A descriptor of a dead link completes too: its source is free again, its frame is lost. */
 static uint32_t take_completions(struct quoit_veth_queue *queue)
 {
     struct quoit_dma_done done[COMPLETIONS];
@@ -53,7 +53,7 @@ static void set_up(struct quoit_veth_queue *queue, bool is_up)
 {
     pthread_mutex_lock(&queue->receive_lock);
     pthread_mutex_lock(&queue->send_lock);
-    while (atomic_load(&queue->dma_count) != 0) /* they end soon: the link is down */
+    while (atomic_load(&queue->dma_count) != 0) /* the link is down, so they complete soon */
         if (take_completions(queue) == 0)
             quoit_wait_yield();
     queue->sent = queue->marked = queue->taken = queue->credited = 0;
@@ -108,7 +108,7 @@ static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struc
     return status;
 }
 
-/* The neighbour is told of it later, since frames before it are under way by DMA. */
+/* The neighbour is notified later, since earlier frames are still being sent by DMA. */
 static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const struct quoit_veth_header *header)
 {
     enum quoit_status status = quoit_port_write(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent),
@@ -119,7 +119,9 @@ static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const st
     return status;
 }
 
-/* False: the channel is full. The count goes first: the completion may wake the receiver before submit() returns. */
+/* False: the channel is full. The count grows first, since the completion may wake the receiver before submit()
+ * returns.
+ */
 static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_header *header, _Atomic bool *is_kept)
 {
     atomic_fetch_add(&queue->dma_count, 1);
@@ -223,7 +225,7 @@ static bool has_frame(const struct quoit_veth_queue *queue)
     return waiting != 0 && waiting <= QUOIT_VETH_SLOT_COUNT;
 }
 
-/* Once `least` are consumed. The write may be lost with the link, and then so are the slots. */
+/* Returns credits once `least` slots are consumed. If the write is lost with the link, so are the slots. */
 static bool give_back(struct quoit_veth_queue *queue, uint64_t least)
 {
     if (queue->taken - queue->credited < least)
@@ -243,7 +245,7 @@ uint32_t quoit_veth_queue_receive(struct quoit_veth_queue *queue, quoit_veth_tak
     while (count < most && atomic_load_explicit(&queue->is_up, memory_order_relaxed) && has_frame(queue)) {
         void *slot = queue->inbound->slots[queue->taken % QUOIT_VETH_SLOT_COUNT];
         if (!take(arg, slot)) {
-            *has_credited_out |= give_back(queue, 1); /* what is not given back can stop a ring: see Deadlock */
+            *has_credited_out |= give_back(queue, 1); /* withheld credits can stop a ring: see Deadlock */
             break;
         }
         queue->taken++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* queue.h - frames to and from one neighbour: slots in its memory that this host writes, slots here that it writes.
  *
- * A frame is one marked write: header and payload into the next free slot, and behind them the count of frames sent.
- * The reader gives slots back by writing its count of consumed ones. Counts begin at 0 each time the link comes up, and
- * what was in the slots is gone.
+ * A frame is one marked write: header and payload into the next free slot, then the count of frames sent. The reader
+ * returns credits by writing its count of consumed slots. When the link comes up both counts begin at 0 and the slots
+ * are empty.
  *
- * Deadlock: a host may pass on a frame while there is one free slot, and may add one of its own only while two are
- * free. So in each direction of the ring some queue always has a free slot, and what is in the ring moves.
+ * Deadlock: forwarding a frame needs one free slot, injecting one needs two. So in each direction of the ring some
+ * queue always has a free slot, and frames in the ring move.
  *
  * Threads: any number send; one receives; begin and end belong to the manager of the links. No lock is held while the
  * caller's code runs, except that receive's callback runs under the lock that keeps end() from returning.
@@ -31,10 +31,10 @@ struct quoit_veth_range {
     _Alignas(4096) uint8_t slots[QUOIT_VETH_SLOT_COUNT][QUOIT_VETH_SLOT_BYTES];
 };
 
-/* Free slots that a send leaves to others. */
+/* Free slots that a send must leave. */
 enum quoit_veth_reserve { QUOIT_VETH_TRANSIT = 0, QUOIT_VETH_INJECT = 1 };
 
-/* A frame by DMA, or behind one, of which the neighbour was not told yet. */
+/* A frame sent by DMA, or after one, of which the neighbour is not notified yet. */
 struct quoit_veth_departure {
     const struct quoit_veth_header *source; /* NULL: not by DMA */
     _Atomic bool *is_kept;
@@ -49,7 +49,7 @@ struct quoit_veth_queue {
     struct quoit_veth_range *inbound;
     _Atomic bool is_up;
     pthread_mutex_t send_lock;
-    uint64_t dma_bytes;           /* frames of at least so many go by DMA, if they can be kept */
+    uint64_t dma_bytes;           /* frames of at least this size go by DMA if their buffer can be kept */
     uint32_t dma_channel;         /* of the port, this queue's alone */
     _Atomic uint64_t *dma_frames; /* counts them */
     uint64_t sent;                /* under send_lock, as the next two. The neighbour was told of `marked` of them */
@@ -67,7 +67,7 @@ void quoit_veth_queue_open(struct quoit_veth_queue *queue, struct quoit_port *po
 void quoit_veth_queue_close(struct quoit_veth_queue *queue);
 /* The link is up: counts are 0 at both ends. */
 void quoit_veth_queue_begin(struct quoit_veth_queue *queue);
-/* The link went down. On return nobody sends or receives here. */
+/* The link went down. On return no thread sends or receives here. */
 void quoit_veth_queue_end(struct quoit_veth_queue *queue);
 
 /* Sends the header and the `header->bytes` bytes behind it. FULL: fewer than 1 + reserve slots are free. LINK_DOWN.
@@ -75,34 +75,34 @@ void quoit_veth_queue_end(struct quoit_veth_queue *queue);
 QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send(struct quoit_veth_queue *queue,
                                                        const struct quoit_veth_header *header,
                                                        enum quoit_veth_reserve reserve, _Atomic bool *is_kept);
-/* Takes completions of DMA and tells the neighbour of what has arrived; true: there were some, and its doorbell is to
- * be rung. */
+/* Takes completions of DMA and notifies the neighbour of the frames that arrived; true: there were some, and its
+ * doorbell is to be rung. */
 bool quoit_veth_queue_complete(struct quoit_veth_queue *queue);
 /* A frame as it lies in a slot. */
 struct quoit_veth_frame {
     struct quoit_veth_header header;
     uint8_t payload[QUOIT_VETH_SLOT_BYTES - sizeof(struct quoit_veth_header)];
 };
-/* What send_from() does with a frame of `bytes` whose first QUOIT_VETH_HEAD_BYTES are in `frame`: makes the header; or
- * false: it goes another way. */
+/* Called by send_from() for a frame of `bytes` whose first QUOIT_VETH_HEAD_BYTES are in `frame`: makes the header.
+ * False: the frame takes another route. */
 typedef bool quoit_veth_address(void *arg, struct quoit_veth_frame *frame, uint32_t bytes);
 #define QUOIT_VETH_HEAD_BYTES 2048u
-/* Reads a frame from `fd` straight into the neighbour's slot, but for its first bytes, and sends it; *count_out is as
- * from read(2). AGAIN: it is in `frame`, whole, and goes another way. Otherwise, if the status is not OK, nothing is
- * read: FULL, LINK_DOWN; UNSUPPORTED: the port cannot. LINK_DOWN with *count_out above 0: it is lost. */
+/* Reads a frame from `fd` directly into the neighbour's slot, except for its first bytes, and sends it; *count_out is
+ * that of read(2). AGAIN: the whole frame is in `frame` and takes another route. FULL, LINK_DOWN: nothing was read, but
+ * LINK_DOWN with *count_out above 0: it was read and is lost. UNSUPPORTED: the port cannot. */
 QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send_from(struct quoit_veth_queue *queue, int fd,
                                                             struct quoit_veth_frame *frame, quoit_veth_address *address,
                                                             void *arg, ssize_t *count_out);
-/* Or the link is down, so that a send would not wait. */
+/* True also if the link is down: a send would not wait. */
 bool quoit_veth_queue_has_room(struct quoit_veth_queue *queue, enum quoit_veth_reserve reserve);
 
-/* What receive() does with each frame; false: it cannot yet, and is asked again later. The callee may change it. */
+/* Called by receive() for each frame, which it may change; false: not now, offer the frame again later. */
 typedef bool quoit_veth_take(void *arg, struct quoit_veth_header *frame);
-/* Takes up to `most` frames in order and gives slots back; returns how many. The neighbour's doorbell is to be rung if
- * *has_credited_out. */
+/* Takes up to `most` frames in order and returns credits; returns the number of frames. If *has_credited_out the
+ * neighbour's doorbell is to be rung. */
 uint32_t quoit_veth_queue_receive(struct quoit_veth_queue *queue, quoit_veth_take *take, void *arg, uint32_t most,
                                   bool *has_credited_out);
-/* Whether credits came since the last call. The receiving thread. */
+/* Whether credits arrived since the last call. Called by the receiving thread. */
 bool quoit_veth_queue_has_credits(struct quoit_veth_queue *queue);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BATCH 16u /* frames of one side before the other has its turn */
+#define BATCH 16u /* frames from one side before the other side is polled */
 
 struct arrival {
     struct quoit_veth_channel *channel;
@@ -24,7 +24,7 @@ static void deliver(struct quoit_veth_channel *channel, const struct quoit_veth_
     }
 }
 
-/* Back to where it came from, if there is room: it must not wait in front of what goes on. */
+/* Sends a frame back in the direction it came from, if there is room. It must not block the frames behind it. */
 static void turn(struct arrival *arrival, struct quoit_veth_header *header)
 {
     struct quoit_veth *veth = arrival->channel->veth;
@@ -86,7 +86,7 @@ static bool take(void *arg, struct quoit_veth_header *header)
     return true;
 }
 
-/* The table as it is now; the neighbour merges it. True: there is nothing to send any more. */
+/* Sends the current table, which the neighbour merges. True: nothing is left to send. */
 static bool send_topology(struct quoit_veth_channel *channel, enum quoit_side side)
 {
     struct quoit_veth *veth = channel->veth;
@@ -107,7 +107,7 @@ static bool send_topology(struct quoit_veth_channel *channel, enum quoit_side si
     return status == QUOIT_OK;
 }
 
-/* One look at everything; true: something moved. */
+/* Polls everything once; true: something moved. */
 static bool receive(void *arg)
 {
     struct quoit_veth_channel *channel = arg;

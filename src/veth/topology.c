@@ -28,7 +28,7 @@ bool quoit_veth_see(struct quoit_veth_topology *topology, uint32_t link, bool is
     return quoit_veth_merge(topology, link, (version + 1) << 1 | (is_up ? UP_BIT : 0));
 }
 
-/* 0: nothing is known of it yet, so it is worth a try. */
+/* 0: unknown, and tried as if it were up. */
 static bool is_down(const struct quoit_veth_topology *topology, uint32_t link)
 {
     uint32_t word = atomic_load_explicit(&topology->links[link], memory_order_relaxed);

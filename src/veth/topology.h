@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology.h - which links of the ring are up, as far as this host knows, and the way to a host. Pure.
+/* topology.h - this host's view of which links of the ring are up, and the route to a host. Pure.
  *
- * A word for each link: a version, and in its lowest bit whether the link is up. The hosts at its ends raise the
- * version whenever the word says something else than they see; everybody else takes the greater word, so updates that
- * come late, twice or in any order do no harm, also after hosts began anew. Link i joins host i, at its right, to host
- * i + 1.
+ * One word per link: a version, and in its lowest bit whether the link is up. The hosts at its ends raise the version
+ * when the word differs from what they see; all others keep the greater word. So updates may be late, repeated and
+ * reordered, also after a host has restarted. Link i joins the right side of host i to host i + 1.
  *
  * Threads: merges are serialised by the caller; any thread may read.
  */
@@ -23,7 +22,7 @@ struct quoit_veth_topology {
     _Atomic uint32_t links[QUOIT_VETH_HOSTS_MAX];
 };
 
-/* The way of a frame: `hops` hosts by `side`; hops 0: there is none. */
+/* The route of a frame: `hops` hosts by `side`; hops 0: there is none. */
 struct quoit_veth_route {
     enum quoit_side side;
     uint32_t hops;
@@ -31,13 +30,13 @@ struct quoit_veth_route {
 
 /* The link at that side of this host. */
 uint32_t quoit_veth_link(const struct quoit_veth_topology *topology, enum quoit_side side);
-/* Takes the greater word of a link; true: the word has changed. */
+/* Keeps the greater word of a link; true: it has changed. */
 bool quoit_veth_merge(struct quoit_veth_topology *topology, uint32_t link, uint32_t word);
-/* What an end of the link sees; true: the word has changed. */
+/* Updates the word of a link from an end of it; true: it has changed. */
 bool quoit_veth_see(struct quoit_veth_topology *topology, uint32_t link, bool is_up);
 /* How many hosts can be reached by that side, at most host_count - 1. */
 uint32_t quoit_veth_reach(const struct quoit_veth_topology *topology, enum quoit_side side);
-/* The shorter way on which all links are up; to the right if both are as long. */
+/* The shorter direction in which all links are up; right if both are equally long. */
 struct quoit_veth_route quoit_veth_route_to(const struct quoit_veth_topology *topology, uint32_t dest);
 
 #endif

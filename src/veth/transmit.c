@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "env/clock.h"
 
-#define ROUTE_LIMIT_NS   1000000000u /* a frame without a way, or without room, is dropped after so long */
+#define ROUTE_LIMIT_NS   1000000000u /* after which a frame without a route or without room is dropped */
 #define ROUTE_NAP_NS     1000000u
 #define STRAIGHT_RUN_MAX 64u
 
@@ -25,7 +25,7 @@ static bool has_room(void *arg)
            quoit_veth_queue_has_room(&room->channel->queues[room->side], QUOIT_VETH_INJECT);
 }
 
-/* False: it takes too long, or the device is stopped. */
+/* False: timeout, or the device is stopped. */
 static bool wait_for_room(struct quoit_veth_channel *channel, enum quoit_side side)
 {
     struct quoit_veth *veth = channel->veth;
@@ -35,7 +35,7 @@ static bool wait_for_room(struct quoit_veth_channel *channel, enum quoit_side si
     return quoit_wait_until(&waiter, has_room, &room, ROUTE_LIMIT_NS) && !atomic_load(&veth->is_stopping);
 }
 
-/* Sends by that side, waiting for room; LINK_DOWN: the caller finds another way. */
+/* Sends by that side, waiting for room; LINK_DOWN: the caller selects another route. */
 static enum quoit_status send_waiting(struct quoit_veth_channel *channel, enum quoit_side side, _Atomic bool *is_kept)
 {
     enum quoit_status status;
@@ -60,12 +60,12 @@ static bool send_to_host(struct quoit_veth_channel *channel, uint32_t dest)
             return true;
         if (status != QUOIT_LINK_DOWN || atomic_load(&veth->is_stopping))
             return false;
-        quoit_clock_sleep_ns(ROUTE_NAP_NS); /* the manager is about to see the dead link, or there is no way */
+        quoit_clock_sleep_ns(ROUTE_NAP_NS); /* until the manager has seen the dead link, or a route exists */
     }
     return false;
 }
 
-/* Once around; with a dead link, both ways up to it. Not by DMA: the header changes between the two. */
+/* Once around the ring; with a dead link, in both directions up to it. Not by DMA: the header differs per direction. */
 static bool send_to_all(struct quoit_veth_channel *channel)
 {
     struct quoit_veth *veth = channel->veth;
@@ -89,7 +89,7 @@ static void count_sent(struct quoit_veth *veth, size_t bytes)
     QUOIT_VETH_COUNT(veth, sent_bytes, bytes - QUOIT_VNET_BYTES);
 }
 
-/* Makes the header but for the way; returns the host, or QUOIT_VETH_ALL. */
+/* Makes the header except for the route; returns the host, or QUOIT_VETH_ALL. */
 static uint32_t make_header(struct quoit_veth_channel *channel, uint32_t bytes)
 {
     struct quoit_veth *veth = channel->veth;
@@ -103,7 +103,7 @@ static bool is_other_host(const struct quoit_veth *veth, uint32_t dest)
     return dest < veth->config.host_count && dest != veth->config.host;
 }
 
-/* Sends a frame of the device that lies in `outgoing`. */
+/* Sends a frame of the device from `outgoing`. */
 static void send_frame(struct quoit_veth_channel *channel, uint32_t bytes)
 {
     struct quoit_veth *veth = channel->veth;
@@ -118,7 +118,7 @@ static void send_frame(struct quoit_veth_channel *channel, uint32_t bytes)
         QUOIT_VETH_COUNT(veth, lost_frames, 1);
 }
 
-/* Guesses that were wrong are twice as rare each time. */
+/* After a wrong guess the next one waits twice as long. */
 static void learn_side(struct quoit_veth_channel *channel, enum quoit_side side)
 {
     uint32_t run = channel->straight_run;
@@ -131,7 +131,7 @@ static void learn_side(struct quoit_veth_channel *channel, enum quoit_side side)
     channel->straight_wait = channel->straight_run;
 }
 
-/* Whether a frame that was read straight into the slots of straight_side goes there. */
+/* Whether a frame that was read directly into a slot of straight_side takes that route. */
 static bool address(void *arg, struct quoit_veth_frame *frame, uint32_t bytes)
 {
     struct quoit_veth_channel *channel = arg;
@@ -149,7 +149,7 @@ static bool address(void *arg, struct quoit_veth_frame *frame, uint32_t bytes)
     return route.hops != 0 && route.side == side;
 }
 
-/* By way of `outgoing`; returns as read(2). */
+/* Reads a frame into `outgoing` and sends it; returns as read(2). */
 static ssize_t carry_by_copy(struct quoit_veth_channel *channel)
 {
     ssize_t bytes = read(channel->device_fd, channel->outgoing->frame.payload, sizeof channel->outgoing->frame.payload);
@@ -188,8 +188,8 @@ static ssize_t carry_by_dma(struct quoit_veth_channel *channel)
     return carry_by_copy(channel);
 }
 
-/* Reads a frame of the device and sends it; returns as read(2). It goes straight into the slots of the side to which
- * the latest large frame went: that saves a copy as long as the guess is right. */
+/* Reads a frame of the device and sends it; returns as read(2). Reads directly into a slot of the side to which the
+ * latest large frame went, which saves a copy if the guess is right. */
 static ssize_t carry(struct quoit_veth_channel *channel)
 {
     struct quoit_veth *veth = channel->veth;

@@ -10,9 +10,9 @@
 #include "host/doorbells.h"
 #include "veth/tap.h"
 
-#define DIGEST            0x76657468u /* of what both ends must agree on: this layout */
+#define DIGEST            0x76657468u /* of this layout, on which both ends must agree */
 #define DIGEST_OF_CHANNEL 0x01000193u
-#define DMA_BUFFERS       8u /* frames of a channel that may be on their way by DMA */
+#define DMA_BUFFERS       8u /* frames of a channel that may be in flight by DMA */
 
 uint64_t quoit_veth_bytes(uint32_t channel_count)
 {
@@ -50,7 +50,7 @@ static bool is_up(const struct quoit_veth *veth, enum quoit_side side)
     return atomic_load(&veth->channels[0].queues[side].is_up);
 }
 
-/* What this host sees of a link of its own counts more than what others say. */
+/* For its own links this host's view overrides what others report. */
 static bool see_own_links(struct quoit_veth *veth)
 {
     bool has_changed = false;
@@ -97,7 +97,7 @@ static void changed(void *arg, enum quoit_side side)
     wake_all(veth);
 }
 
-/* changed() returns when nobody sends or receives any more. */
+/* When changed() has returned, no thread sends or receives. */
 static bool has_followed(void *arg, enum quoit_side side)
 {
     (void)arg, (void)side;
@@ -118,7 +118,7 @@ static void clean(void *arg, enum quoit_side side)
     }
 }
 
-/* The bits wake channels in turn; the last one wakes all, where there are not enough. */
+/* With n bits, bit i wakes the channels i, i + n, i + 2 n and so on. */
 static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT])
 {
     struct quoit_veth *veth = arg;
@@ -252,7 +252,7 @@ static void *run_receiver(void *arg)
     return NULL;
 }
 
-/* One that ends by itself ends the others. */
+/* A thread that ends by itself stops the others. */
 static void *run_transmitter(void *arg)
 {
     struct quoit_veth_channel *channel = arg;
@@ -299,7 +299,7 @@ void quoit_veth_stop(struct quoit_veth *veth)
     const uint64_t one = 1;
     atomic_store(&veth->is_stopping, true);
     ssize_t written = write(veth->stop_fd, &one, sizeof one);
-    (void)written; /* it is full already, so it is readable */
+    (void)written; /* a full counter is readable too */
     wake_all(veth);
 }
 

@@ -2,10 +2,10 @@
 /* veth.h - the Ethernet device of a host: carries frames between a TAP device and the ring. LINK (SIGCOMM 2018) has the
  * same three layers: the port, the queues (queue.h), the virtual Ethernet (here).
  *
- * What it is: a client of the ring service (link/service.h) with two threads a channel. The transmitter reads the
- * device, selects the way (topology.h) and writes the frame into the neighbour's slots; while these are full it reads
- * no further, so that the kernel's queue fills. The receiver delivers to the device what is for this host, and passes
- * on the rest from slot to slot. A frame that meets a dead link turns round, once.
+ * A client of the ring service (link/service.h) with two threads per channel. The transmitter reads the device, selects
+ * the route (topology.h) and writes the frame into a slot of the neighbour. While the slots are full it does not read,
+ * so that frames queue in the kernel. The receiver writes frames for this host to the device, and forwards the others
+ * from slot to slot. A frame that meets a dead link is turned round once.
  *
  * Threads: run() blocks its caller; stop() may be called from any thread or signal handler; stats() from any thread.
  * Errors: a device that fails ends run(), with a line logged.
