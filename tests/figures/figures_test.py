@@ -118,6 +118,12 @@ def test_calibration():
     check(0.06 < quick[small] < 0.2 and 0.9 < slower[small] - quick[small] < 1.1, f"8 bytes and a read-back: {quick}, {slower}")
     check(26 < quick[large] < 28 and 3.8 < slower[large] / quick[large] < 4.2, f"256 KiB at 10 bytes a ns: {quick}, {slower}")
     check(0.1 < quick[barrier] < 100 and 1 < slower[get] - quick[get] < 10, f"lanes that look longer: {quick}, {slower}")
+    apart = {**machine, "handed_read_ns": 60000, "handed_write_ns": 60000}
+    relayed = (2, "get", 1, 262144)
+    calibration.points = lambda: iter((large, relayed))
+    near, far = (calibration.predict(Simulator(QUOIT), one) for one in (machine, apart))
+    check(far[relayed] > 1.2 * near[relayed] and far[large] < 1.01 * near[large],
+          f"copies from another processor's cache: {near}, {far}")
     rows = calibration.rows_of(quick, {small: [quick[small] / 2] * 3, large: [1, quick[large], 1e6]})
     check([calibration.lacking(row) for row in rows] == ["processors", ""] and
           calibration.lacking([*small, 1, 2, 30, 50]) == "unsteady", f"{rows}")

@@ -144,7 +144,7 @@ def size_items(rings):
     return items
 
 
-def slot_items(rings):
+def slot_items(rings, link_ps):
     return [{"kind": "text", "text": [
         "Hosts that have more to send than a queue has slots fill it, and what a relay passes on waits for the few that come "
         "free. So a bisection of large puts carries less than one of puts that fit the slots; every host gets its share."]},
@@ -152,7 +152,7 @@ def slot_items(rings):
          "x_is_log2": True, "y_label": "MB/s", "series": [
              {"name": size_text(size), "points": [[slots, rings.at("bisection", 5, size, slots=slots)] for slots in SLOTS]}
              for size in SLOT_SIZES],
-         "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * 1e6 / 160 / 2}]},
+         "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * 1e6 / link_ps / 2}]},
         {"kind": "lines", "title": "The host with the least of it", "x_label": "slots", "x_is_log2": True,
          "y_label": "% of a fair share", "series": [
              {"name": size_text(size), "points": [[slots, rings.at("bisection, least share", 5, size, slots=slots)]
@@ -162,6 +162,7 @@ def slot_items(rings):
 
 class Sensitivity:
     def __init__(self, simulator, options, model):
+        self.link_ps = model["link_ps_per_byte"]["value"]
         self.base = Rings(simulator, options)
         self.tilted = [(f"{name} {sign}10 %", Rings(simulator, options, [f"{name}={round(model[name]['value'] * share)}"]))
                        for name in ASSUMED for sign, share in (("-", 0.9), ("+", 1.1))]
@@ -190,7 +191,7 @@ def report(options, rings, public, sensitivity):
                 {"kind": "text", "text": list(conclude(public, options.hosts))},
                 ring_table(f"Mean and range of {options.seeds} seeds", public, options.hosts)]},
             {"title": "Other sizes", "items": size_items(rings)},
-            {"title": "Slots", "items": slot_items(rings)},
+            {"title": "Slots", "items": slot_items(rings, sensitivity.link_ps)},
             {"title": "Assumptions", "items": [sensitivity.table()]}]
     return {"title": "Rings of many hosts, predicted", "text": [
         growth, switched,
