@@ -55,6 +55,10 @@ static void slow_link(struct sim_world *world)
     struct sim_end *end = host->ends[sim_choose(world, QUOIT_SIDE_COUNT)];
     end->slowness = 1 + sim_choose(world, 2) * sim_choose(world, SLOWNESS_MAX);
     end->extra_latency_ns = sim_choose(world, 2) * sim_choose(world, EXTRA_LATENCY_NS);
+    if (end->other) {
+        end->other->slowness = end->slowness;
+        end->other->extra_latency_ns = end->extra_latency_ns;
+    }
 }
 
 static void late_doorbells(struct sim_world *world)
@@ -92,12 +96,15 @@ static void skew_ways(struct sim_world *world)
     world->skew_ns = SKEW_NS;
 }
 
-/* Links: cut at an instant, whatever is in flight. */
+/* Links: cut at an instant, whatever is in flight. A cable is named by the left of its ends, in the first client's
+ * world, where its mending is scheduled. */
 
-static void cut(struct sim_world *world, struct sim_end *end)
+static void cut(struct sim_end *end)
 {
-    world->has_outages = true;
-    world->cut_count++;
+    for (struct sim_world *world = end->world; world; world = world->next) {
+        world->has_outages = true;
+        world->cut_count++;
+    }
     sim_link_cut(end, true);
 }
 
@@ -106,7 +113,8 @@ static void mend(struct sim_event *event)
     struct sim_end *end = ((struct sim_mend *)event)->end;
     if (end->is_dead)
         return;
-    end->world->cut_count--;
+    for (struct sim_world *world = end->world; world; world = world->next)
+        world->cut_count--;
     sim_link_cut(end, false);
 }
 
@@ -119,14 +127,14 @@ static uint64_t choose_outage(struct sim_world *world)
 
 static struct sim_end *choose_link(struct sim_world *world)
 {
-    return sim_link(world, (uint32_t)sim_choose(world, world->config.job.host_count));
+    return sim_link(world->first, (uint32_t)sim_choose(world, world->config.job.host_count));
 }
 
 static void cut_for_a_while(struct sim_world *world, struct sim_end *end)
 {
-    cut(world, end);
+    cut(end);
     end->mend.event = (struct sim_event){.fire = mend, .kind = "mend", .who = end->index};
-    sim_schedule(world, &end->mend.event, world->now_ns + choose_outage(world));
+    sim_schedule(end->world, &end->mend.event, world->now_ns + choose_outage(world));
 }
 
 static void cut_any_link(struct sim_world *world)
@@ -153,7 +161,8 @@ static uint64_t calls_a_blink(const struct sim_world *world)
 void sim_fault_blink(struct sim_end *end)
 {
     struct sim_world *world = end->world;
-    struct sim_end *link = end->index % 2 == 0 ? end : end->peer; /* the end that schedules the restoring */
+    struct sim_end *right = end->index % 2 == 0 ? end : end->peer;
+    struct sim_end *link = right->world == world->first ? right : right->other;
     bool is_over = world->pes && world->live_pe_count == 0;
     if (is_over || end->is_dead || !world->current || sim_choose(world, calls_a_blink(world)) != 0)
         return;
@@ -161,7 +170,7 @@ void sim_fault_blink(struct sim_end *end)
     if (!end->is_cut)
         cut_for_a_while(world, link);
     if (end->is_cut && sim_choose(world, 2) == 0) { /* before any other host sees it, or before its time */
-        sim_queue_remove(&world->queue, &link->mend.event);
+        sim_queue_remove(&link->world->queue, &link->mend.event);
         mend(&link->mend.event);
     }
 }
@@ -171,25 +180,27 @@ static void start_blinks(struct sim_world *world)
     world->blinks_left = BLINKS;
 }
 
-static void kill_end(struct sim_world *world, struct sim_end *end)
+static void kill_end(struct sim_end *end)
 {
     if (end->is_dead)
         return;
-    end->is_dead = end->peer->is_dead = true;
+    for (struct sim_end *one = end; one; one = one == end ? end->other : NULL)
+        one->is_dead = one->peer->is_dead = true;
     if (!end->is_cut)
-        cut(world, end);
-    if (++world->dead_count == 2)
-        world->cut_off_ns = world->now_ns;
+        cut(end);
+    for (struct sim_world *world = end->world; world; world = world->next)
+        if (++world->dead_count == 2)
+            world->cut_off_ns = world->now_ns;
 }
 
 void sim_link_kill(struct sim_world *world, uint32_t link)
 {
-    kill_end(world, sim_link(world, link));
+    kill_end(sim_link(world->first, link));
 }
 
 static void kill_link(struct sim_world *world)
 {
-    kill_end(world, choose_link(world));
+    kill_end(choose_link(world));
 }
 
 static void kill_two_links(struct sim_world *world)
@@ -201,10 +212,19 @@ static void kill_two_links(struct sim_world *world)
 
 static void kill_host(struct sim_world *world)
 {
-    struct sim_host *host = &world->hosts[sim_choose(world, world->config.job.host_count)];
-    host->is_dead = true;
-    kill_end(world, host->ends[QUOIT_RIGHT]);
-    kill_end(world, host->ends[QUOIT_LEFT]);
+    uint32_t index = (uint32_t)sim_choose(world, world->config.job.host_count);
+    struct sim_host *host = &world->first->hosts[index];
+    for (struct sim_world *client = world->first; client; client = client->next)
+        client->hosts[index].is_dead = true;
+    kill_end(host->ends[QUOIT_RIGHT]);
+    kill_end(host->ends[QUOIT_LEFT]->peer);
+}
+
+static void kill_client(struct sim_world *world)
+{
+    struct sim_world *client = world->first->next;
+    if (client && !client->is_gone)
+        sim_world_end_client(client);
 }
 
 const struct sim_fault sim_faults[] = {
@@ -226,6 +246,8 @@ const struct sim_fault sim_faults[] = {
     {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
     {"blink", "a link is cut or mended between two calls of a port, while the proxies start too", 0, 0, 4,
      SIM_FAULT_OUTAGE, start_blinks},
+    {"dead-client", "the second client of the links ends; the first one must not notice", 500000, 1, 4, SIM_FAULT_DELAY,
+     kill_client},
     {"dead-link", "one link is cut and stays so", 400000, 1, 8, SIM_FAULT_OUTAGE, kill_link},
     {"dead-links", "two links are cut and stay so: every host has to say so, in time", 400000, 2, 24, SIM_FAULT_FINAL,
      kill_two_links},
@@ -240,6 +262,11 @@ const struct sim_fault *sim_fault_find(const char *name)
         if (strcmp(sim_faults[i].name, name) == 0)
             return &sim_faults[i];
     return NULL;
+}
+
+bool sim_fault_leaves_dead(const struct sim_fault *fault)
+{
+    return fault->kind == SIM_FAULT_FINAL || fault->strike == kill_link;
 }
 
 static void strike(struct sim_event *event)

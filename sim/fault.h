@@ -2,11 +2,13 @@
 /* fault.h - faults of hosts and links, at any time of any workload. Faults compose.
  *
  * A fault occurs at random while the PEs are at work, every `every_ns` on average and at most strike_max times; after
- * that every task must finish. To add one: a row in the table of fault.c.
+ * that every task must finish. With two clients each has faults of its own; those of links are for both. To add one: a
+ * row in the table of fault.c.
  */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sim_end;
@@ -32,6 +34,8 @@ extern const struct sim_fault sim_faults[];
 extern const uint32_t sim_fault_count;
 
 const struct sim_fault *sim_fault_find(const char *name);
+/* Whether links stay dead after it. */
+bool sim_fault_leaves_dead(const struct sim_fault *fault);
 /* Called before the proxies start: schedules faults during start-up. */
 void sim_faults_prepare(struct sim_world *world);
 /* When the PEs start. */

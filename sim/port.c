@@ -48,7 +48,7 @@ static const struct sim_config *config_of(const struct sim_end *end)
 
 static bool is_up(const struct sim_end *end)
 {
-    return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut;
+    return end->is_enabled && end->peer->is_enabled && !end->is_cut && !end->peer->is_cut && !end->is_ended;
 }
 
 /* How many bytes from `offset` on are within the translation. */
@@ -192,9 +192,9 @@ static uint64_t send_packet(struct sim_end *end, uint32_t way_index, struct sim_
     struct sim_world *world = end->world;
     struct sim_way *way = &end->ways[way_index];
     uint32_t wire_bytes = packet->bytes < SMALL_PACKET_BYTES ? SMALL_PACKET_BYTES : packet->bytes;
-    uint64_t start_ns = end->wire_free_ns > world->now_ns ? end->wire_free_ns : world->now_ns;
-    end->wire_free_ns = start_ns + end->slowness * sim_model_time(world->model.link_ps_per_byte, wire_bytes);
-    uint64_t sent_ns = end->wire_free_ns > ready_ns ? end->wire_free_ns : ready_ns;
+    uint64_t start_ns = *end->wire_free_ns > world->now_ns ? *end->wire_free_ns : world->now_ns;
+    *end->wire_free_ns = start_ns + end->slowness * sim_model_time(world->model.link_ps_per_byte, wire_bytes);
+    uint64_t sent_ns = *end->wire_free_ns > ready_ns ? *end->wire_free_ns : ready_ns;
     packet->arrives_ns = sent_ns + world->model.link_latency_ns + end->extra_latency_ns;
     if (world->skew_ns)
         packet->arrives_ns += sim_choose(world, 2) * sim_choose(world, world->skew_ns);
@@ -252,7 +252,8 @@ static void lose_packets(struct sim_end *end)
         if (sim_event_is_scheduled(&way->event))
             sim_queue_remove(&end->world->queue, &way->event);
     }
-    end->wire_free_ns = 0;
+    if (!end->is_ended) /* else what other clients have sent still occupies it */
+        *end->wire_free_ns = 0;
 }
 
 /* Opening and the link */
@@ -340,8 +341,18 @@ static void link_enable(struct quoit_port *port, bool is_enabled)
 
 void sim_link_cut(struct sim_end *end, bool is_cut)
 {
+    struct sim_end *const ends[] = {end, end->other};
+    for (int i = 0; i < 2 && ends[i]; i++) {
+        bool was_up = is_up(ends[i]);
+        ends[i]->is_cut = ends[i]->peer->is_cut = is_cut;
+        follow_change(ends[i], was_up);
+    }
+}
+
+void sim_end_close(struct sim_end *end)
+{
     bool was_up = is_up(end);
-    end->is_cut = end->peer->is_cut = is_cut;
+    end->is_ended = end->peer->is_ended = true;
     follow_change(end, was_up);
 }
 
@@ -756,12 +767,20 @@ void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *pe
     end->doorbell_mask = UINT64_MAX;
     end->slowness = 1;
     end->mend.end = end;
+    end->wire_free_ns = &end->own_wire_free_ns;
     for (uint32_t i = 0; i < SIM_WAYS_OUT; i++) {
         end->ways[i].end = end;
         end->ways[i].event = (struct sim_event){.fire = arrive, .kind = "arrive", .who = index};
     }
     for (uint32_t i = 0; i < QUOIT_VECTOR_DMA(0); i++)
         init_interrupt(&end->interrupts[i], end, i);
+}
+
+void sim_end_share(struct sim_end *end, struct sim_end *other)
+{
+    end->other = other;
+    other->other = end;
+    other->wire_free_ns = end->wire_free_ns;
 }
 
 void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number)

@@ -88,10 +88,12 @@ struct sim_end {
     struct sim_world *world;
     struct sim_host *host;
     struct sim_end *peer;
-    uint32_t index; /* of all ends */
+    struct sim_end *other; /* the same end for the other client of the link (world.h); NULL: there is none */
+    uint32_t index;        /* of all ends */
     bool is_enabled;
-    bool is_cut;          /* a fault: the cable is cut, the same at both ends */
+    bool is_cut;          /* a fault: the cable is cut, the same at both ends and for all clients */
     bool is_dead;         /* a fault: cut for ever */
+    bool is_ended;        /* a fault: this client's part of the link is no more */
     struct sim_mend mend; /* when it will be restored */
     uint32_t link_epoch;
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
@@ -102,7 +104,8 @@ struct sim_end {
     struct sim_interrupt interrupts[QUOIT_VECTOR_DMA(0)];
     struct sim_way ways[SIM_WAYS_OUT];
     struct sim_marks marks;
-    uint64_t wire_free_ns;
+    uint64_t own_wire_free_ns;
+    uint64_t *wire_free_ns;    /* shared by all clients */
     uint64_t slowness;         /* a fault: the wire is slower by this factor; 1: as modelled */
     uint64_t extra_latency_ns; /* a fault */
 };
@@ -118,6 +121,10 @@ void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t num
 /* `end` is zeroed memory; both ends of a link name each other. */
 void sim_end_init(struct sim_end *end, struct sim_host *host, struct sim_end *peer, uint32_t index);
 void sim_end_free(struct sim_end *end);
+/* One link for two clients, each with an end of its own, as share/share.h divides it: wire and cuts are in common. */
+void sim_end_share(struct sim_end *end, struct sim_end *other);
+/* The client's part of the link, at both ends, is cut for ever. */
+void sim_end_close(struct sim_end *end);
 /* Cuts the cable at an instant, or restores it. Of a write that is arriving, some words have arrived. */
 void sim_link_cut(struct sim_end *end, bool is_cut);
 /* Performs the packet's effect, now. The packet stays the caller's. */

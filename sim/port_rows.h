@@ -36,7 +36,7 @@ static inline void sim_rows_run(const struct rig_driver *driver, void (*run)(voi
     plan.has_direct_puts = driver->knobs.arrives_on_return;
     plan.has_posted_puts = !driver->knobs.arrives_on_return;
     sim_config_choose(&plan, 1, &config);
-    struct sim_world *world = sim_world_new(&config);
+    struct sim_world *world = sim_world_new(&config, NULL);
     sim_task_start(&world->hosts[0], "test", sim_rows_enter, &body);
     if (!sim_world_quiesce(world))
         fprintf(stderr, "%s\n", world->failure);

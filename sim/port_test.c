@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the simulated port takes the time of the model, and loses writes in flight when its cable is cut. The contract
- * common to all ports is tested by src/port/port_test.c (sim.port_contract). Method: a world of two hosts without
- * proxies; tasks drive both ends of one link and inspect the other host's memory as time passes. */
+ * common to all ports is tested by src/port/port_test.c (sim.port_contract). Two clients of a link have its wire and
+ * its cuts in common, and the end of one is not the other's. Method: a world of two hosts without proxies, or two of
+ * them; tasks drive both ends of one link and inspect the other host's memory as time passes. */
 #include "sim/run.h"
 
 #include <setjmp.h>
@@ -46,7 +47,7 @@ static void run_rig(void (*test)(void *arg), bool has_direct_puts)
     plan.workload = sim_workload_find("raw");
     plan.has_direct_puts = has_direct_puts;
     sim_config_choose(&plan, 1, &config);
-    rig.world = sim_world_new(&config);
+    rig.world = sim_world_new(&config, NULL);
     sim_task_start(&rig.world->hosts[1], "test", test, &rig); /* the park of its sleep */
     assert_true(sim_world_quiesce(rig.world));
     assert_true(rig.has_ended);
@@ -210,13 +211,99 @@ TEST(cuts)
 TEST(direct_writes)
 #undef TEST
 
+#define SHARED_BYTES 20000
+#define SHARED_AT_NS 50000 /* both have connected */
+
+static uint64_t write_and_read(struct rig *rig)
+{
+    static const char data[SHARED_BYTES];
+    uint64_t word;
+    wait_ns(rig, SHARED_AT_NS - rig->world->now_ns);
+    assert_int_equal(quoit_port_write(rig->left, QUOIT_WINDOW_SLOTS, 0, data, sizeof data), QUOIT_OK);
+    assert_int_equal(quoit_port_read(rig->left, QUOIT_WINDOW_SLOTS, 0, &word, sizeof word), QUOIT_OK);
+    return rig->world->now_ns - SHARED_AT_NS;
+}
+
+/* Its writes are half of what the wire carries; it sees the cut, and is the one that ends. */
+static void use_as_second(void *arg)
+{
+    struct rig *rig = arg;
+    connect_ends(rig);
+    write_and_read(rig);
+    wait_ns(rig, 2 * SHARED_AT_NS);
+    assert_false(quoit_port_link_is_up(rig->left));
+    wait_ns(rig, 3 * SHARED_AT_NS);
+    assert_true(quoit_port_link_is_up(rig->left));
+    assert_int_equal(quoit_port_link_epoch(rig->left), 2);
+    rig->has_ended = true;
+    wait_ns(rig, 20 * SHARED_AT_NS);
+    fail(); /* it is dead */
+}
+
+static void use_as_first(void *arg)
+{
+    struct rig *rig = arg;
+    struct sim_world *second = rig->world->next;
+    connect_ends(rig);
+    uint64_t used_ns = write_and_read(rig), wire_ns = sim_model_time(rig->world->model.link_ps_per_byte, SHARED_BYTES);
+    if (second)
+        assert_true(used_ns >= 2 * wire_ns);
+    else
+        assert_true(used_ns < 2 * wire_ns);
+    wait_ns(rig, SHARED_AT_NS);
+    sim_link_cut(sim_link(rig->world, 0), true);
+    assert_false(quoit_port_link_is_up(rig->right));
+    wait_ns(rig, 2 * SHARED_AT_NS);
+    sim_link_cut(sim_link(rig->world, 0), false);
+    wait_ns(rig, 4 * SHARED_AT_NS);
+    if (second)
+        sim_world_end_client(second);
+    assert_true(quoit_port_link_is_up(rig->left));
+    assert_int_equal(quoit_port_link_epoch(rig->left), 2);
+    assert_int_equal(quoit_port_set_translation(rig->right, QUOIT_WINDOW_SLOTS, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+    assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, 5), QUOIT_OK);
+    wait_ns(rig, SHARED_AT_NS);
+    assert_int_equal(rig->there[0], 5);
+    rig->has_ended = true;
+}
+
+static void run_clients(bool has_second)
+{
+    struct sim_plan plan;
+    struct sim_config config;
+    struct rig first = {0}, second = {0};
+    sim_plan_default(&plan);
+    plan.host_count = plan.pe_count = 2;
+    plan.workload = sim_workload_find("raw");
+    plan.model.link_ps_per_byte *= 10; /* so that the wire decides */
+    sim_config_choose(&plan, 1, &config);
+    first.world = sim_world_new(&config, has_second ? &config : NULL);
+    second.world = first.world->next;
+    sim_task_start(&first.world->hosts[1], "first", use_as_first, &first);
+    if (has_second)
+        sim_task_start(&second.world->hosts[1], "second", use_as_second, &second);
+    assert_true(sim_world_quiesce(first.world));
+    assert_true(first.has_ended);
+    assert_int_equal(second.has_ended, has_second);
+    for (struct rig *rig = &first; rig; rig = rig == &first && has_second ? &second : NULL) {
+        quoit_port_close(rig->left);
+        quoit_port_close(rig->right);
+    }
+    sim_world_free(first.world);
+}
+
+static void test_two_clients(void **state)
+{
+    (void)state;
+    run_clients(false);
+    run_clients(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_doorbells),
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_direct_writes),
+        cmocka_unit_test(test_writes),        cmocka_unit_test(test_doorbells),   cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_direct_writes), cmocka_unit_test(test_two_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

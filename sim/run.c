@@ -14,6 +14,7 @@
 #define HUGE_PAGE       (2ull << 20)
 #define BYTES_MEASURED  (1u << 20)
 #define STEPS_MEASURED  5
+#define SECOND_ONE_IN   5 /* runs that have a second client */
 
 void sim_plan_default(struct sim_plan *plan)
 {
@@ -117,6 +118,10 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
     config->dma_bytes = plan->has_own_dma ? plan->dma_bytes : from_bytes;
     config->is_old = quoit_prng_choose(prng, 2);
     place_pieces(plan, prng, config);
+    uint64_t second_seed = quoit_prng_next(prng) | 1;
+    bool has_second = quoit_prng_choose(prng, SECOND_ONE_IN) == 0 && !plan->canary && !plan->trace;
+    if (plan->client_count ? plan->client_count > 1 : has_second)
+        config->second_seed = second_seed;
 }
 
 static void take_measured(const struct sim_plan *plan, struct sim_config *config)
@@ -161,20 +166,43 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
         choose_small(plan, &prng, config_out);
 }
 
-void sim_run(const struct sim_config *config, struct sim_result *result_out)
+/* Links that stay dead are the first client's. */
+bool sim_config_choose_second(const struct sim_plan *plan, const struct sim_config *config,
+                              struct sim_config *second_out)
 {
-    struct sim_world *world = sim_world_new(config);
+    struct sim_plan own = *plan;
+    uint32_t kept_count = 0;
+    if (config->second_seed == 0)
+        return false;
+    own.host_count = config->job.host_count;
+    own.client_count = 1;
+    own.trace = NULL;
+    own.canary = NULL;
+    sim_config_choose(&own, config->second_seed, second_out);
+    for (uint32_t i = 0; i < second_out->fault_count; i++)
+        if (!sim_fault_leaves_dead(second_out->faults[i]))
+            second_out->faults[kept_count++] = second_out->faults[i];
+    second_out->fault_count = kept_count;
+    return true;
+}
+
+void sim_run(const struct sim_config *config, const struct sim_config *second, struct sim_result *result_out)
+{
+    struct sim_world *world = sim_world_new(config, second);
     memset(result_out, 0, sizeof *result_out);
     result_out->is_ok = sim_world_run(world);
     if (config->workload->measures && quoit_job_config_traits(&config->job)->has_put_steps)
         sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_was_made(world);
     memcpy(result_out->failure, world->failure, sizeof result_out->failure);
-    result_out->trace_hash = world->trace_hash;
-    result_out->event_count = world->event_count;
-    result_out->request_count = sim_ledger_count(world->ledger);
+    for (const struct sim_world *client = world; client; client = client->next) {
+        result_out->trace_hash ^= client->trace_hash;
+        result_out->event_count += client->event_count;
+        result_out->request_count += sim_ledger_count(client->ledger);
+    }
     result_out->virtual_ns = world->now_ns;
     result_out->is_cut_off = world->is_cut_off;
+    result_out->has_lost_client = world->next && world->next->is_gone;
     memcpy(result_out->metrics, world->metrics, SIM_METRICS_MAX * sizeof world->metrics[0]);
     result_out->metric_count = world->metric_count;
     sim_world_free(world);

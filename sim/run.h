@@ -37,13 +37,15 @@ struct sim_plan {
     bool has_own_dma;     /* it was set, so it is not chosen */
     bool has_page_dma;    /* as the world's configuration */
     struct sim_pattern pattern;
+    uint32_t client_count; /* of the links: 1 or 2; 0: chosen by the seed */
     FILE *trace;
 };
 
 struct sim_result {
     bool is_ok;
     bool has_canary_sung;
-    bool is_cut_off; /* ended by two dead links, as required */
+    bool is_cut_off;      /* ended by two dead links, as required */
+    bool has_lost_client; /* the second one was ended by a fault */
     char failure[SIM_FAILURE_BYTES];
     uint64_t trace_hash;
     uint64_t event_count;
@@ -55,7 +57,10 @@ struct sim_result {
 
 void sim_plan_default(struct sim_plan *plan);
 void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out);
-/* One at a time: the world is global to the process. */
-void sim_run(const struct sim_config *config, struct sim_result *result_out);
+/* Of the second client of the same links: a job of its own, on as many hosts. False: there is none. */
+bool sim_config_choose_second(const struct sim_plan *plan, const struct sim_config *config,
+                              struct sim_config *second_out);
+/* `second`: NULL: there is none. One run at a time: the world is global to the process. */
+void sim_run(const struct sim_config *config, const struct sim_config *second, struct sim_result *result_out);
 
 #endif

@@ -16,9 +16,10 @@
 
 static void run(const struct sim_plan *plan, uint64_t seed, struct sim_result *result)
 {
-    struct sim_config config;
+    struct sim_config config, second;
     sim_config_choose(plan, seed, &config);
-    sim_run(&config, result);
+    bool has_second = sim_config_choose_second(plan, &config, &second);
+    sim_run(&config, has_second ? &second : NULL, result);
 }
 
 static void test_same_seed_same_trace(void **state)
@@ -37,6 +38,37 @@ static void test_same_seed_same_trace(void **state)
         hashes[seed] = first.trace_hash;
         for (uint64_t other = 0; other < seed; other++)
             assert_int_not_equal(hashes[seed], hashes[other]);
+    }
+}
+
+/* Two jobs on the same links, each fault by itself for both; one that ends leaves the other alone. */
+static void test_two_clients(void **state)
+{
+    (void)state;
+    struct sim_plan plan;
+    sim_plan_default(&plan);
+    plan.client_count = 2;
+    plan.fault_count = 1;
+    plan.step_count = 2;
+    for (uint32_t i = 0; i < sim_fault_count; i++) {
+        uint32_t cut_off_count = 0, lost_count = 0;
+        plan.faults[0] = &sim_faults[i];
+        bool is_outage = sim_faults[i].kind != SIM_FAULT_DELAY,
+             ends_client = sim_faults[i].strike_max == 1 && !is_outage;
+        for (uint64_t seed = 0; seed < (is_outage ? 3 : ends_client ? 5 : 1); seed++) {
+            struct sim_result result, again;
+            run(&plan, seed, &result);
+            if (!result.is_ok)
+                fail_msg("fault %s, seed %llu: %s", sim_faults[i].name, (unsigned long long)seed, result.failure);
+            cut_off_count += result.is_cut_off;
+            lost_count += result.has_lost_client;
+            if (seed != 0)
+                continue;
+            run(&plan, seed, &again);
+            assert_int_equal(result.trace_hash, again.trace_hash);
+        }
+        assert_int_equal(cut_off_count > 0, sim_faults[i].kind == SIM_FAULT_FINAL);
+        assert_int_equal(lost_count > 0, ends_client);
     }
 }
 
@@ -212,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_same_seed_same_trace),
         cmocka_unit_test(test_traces_are_equal_byte_for_byte),
         cmocka_unit_test(test_every_fault_alone),
+        cmocka_unit_test(test_two_clients),
         cmocka_unit_test(test_canaries_are_found),
         cmocka_unit_test(test_a_sleep_without_a_second_look_is_found),
         cmocka_unit_test(test_canaries_are_found_in_the_papers_protocol),

@@ -40,10 +40,15 @@ void sim_fail(struct sim_world *world, const char *format, ...)
         vsnprintf(world->failure, sizeof world->failure, format, args);
         va_end(args);
         world->has_failed = true;
+        if (world != world->first && !world->first->has_failed) {
+            snprintf(world->first->failure, sizeof world->first->failure, "the second client: %.*s",
+                     SIM_FAILURE_BYTES - 32, world->failure);
+            world->first->has_failed = true;
+        }
     }
     if (world->current)
         sim_task_leave(world); /* never resumed */
-    _longjmp(world->escape, 1);
+    _longjmp(world->first->escape, 1);
 }
 
 uint64_t sim_choose(struct sim_world *world, uint64_t n)
@@ -202,12 +207,12 @@ static void share_cores(struct sim_world *world)
         world->cache = sim_cache_new(world);
 }
 
-struct sim_world *sim_world_new(const struct sim_config *config)
+static struct sim_world *new_client(const struct sim_config *config)
 {
     uint32_t host_count = config->job.host_count;
     struct sim_world *world = calloc(1, sizeof *world);
     quoit_assert(world != NULL);
-    quoit_assert(current_world == NULL);
+    world->first = world;
     world->config = *config;
     world->model = config->model;
     world->chance.state = config->seed;
@@ -226,6 +231,21 @@ struct sim_world *sim_world_new(const struct sim_config *config)
         sim_end_init(right->ends[QUOIT_LEFT], right, host->ends[QUOIT_RIGHT], 2 * i + 1);
     }
     world->ledger = sim_ledger_new(world);
+    return world;
+}
+
+struct sim_world *sim_world_new(const struct sim_config *config, const struct sim_config *second)
+{
+    quoit_assert(current_world == NULL);
+    struct sim_world *world = new_client(config);
+    if (second) {
+        quoit_assert(second->job.host_count == config->job.host_count);
+        world->next = new_client(second);
+        world->next->first = world;
+        for (uint32_t i = 0; i < config->job.host_count; i++)
+            for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+                sim_end_share(world->hosts[i].ends[side], world->next->hosts[i].ends[side]);
+    }
     current_world = world;
     quoit_primitives = &sim_primitives;
     quoit_observer = &sim_observer;
@@ -242,23 +262,25 @@ static void start_proxies(struct sim_world *world)
     }
 }
 
-void sim_world_free(struct sim_world *world)
+static void free_client(struct sim_world *world)
 {
+    current_world = world;
     if (world->config.workload->teardown && world->workload_state)
         world->config.workload->teardown(world);
     sim_pes_free(world);
-    sim_canary_end(world);
-    sim_faults_end(world);
     sim_ledger_free(world->ledger);
+    for (uint32_t i = 0; i < world->config.job.host_count; i++)
+        quoit_proxy_close(world->hosts[i].proxy); /* which the neighbours' ends see */
     for (uint32_t i = 0; i < world->config.job.host_count; i++) {
         struct sim_host *host = &world->hosts[i];
-        quoit_proxy_close(host->proxy);
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             sim_end_free(host->ends[side]);
             free(host->ends[side]);
         }
         free(host->tasks);
     }
+    sim_canary_end(world); /* after what takes its events out of the queue, where these still are */
+    sim_faults_end(world);
     munmap(world->memory, world->config.job.host_count * world->memory_bytes);
     for (uint32_t i = 0; i < world->task_count; i++)
         sim_task_free(world->tasks[i]);
@@ -268,10 +290,31 @@ void sim_world_free(struct sim_world *world)
     sim_cache_free(world->cache);
     free(world->metrics);
     sim_queue_free(&world->queue);
+    free(world);
+}
+
+void sim_world_free(struct sim_world *world)
+{
+    for (uint32_t i = 0; world->next && i < world->config.job.host_count; i++)
+        for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+            world->hosts[i].ends[side]->other = NULL;
+    if (world->next)
+        free_client(world->next);
+    free_client(world);
     quoit_primitives = NULL;
     quoit_observer = NULL;
     current_world = NULL;
-    free(world);
+}
+
+void sim_world_end_client(struct sim_world *client)
+{
+    client->is_gone = true;
+    client->live_pe_count = 0;
+    sim_trace(client, "client ends", 0, 0, 0);
+    for (uint32_t i = 0; i < client->config.job.host_count; i++)
+        client->hosts[i].is_dead = true;
+    for (uint32_t i = 0; i < client->config.job.host_count; i++)
+        sim_end_close(sim_link(client, i));
 }
 
 static void check_all_lanes(struct sim_world *world)
@@ -310,25 +353,33 @@ static void fail_stuck(struct sim_world *world)
     sim_fail(world, "no PE has got anywhere since %llu us: %s", (unsigned long long)(world->progress_ns / 1000), list);
 }
 
-static void check_progress(struct sim_world *world, uint64_t *last_progress_ns, uint64_t *last_event)
+static void check_progress(struct sim_world *world)
 {
-    if (*last_progress_ns != world->progress_ns) {
-        *last_progress_ns = world->progress_ns;
-        *last_event = world->event_count;
+    if (world->seen_progress_ns != world->progress_ns) {
+        world->seen_progress_ns = world->progress_ns;
+        world->seen_progress_event = world->event_count;
     }
-    if (world->live_pe_count > 0 &&
-        (world->now_ns - world->progress_ns > NO_PROGRESS_NS || world->event_count - *last_event > NO_PROGRESS_STEPS))
+    if (world->live_pe_count > 0 && (world->now_ns - world->progress_ns > NO_PROGRESS_NS ||
+                                     world->event_count - world->seen_progress_event > NO_PROGRESS_STEPS))
         fail_stuck(world);
+}
+
+/* PEs of any client are at work, so links may still be cut. */
+static bool has_live_pes(const struct sim_world *world)
+{
+    return world->first->live_pe_count > 0 || (world->first->next && world->first->next->live_pe_count > 0);
 }
 
 /* Two dead links must be reported in time; and once the PEs have ended everything must become quiescent. */
 static void check_deadlines(struct sim_world *world)
 {
     uint32_t silent = 0;
-    if (world->live_pe_count == 0 && world->pes && world->now_ns - world->progress_ns > REST_LIMIT_NS)
+    if (has_live_pes(world) || !world->pes)
+        world->rest_since_ns = world->now_ns;
+    if (world->now_ns - world->rest_since_ns > REST_LIMIT_NS)
         sim_fail(world, "the PEs have ended, but links and lanes do not come to rest");
     if (world->dead_count < 2 || world->live_pe_count == 0 ||
-        world->now_ns <= world->cut_off_ns + LINK_LIMIT_NS + LINK_SLACK_NS)
+        world->now_ns <= world->cut_off_ns + LINK_LIMIT_NS + LINK_SLACK_NS || world->is_cut_off)
         return;
     while (world->hosts[silent].has_told || world->hosts[silent].is_dead)
         silent++;
@@ -356,31 +407,53 @@ static bool links_are_up(const struct sim_world *world)
 /* Only managers of links still run, which check for changes. */
 static bool is_at_rest(const struct sim_world *world)
 {
+    if (world->is_gone || world->is_cut_off)
+        return true;
     for (uint32_t i = 1; i <= world->queue.count; i++)
         if (!is_patient_manager(world->queue.heap[i]))
             return false;
     return (world->dead_count < 2 || world->live_pe_count == 0) && links_are_up(world);
 }
 
-/* Until nothing more happens; is_ending: until every task has stopped. */
-static void run_events(struct sim_world *world, bool is_ending)
+/* The client with the next event; NULL: nothing will happen any more. */
+static struct sim_world *next_to_run(struct sim_world *first)
+{
+    const struct sim_queue *one = &first->queue, *two = first->next ? &first->next->queue : NULL;
+    if (!two || two->count == 0)
+        return one->count > 0 ? first : NULL;
+    if (one->count == 0)
+        return first->next;
+    if (one->heap[1]->at_ns == two->heap[1]->at_ns)
+        return sim_choose(first, 2) ? first->next : first;
+    return one->heap[1]->at_ns < two->heap[1]->at_ns ? first : first->next;
+}
+
+static void run_event(struct sim_world *world, bool is_ending)
 {
     uint64_t every = world->config.check_all_every;
-    uint64_t last_progress_ns = 0, last_event = 0;
-    while (!world->has_failed && !world->is_cut_off && world->queue.count > 0) {
-        if (!is_ending && is_at_rest(world))
+    struct sim_event *event = sim_queue_next(&world->queue);
+    quoit_assert(event->at_ns >= world->now_ns);
+    for (struct sim_world *client = world->first; client; client = client->next)
+        client->now_ns = event->at_ns;
+    current_world = world;
+    world->event_count++;
+    sim_trace(world, event->kind, event->who, 0, 0);
+    event->fire(event);
+    if (every && world->event_count % every == 0)
+        check_all_lanes(world);
+    check_progress(world);
+    if (!is_ending)
+        check_deadlines(world);
+}
+
+/* Until nothing more happens; is_ending: until every task has stopped. */
+static void run_events(struct sim_world *first, bool is_ending)
+{
+    struct sim_world *world;
+    while (!first->has_failed && (world = next_to_run(first)) != NULL) {
+        if (!is_ending && is_at_rest(first) && (!first->next || is_at_rest(first->next)))
             return;
-        struct sim_event *event = sim_queue_next(&world->queue);
-        quoit_assert(event->at_ns >= world->now_ns);
-        world->now_ns = event->at_ns;
-        world->event_count++;
-        sim_trace(world, event->kind, event->who, 0, 0);
-        event->fire(event);
-        if (every && world->event_count % every == 0)
-            check_all_lanes(world);
-        check_progress(world, &last_progress_ns, &last_event);
-        if (!is_ending)
-            check_deadlines(world);
+        run_event(world, is_ending);
     }
 }
 
@@ -430,24 +503,45 @@ bool sim_world_quiesce(struct sim_world *world)
     return !world->has_failed;
 }
 
-bool sim_world_run(struct sim_world *world)
+static void start_client(struct sim_world *world)
 {
-    if (_setjmp(world->escape) != 0)
-        return false;
+    current_world = world;
     if (world->config.workload->setup)
         world->config.workload->setup(world);
     sim_faults_prepare(world);
     start_proxies(world);
-    run_events(world, false);
-    if (world->has_failed || world->is_cut_off)
-        return !world->has_failed;
+}
+
+/* A client that is at rest; then its threads are told to stop. */
+static void stop_client(struct sim_world *world)
+{
+    if (world->is_gone || world->is_cut_off)
+        return;
+    current_world = world;
     check_nobody_waits(world, false);
     check_quiet(world);
     for (uint32_t host = 0; host < world->config.job.host_count; host++)
         quoit_proxy_stop(&world->hosts[host].layout, world->hosts[host].memory);
-    run_events(world, true);
-    if (world->has_failed)
+}
+
+bool sim_world_run(struct sim_world *world)
+{
+    struct sim_world *const first = world;
+    if (_setjmp(first->escape) != 0)
         return false;
-    check_nobody_waits(world, true);
-    return true;
+    bool is_cut_off = false;
+    for (world = first; world; world = world->next)
+        start_client(world);
+    run_events(first, false);
+    for (world = first; world && !first->has_failed; world = world->next) {
+        stop_client(world);
+        is_cut_off |= world->is_cut_off;
+    }
+    if (first->has_failed || is_cut_off)
+        return !first->has_failed;
+    run_events(first, true);
+    for (world = first; world && !first->has_failed; world = world->next)
+        if (!world->is_gone)
+            check_nobody_waits(world, true);
+    return !first->has_failed;
 }

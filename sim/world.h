@@ -8,6 +8,10 @@
  * observes the points of base/observer.h (cost.c, watch.c). The current world is the one global of the simulator, since
  * primitives and observers have no handle.
  *
+ * Two clients of one ring are two worlds that pass time together: each has hosts, memory, proxies, PEs and a ledger of
+ * its own, and of each link an end of its own; wire and cuts are in common (sim_end_share()). The first one's events
+ * and the second one's fire in the order of their times, with the world to which they belong as the current one.
+ *
  * Errors: sim_fail() ends the run, from wherever it is called; assertions of the production code end there too.
  */
 #ifndef SIM_WORLD_H
@@ -71,6 +75,7 @@ struct sim_config {
     bool has_direct_puts;     /* PEs put to neighbours directly, and writes have arrived when they return */
     bool has_posted_puts;     /* the same with posted writes; neither: PEs do not put directly */
     bool has_page_dma;        /* a descriptor of DMA is a page, else all that is asked for at once */
+    uint64_t second_seed;     /* of a second client of the same links; 0: there is none */
     struct sim_pattern pattern;
     FILE *trace; /* NULL: no listing */
 };
@@ -114,6 +119,9 @@ struct sim_host {
 
 struct sim_world {
     struct sim_config config;
+    struct sim_world *first; /* of those that pass time together: itself, if it is alone */
+    struct sim_world *next;  /* the second client; NULL: there is none */
+    bool is_gone;            /* a fault: this client has ended */
     struct sim_model model;
     struct quoit_prng chance;
     uint64_t now_ns;
@@ -135,8 +143,10 @@ struct sim_world {
     uint32_t task_capacity;
     uint32_t ready_host_count;
     uint32_t live_pe_count;
-    uint64_t progress_ns; /* when a PE last did something */
-    uint64_t noise_ns;    /* a fault: each expense of time takes up to this much longer */
+    uint64_t progress_ns;                           /* when a PE last did something */
+    uint64_t seen_progress_ns, seen_progress_event; /* of check_progress() */
+    uint64_t rest_since_ns;                         /* no PE of any client is at work */
+    uint64_t noise_ns;                              /* a fault: each expense of time takes up to this much longer */
     uint64_t doorbell_delay_ns;
     uint64_t dma_delay_ns;
     uint64_t dma_stall_ns;     /* before each piece that an engine reads, which is small then */
@@ -164,12 +174,16 @@ extern const struct quoit_primitives sim_primitives;
 /* The world that runs now, or NULL. */
 struct sim_world *sim_world_current(void);
 
-/* Hosts, links and proxies; NULL when out of memory. The world becomes the current one. */
-struct sim_world *sim_world_new(const struct sim_config *config);
+/* Hosts, links and proxies; NULL when out of memory. The world becomes the current one. `second`: of a second client of
+ * the same links, with as many hosts; NULL: there is none. */
+struct sim_world *sim_world_new(const struct sim_config *config, const struct sim_config *second);
+/* Of all clients. */
 void sim_world_free(struct sim_world *world);
+/* A fault: the second client ends, as docs/design/service.md describes it. */
+void sim_world_end_client(struct sim_world *client);
 /* The whole job: proxies start, PEs run the workload, everything becomes quiescent and is checked, proxies stop. With
- * two dead links it may end before that: when every live host has reported them, in time, by name. False: the run has
- * failed, see world->failure. */
+ * two dead links it may end before that: when every live host has reported them, in time, by name. The same for a
+ * second client. False: the run has failed, see world->failure. */
 bool sim_world_run(struct sim_world *world);
 /* Only handles events until none is left; for tests that start their own tasks. False: as above. */
 bool sim_world_quiesce(struct sim_world *world);

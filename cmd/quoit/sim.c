@@ -139,6 +139,11 @@ static bool set_bytes(struct session *session, const char *text)
     return set_count(session, text, 1, 1u << 30, &session->plan.bytes);
 }
 
+static bool set_clients(struct session *session, const char *text)
+{
+    return set_count32(session, text, 1, 2, &session->plan.client_count);
+}
+
 static bool set_workload(struct session *session, const char *text)
 {
     session->plan.workload = sim_workload_find(text);
@@ -308,6 +313,7 @@ static const struct option options[] = {
     {"--canary", "NAME", "a mistake on purpose, which must be found", set_canary},
     {"--hosts", "N", "hosts of the ring", set_hosts},
     {"--pes", "N", "PEs, in blocks over the hosts", set_pes},
+    {"--clients", "N", "jobs that share the links, each with a part of its own: 1 or 2", set_clients},
     {"--lanes", "N", "lanes of each link: 1, 2, 4 or 8", set_lanes},
     {"--slots", "N", "slots of each queue", set_slots},
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
@@ -422,7 +428,7 @@ static void add_metrics(struct tally *tally, const struct sim_result *result)
     }
 }
 
-static void describe(const struct sim_config *config, char *text, size_t bytes)
+static void describe(const struct sim_config *config, const struct sim_config *second, char *text, size_t bytes)
 {
     const struct quoit_job_config *job = &config->job;
     size_t at = (size_t)snprintf(text, bytes, "%s, %u hosts, %u PEs, %u lanes, %u slots of %u bytes, %u steps",
@@ -436,6 +442,11 @@ static void describe(const struct sim_config *config, char *text, size_t bytes)
         at += (size_t)snprintf(text + at, bytes - at, ", scratchpad");
     for (uint32_t i = 0; i < config->fault_count && at < bytes; i++)
         at += (size_t)snprintf(text + at, bytes - at, ", %s", config->faults[i]->name);
+    if (second && at < bytes) {
+        at += (size_t)snprintf(text + at, bytes - at, "; and ");
+        if (at < bytes)
+            describe(second, NULL, text + at, bytes - at);
+    }
 }
 
 /* The given options, except those that select seeds. */
@@ -475,11 +486,9 @@ static void print_failure_json(const struct sim_config *config, const struct sim
     free(replay);
 }
 
-static void report_failure(const struct session *session, const struct sim_config *config,
+static void report_failure(const struct session *session, const struct sim_config *config, const char *text,
                            const struct sim_result *result, int argc, char **argv)
 {
-    char text[300];
-    describe(config, text, sizeof text);
     if (session->is_json) {
         print_failure_json(config, result, text, argc, argv);
         return;
@@ -638,19 +647,20 @@ static int run_seeds(struct session *session, int argc, char **argv)
         block_interrupts();
     catch_crashes();
     for (uint64_t seed = session->seed; session->is_endless || seed - session->seed < session->seed_count; seed++) {
-        struct sim_config config;
+        struct sim_config config, second;
         struct sim_result result;
+        char text[600];
         sim_config_choose(&session->plan, seed, &config);
+        bool has_second = sim_config_choose_second(&session->plan, &config, &second);
+        describe(&config, has_second ? &second : NULL, text, sizeof text);
         prepare_crash_text(seed, argc, argv);
-        sim_run(&config, &result);
+        sim_run(&config, has_second ? &second : NULL, &result);
         if (!result.is_ok) {
-            report_failure(session, &config, &result, argc, argv);
+            report_failure(session, &config, text, &result, argc, argv);
             return 1;
         }
         count_run(&tally, &config, &result);
         if (session->shows_each) {
-            char text[300];
-            describe(&config, text, sizeof text);
             printf("%" PRIu64 " %016" PRIx64 " %" PRIu64 " %s\n", seed, result.trace_hash, result.event_count, text);
         }
         show_progress(&tally, seed, start_ns, &last_ns);
