@@ -150,6 +150,10 @@ class Plain(scenario.Case):
             if names != {"oshrun", "quoit-job"}:  # the latter may have ended by itself before it was killed
                 self.assertEqual("Q0219" in err.decode(), "oshrun" not in names, err)
 
+    def is_named_oshrun(self, pid):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return b"oshrun" in file.read()
+
     def test_kill_of_all_that_are_named_oshrun(self):
         """pkill -9 -f oshrun, while the job runs and while it is stopped."""
         for is_stopped in (False, True):
@@ -159,10 +163,10 @@ class Plain(scenario.Case):
             if is_stopped:
                 job.send_signal(signal.SIGTSTP)
                 self.wait_for(lambda: self.state_of(job.pid) == "T", "the job to stop")
-            for pid in scenario.processes(self.mark):
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    if b"oshrun" in file.read():
-                        os.kill(pid, signal.SIGKILL)
+            named = [pid for pid in scenario.processes(self.mark) if self.is_named_oshrun(pid)]
+            self.assertEqual(len(named), 2)
+            for pid in named:
+                os.kill(pid, signal.SIGKILL)
             job.communicate(timeout=scenario.LIMIT_S)
             self.assert_nothing_left()
 
