@@ -5,8 +5,8 @@
  * the two forwards signals to its child, waits, and exits with its status. Every process of the job descends from all
  * three, and all are subreapers. When the child of one is killed, the orphans below it, in any group or session, become
  * children of that one and are killed. When the parent of one is killed, it gets GUARD_GONE_SIGNAL, passes it on, and
- * quoit-job ends the job. If all three are killed at once, PEs and proxies still die with their parent; only what a PE
- * itself has moved to another session would survive.
+ * quoit-job ends the job. If all three are killed at once, PEs and proxies still die with their parent, but processes
+ * that PEs have started survive.
  *
  * quoit-guard has a command line of its own, so that pkill -9 -f oshrun does not kill all three.
  */
