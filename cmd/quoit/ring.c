@@ -6,23 +6,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "command.h"
+#include "env/clock.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
 #define DEFAULT_PREFIX  24u
 #define DEFAULT_MTU     1500u
 #define SOCKET_PREFIX   "quoit-ring"
+#define ANSWER_SECONDS  5
+#define END_MS          2000
 
 static void print_help(void)
 {
@@ -65,15 +70,18 @@ static socklen_t address_of(const char *name, struct sockaddr_un *address_out)
 }
 
 /* A descriptor, or -1 with errno. EACCES: somebody else has taken the name. */
-static int call_keeper(const char *name, const struct ring_request *request)
+static int call_keeper(const char *name, const struct ring_request *request, pid_t *keeper_out)
 {
+    const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
     struct sockaddr_un address;
     struct ucred peer;
     socklen_t bytes = address_of(name, &address), peer_bytes = sizeof peer;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, bytes) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0) {
-        if (peer.uid == geteuid() && send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request)
+        *keeper_out = peer.pid;
+        if (peer.uid == geteuid() && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+            send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request)
             return fd;
         errno = EACCES;
     }
@@ -94,15 +102,34 @@ static int say_absent(const struct ring_call *call)
     return RING_STATUS_FAILED;
 }
 
-bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply)
+/* *keeper_out is the process that answers or should, and 0 if there is none. */
+static bool ask(const char *name, struct ring_request request, struct ring_reply *reply, pid_t *keeper_out)
 {
-    int fd = call_keeper(name, &request);
+    *keeper_out = 0;
+    int fd = call_keeper(name, &request, keeper_out);
     if (fd < 0)
         return false;
     ssize_t bytes = recv(fd, reply, sizeof *reply, 0);
+    int error = bytes < 0 ? errno : EPROTO;
     close(fd);
-    errno = bytes < 0 ? errno : EPROTO;
+    errno = error;
     return bytes == (ssize_t)sizeof *reply;
+}
+
+bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply)
+{
+    pid_t keeper;
+    return ask(name, request, reply, &keeper);
+}
+
+pid_t ring_keeper_of(const char *name)
+{
+    const struct ring_request request = {.kind = RING_STATUS};
+    pid_t keeper = 0;
+    int fd = call_keeper(name, &request, &keeper);
+    if (fd >= 0)
+        close(fd);
+    return keeper;
 }
 
 /* The commands */
@@ -200,7 +227,18 @@ static int join(const struct ring_call *call)
 static int down(const struct ring_call *call)
 {
     struct ring_reply reply;
-    return ring_ask(call->plan.name, (struct ring_request){.kind = RING_DOWN}, &reply) ? 0 : say_absent(call);
+    pid_t keeper;
+    if (ask(call->plan.name, (struct ring_request){.kind = RING_DOWN}, &reply, &keeper))
+        return 0;
+    if (errno != EAGAIN || keeper <= 0)
+        return say_absent(call);
+    fprintf(stderr, "quoit ring: process %d, which keeps the ring \"%s\", did not answer and was killed\n", (int)keeper,
+            call->plan.name);
+    if (kill(keeper, SIGKILL) != 0)
+        return RING_STATUS_FAILED;
+    for (uint32_t ms = 0; ms < END_MS && ring_keeper_of(call->plan.name) != 0; ms++) /* hosts end, and free the name */
+        quoit_clock_sleep_ns(1000000);
+    return 0;
 }
 
 /* Jobs, without the Ethernet devices; none if the ring does not say. */

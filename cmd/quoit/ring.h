@@ -126,6 +126,8 @@ struct ring_reply {
 
 /* ring.c: asks the keeper of this user's ring; false, with errno: it does not answer. */
 bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply);
+/* The process that keeps the ring, whether it answers or not; 0: there is none. */
+pid_t ring_keeper_of(const char *name);
 /* ring_doctor.c: says what is wrong with this machine or the ring, and the remedy; 0: nothing is. */
 int ring_doctor(const char *name);
 

@@ -58,9 +58,23 @@ static void check_namespaces(struct findings *findings)
              WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it could not be tried");
 }
 
+/* By SIGSTOP, or a debugger. */
+static bool is_stopped(pid_t pid)
+{
+    char path[40], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    bool is_read = file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+    if (file)
+        fclose(file);
+    return is_read && (state == 'T' || state == 't');
+}
+
 static void check_host(struct findings *findings, const struct ring_reply *reply, uint32_t index)
 {
     const struct ring_host_status *host = &reply->hosts[index];
+    if (is_stopped(host->pid))
+        find(findings, "host %u is stopped, and traffic through it too\n  kill -CONT %d", index, host->pid);
     if (!host->is_ready)
         find(findings,
              "host %u is starting, for the %u. time\n  wait a second; if it stays so, its neighbours do not answer: "
@@ -147,6 +161,7 @@ int ring_doctor(const char *name)
     struct findings findings = {0};
     struct ring_reply reply;
     bool is_there = ring_ask(name, (struct ring_request){.kind = RING_STATUS}, &reply);
+    int error = errno;
     check_tun(&findings);
     if (!is_there || !reply.plan.is_joined)
         check_namespaces(&findings);
@@ -157,6 +172,12 @@ int ring_doctor(const char *name)
             check_host(&findings, &reply, i);
         for (uint32_t i = 0; i < reply.plan.host_count; i++)
             check_link(&findings, &reply, i);
+    } else if (error == EAGAIN) {
+        pid_t keeper = ring_keeper_of(name);
+        find(&findings,
+             "process %d, which keeps the ring \"%s\", does not answer\n  kill -CONT %d, if it was stopped; else "
+             "quoit ring down --ring %s, which then kills it",
+             (int)keeper, name, (int)keeper, name);
     } else {
         printf("the ring \"%s\" does not exist: quoit ring up --ring %s\n", name, name);
     }

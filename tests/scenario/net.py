@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -123,7 +124,7 @@ class Ring(scenario.Case):
         with open(f"/proc/{self.status()[0]['pid']}/stat") as file:
             return int(file.read().rsplit(")", 1)[1].split()[1])
 
-    def jobs(self):
+    def jobs_now(self):
         return json.loads(self.ring("status", "--json").stdout)["jobs"]
 
     def status_of_links(self):
@@ -229,7 +230,7 @@ class Net(Ring):
         self.ring("up", "--hosts", 3)
         endless = self.start("--ring", self.name, "-n", 3, BUSY)
         self.assertEqual(endless.stdout.readline(), b"begun\n")
-        self.assertEqual([(job["program"], job["uid"]) for job in self.jobs()], [("scenario_busy", os.geteuid())])
+        self.assertEqual([(job["program"], job["uid"]) for job in self.jobs_now()], [("scenario_busy", os.geteuid())])
         job = self.start("--ring", self.name, "-n", 6, BUSY, 60)
 
         def cut_them(client):
@@ -351,6 +352,37 @@ class Net(Ring):
         self.children.remove(watcher)
         self.assertEqual((watcher.returncode, "any more" in err), (1, True), err)
 
+    @unittest.skipUnless(shutil.which("unshare") and shutil.which("setpriv"), "needs unshare and setpriv")
+    def test_without_namespaces(self):
+        """A user who may make none is told so, and what to do."""
+        script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+        result = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", QUOIT, "ring", "up", "--ring",
+                                 self.name], capture_output=True, text=True, timeout=LIMIT_S)
+        if "Q06" not in result.stderr:
+            self.skipTest(f"no user namespaces to try it in: {result.stderr}")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("cannot make a network namespace", result.stderr)
+        self.assertIn("[Q0602]", result.stderr)
+
+    def test_idle_ring(self):
+        """Without traffic a host takes less than 0.5 % of a processor, the keeper too."""
+        self.ring("up", "--hosts", 3)
+        time.sleep(1.5) # the kernel announces its IPv6 addresses at first
+
+        def cpu_s(pid):
+            total = 0
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+                    total += int(file.read().split()[0])
+            return total / 1e9
+        pids = [host["pid"] for host in self.status()] + [self.keeper()]
+        before = [cpu_s(pid) for pid in pids]
+        begin = time.monotonic()
+        time.sleep(2)
+        seconds = time.monotonic() - begin
+        shares = [(cpu_s(pid) - first) / seconds for pid, first in zip(pids, before)]
+        self.assertLess(max(shares), 0.005, shares)
+
     def test_what_belongs_to_the_ring(self):
         self.ring("up", "--hosts", 3)
         for words, expected in ((["--ring", self.name, "--hosts", 3], "--hosts belongs to the ring"),
@@ -439,6 +471,71 @@ class Join(Ring):
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
 
 
+class Trouble(Ring):
+    def test_half_of_it_reboots(self):
+        """Hosts killed at once begin anew without what ran there; the others' programs go on; a stopped host is named."""
+        self.ring("up", "--hosts", 5)
+        guests = [self.serve(host, "serve_udp") for host in range(5)]
+        before = self.status()
+        for host in (0, 2, 3):
+            os.kill(before[host]["pid"], signal.SIGKILL)
+        self.wait_for("they are back", lambda: [(host["starts"], host["ready"]) for host in self.status()] ==
+                      [(2, True), (1, True), (2, True), (2, True), (1, True)])
+        self.wait_for("the links are up", lambda: self.status_of_links() == {"up"})
+        for host in (0, 2, 3):
+            self.assertEqual(guests[host].wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+        self.assertEqual([guests[host].poll() for host in (1, 4)], [None, None])
+        found = self.ring("doctor", check=False).stdout
+        self.assertEqual(found.count("its process was killed"), 3, found)
+        self.transfer(0, 3, 10)
+        self.finish(self.on(2, "ask_udp", self.address(1), 1))
+        os.kill(self.status()[4]["pid"], signal.SIGSTOP)
+        self.assertIn(f"kill -CONT {before[4]['pid']}", self.ring("doctor", check=False).stdout)
+        os.kill(before[4]["pid"], signal.SIGCONT)
+        self.ring("down")
+        self.assertEqual([guests[host].wait(timeout=scenario.SOON_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
+
+    def test_keeper_that_is_silent(self):
+        self.ring("up", "--hosts", 2)
+        keeper = self.keeper()
+        guest = self.serve(1, "serve_udp")
+        os.kill(keeper, signal.SIGSTOP)
+        found = self.ring("doctor", check=False)
+        self.assertIn(f"process {keeper}, which keeps the ring", found.stdout)
+        self.assertIn("was killed", self.ring("down").stderr)
+        self.assertEqual(guest.wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_rings_side_by_side(self):
+        """The same network on both, and the same ports: they do not see each other."""
+        first, second = self.name, self.name + "2"
+        digests = []
+        for self.name in (first, second):
+            self.ring("up", "--hosts", 2)
+        try:
+            servers = []
+            for self.name in (first, second):
+                servers.append(self.serve(1, "serve_tcp"))
+            for self.name in (first, second):
+                self.finish(self.on(0, "send_tcp", self.address(1), self.name, 20))
+            digests = [self.finish(server).strip() for server in servers]
+            self.assertLessEqual({first, second}, set(self.ring("list").stdout.split()))
+            self.ring("down")
+            self.name = first
+            self.assertNotIn(second, self.ring("list").stdout.split())
+            self.transfer(0, 1, 5)
+        finally:
+            for self.name in (second, first):
+                self.ring("down", check=False)
+        expected = []
+        for name in (first, second):
+            digest = hashlib.sha256()
+            for at in range(20):
+                digest.update(chunk(name, at))
+            expected.append(digest.hexdigest())
+        self.assertEqual(digests, expected)
+
+
 class Jobs(Ring):
     def jobs(self, count, *words, seconds=2):
         """So many jobs of the stress program at once, every byte of which is checked."""
@@ -479,6 +576,49 @@ class Jobs(Ring):
         self.ring("up", "--hosts", 5)
         for job in self.jobs(8, "-n", 5):
             self.finish(job)
+
+    def test_jobs_killed_at_random(self):
+        """Three jobs check every byte and a stream of TCP goes on while links are cut and processes of other jobs killed."""
+        seed = int(os.environ.get("QUOIT_SEED", time.time_ns() % 10**9))
+        print(f"replay with QUOIT_SEED={seed}")
+        chance = random.Random(seed)
+        self.ring("up", "--hosts", 5)
+        lasting = self.jobs(3, "-n", 5, seconds=8)
+
+        def trouble(_):
+            end = time.monotonic() + 8
+            while time.monotonic() < end:
+                victim = self.start("--ring", self.name, "--on", "1,3", "-n", 4, BUSY)
+                link = chance.randrange(5)
+                self.ring("cut", link)
+                time.sleep(chance.uniform(0, 0.2))
+                self.ring("mend", link)
+                time.sleep(chance.uniform(0, 0.6))
+                mine = [pid for pid in scenario.processes(self.mark) if self.is_below(pid, victim.pid)]
+                if mine:
+                    os.kill(chance.choice(mine), signal.SIGKILL)
+                if chance.randrange(2):
+                    victim.kill()
+                try:
+                    victim.communicate(timeout=scenario.SOON_S)
+                except subprocess.TimeoutExpired:
+                    victim.terminate() # the process that was killed was none of the job any more
+                    victim.communicate(timeout=scenario.SOON_S)
+        self.transfer(0, 2, 400, trouble)
+        for job in lasting:
+            self.finish(job)
+        self.wait_for("only the jobs that were killed have gone", lambda: self.jobs_now() == [])
+        self.assertEqual([host["starts"] for host in self.status()], [1] * 5)
+
+    @staticmethod
+    def is_below(pid, ancestor):
+        while pid > 1 and pid != ancestor:
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    pid = int(file.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                return False
+        return pid == ancestor
 
     def test_garbage(self):
         """A job that writes garbage into what it shares with its proxies and its links ends alone, with a message; another
