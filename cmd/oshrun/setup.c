@@ -86,14 +86,18 @@ bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
     char **arguments = take_texts(&at, end, header.argument_count);
     char **variables = arguments ? take_texts(&at, end, header.variable_count) : NULL;
     char **folder = variables ? take_texts(&at, end, 1) : NULL;
-    if (!folder)
+    if (!folder) {
+        free(variables);
+        free(arguments);
         return false;
+    }
     *setup_out = (struct setup){.host = header.host,
                                 .machines = header.machines,
                                 .argc = (int)header.argument_count,
                                 .argv = arguments,
                                 .environment = variables,
                                 .folder = folder[0]};
+    free(folder); /* the list */
     return true;
 }
 
