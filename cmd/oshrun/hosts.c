@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -72,6 +73,11 @@ enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoi
 {
     if (job->plan->has_ring)
         return quoit_share_describe(&job->share, host, side == QUOIT_RIGHT ? 0 : 1, endpoint_out);
+    if (plan_has_bridges(job->plan)) {
+        const struct quoit_port_site cable = {
+            .link_fd = job->bridge_fds[side], .peer_memory_fd = -1, .side = side == QUOIT_RIGHT ? 0 : 1};
+        return quoit_port_driver_describe(job->driver, &cable, endpoint_out);
+    }
     const struct quoit_port_site site = {
         .link_fd = job->hosts[side == QUOIT_RIGHT ? host : hosts_neighbour(job, host, QUOIT_LEFT)].link_fd,
         .peer_memory_fd = job->hosts[hosts_neighbour(job, host, side)].memory_fd,
@@ -450,6 +456,24 @@ static bool start_elsewhere(struct job *job)
     return true;
 }
 
+/* The two ports of this machine. */
+static bool open_bridges(struct job *job)
+{
+    const char *left = plan_text(job->plan, QUOIT_OPT_BRIDGES), *comma = strchr(left, ',');
+    char paths[QUOIT_SIDE_COUNT][PATH_MAX];
+    snprintf(paths[QUOIT_LEFT], PATH_MAX, "%.*s", (int)(comma - left), left);
+    snprintf(paths[QUOIT_RIGHT], PATH_MAX, "%s", comma + 1);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        job->bridge_fds[side] = open(paths[side], O_RDWR | O_CLOEXEC);
+        if (job->bridge_fds[side] < 0) {
+            quoit_say("cannot open the port %s of --bridges: %s%s [Q0226]", paths[side], strerror(errno),
+                      errno == ENOENT ? "; load the chip's driver and quoit_ntb (docs/build-a-ring.md)" : "");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hosts_make_here(struct job *job, const struct hosts_make *make)
 {
     struct host *host = &job->hosts[job->own_host];
@@ -457,6 +481,8 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
         return false;
     job->config = make->config;
     if (network_is_used(job) && !network_open(job, make->tag))
+        return false;
+    if (plan_has_bridges(job->plan) && !open_bridges(job))
         return false;
     return open_host(job, host) && (job->plan->host_count == 1 || start_proxy(job, host));
 }

@@ -154,11 +154,12 @@ struct input; /* input.h */
 struct job {
     const struct plan *plan;
     enum role role;
-    uint32_t own_host;           /* of an agent */
-    struct talk talk;            /* of an agent, with oshrun */
-    uint32_t untaken_bytes;      /* of an agent: output that oshrun has not taken */
-    uint64_t heap_default_bytes; /* of the head: the least that any machine offers; 0: none has said */
-    struct input *input;         /* NULL: PE 0 has its standard input from oshrun itself */
+    uint32_t own_host;                /* of an agent */
+    int bridge_fds[QUOIT_SIDE_COUNT]; /* of an agent, with plan_has_bridges() */
+    struct talk talk;                 /* of an agent, with oshrun */
+    uint32_t untaken_bytes;           /* of an agent: output that oshrun has not taken */
+    uint64_t heap_default_bytes;      /* of the head: the least that any machine offers; 0: none has said */
+    struct input *input;              /* NULL: PE 0 has its standard input from oshrun itself */
     char **environment;
     int argument_count; /* the command line as it was given */
     char **arguments;

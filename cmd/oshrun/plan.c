@@ -264,6 +264,14 @@ static bool find_allocation(struct plan *plan)
     return is_good;
 }
 
+bool plan_has_bridges(const struct plan *plan)
+{
+    const struct quoit_port_driver *driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));
+    bool is_network_named =
+        is_given(plan, QUOIT_OPT_NETWORK) && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
+    return plan->machines.count > 1 && driver && !quoit_port_driver_is_one_machine(driver) && !is_network_named;
+}
+
 /* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
 static int find_machines(struct plan *plan)
 {
@@ -282,9 +290,12 @@ static int find_machines(struct plan *plan)
         if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
             return bad_usage("--%s is for the hosts of one machine, and --host or --hostfile names others",
                              quoit_options_table[others[i]].name);
-    if (plan->machines.count && is_given(plan, QUOIT_OPT_NETWORK) &&
+    if (plan->machines.count && is_given(plan, QUOIT_OPT_NETWORK) && !plan_has_bridges(plan) &&
         strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") == 0)
-        return bad_usage("--network ring joins the hosts of one machine, and --host or --hostfile names others");
+        return bad_usage("--network ring joins the hosts of one machine, or with --driver linux those of --host by "
+                         "bridges");
+    if (plan_has_bridges(plan) && !strchr(plan_text(plan, QUOIT_OPT_BRIDGES), ','))
+        return bad_usage("--bridges %s: two ports, such as /dev/ntb0,/dev/ntb1", plan_text(plan, QUOIT_OPT_BRIDGES));
     return PLAN_GO_ON;
 }
 
@@ -471,8 +482,8 @@ static int check_driver(const struct plan *plan)
 
 bool plan_has_network(const struct plan *plan)
 {
-    return plan->host_count > 1 &&
-           (plan->machines.count > 0 || strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0);
+    return plan->host_count > 1 && (plan->machines.count > 0 ? !plan_has_bridges(plan)
+                                                             : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0);
 }
 
 /* What needs links. */

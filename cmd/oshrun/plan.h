@@ -59,6 +59,8 @@ int plan_read(struct plan *plan, int argc, char **argv, char **environment);
 bool plan_is_question(const struct plan *plan);
 /* Whether the plan is feasible: programs, counts, faults. PLAN_GO_ON, or the status to end with. */
 int plan_check(struct plan *plan);
+/* Whether the hosts are machines of --host that bridges join. */
+bool plan_has_bridges(const struct plan *plan);
 /* Whether the hosts are joined by a network, not by links. After plan_check(). */
 bool plan_has_network(const struct plan *plan);
 /* Where each PE is, in a job config. */

@@ -260,6 +260,26 @@ static void publish_process(const struct pe *pe)
         atomic_store_explicit(&shared->outer_pid, (uint32_t)pe->program_pid, memory_order_relaxed);
 }
 
+/* To a PE of this machine, with the descriptors of its host's memory and ports. To one of another, that machine's agent
+ * says it so. */
+static void say_layout_here(struct pe *pe, struct quoit_boot_message *message)
+{
+    const struct job *job = pe->job;
+    int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
+    uint32_t fd_count = 1;
+    bool has_ports = job->role != ROLE_HEAD && job->plan->host_count > 1 && !network_is_used(job);
+    for (int side = 0; side < QUOIT_SIDE_COUNT && has_ports; side++) {
+        struct quoit_port_endpoint *end = &message->body.layout.ends[side];
+        if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)
+            continue; /* the host's proxy could not either, and reports it */
+        memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
+        fd_count += end->fd_count;
+    }
+    publish_process(pe);
+    say(pe, message, fds, fd_count);
+    pe->phase = PE_LAID_OUT;
+}
+
 static void say_layout(struct pe *pe)
 {
     struct job *job = pe->job;
@@ -268,18 +288,7 @@ static void say_layout(struct pe *pe)
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;
     snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
-    int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
-    uint32_t fd_count = 1;
-    for (int side = 0; side < QUOIT_SIDE_COUNT && job->plan->host_count > 1 && !network_is_used(job); side++) {
-        struct quoit_port_endpoint *end = &message.body.layout.ends[side];
-        if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)
-            continue; /* the host's proxy could not either, and reports it */
-        memcpy(fds + fd_count, end->fds, end->fd_count * sizeof fds[0]);
-        fd_count += end->fd_count;
-    }
-    publish_process(pe);
-    say(pe, &message, fds, fd_count);
-    pe->phase = PE_LAID_OUT;
+    say_layout_here(pe, &message);
 }
 
 void service_hear(struct pe *pe, const struct service_passed *passed)
@@ -297,9 +306,8 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
 {
     const struct host *host = &pe->job->hosts[pe->host];
     if (message->kind == QUOIT_BOOT_LAYOUT && host->front) {
-        publish_process(pe);
-        pe->phase = PE_LAID_OUT;
-        say(pe, message, &host->memory_fd, 1);
+        struct quoit_boot_message layout = *message;
+        say_layout_here(pe, &layout);
     } else if (message->kind == QUOIT_BOOT_GO) {
         pe->phase = PE_RUNNING;
         pe->is_leaving = false;

@@ -77,6 +77,10 @@ enum quoit_option_type {
       "how to start a command on a machine: COMMAND name command...",                                                  \
       "A shell parses COMMAND. Default: ssh -x -o BatchMode=yes; for localhost and the name of this machine none. "    \
       "Input and output of the agent go through it, and nothing of the job listens for it.")                           \
+    X(BRIDGES, "bridges", "QUOIT_BRIDGES", STRING, "/dev/ntb0,/dev/ntb1", "LEFT,RIGHT", 0, 0, NETWORK, LAUNCHER,       \
+      "with --host and --driver linux: the two ports of each machine",                                                 \
+      "The machines are a ring of bridges then, in the order of --host, without a network: the right port of each is " \
+      "joined to the left one of the next. The job needs the ports for itself: no quoit ring join beside it.")         \
     X(RING, "ring", "QUOIT_RING", STRING, "", "[USER:]NAME", 0, 0, LAUNCH, LAUNCHER,                                   \
       "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \

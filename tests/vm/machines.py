@@ -10,6 +10,10 @@
   ring2, ring3   a ring of two or three machines with `quoit ring join`: every host reaches every other one through
             quoit0, every byte compared (ring_traffic.c)
   flap      the ring of three, while cables are pulled and put back
+  job       a conformance program on the bridges of three machines, two PEs on each: oshrun --driver linux on host0, agents
+            on the others over a network beside the ring
+  conformance, mix   all of them, or those of QUOIT_VM_ONLY="rma amo", and the stress program: by hand, they need much
+            longer than ctest allows without KVM
 
 Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
 The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
@@ -92,7 +96,7 @@ mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
 for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
-[ -f /lib/tun.ko ] && insmod /lib/tun.ko
+for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
 echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
 echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
@@ -144,8 +148,9 @@ def make_file_system(path, programs, script):
     for module in ("ntb", "ntb_hw_amd"):
         archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
     archive.add_file("lib/quoit_ntb.ko", build_module())
-    if os.path.exists(os.path.join(BED, "modules/tun.ko")):
-        archive.add_file("lib/tun.ko", os.path.join(BED, "modules/tun.ko"))
+    for module in ("tun", "e1000"):
+        if os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
+            archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
     for program in programs:
         archive.add_program(program)
     archive.add("init", INIT.encode(), 0o100755)
@@ -171,6 +176,7 @@ class Test:
     has_iommu: bool = False
     window_mib: int = 1
     is_mapped: bool = False  # windows are mappings, not messages
+    has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
 
 
@@ -216,11 +222,21 @@ class Bed:
             command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
                         "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
                                    '"socket":{"path":"%s","type":"unix"}}' % (i, self.socket(end))]
+        for i, other in enumerate(self.networks_of(name)):
+            command += ["-netdev", f"stream,id=net{i},addr.type=unix,addr.path={self.folder}/net{other},"
+                                   + ("server=on" if name == "host0" else "server=off,reconnect-ms=500"),
+                        "-device", f"e1000,netdev=net{i},addr={16 + i},romfile="]
         environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"),
                            NTB_WINDOWS=self.map_socket(name))
         with open(f"{self.folder}/{name}.qemu", "a") as log:
             self.running[name] = subprocess.Popen(["nice", "-n", "10"] + command, stdout=log, stderr=log,
                                                   stdin=subprocess.DEVNULL, env=environment)
+
+    def networks_of(self, name):
+        if not self.test.has_network:
+            return []
+        others = range(1, len(self.test.machines))
+        return list(others) if name == "host0" else [int(name[4:])]
 
     def kill(self, name):
         """Power off, at once."""
@@ -311,6 +327,36 @@ echo "doctor $doctor, traffic $traffic, down $down, keeper $keeper"
 """
 
 
+# On host0 the job; on the others a remote shell until host0 has ended the test.
+JOB = """
+ifconfig lo up
+if [ $HOST = 0 ]; then
+    list=127.0.0.1:2
+    for h in $(seq 1 $((HOSTS - 1))); do
+        ifconfig eth$((h - 1)) 10.78.$h.1 netmask 255.255.255.0 up
+        list=$list,10.78.$h.2:2
+    done
+    vm_remote_shell serve &
+    failed=0
+    for program in $PROGRAMS; do
+        begin=$(cut -d. -f1 /proc/uptime)
+        oshrun --driver linux --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS $program $ARGS
+        status=$?
+        echo "$program: status $status, $(($(cut -d. -f1 /proc/uptime) - begin)) s"
+        [ $status = 0 ] || failed=1
+    done
+    for h in $(seq 1 $((HOSTS - 1))); do vm_remote_shell 10.78.$h.2 touch /tmp/over; done
+    kill $!
+    [ $failed = 0 ]
+else
+    ifconfig eth0 10.78.$HOST.2 netmask 255.255.255.0 up
+    vm_remote_shell serve &
+    while [ ! -e /tmp/over ]; do sleep 1; done
+    kill $!
+fi
+"""
+
+
 def ring(count):
     """Machine h has its left port first: link h joins its right, end 2h, to the left of the next, end 2h + 1."""
     return {f"host{h}": ([2 * ((h - 1) % count) + 1, 2 * h], f"q.HOST={h} q.HOSTS={count}") for h in range(count)}
@@ -340,7 +386,22 @@ TESTS = {
     "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
     "flap": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True, faults=flap),
 }
-DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["16384"]}
+CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.environ else [
+    "rma", "strided", "edges", "values", "amo", "signal", "order", "p2p", "memory", "coll", "reduce", "lock",
+               "teams", "generic", "again", "whole"]
+JOB_PROGRAMS = ["oshrun", "vm_remote_shell"]
+
+
+def job(programs, options="", count=3, **more):
+    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout 300s'\nexport SHMEM_SYMMETRIC_SIZE=2M\n{JOB}"
+    return Test(JOB_PROGRAMS + programs, script, ring(count), has_iommu=True, window_mib=16, is_mapped=True,
+                has_network=True, **more)
+
+
+TESTS["job"] = job(["conformance_query"])
+TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE])
+TESTS["mix"] = job(["mix"])
+DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16K"]}
 
 
 def main():
@@ -348,8 +409,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     check_bed()
     test = TESTS[name]
-    if test.programs is RING_PROGRAMS and not os.path.exists(os.path.join(BED, "modules/tun.ko")):
-        skip(f"the bed in {BED} has no tun.ko: make it again with tests/vm/bed")
+    module = "tun" if test.programs is RING_PROGRAMS else "e1000" if test.has_network else "ntb"
+    if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
+        skip(f"the bed in {BED} has no {module}.ko: make it again with tests/vm/bed")
     folder = tempfile.mkdtemp(prefix="quoit-vm-")
     try:
         script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
