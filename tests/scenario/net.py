@@ -536,6 +536,21 @@ class Trouble(Ring):
         self.assertEqual(digests, expected)
 
 
+class Bridges(scenario.Case):
+    """Jobs over bridges, as far as there are none; agents of two machines that are this one."""
+    RSH = """sh -c 'shift; eval "$*"' -"""
+
+    def test_without_a_bridge(self):
+        for words, status, expected in (
+                (["--bridges", "x"], 2, "two ports"), (["--bridges", "/no/port,/dev/null"], 1, "port /no/port of --bridges"),
+                (["--network", "ring", "--bridges", "/dev/null,/no/port"], 1, "port /no/port of --bridges"),
+                (["--bridges", "/dev/null,/dev/null"], 1, "linux port: opening the device")):
+            result = self.run_job("--driver", "linux", "--host", "a,b", "--rsh", self.RSH, *words, "-n", 2, BUSY)
+            self.assertEqual(result.status, status, result)
+            self.assertIn(expected, result.err)
+        self.assert_nothing_left()
+
+
 class Jobs(Ring):
     def jobs(self, count, *words, seconds=2):
         """So many jobs of the stress program at once, every byte of which is checked."""
