@@ -34,8 +34,8 @@ SECONDS, SECONDS_LONG = 200, 3600
 SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 18,
          "ONE_HOP": 1, "TWO_HOPS": 1, "FETCHES_ONE_HOP": 0b000, "FETCHES_TWO_HOPS": 0b010}
 # One request, and a link that is down at first and comes up, or that goes down for good.
-FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "FETCHES": 0b00, "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0,
-            "BEGINS": 3, "STAYS": 3}
+FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "FETCHES": 0b00, "QUIETS": 0b00, "UPDATES": 6,
+            "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0, "BEGINS": 3, "STAYS": 3}
 # Three operations of a PE, and a link that goes down once, at any time, and comes back.
 DIRECT = {"OPERATIONS": 3, "JOURNAL": 2, "CUTS": 1, "STAYS": 0}
 GOES_DOWN, COMES_UP = {"CUTS_0": 1, "STAYS": 0, "FETCHES": 0b10}, {"BEGINS": 0}
@@ -62,8 +62,8 @@ class Run:
 class Failover(Run):
     model = "failover.pml"
 
-    def __init__(self, name, sizes, options=(), expected=PASS):
-        super().__init__(name, {**FAILOVER, **sizes}, options, expected)
+    def __init__(self, name, sizes, options=(), expected=PASS, is_long=False):
+        super().__init__(name, {**FAILOVER, **sizes}, options, expected, is_long)
 
     def defines(self):
         sizes = [f"-D{name}={self.sizes[name]}" for name in FAILOVER if name != "HOSTS"]
@@ -113,6 +113,16 @@ RUNS = [
     Run("NO_ROOM_CHECK", {"FETCHES_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
     Failover("links: one goes down", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}),
     Failover("links: one comes up", COMES_UP),
+    Failover("links: one goes down, DMA", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, ("DMA",)),
+    Failover("links: one comes up, DMA", COMES_UP, ("DMA",)),
+    Failover("links: one goes down, quiet", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b000, "QUIETS": 0b100}),
+    Failover("links: one goes down, nothing is forgotten", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, ("PLAIN",)),
+    Failover("links: one goes down, every run ends", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, expected=ACYCLIC),
+    Failover("links: one comes up, every run ends", COMES_UP, expected=ACYCLIC),
+    Failover("links: one comes up, DMA, every run ends", COMES_UP, ("DMA",), expected=ACYCLIC),
+    Failover("links: NO_REST", COMES_UP, ("DMA", "NO_REST"), r"assertion violated .executed<number"),
+    Failover("links: EARLY_QUIET", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b000, "QUIETS": 0b100}, ("EARLY_QUIET",),
+             r"assertion violated .*executed==sent"),
     Failover("links: NO_RESEND", GOES_DOWN, ("NO_RESEND",), STUCK),
     Failover("links: NO_REPEAT_CHECK", GOES_DOWN, ("NO_REPEAT_CHECK",), r"assertion violated .number=="),
     Failover("links: KEEP_RESPONSES", GOES_DOWN, ("KEEP_RESPONSES",), r"assertion violated .*fetching"),
@@ -174,7 +184,7 @@ def search(run, where):
     memory = MEMORY_LONG_MB if run.is_long else MEMORY_MB
     kind = "-DNP" if run.expected == ACYCLIC else "-DSAFETY"
     # -O1 compiles faster, which is most of a short run
-    level = "-O2" if run.expected in (PASS, ACYCLIC) and (run.is_long or run.model != Direct.model) else "-O1"
+    level = "-O2" if run.expected in (PASS, ACYCLIC) and (run.is_long or run.model == Run.model) else "-O1"
     status, text = command(["cc", level, "-w", kind, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
     if status:
         raise Trouble("cc refuses the verifier:\n" + text)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* failover.pml - a ring of three hosts whose links go down and come back: epochs, link-state updates, retransmission.
  *
- * Aim: every request is executed exactly once and in order, and completes; nothing lands after it was executed; both
- * ends have zeroed a link's slots before either writes to it. Method: spin visits every state of one lane. A run may
+ * Aim: every request is executed exactly once and in order, and completes; nothing lands after it was executed, at
+ * whatever time a posted write or DMA arrives; after a quiet all is executed; both ends have zeroed a link's slots
+ * before either writes to it. Method: spin visits every state of one lane. A run may
  * end only where IS_COMPLETE holds; any other end is an invalid end state. A step is one call of src/ring, or one
  * transition of src/link/service.c, named beside it. check.py runs the sizes, and the variants that must fail.
  * docs/design/model.md says what is left out and why that is sound.
@@ -11,11 +12,13 @@
  * land its payload on its last hop. End 2 * host + side is a host's end of a link; link l joins the right end of host l
  * to the left end of host l + 1. A queue belongs to the end that reads it.
  *
- * Sizes (each by -D): REQUESTS, FETCHES (bit n: request n needs a response), SLOTS, CUTS_0, CUTS_1, CUTS_2 (outages of
- *   each link), STAYS (the link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3:
- *   none).
+ * Sizes (each by -D): REQUESTS, FETCHES (bit n: request n needs a response), QUIETS (bit n: a quiet stands before
+ *   request n), SLOTS, UPDATES (states in one TOPOLOGY frame), CUTS_0, CUTS_1, CUTS_2 (outages of each link), STAYS (the
+ *   link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3: none).
+ * Options: DMA (payload lands by DMA, and the frame is written when it has landed), PLAIN (none of the reductions that
+ *   forget what has no effect any more).
  * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_VERSION, NO_QUIESCE, LAND_RESENT,
- *   UPDATES_LATER, KEEP_RESPONSES.
+ *   UPDATES_LATER, KEEP_RESPONSES, NO_REST, EARLY_QUIET.
  */
 #define HOSTS 3
 #define ENDS  6
@@ -37,10 +40,14 @@
 
 typedef Frame {
     byte version; /* the sender's topology version */
-    byte number;  /* request: its number in the flow; reply: all up to it are executed; update: the end */
+    byte number;  /* request: its number in the flow; reply: all up to it are executed */
     byte more;    /* request: 1 if retransmitted, so ORDERED; reply: the request that it responds to, 0: an
-                   * acknowledgement only; update: the state of the end */
+                   * acknowledgement only */
+    bit lands;    /* request: its payload is a posted write before it, which may still be on its way */
     bit is_update;
+}
+typedef Update {
+    byte state[ENDS]; /* 0: not in this frame */
 }
 typedef Queue {
     byte filled; /* the oldest first */
@@ -48,12 +55,14 @@ typedef Queue {
 }
 typedef End {
     byte link_state;
-    byte bound;     /* the port epoch to which the opening is bound */
+    bit is_bound;   /* to the port epoch of now: what is written arrives */
     byte epoch;     /* of the link: proposed or agreed */
     byte pending;   /* struct quoit_ring_link; bit e: the update about end e for the neighbour */
     byte adopted;
     bit is_confirmed;
+    byte dma;       /* the request whose payload lands by DMA, in a slot that is taken; 0: none */
     Queue queue[2]; /* inbound: requests, replies */
+    Update updates[SLOTS]; /* of inbound replies */
 }
 typedef Host {
     byte state[ENDS]; /* struct quoit_ring_links: its view of all ends */
@@ -62,7 +71,6 @@ typedef Host {
 End end[ENDS];
 Host host[HOSTS];
 bit is_cut[HOSTS]; /* of links */
-byte port_epoch[HOSTS]; /* of links: how often each came up */
 byte cuts[HOSTS];  /* outages still to come */
 
 /* Host 0: bit n is request n */
@@ -71,7 +79,7 @@ byte sent, acknowledged, plain, fetching, resending;
 byte executed, ack_sent, waiting_count, waiting[2];
 byte cached; /* struct quoit_ring_response_cache: the last fetching request executed; fetch_max is 1 */
 
-hidden byte i, j, version, number, more, out, is_new;
+hidden byte i, j, r, version, number, more, out, is_new, again;
 
 #define VERSION(h) \
     (host[h].state[0] + host[h].state[1] + host[h].state[2] + host[h].state[3] + host[h].state[4] + host[h].state[5])
@@ -97,17 +105,17 @@ hidden byte i, j, version, number, more, out, is_new;
 #define IS_QUIESCED (IS_SIDE_QUIESCED(2) && IS_SIDE_QUIESCED(3))
 #endif
 
-/* A write through an end arrives, or is lost with its link. */
-#define REACHES(e) (!is_cut[LINK(e)] && end[e].bound == port_epoch[LINK(e)])
-#define HAS_LOST(e) (is_cut[LINK(e)] || end[e].bound != port_epoch[LINK(e)])
+/* A write through an end arrives, or is lost with its link: a port that was bound when the link was cut stays so. */
+#define REACHES(e)  end[e].is_bound
+#define HAS_LOST(e) (!end[e].is_bound)
 
-#define FREE(e, class) (SLOTS - end[PEER(e)].queue[class].filled)
+#define FREE(e, class) (SLOTS - end[PEER(e)].queue[class].filled - ((class) == REQUEST && end[e].dma))
 #ifdef UPDATES_LATER
 #define MAY_FOLLOW_UPDATES(e) true
 #else
 #define MAY_FOLLOW_UPDATES(e) (end[e].pending == 0) /* must_wait_for_update() */
 #endif
-#define MAY_INJECT_REQUEST(e) (IS_OPEN(e) && FREE(e, REQUEST) >= 2)
+#define MAY_INJECT_REQUEST(e) (IS_OPEN(e) && !end[e].dma && FREE(e, REQUEST) >= 2)
 #define MAY_INJECT_REPLY(e)   (IS_OPEN(e) && MAY_FOLLOW_UPDATES(e) && FREE(e, REPLY) >= 2)
 
 #define HEAD(e, class) end[e].queue[class].slots[0]
@@ -118,8 +126,16 @@ hidden byte i, j, version, number, more, out, is_new;
     end[e].queue[class].slots[at].version = 0; \
     end[e].queue[class].slots[at].number = 0;  \
     end[e].queue[class].slots[at].more = 0;    \
-    end[e].queue[class].slots[at].is_update = 0
-inline write(e, class, g, n, m, update)
+    end[e].queue[class].slots[at].lands = 0;   \
+    end[e].queue[class].slots[at].is_update = 0; \
+    if                                         \
+    :: class == REPLY ->                       \
+        for (j : 0 .. ENDS - 1) {              \
+            end[e].updates[at].state[j] = 0    \
+        }                                      \
+    :: else                                    \
+    fi
+inline write(e, class, g, n, m, lands_on, update)
 {
     if
     :: REACHES(e) ->
@@ -128,6 +144,7 @@ inline write(e, class, g, n, m, update)
         end[PEER(e)].queue[class].slots[i].version = g;
         end[PEER(e)].queue[class].slots[i].number = n;
         end[PEER(e)].queue[class].slots[i].more = m;
+        end[PEER(e)].queue[class].slots[i].lands = lands_on;
         end[PEER(e)].queue[class].slots[i].is_update = update;
         end[PEER(e)].queue[class].filled++
     :: else
@@ -139,7 +156,15 @@ inline consume(e, class)
         end[e].queue[class].slots[i - 1].version = end[e].queue[class].slots[i].version;
         end[e].queue[class].slots[i - 1].number = end[e].queue[class].slots[i].number;
         end[e].queue[class].slots[i - 1].more = end[e].queue[class].slots[i].more;
-        end[e].queue[class].slots[i - 1].is_update = end[e].queue[class].slots[i].is_update
+        end[e].queue[class].slots[i - 1].lands = end[e].queue[class].slots[i].lands;
+        end[e].queue[class].slots[i - 1].is_update = end[e].queue[class].slots[i].is_update;
+        if
+        :: class == REPLY ->
+            for (j : 0 .. ENDS - 1) {
+                end[e].updates[i - 1].state[j] = end[e].updates[i].state[j]
+            }
+        :: else
+        fi
     }
     CLEAR_SLOT(e, class, SLOTS - 1);
     end[e].queue[class].filled--
@@ -158,14 +183,40 @@ inline sweep(e, class)
 #else
 #define MAY_LAND(m) ((m) == 0)
 #endif
-inline land(e, n, m)
+#define LANDS(e, m) (HOST(PEER(e)) == 1 && MAY_LAND(m) && end[e].is_confirmed)
+/* It may land at once, or as late as the frame is seen: see execute(). */
+inline send_request(e, g, n, m)
 {
     if
-    :: HOST(PEER(e)) == 1 && MAY_LAND(m) && end[e].is_confirmed && REACHES(e) ->
-        assert(executed < n) /* else it overwrites a later put */
+    :: LANDS(e, m) && REACHES(e) ->
+        assert(executed < n); /* else it overwrites a later put */
+#ifdef DMA
+        end[e].dma = n
+#else
+        write(e, REQUEST, g, n, m, 1, 0)
+#endif
+    :: else -> write(e, REQUEST, g, n, m, 0, 0)
+    fi
+}
+/* announce_departures(): the payload has landed, or is lost with its link. No topology version has come in between. */
+inline finish_dma(e)
+{
+    number = end[e].dma;
+    end[e].dma = 0;
+    version = VERSION(HOST(e));
+    if
+    :: REACHES(e) ->
+        assert(executed < number);
+        write(e, REQUEST, version, number, 0, 0, 0)
     :: else
     fi
 }
+/* quoit_mover_rest(): a lane takes no update and follows no link before its DMA has ended. */
+#ifdef NO_REST
+#define IS_AT_REST(h) true
+#else
+#define IS_AT_REST(h) (end[2 * (h)].dma == 0 && end[2 * (h) + 1].dma == 0)
+#endif
 
 /* adopt(): frames in flight are void */
 inline adopt(h)
@@ -224,7 +275,7 @@ inline ring_up(e)
 }
 
 /* service.c: what the neighbour has sent in this port epoch; a host that is UP has sent CLEAN before */
-#define HAS_SENT(e)       (!HAS_LOST(e) && end[PEER(e)].bound == port_epoch[LINK(e)])
+#define HAS_SENT(e)       (end[e].is_bound && end[PEER(e)].is_bound)
 #define HAS_SENT_PROPOSED(e)  (HAS_SENT(e) && end[PEER(e)].link_state == PROPOSED)
 #define HAS_SENT_CLEAN(e) (HAS_SENT(e) && (end[PEER(e)].link_state == CLEAN || end[PEER(e)].link_state == UP))
 #define IS_OTHER_CLEAN(e) (HAS_SENT_CLEAN(e) && end[PEER(e)].epoch == end[e].epoch)
@@ -241,7 +292,7 @@ inline begin_down(e)
 /* step_absent() */
 inline propose(e)
 {
-    end[e].bound = port_epoch[LINK(e)];
+    end[e].is_bound = 1;
     end[e].link_state = PROPOSED
 }
 #define MAY_CLEAN(e)                  \
@@ -266,38 +317,48 @@ inline come_up(e)
     printf("host %d: link %d is up in epoch %d\n", HOST(e), LINK(e), end[e].epoch)
 }
 
-/* quoit_ring_next_reply(): send_link_update() */
+/* quoit_ring_next_reply(): send_link_update(), quoit_ring_links_advertise() */
 inline advertise(e)
 {
-    j = 0;
-    do
-    :: (end[e].pending & (1 << j)) == 0 -> j++
-    :: else -> break
-    od;
-    end[e].pending = end[e].pending - (1 << j);
     version = VERSION(HOST(e));
-    write(e, REPLY, version, j, STATE(e, j), 1);
-    printf("host %d advertises to host %d that end %d is in state %d\n", HOST(e), HOST(PEER(e)), j, STATE(e, j))
+    number = end[PEER(e)].queue[REPLY].filled;
+    write(e, REPLY, version, 0, 0, 0, 1);
+    more = 0;
+    for (j : 0 .. ENDS - 1) {
+        if
+        :: (end[e].pending & (1 << j)) && more < UPDATES ->
+            more++;
+            end[e].pending = end[e].pending - (1 << j);
+            if
+            :: REACHES(e) -> end[PEER(e)].updates[number].state[j] = STATE(e, j)
+            :: else
+            fi;
+            printf("host %d advertises to host %d that end %d is in state %d\n", HOST(e), HOST(PEER(e)), j, STATE(e, j))
+        :: else
+        fi
+    }
+    skip
 }
 /* receive_link_update(), quoit_ring_links_learn() */
 inline learn(e)
 {
-    version = HEAD(e, REPLY).version;
-    number = HEAD(e, REPLY).number;
-    more = HEAD(e, REPLY).more;
+    is_new = 0;
+    if
+    :: HEAD(e, REPLY).version > end[e].adopted -> end[e].adopted = HEAD(e, REPLY).version
+    :: else
+    fi;
+    for (r : 0 .. ENDS - 1) {
+        number = end[e].updates[0].state[r];
+        assert(number <= STATE(e, r) || HOST(r) != HOST(e));
+        if
+        :: r == e && number == STATE(e, e) -> end[e].is_confirmed = 1
+        :: number > STATE(e, r) -> change(HOST(e), r, number); is_new = 1
+        :: else
+        fi
+    }
     consume(e, REPLY);
-    is_new = more > STATE(e, number);
-    assert(!is_new || HOST(number) != HOST(e));
     if
-    :: number == e && more == STATE(e, e) -> end[e].is_confirmed = 1
-    :: else
-    fi;
-    if
-    :: version > end[e].adopted -> end[e].adopted = version
-    :: else
-    fi;
-    if
-    :: is_new -> change(HOST(e), number, more); adopt(HOST(e))
+    :: is_new -> adopt(HOST(e))
     :: else
     fi
 }
@@ -306,12 +367,12 @@ inline learn(e)
 inline send(e, n, m)
 {
     version = VERSION(0);
-    land(e, n, m);
-    write(e, REQUEST, version, n, m, 0);
+    send_request(e, version, n, m);
     printf("host 0 sends request %d by end %d, retransmitted: %d, version %d\n", n, e, m, version)
 }
 inline submit(e)
 {
+    assert(!(QUIETS & (2 << sent)) || executed == sent); /* after a quiet */
     sent++;
     if
     :: FETCHES & (1 << sent) -> fetching = fetching | (1 << sent)
@@ -330,6 +391,11 @@ inline resend(e)
     send(e, number, 1)
 }
 
+/* The payload of an executed request may still land: its frame is not seen, the link stands, and no update is seen that
+ * its host wrote after it. */
+#define MAY_STILL_LAND(e, at)                                                                                \
+    (end[e].queue[REQUEST].slots[at].lands && end[e].queue[REQUEST].slots[at].number <= executed && REACHES(e) && \
+     (end[e].adopted < VERSION(1) || end[e].queue[REQUEST].slots[at].version >= VERSION(1)))
 /* receive_request(), receive_repeated(): a gap is an error of the peer, a number already executed is repeated */
 inline execute(e)
 {
@@ -354,6 +420,10 @@ inline execute(e)
         fi
 #endif
     fi;
+    for (i : 0 .. SLOTS - 1) {
+        assert(!MAY_STILL_LAND(2, i));
+        assert(!MAY_STILL_LAND(3, i))
+    }
     if
     :: FETCHES & (1 << number) -> waiting[waiting_count] = number; waiting_count++
     :: else
@@ -366,7 +436,7 @@ inline reply_up_to(e, response)
 {
     ack_sent = executed;
     version = VERSION(1);
-    write(e, REPLY, version, ack_sent, response, 0);
+    write(e, REPLY, version, ack_sent, response, 0, 0);
     printf("host 1 acknowledges up to %d by end %d, responds to %d, version %d\n", ack_sent, e, response, version)
 }
 inline respond(e)
@@ -406,8 +476,7 @@ inline forward_request(e)
     number = HEAD(e, REQUEST).number;
     more = HEAD(e, REQUEST).more;
     consume(e, REQUEST);
-    land(OPPOSITE(e), number, more);
-    write(OPPOSITE(e), REQUEST, version, number, more, 0);
+    send_request(OPPOSITE(e), version, number, more);
     printf("host 2 forwards request %d of version %d\n", number, version)
 }
 inline forward_reply(e)
@@ -416,7 +485,7 @@ inline forward_reply(e)
     number = HEAD(e, REPLY).number;
     more = HEAD(e, REPLY).more;
     consume(e, REPLY);
-    write(OPPOSITE(e), REPLY, version, number, more, 0);
+    write(OPPOSITE(e), REPLY, version, number, more, 0, 0);
     printf("host 2 forwards a reply of version %d\n", version)
 }
 
@@ -433,31 +502,42 @@ inline forward_reply(e)
 #define IS_REPLY_CURRENT(e)   (IS_REPLY(e) && IS_CURRENT(e, REPLY))
 #define IS_REQUEST_CURRENT(e) (HAS_FRAME(e, REQUEST) && IS_CURRENT(e, REQUEST))
 #define IS_ROOM(e)        (waiting_count < 2)
+/* Before the next request, if a quiet stands there. */
+#ifdef EARLY_QUIET
+#define IS_QUIET true
+#else
+#define IS_QUIET (!(QUIETS & (2 << sent)) || (plain | fetching) == 0)
+#endif
 
-#define MANAGE(e)                                                         \
-    :: d_step { end[e].link_state == UP && HAS_LOST(e) -> begin_down(e) } \
-    :: d_step { MAY_PROPOSE(e) -> propose(e) }                            \
-    :: d_step { MAY_CLEAN(e) -> clean(e) }                                \
-    :: d_step { end[e].link_state == CLEAN && IS_OTHER_CLEAN(e) -> come_up(e) }
+#define MANAGE(e)                                                                                  \
+    :: d_step { end[e].link_state == UP && HAS_LOST(e) && IS_AT_REST(HOST(e)) -> begin_down(e) }   \
+    :: d_step { MAY_PROPOSE(e) -> propose(e) }                                                     \
+    :: d_step { MAY_CLEAN(e) -> clean(e) }                                                         \
+    :: d_step { end[e].link_state == CLEAN && IS_OTHER_CLEAN(e) && IS_AT_REST(HOST(e)) -> come_up(e) }
 
 #define LEARN(e)                                                             \
     :: d_step { end[e].pending != 0 && FREE(e, REPLY) >= 1 -> advertise(e) } \
-    :: d_step { IS_UPDATE(e) -> learn(e) }                                   \
+    :: d_step { IS_UPDATE(e) && IS_AT_REST(HOST(e)) -> learn(e) }            \
     :: d_step { IS_REPLY(e) && HEAD(e, REPLY).version > VERSION(HOST(e)) -> assert(false) }
 
-#define CUT(l, right, left)                                                                                        \
-    :: d_step { cuts[l] > 0 && !is_cut[l] -> cuts[l]--; is_cut[l] = 1; printf("link %d is cut\n", l) }             \
-    :: d_step {                                                                                                    \
-        cuts[l] > 0 && !is_cut[l] ->                                                                               \
-        cuts[l]--; is_cut[l] = 1; printf("link %d is cut, and everything in flight on it is lost\n", l);           \
-        sweep(right, REQUEST); sweep(right, REPLY); sweep(left, REQUEST); sweep(left, REPLY)                       \
-    }                                                                                                              \
-    :: d_step {                                                                                                    \
-        is_cut[l] && (STAYS != l || cuts[l] > 0) -> is_cut[l] = 0; port_epoch[l]++; printf("link %d is back\n", l) \
-    }
+inline cut(l, right, left)
+{
+    cuts[l]--;
+    is_cut[l] = 1;
+    end[right].is_bound = 0;
+    end[left].is_bound = 0
+}
+#define CUT(l, right, left)                                                                             \
+    :: d_step { cuts[l] > 0 && !is_cut[l] -> cut(l, right, left); printf("link %d is cut\n", l) }       \
+    :: d_step {                                                                                         \
+        cuts[l] > 0 && !is_cut[l] ->                                                                    \
+        cut(l, right, left); printf("link %d is cut, and everything in flight on it is lost\n", l);     \
+        sweep(right, REQUEST); sweep(right, REPLY); sweep(left, REQUEST); sweep(left, REPLY)            \
+    }                                                                                                   \
+    :: d_step { is_cut[l] && (STAYS != l || cuts[l] > 0) -> is_cut[l] = 0; printf("link %d is back\n", l) }
 
 #define IS_IDLE(e)                                                                                  \
-    (end[e].pending == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
+    (end[e].pending == 0 && end[e].dma == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
      ((end[e].link_state == UP && !HAS_LOST(e)) || (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].link_state == ABSENT)))
 #define HAS_TOPOLOGY_OF_1(h)                                                         \
     (host[h].state[0] == host[1].state[0] && host[h].state[1] == host[1].state[1] && \
@@ -468,26 +548,111 @@ inline forward_reply(e)
      IS_IDLE(0) && IS_IDLE(1) && IS_IDLE(2) && IS_IDLE(3) && IS_IDLE(4) && IS_IDLE(5) && HAS_TOPOLOGY_OF_1(0) &&          \
      HAS_TOPOLOGY_OF_1(2))
 
-/* Reduction: steps that are certain to happen and disable no other step are taken at once, after each step:
- * - an outdated frame is dropped: versions only grow;
+/* Reductions, after each step. What has no effect any more is forgotten, so that states which differ in nothing else are
+ * one (versions and states only grow, and are only compared):
+ * - the version and contents of an outdated frame, and states in an update that its reader knows;
+ * - an adopted version below the own one;
+ * - epochs that all hosts have left behind: those of a link, and all versions, are counted from there.
+ * Steps that are certain to happen and disable no other step are taken at once:
+ * - an outdated frame is dropped, save one whose payload may still land; an update that says nothing is taken;
  * - an end that was PROPOSED or CLEAN when the link was lost returns to ABSENT: its words in the scratchpads are gone;
  * - on a link that will not be cut again, the steps of an end before it comes up: no host writes or reads there. */
 #define IS_SURE(e) (cuts[LINK(e)] == 0 && STAYS != LINK(e))
-#define REDUCE_END(e)                                                                                  \
-    do                                                                                                 \
-    :: IS_REPLY(e) && IS_OUTDATED(e, REPLY) -> consume(e, REPLY)                                       \
-    :: HAS_FRAME(e, REQUEST) && IS_OUTDATED(e, REQUEST) -> consume(e, REQUEST)                         \
-    :: end[e].link_state >= PROPOSED && HAS_LOST(e) -> end[e].link_state = ABSENT                      \
-    :: IS_SURE(e) && MAY_PROPOSE(e) -> propose(e)                                                      \
-    :: IS_SURE(e) && MAY_CLEAN(e) -> clean(e)                                                          \
-    :: end[e].link_state == ABSENT && end[e].queue[REQUEST].filled + end[e].queue[REPLY].filled > 0 -> \
-        sweep(e, REQUEST); sweep(e, REPLY)                                                             \
-    :: else -> break                                                                                   \
-    od;
+#if defined(PLAIN) || defined(NO_VERSION)
+#define FORGET(e)
+#define REBASE(right, left) skip
+#else
+#define IS_KNOWN(e, at, whose)                                                                     \
+    (end[e].updates[at].state[whose] < STATE(e, whose) ||                                          \
+     ((whose) != (e) && end[e].updates[at].state[whose] == STATE(e, whose)))
+#define FORGET(e)                                                                                  \
+    version = VERSION(HOST(e));                                                                    \
+    if                                                                                             \
+    :: end[e].adopted < version -> end[e].adopted = 0                                              \
+    :: else                                                                                        \
+    fi;                                                                                            \
+    for (i : 0 .. SLOTS - 1) {                                                                     \
+        if                                                                                         \
+        :: end[e].queue[REQUEST].slots[i].version < version ->                                     \
+            end[e].queue[REQUEST].slots[i].version = 0;                                            \
+            if                                                                                     \
+            :: !end[e].queue[REQUEST].slots[i].lands ->                                            \
+                end[e].queue[REQUEST].slots[i].number = 0;                                         \
+                end[e].queue[REQUEST].slots[i].more = 0                                            \
+            :: else                                                                                \
+            fi                                                                                     \
+        :: else                                                                                    \
+        fi;                                                                                        \
+        if                                                                                         \
+        :: end[e].queue[REPLY].slots[i].version < version ->                                       \
+            end[e].queue[REPLY].slots[i].version = 0;                                              \
+            end[e].queue[REPLY].slots[i].number = 0;                                               \
+            end[e].queue[REPLY].slots[i].more = 0                                                  \
+        :: else                                                                                    \
+        fi;                                                                                        \
+        for (j : 0 .. ENDS - 1) {                                                                  \
+            if                                                                                     \
+            :: IS_KNOWN(e, i, j) -> end[e].updates[i].state[j] = 0                                 \
+            :: else                                                                                \
+            fi                                                                                     \
+        }                                                                                          \
+    }
+#define ARE_PAST(whose) (host[0].state[whose] >= 4 && host[1].state[whose] >= 4 && host[2].state[whose] >= 4)
+#define SUBTRACT(value, by)              \
+    if                                   \
+    :: value > (by) -> value = value - (by) \
+    :: else -> value = 0                 \
+    fi
+#define REBASE(right, left)                                                     \
+    do                                                                          \
+    :: ARE_PAST(right) && ARE_PAST(left) ->                                     \
+        end[right].epoch--;                                                     \
+        end[left].epoch--;                                                      \
+        for (i : 0 .. HOSTS - 1) {                                              \
+            host[i].state[right] = host[i].state[right] - 2;                    \
+            host[i].state[left] = host[i].state[left] - 2                       \
+        }                                                                       \
+        for (r : 0 .. ENDS - 1) {                                               \
+            SUBTRACT(end[r].adopted, 4);                                        \
+            for (i : 0 .. SLOTS - 1) {                                          \
+                SUBTRACT(end[r].queue[REQUEST].slots[i].version, 4);            \
+                SUBTRACT(end[r].queue[REPLY].slots[i].version, 4);              \
+                SUBTRACT(end[r].updates[i].state[right], 2);                    \
+                SUBTRACT(end[r].updates[i].state[left], 2)                      \
+            }                                                                   \
+        }                                                                       \
+    :: else -> break                                                            \
+    od
+#endif
+#define SAYS_NOTHING(e)                                                                                     \
+    (IS_UPDATE(e) && HEAD(e, REPLY).version == 0 &&                                                         \
+     (end[e].updates[0].state[0] | end[e].updates[0].state[1] | end[e].updates[0].state[2] |                \
+      end[e].updates[0].state[3] | end[e].updates[0].state[4] | end[e].updates[0].state[5]) == 0)
+#define MAY_BE_DROPPED(e) (HAS_FRAME(e, REQUEST) && IS_OUTDATED(e, REQUEST))
+#define HAS_LANDED(e)     (!HEAD(e, REQUEST).lands || end[e].adopted >= VERSION(HOST(e)))
+#define SETTLE(e)                                                                                           \
+    FORGET(e)                                                                                               \
+    do                                                                                                      \
+    :: IS_REPLY(e) && IS_OUTDATED(e, REPLY) -> consume(e, REPLY); again = 1                                 \
+    :: SAYS_NOTHING(e) -> consume(e, REPLY); again = 1                                                      \
+    :: MAY_BE_DROPPED(e) && HAS_LANDED(e) -> consume(e, REQUEST); again = 1                                 \
+    :: end[e].link_state >= PROPOSED && HAS_LOST(e) -> end[e].link_state = ABSENT; again = 1                \
+    :: IS_SURE(e) && MAY_PROPOSE(e) -> propose(e); again = 1                                                \
+    :: IS_SURE(e) && MAY_CLEAN(e) -> clean(e); again = 1                                                    \
+    :: end[e].link_state == ABSENT && end[e].queue[REQUEST].filled + end[e].queue[REPLY].filled > 0 ->      \
+        sweep(e, REQUEST); sweep(e, REPLY)                                                                  \
+    :: else -> break                                                                                        \
+    od
 #define REDUCE                                                                              \
     d_step {                                                                                \
-        REDUCE_END(0) REDUCE_END(1) REDUCE_END(2) REDUCE_END(3) REDUCE_END(4) REDUCE_END(5) \
-        REDUCE_END(0) REDUCE_END(1) REDUCE_END(2) REDUCE_END(3) REDUCE_END(4) REDUCE_END(5) \
+        again = 1;                                                                          \
+        do                                                                                  \
+        :: again ->                                                                         \
+            again = 0;                                                                      \
+            for (r : 0 .. ENDS - 1) { SETTLE(r) }                                           \
+        :: else -> break                                                                    \
+        od;                                                                                 \
+        for (out : 0 .. HOSTS - 1) { REBASE(2 * out + 1, (2 * out + 2) % ENDS) }             \
         skip                                                                                \
     }
 
@@ -495,7 +660,8 @@ inline forward_reply(e)
 inline begin_absent(e)
 {
     end[e].link_state = ABSENT;
-    end[e].epoch = 1;
+    end[e].epoch = 2;
+    end[e].is_bound = 0;
     end[e].is_confirmed = 0
 }
 
@@ -503,7 +669,12 @@ active proctype Ring()
 {
     d_step {
         for (i : 0 .. ENDS - 1) {
-            end[i].is_confirmed = 1
+            end[i].is_confirmed = 1;
+            end[i].is_bound = 1;
+            end[i].epoch = 1;
+            host[0].state[i] = 2;
+            host[1].state[i] = 2;
+            host[2].state[i] = 2
         }
         cuts[0] = CUTS_0;
         cuts[1] = CUTS_1;
@@ -511,8 +682,8 @@ active proctype Ring()
 #if BEGINS < HOSTS
         is_cut[BEGINS] = 1;
         for (i : 0 .. HOSTS - 1) {
-            host[i].state[2 * BEGINS + 1] = 1;
-            host[i].state[(2 * BEGINS + 2) % ENDS] = 1
+            host[i].state[2 * BEGINS + 1] = 3;
+            host[i].state[(2 * BEGINS + 2) % ENDS] = 3
         }
         begin_absent(2 * BEGINS + 1);
         begin_absent((2 * BEGINS + 2) % ENDS)
@@ -529,8 +700,14 @@ active proctype Ring()
     }
     :: d_step {
         sent < REQUESTS && !resending && IS_REACHABLE_0 && MAY_INJECT_REQUEST(ROUTE_0) &&
-            (!(FETCHES & (2 << sent)) || !fetching) -> out = ROUTE_0; submit(out)
+            (!(FETCHES & (2 << sent)) || !fetching) && IS_QUIET -> out = ROUTE_0; submit(out)
     }
+#ifdef DMA
+    :: d_step { end[1].dma != 0 -> finish_dma(1) }
+    :: d_step { end[4].dma != 0 -> finish_dma(4) }
+#endif
+    :: d_step { MAY_BE_DROPPED(2) -> consume(2, REQUEST) }
+    :: d_step { MAY_BE_DROPPED(3) -> consume(3, REQUEST) }
     :: d_step { IS_REQUEST_CURRENT(2) && IS_QUIESCED && IS_ROOM(2) -> execute(2) }
     :: d_step { IS_REQUEST_CURRENT(3) && IS_QUIESCED && IS_ROOM(3) -> execute(3) }
     :: d_step { waiting_count > 0 && MAY_INJECT_REPLY(ROUTE_1) -> out = ROUTE_1; respond(out) }
@@ -540,7 +717,7 @@ active proctype Ring()
     :: d_step { IS_REPLY_CURRENT(0) -> take_reply(0) }
     :: d_step { IS_REPLY_CURRENT(1) -> take_reply(1) }
     :: d_step { IS_REQUEST_CURRENT(5) && !IS_OPEN(4) -> consume(5, REQUEST) }
-    :: d_step { IS_REQUEST_CURRENT(5) && IS_OPEN(4) && FREE(4, REQUEST) >= 1 -> forward_request(5) }
+    :: d_step { IS_REQUEST_CURRENT(5) && IS_OPEN(4) && !end[4].dma && FREE(4, REQUEST) >= 1 -> forward_request(5) }
     :: d_step { IS_REPLY_CURRENT(4) && !IS_OPEN(5) -> consume(4, REPLY) }
     :: d_step { IS_REPLY_CURRENT(4) && IS_OPEN(5) && MAY_FOLLOW_UPDATES(5) && FREE(5, REPLY) >= 1 -> forward_reply(4) }
         fi;
