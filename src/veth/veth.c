@@ -218,7 +218,7 @@ enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct
         return QUOIT_NO_MEMORY;
     veth->config = *config;
     /* On shared processors a thread that yields takes turns from the programs whose frames it waits for: 22 switches
-     * for each 64 KiB of a stream instead of 1.3, and three times the processor time. */
+     * for each 64 KiB of a stream instead of 1.3, and half as much processor time again. */
     if (quoit_wait_shares(config->policy))
         veth->config.policy.awake_ns = 0;
     veth->shared = (struct quoit_veth_shared *)(void *)((char *)config->memory + config->offset);
