@@ -269,12 +269,23 @@ bool sim_fault_leaves_dead(const struct sim_fault *fault)
     return fault->kind == SIM_FAULT_FINAL || fault->strike == kill_link;
 }
 
+/* A job does not start on a ring with a dead link, and says so: links die when all clients have started. */
+static bool is_too_early(const struct fault_state *state)
+{
+    const struct sim_world *second = state->world->first->next;
+    return sim_fault_leaves_dead(state->fault) && second && second->ready_host_count < second->config.job.host_count;
+}
+
 static void strike(struct sim_event *event)
 {
     struct fault_state *state = (struct fault_state *)event;
     struct sim_world *world = state->world;
     if (world->live_pe_count == 0)
         return;
+    if (is_too_early(state)) {
+        sim_schedule(world, event, world->now_ns + 1 + sim_choose(world, 2 * state->fault->every_ns));
+        return;
+    }
     state->fault->strike(world);
     state->strike_count++;
     if (state->fault->every_ns && state->strike_count != state->fault->strike_max)

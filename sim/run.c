@@ -166,7 +166,16 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
         choose_small(plan, &prng, config_out);
 }
 
-/* Links that stay dead are the first client's. */
+static bool has_outages(const struct sim_config *config)
+{
+    for (uint32_t i = 0; i < config->fault_count; i++)
+        if (config->faults[i]->kind == SIM_FAULT_OUTAGE || config->faults[i]->kind == SIM_FAULT_FINAL)
+            return true;
+    return false;
+}
+
+/* Links that stay dead are the first client's. So are all cuts, if it has any: those of both in turn could keep two
+ * links down for longer than the limit after which hosts are cut off. */
 bool sim_config_choose_second(const struct sim_plan *plan, const struct sim_config *config,
                               struct sim_config *second_out)
 {
@@ -180,7 +189,8 @@ bool sim_config_choose_second(const struct sim_plan *plan, const struct sim_conf
     own.canary = NULL;
     sim_config_choose(&own, config->second_seed, second_out);
     for (uint32_t i = 0; i < second_out->fault_count; i++)
-        if (!sim_fault_leaves_dead(second_out->faults[i]))
+        if (!sim_fault_leaves_dead(second_out->faults[i]) &&
+            (second_out->faults[i]->kind != SIM_FAULT_OUTAGE || !has_outages(config)))
             second_out->faults[kept_count++] = second_out->faults[i];
     second_out->fault_count = kept_count;
     return true;

@@ -359,8 +359,9 @@ static void check_progress(struct sim_world *world)
         world->seen_progress_ns = world->progress_ns;
         world->seen_progress_event = world->event_count;
     }
-    if (world->live_pe_count > 0 && (world->now_ns - world->progress_ns > NO_PROGRESS_NS ||
-                                     world->event_count - world->seen_progress_event > NO_PROGRESS_STEPS))
+    if (world->live_pe_count > 0 && !world->is_cut_off &&
+        (world->now_ns - world->progress_ns > NO_PROGRESS_NS ||
+         world->event_count - world->seen_progress_event > NO_PROGRESS_STEPS))
         fail_stuck(world);
 }
 

@@ -71,9 +71,12 @@ def test_fair():
 def test_ranges():
     """Seeds differ by noise, and the table prints the range."""
     table = json.loads(predict("--json", "--hosts", "5").stdout)["sections"][0]["items"][0]
-    barrier = next(row for row in table["rows"] if row[0].startswith("barrier"))[1]
-    least, largest = map(float, barrier.split("(")[1].rstrip(")").split("-"))
-    check(least <= float(barrier.split()[0]) <= largest and least < largest, f"no range: {barrier}")
+    spreads = []
+    for what, text in (row[:2] for row in table["rows"] if "(" in row[1]):
+        least, largest = map(float, text.split("(")[1].rstrip(")").split("-"))
+        check(least <= float(text.split()[0]) <= largest, f"{what}: {text}")
+        spreads.append(largest - least)
+    check(len(spreads) > 3 and max(spreads) > 0, f"no range: {table['rows']}")
 
 
 def test_model_counts():
