@@ -3,6 +3,7 @@
 behind.
 Method: programs that end in every possible manner, first without the library (sh, sleep), then PEs that misbehave, on
 one host and on a ring; signals to oshrun. After each test scenario.Case.tearDown looks for leftover processes."""
+import contextlib
 import os
 import re
 import shlex
@@ -144,7 +145,8 @@ class Plain(scenario.Case):
             pids = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) in names]
             self.assertEqual(len(pids), len(names))
             for pid in pids:
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it ended as the one before it was killed
+                    os.kill(pid, signal.SIGKILL)
             _, err = job.communicate(timeout=scenario.LIMIT_S)
             self.assert_nothing_left()
             if names != {"oshrun", "quoit-job"}:  # the latter may have ended by itself before it was killed
