@@ -40,18 +40,11 @@ become_shell(const struct job *job, const char *name, const char *own_path, int 
 {
     const char *rsh = job->plan->rsh;
     char script[PATH_MAX];
-    sigset_t none;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
         _exit(STATUS_CANNOT_START);
-    setrlimit(RLIMIT_NOFILE, &job->old_files);
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    signal(SIGTTIN, SIG_DFL);
-    signal(SIGTTOU, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    spawn_restore(job);
     if (rsh[0] == '\0' && is_this_machine(name))
         execl(own_path, own_path, "--agent", (char *)NULL);
     snprintf(script, sizeof script, "exec %s \"$@\"", rsh[0] ? rsh : "ssh -x -o BatchMode=yes");

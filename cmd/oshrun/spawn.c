@@ -94,12 +94,23 @@ char *spawn_tag(const struct job *job, const struct pe *pe)
     return n < 0 ? NULL : tag;
 }
 
+void spawn_restore(const struct job *job)
+{
+    sigset_t none;
+    setrlimit(RLIMIT_NOFILE, &job->old_files);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGTTIN, SIG_DFL);
+    signal(SIGTTOU, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* Between fork and exec. A failure is recorded in the table as an errno; as a negative one, if it is that of entering
  * the host. */
 static int become_program(const struct job *job, const struct pe *pe, const struct plan_program *program,
                           char **environment, const struct ends *ends, pid_t parent)
 {
-    sigset_t none;
     char boot_fd[48];
     uint32_t first = job->role == ROLE_ALONE ? 0 : quoit_job_config_first_pe(&job->config, pe->host);
     int core = plan_core_of(job->plan, pe->index - first);
@@ -126,13 +137,7 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
         CPU_SET(core, &set);
         sched_setaffinity(0, sizeof set, &set);
     }
-    setrlimit(RLIMIT_NOFILE, &job->old_files);
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    signal(SIGTTIN, SIG_DFL);
-    signal(SIGTTOU, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    spawn_restore(job);
     snprintf(boot_fd, sizeof boot_fd, "%s=%d", QUOIT_BOOT_FD_VARIABLE, ends->socket);
     size_t last = 0;
     while (environment[last])

@@ -7,6 +7,8 @@
 
 /* What begins each line of a PE's output; malloc'd. */
 char *spawn_tag(const struct job *job, const struct pe *pe);
+/* Between fork and exec: limits, signals and mask as the program that the user started would have found them. */
+void spawn_restore(const struct job *job);
 /* Starts every PE of this machine. False if one could not be started, which was reported; the job must end. */
 bool spawn_all(struct job *job);
 

@@ -19,21 +19,21 @@ static void send_message(int fd, const struct quoit_boot_message *message, size_
     int fds[QUOIT_BOOT_FDS_MAX];
     for (uint32_t i = 0; i < QUOIT_BOOT_FDS_MAX; i++)
         fds[i] = memory_fd;
-    FUZZ_HOLDS(quoit_send_with_descriptors(fd, message, bytes, fds, fd_count, 0) >= 0);
+    must(quoit_send_with_descriptors(fd, message, bytes, fds, fd_count, 0) >= 0);
 }
 
 static void check(const struct quoit_boot *boot)
 {
     const struct quoit_layout *layout = &boot->layout;
-    FUZZ_HOLDS(layout->job.host_count >= 1);
-    FUZZ_HOLDS(boot->host < layout->job.host_count);
-    FUZZ_HOLDS(boot->pe < layout->job.pe_count);
-    FUZZ_HOLDS(boot->pe - layout->first_pe < layout->local_count);
-    FUZZ_HOLDS(boot->memory != NULL);
-    FUZZ_HOLDS(layout->job.data_bytes <= layout->total_bytes && layout->job.heap_bytes <= layout->total_bytes);
-    FUZZ_HOLDS(layout->segment_heap + layout->job.heap_bytes <= layout->segment_stride);
-    FUZZ_HOLDS(layout->segment_data + layout->job.data_bytes <= layout->segment_heap);
-    FUZZ_HOLDS(quoit_layout_segment(layout, layout->local_count) <= layout->total_bytes);
+    must(layout->job.host_count >= 1);
+    must(boot->host < layout->job.host_count);
+    must(boot->pe < layout->job.pe_count);
+    must(boot->pe - layout->first_pe < layout->local_count);
+    must(boot->memory != NULL);
+    must(layout->job.data_bytes <= layout->total_bytes && layout->job.heap_bytes <= layout->total_bytes);
+    must(layout->segment_heap + layout->job.heap_bytes <= layout->segment_stride);
+    must(layout->segment_data + layout->job.data_bytes <= layout->segment_heap);
+    must(quoit_layout_segment(layout, layout->local_count) <= layout->total_bytes);
     munmap(boot->memory, layout->total_bytes);
 }
 
@@ -54,9 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                                         .heap_bytes = 2u << 20};
     message.body.layout.pe = 1;
     fuzz_change(&message, sizeof message, data + 2, bytes - 2);
-    FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
     int memory_fd = memfd_create("fuzz", MFD_CLOEXEC);
-    FUZZ_HOLDS(ftruncate(memory_fd, 1 << 20) == 0);
+    must(ftruncate(memory_fd, 1 << 20) == 0);
     for (int i = 0; i < 2; i++)
         own[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, FIRST_FD);
     send_message(own[1], &message, data[1] == 0 ? sizeof message : sizeof message * data[1] / 256, memory_fd,

@@ -11,14 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         struct fault fault;
         char problem[FAULT_PROBLEM_BYTES] = "";
         bool is_taken = fault_parse(text, &fault, problem) && fault_fit(&fault, host_count, problem);
-        FUZZ_HOLDS(is_taken || (problem[0] != '\0' && memchr(problem, '\0', sizeof problem)));
+        must(is_taken || (problem[0] != '\0' && memchr(problem, '\0', sizeof problem)));
         if (is_taken && fault.kind == FAULT_HOST)
-            FUZZ_HOLDS(fault.first < host_count);
+            must(fault.first < host_count);
         if (is_taken && fault.kind == FAULT_LINK)
-            FUZZ_HOLDS(fault.first < host_count &&
-                       fault.second == quoit_ring_neighbour(host_count, QUOIT_RIGHT, fault.first));
+            must(fault.first < host_count &&
+                 fault.second == quoit_ring_neighbour(host_count, QUOIT_RIGHT, fault.first));
         if (is_taken && fault.kind == FAULT_RANDOM)
-            FUZZ_HOLDS(host_count > 1 && fault.at_ns != 0);
+            must(host_count > 1 && fault.at_ns != 0);
     }
     free(text);
     return 0;

@@ -33,23 +33,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (int class = 0; class < QUOIT_CLASS_COUNT; class ++) {
         if (quoit_frame_check(&frame, (enum quoit_class) class, &limits) != QUOIT_OK)
             continue;
-        FUZZ_HOLDS(frame.kind < QUOIT_FRAME_KIND_COUNT);
-        FUZZ_HOLDS(quoit_frame_class(frame.kind) == (enum quoit_class) class);
-        FUZZ_HOLDS(frame.source_host < limits.host_count);
-        FUZZ_HOLDS(frame.dest_host < limits.host_count);
-        FUZZ_HOLDS(frame.source_host != frame.dest_host);
-        FUZZ_HOLDS(quoit_frame_payload_bytes(&frame) <= limits.chunk_bytes);
-        FUZZ_HOLDS(frame.kind != QUOIT_FRAME_MESSAGE || frame.op < QUOIT_MESSAGE_PORTS);
+        must(frame.kind < QUOIT_FRAME_KIND_COUNT);
+        must(quoit_frame_class(frame.kind) == (enum quoit_class) class);
+        must(frame.source_host < limits.host_count);
+        must(frame.dest_host < limits.host_count);
+        must(frame.source_host != frame.dest_host);
+        must(quoit_frame_payload_bytes(&frame) <= limits.chunk_bytes);
+        must(frame.kind != QUOIT_FRAME_MESSAGE || frame.op < QUOIT_MESSAGE_PORTS);
         if (!quoit_frame_is_of_pes(frame.kind))
             continue;
-        FUZZ_HOLDS(frame.source_pe < pe_counts[frame.source_host]);
-        FUZZ_HOLDS(frame.dest_pe < pe_counts[frame.dest_host]);
+        must(frame.source_pe < pe_counts[frame.source_host]);
+        must(frame.dest_pe < pe_counts[frame.dest_host]);
         if (names_memory(frame.kind))
-            FUZZ_HOLDS(frame.offset <= limits.segment_bytes && frame.bytes <= limits.segment_bytes - frame.offset);
+            must(frame.offset <= limits.segment_bytes && frame.bytes <= limits.segment_bytes - frame.offset);
         if (is_amo(frame.kind)) {
-            FUZZ_HOLDS(frame.op < QUOIT_AMO_COUNT);
-            FUZZ_HOLDS(frame.size == 4 || frame.size == 8);
-            FUZZ_HOLDS(frame.offset % frame.size == 0 && frame.offset <= limits.segment_bytes - frame.size);
+            must(frame.op < QUOIT_AMO_COUNT);
+            must(frame.size == 4 || frame.size == 8);
+            must(frame.offset % frame.size == 0 && frame.offset <= limits.segment_bytes - frame.size);
         }
     }
     return 0;

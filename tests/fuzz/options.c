@@ -15,14 +15,14 @@ static void check_values(const struct quoit_options *options)
                          option->type == QUOIT_OPTION_DURATION;
         if (!is_ranged || value->source == QUOIT_FROM_DEFAULT)
             continue;
-        FUZZ_HOLDS(value->number >= option->smallest);
-        FUZZ_HOLDS(option->largest == 0 || value->number <= option->largest);
+        must(value->number >= option->smallest);
+        must(option->largest == 0 || value->number <= option->largest);
     }
 }
 
 static void note(void *arg, const char *text)
 {
-    FUZZ_HOLDS(text[0] != '\0');
+    must(text[0] != '\0');
     ++*(int *)arg;
 }
 
@@ -35,7 +35,7 @@ static void set(struct quoit_options *options, const char *line)
     if (!equals || id == QUOIT_OPT_COUNT)
         return;
     if (!quoit_options_set(options, id, equals + 1, QUOIT_FROM_COMMAND_LINE, name, problem))
-        FUZZ_HOLDS(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
+        must(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
     else
         quoit_option_format(options, id, text, sizeof text);
 }
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         environment[count] = line;
     quoit_options_default(&options);
     if (!quoit_options_from_environment(&options, environment, problem))
-        FUZZ_HOLDS(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
+        must(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
     check_values(&options);
     quoit_options_unknown(environment, note, &unknown_count);
     quoit_options_default(&options);

@@ -9,15 +9,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const struct quoit_paths_machine machine = {.name = "m", .processor = "p"};
     struct quoit_paths paths;
     char problem[QUOIT_PATHS_PROBLEM_BYTES] = "", *text = strndup((const char *)data, bytes);
-    FUZZ_HOLDS(text != NULL);
+    must(text != NULL);
     quoit_paths_default(&paths);
     if (!quoit_paths_parse(&paths, text, &machine, problem)) {
-        FUZZ_HOLDS(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
-        FUZZ_HOLDS(paths.source == QUOIT_PATHS_BUILT_IN);
+        must(problem[0] != '\0' && memchr(problem, '\0', sizeof problem) != NULL);
+        must(paths.source == QUOIT_PATHS_BUILT_IN);
     }
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
         for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++)
-            FUZZ_HOLDS(quoit_copy_is_built((enum quoit_copy_method)paths.method[kind][i]));
+            must(quoit_copy_is_built((enum quoit_copy_method)paths.method[kind][i]));
     free(text);
     return 0;
 }

@@ -15,12 +15,12 @@ static void parse(const char *text)
     char value[64], host[16], port[8];
     for (int version = 1; version <= 2; version++) {
         bool is_there = quoit_pmi_value(text, version, "value", value, sizeof value);
-        FUZZ_HOLDS(!is_there || strlen(value) < sizeof value);
-        FUZZ_HOLDS(!is_there || !strchr(value, version == 2 ? ';' : ' '));
+        must(!is_there || strlen(value) < sizeof value);
+        must(!is_there || !strchr(value, version == 2 ? ';' : ' '));
         quoit_pmi_number(text, version, "rc", 0);
         quoit_pmi_is(text, version, "put_result");
     }
-    FUZZ_HOLDS(!quoit_pmi_port(text, host, sizeof host, port, sizeof port) || strlen(port) < sizeof port);
+    must(!quoit_pmi_port(text, host, sizeof host, port, sizeof port) || strlen(port) < sizeof port);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char *text = fuzz_text(data + 1, bytes - 1);
     parse(text);
     free(text);
-    FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    FUZZ_HOLDS(bytes == 1 || send(ends[1], data + 1, bytes - 1, MSG_DONTWAIT) >= 0);
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    must(bytes == 1 || send(ends[1], data + 1, bytes - 1, MSG_DONTWAIT) >= 0);
     shutdown(ends[1], SHUT_WR);
     snprintf(number, sizeof number, "%d", ends[0]);
     setenv("PMI_FD", number, 1);
@@ -42,10 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     setenv("PMI_SIZE", "2", 1);
     const struct quoit_exchange_ops *ops = data[0] & 1 ? &quoit_exchange_pmi2 : &quoit_exchange_pmi;
     if (ops->open(&exchange) == QUOIT_OK) {
-        FUZZ_HOLDS(exchange.rank < exchange.size);
+        must(exchange.rank < exchange.size);
         if (ops->put(&exchange, "x") == QUOIT_OK && ops->fence(&exchange) == QUOIT_OK &&
             ops->get(&exchange, 1, value) == QUOIT_OK)
-            FUZZ_HOLDS(strlen(value) < sizeof value);
+            must(strlen(value) < sizeof value);
     }
     ops->close(&exchange);
     close(ends[0]);

@@ -13,9 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PE_COUNT    2u
-#define HEAD_BYTES  4u
-#define CHANGES_MAX 8u
+#define PE_COUNT 2u
 
 struct rig {
     struct plan_program program;
@@ -31,8 +29,7 @@ static void open_rig(struct rig *rig)
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     memset(rig, 0, sizeof *rig);
     quoit_options_default(&rig->plan.options);
-    FUZZ_HOLDS(
-        quoit_options_set(&rig->plan.options, QUOIT_OPT_SYMMETRIC_SIZE, "2M", QUOIT_FROM_COMMAND_LINE, "", problem));
+    must(quoit_options_set(&rig->plan.options, QUOIT_OPT_SYMMETRIC_SIZE, "2M", QUOIT_FROM_COMMAND_LINE, "", problem));
     rig->program = (struct plan_program){.pe_count = PE_COUNT, .path = "/bin/program"};
     rig->plan.programs = &rig->program;
     rig->plan.program_count = 1;
@@ -44,11 +41,11 @@ static void open_rig(struct rig *rig)
     rig->job.config = (struct quoit_job_config){
         .host_count = 1, .pe_count = PE_COUNT, .lane_count = 1, .slot_count = 4, .chunk_bytes = 256};
     rig->job.driver = quoit_port_driver_at(0);
-    FUZZ_HOLDS(loop_open(&rig->job.loop));
+    must(loop_open(&rig->job.loop));
     for (uint32_t i = 0; i < PE_COUNT; i++) {
         int ends[2];
-        FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-        FUZZ_HOLDS(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0);
+        must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+        must(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0);
         rig->pes[i] = (struct pe){.job = &rig->job, .index = i, .program_fd = -1};
         rig->peers[i] = ends[1];
         service_watch(&rig->pes[i], ends[0]);
@@ -81,24 +78,25 @@ static void check(const struct rig *rig)
         const struct pe *pe = &rig->pes[i];
         hello_count += pe->phase != PE_STARTED;
         leaving_count += pe->is_leaving;
-        FUZZ_HOLDS(pe->pid == 0 && pe->program_pid == 0 && pe->program_fd < 0); /* no process could be signalled */
-        FUZZ_HOLDS(!pe->abort_text || strlen(pe->abort_text) < QUOIT_BOOT_TEXT_BYTES);
-        FUZZ_HOLDS(pe->phase < PE_RUNNING || job->is_going || pe->phase == PE_READY);
+        must(pe->pid == 0 && pe->program_pid == 0 && pe->program_fd < 0); /* no process could be signalled */
+        must(!pe->abort_text || strlen(pe->abort_text) < QUOIT_BOOT_TEXT_BYTES);
+        must(pe->phase < PE_RUNNING || job->is_going || pe->phase == PE_READY);
     }
-    FUZZ_HOLDS(job->hello_count == hello_count && job->ready_count <= PE_COUNT);
-    FUZZ_HOLDS(job->leaving_count == leaving_count);
-    FUZZ_HOLDS(!job->is_going || (job->has_layout && hello_count == PE_COUNT));
-    FUZZ_HOLDS(!job->has_layout || job->config.data_bytes <= rig->host.layout.total_bytes);
-    FUZZ_HOLDS(job->end.phase == ENDING_NOT || (job->end.status >= 0 && job->end.status <= 255));
-    FUZZ_HOLDS(job->end.culprit < PE_COUNT);
+    must(job->hello_count == hello_count && job->ready_count <= PE_COUNT);
+    must(job->leaving_count == leaving_count);
+    must(!job->is_going || (job->has_layout && hello_count == PE_COUNT));
+    must(!job->has_layout || job->config.data_bytes <= rig->host.layout.total_bytes);
+    must(job->end.phase == ENDING_NOT || (job->end.status >= 0 && job->end.status <= 255));
+    must(job->end.culprit < PE_COUNT);
 }
 
-static void send_changed(struct rig *rig, const uint8_t *head, const uint8_t *changes, size_t change_bytes)
+static void send_changed(struct rig *rig, const struct fuzz_step *step)
 {
+    const uint8_t *head = step->head;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = head[1] % (QUOIT_BOOT_ABORT + 2)};
     if (message.kind == QUOIT_BOOT_HELLO)
         message.body.hello.data_bytes = 4096;
-    fuzz_change(&message, sizeof message, changes, change_bytes);
+    fuzz_change(&message, sizeof message, step->changes, step->change_bytes);
     size_t bytes = head[2] ? sizeof message * head[2] / 256 : sizeof message;
     (void)!send(rig->peers[head[0] % PE_COUNT], &message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -106,16 +104,13 @@ static void send_changed(struct rig *rig, const uint8_t *head, const uint8_t *ch
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct rig rig;
+    struct fuzz_step step;
     open_rig(&rig);
-    while (bytes >= HEAD_BYTES) {
-        size_t change_bytes = (size_t)3 * (data[3] % CHANGES_MAX);
-        change_bytes = change_bytes < bytes - HEAD_BYTES ? change_bytes : bytes - HEAD_BYTES;
-        send_changed(&rig, data, data + HEAD_BYTES, change_bytes);
-        service_drain(&rig.pes[data[0] % PE_COUNT]);
+    while (fuzz_next(&data, &bytes, &step)) {
+        send_changed(&rig, &step);
+        service_drain(&rig.pes[step.head[0] % PE_COUNT]);
         service_step(&rig.job);
         check(&rig);
-        data += HEAD_BYTES + change_bytes;
-        bytes -= HEAD_BYTES + change_bytes;
     }
     close_rig(&rig);
     return 0;

@@ -12,8 +12,6 @@
 
 #define HOST_COUNT       3u
 #define CONNECTION_COUNT 4u
-#define HEAD_BYTES       4u
-#define CHANGES_MAX      8u
 #define MEMORY_BYTES     8192u
 #define OWN_NAME         77u
 
@@ -28,7 +26,7 @@ struct rig {
 static uint64_t *map_own(const struct rig *rig)
 {
     uint64_t *words = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig->own->memory_fds[1], 0);
-    FUZZ_HOLDS(words != MAP_FAILED);
+    must(words != MAP_FAILED);
     return words;
 }
 
@@ -37,9 +35,9 @@ static void open_rig(struct rig *rig)
     const struct quoit_share_config config = {.driver = "emulated", .host_count = HOST_COUNT};
     const struct quoit_share_request request = {.name = OWN_NAME, .memory_bytes = {MEMORY_BYTES, MEMORY_BYTES}};
     snprintf(rig->path, sizeof rig->path, "@quoit-fuzz-share.%d", (int)getpid());
-    FUZZ_HOLDS(quoit_shared_ring_open(&config, &rig->ring) == QUOIT_OK);
-    FUZZ_HOLDS(quoit_share_take(rig->ring, &request, &rig->own) == QUOIT_OK);
-    FUZZ_HOLDS(quoit_share_server_open(rig->ring, rig->path, false, &rig->server) == QUOIT_OK);
+    must(quoit_shared_ring_open(&config, &rig->ring) == QUOIT_OK);
+    must(quoit_share_take(rig->ring, &request, &rig->own) == QUOIT_OK);
+    must(quoit_share_server_open(rig->ring, rig->path, false, &rig->server) == QUOIT_OK);
     memset(rig->fds, -1, sizeof rig->fds);
     uint64_t *words = map_own(rig);
     for (uint32_t i = 0; i < MEMORY_BYTES / sizeof *words; i++)
@@ -62,13 +60,14 @@ static int connection(struct rig *rig, uint32_t index)
     if (rig->fds[index] >= 0)
         return rig->fds[index];
     rig->fds[index] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    FUZZ_HOLDS(rig->fds[index] >= 0 && connect(rig->fds[index], (struct sockaddr *)&address, bytes) == 0);
+    must(rig->fds[index] >= 0 && connect(rig->fds[index], (struct sockaddr *)&address, bytes) == 0);
     quoit_share_server_step(rig->server);
     return rig->fds[index];
 }
 
-static void send_changed(struct rig *rig, const uint8_t *head, const uint8_t *changes, size_t change_bytes)
+static void send_changed(struct rig *rig, const struct fuzz_step *step)
 {
+    const uint8_t *head = step->head;
     struct quoit_share_message message = {.magic = QUOIT_SHARE_MAGIC,
                                           .bytes = sizeof message,
                                           .kind = QUOIT_SHARE_ASK + (head[1] & 0x0f) % (QUOIT_SHARE_PLACE + 1)};
@@ -78,7 +77,7 @@ static void send_changed(struct rig *rig, const uint8_t *head, const uint8_t *ch
     if (message.kind == QUOIT_SHARE_ATTACH)
         for (uint32_t host = 0; host < HOST_COUNT; host++)
             message.body.request.memory_bytes[host] = head[1] & 0x40 ? MEMORY_BYTES : 0;
-    fuzz_change(&message, sizeof message, changes, change_bytes);
+    fuzz_change(&message, sizeof message, step->changes, step->change_bytes);
     size_t bytes = head[2] ? sizeof message * head[2] / 256 : sizeof message;
     (void)!send(connection(rig, index), &message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     quoit_share_server_step(rig->server);
@@ -91,11 +90,11 @@ static struct quoit_share_list ask(struct rig *rig)
     struct sockaddr_un address;
     socklen_t bytes = quoit_share_address(rig->path, &address);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    FUZZ_HOLDS(connect(fd, (struct sockaddr *)&address, bytes) == 0);
-    FUZZ_HOLDS(send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message);
+    must(connect(fd, (struct sockaddr *)&address, bytes) == 0);
+    must(send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message);
     quoit_share_server_step(rig->server);
-    FUZZ_HOLDS(recv(fd, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message);
-    FUZZ_HOLDS(message.status == QUOIT_OK);
+    must(recv(fd, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message);
+    must(message.status == QUOIT_OK);
     close(fd);
     return message.body.list;
 }
@@ -103,16 +102,16 @@ static struct quoit_share_list ask(struct rig *rig)
 static void check(struct rig *rig)
 {
     const struct quoit_share_list list = ask(rig);
-    FUZZ_HOLDS(list.ring.host_count == HOST_COUNT && list.cut_links >> HOST_COUNT == 0);
-    FUZZ_HOLDS(list.client_count <= CONNECTION_COUNT);
+    must(list.ring.host_count == HOST_COUNT && list.cut_links >> HOST_COUNT == 0);
+    must(list.client_count <= CONNECTION_COUNT);
     for (uint32_t i = 0; i < list.client_count; i++) {
         const struct quoit_share_client *client = &list.clients[i];
-        FUZZ_HOLDS(client->name != 0 && client->name != OWN_NAME && client->pid == (uint32_t)getpid());
-        FUZZ_HOLDS(memchr(client->label, '\0', sizeof client->label) != NULL);
+        must(client->name != 0 && client->name != OWN_NAME && client->pid == (uint32_t)getpid());
+        must(memchr(client->label, '\0', sizeof client->label) != NULL);
         for (const char *c = client->label; *c; c++)
-            FUZZ_HOLDS(*c >= ' ' && *c <= '~');
+            must(*c >= ' ' && *c <= '~');
         for (uint32_t k = 0; k < i; k++)
-            FUZZ_HOLDS(client->name != list.clients[k].name);
+            must(client->name != list.clients[k].name);
     }
 }
 
@@ -120,10 +119,10 @@ static void close_rig(struct rig *rig)
 {
     for (uint32_t i = 0; i < CONNECTION_COUNT; i++)
         hang_up(rig, i);
-    FUZZ_HOLDS(ask(rig).client_count == 0);
+    must(ask(rig).client_count == 0);
     uint64_t *words = map_own(rig);
     for (uint32_t i = 0; i < MEMORY_BYTES / sizeof *words; i++)
-        FUZZ_HOLDS(words[i] == i + 1);
+        must(words[i] == i + 1);
     munmap(words, MEMORY_BYTES);
     quoit_share_server_close(rig->server);
     quoit_shared_ring_close(rig->ring);
@@ -132,14 +131,11 @@ static void close_rig(struct rig *rig)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct rig rig;
+    struct fuzz_step step;
     open_rig(&rig);
-    while (bytes >= HEAD_BYTES) {
-        size_t change_bytes = (size_t)3 * (data[3] % CHANGES_MAX);
-        change_bytes = change_bytes < bytes - HEAD_BYTES ? change_bytes : bytes - HEAD_BYTES;
-        send_changed(&rig, data, data + HEAD_BYTES, change_bytes);
+    while (fuzz_next(&data, &bytes, &step)) {
+        send_changed(&rig, &step);
         check(&rig);
-        data += HEAD_BYTES + change_bytes;
-        bytes -= HEAD_BYTES + change_bytes;
     }
     close_rig(&rig);
     return 0;

@@ -22,8 +22,7 @@ static void make_job(void)
 {
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     quoit_options_default(&plan.options);
-    FUZZ_HOLDS(
-        quoit_options_set(&plan.options, QUOIT_OPT_TRACE, "/dev/null", QUOIT_FROM_COMMAND_LINE, "--trace", problem));
+    must(quoit_options_set(&plan.options, QUOIT_OPT_TRACE, "/dev/null", QUOIT_FROM_COMMAND_LINE, "--trace", problem));
     plan.pe_count = plan.host_count = 2;
     job = (struct job){.plan = &plan, .pes = pes, .hosts = hosts, .has_layout = true};
     job.config = (struct quoit_job_config){.host_count = 2,
@@ -37,9 +36,9 @@ static void make_job(void)
     for (uint32_t i = 0; i < 2; i++) {
         pes[i] = (struct pe){.job = &job, .index = i, .host = i, .program_pid = 1};
         hosts[i] = (struct host){.job = &job, .index = i};
-        FUZZ_HOLDS(quoit_layout_make(&job.config, i, &hosts[i].layout) == QUOIT_OK);
+        must(quoit_layout_make(&job.config, i, &hosts[i].layout) == QUOIT_OK);
         hosts[i].front = aligned_alloc(4096, (hosts[i].layout.channels + 4095) / 4096 * 4096);
-        FUZZ_HOLDS(hosts[i].front != NULL);
+        must(hosts[i].front != NULL);
     }
 }
 
@@ -71,7 +70,7 @@ static uint32_t count_in(int fd, const char *word)
     off_t bytes = lseek(fd, 0, SEEK_END);
     char *text = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, 0);
     uint32_t count = 0;
-    FUZZ_HOLDS(text != MAP_FAILED);
+    must(text != MAP_FAILED);
     for (const char *at = text; (at = memmem(at, (size_t)(text + bytes - at), word, strlen(word))) != NULL; at++)
         count++;
     munmap(text, (size_t)bytes);
@@ -87,18 +86,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!job.plan)
         make_job();
     plan.options.values[QUOIT_OPT_TRACE].text = path;
-    FUZZ_HOLDS(fd >= 0 && trace_open(&job));
+    must(fd >= 0 && trace_open(&job));
     for (uint32_t host = 0; host < 2; host++)
         for (uint32_t i = 0; i < 2; i++) { /* its PE, its lane */
             struct quoit_trace_ring *ring = quoit_memory_trace(&hosts[host].layout, hosts[host].front, i);
             size_t part = (bytes - is_crowded) / 4 / 3 * 3;
             fill(ring, is_crowded, data + is_crowded + (2 * host + i) * part, part);
         }
-    FUZZ_HOLDS(trace_finish(&job));
+    must(trace_finish(&job));
     /* a track names itself and its thread */
-    FUZZ_HOLDS(count_in(fd, "host0 thread ") <= 2 * TRACKS_MAX && count_in(fd, "host0 other threads") <= 2);
-    FUZZ_HOLDS(!is_crowded || bytes > 1 || count_in(fd, "host0 other threads") == 2);
-    FUZZ_HOLDS(count_in(fd, "lane 0 DMA") <= 2 * QUOIT_TRACE_DMAS_MAX); /* of two lanes */
+    must(count_in(fd, "host0 thread ") <= 2 * TRACKS_MAX && count_in(fd, "host0 other threads") <= 2);
+    must(!is_crowded || bytes > 1 || count_in(fd, "host0 other threads") == 2);
+    must(count_in(fd, "lane 0 DMA") <= 2 * QUOIT_TRACE_DMAS_MAX); /* of two lanes */
     close(fd);
     return 0;
 }
