@@ -125,10 +125,8 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
 {
     struct job *job = talk->owner;
     struct quoit_boot_message message;
-    int32_t number = 0;
+    const int32_t number = talk_number(frame, bytes);
     bool is_mine = frame->pe < job->plan->pe_count && job->pes[frame->pe].host == job->own_host;
-    if (frame->bytes == sizeof number)
-        memcpy(&number, bytes, sizeof number);
     switch (frame->kind) {
     case TALK_MAKE:
         take_make(job, frame, bytes);

@@ -111,9 +111,7 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
     struct host *host = talk->owner;
     struct job *job = host->job;
     struct pe *pe = pe_of(host, frame->pe);
-    int32_t number = 0;
-    if (frame->bytes == sizeof number)
-        memcpy(&number, bytes, sizeof number);
+    const int32_t number = talk_number(frame, bytes);
     switch (frame->kind) {
     case TALK_OUTPUT:
         take_output(host, frame, bytes);

@@ -17,40 +17,14 @@
 #define PARTIAL_NS      200000000u  /* when nothing else is being printed */
 #define PARTIAL_MAX_NS  1000000000u /* although others print */
 
-/* Room for `bytes` more at the end. */
-static bool sink_reserve(struct sink *sink, size_t bytes)
-{
-    if (sink->begin == sink->end)
-        sink->begin = sink->end = 0;
-    if (sink->end + bytes <= sink->capacity)
-        return true;
-    if (sink->begin > 0)
-        memmove(sink->data, sink->data + sink->begin, sink->end - sink->begin);
-    sink->end -= sink->begin;
-    sink->begin = 0;
-    if (sink->end + bytes <= sink->capacity)
-        return true;
-    size_t capacity = (sink->end + bytes) * 2;
-    char *data = realloc(sink->data, capacity);
-    if (!data)
-        return false;
-    sink->data = data;
-    sink->capacity = capacity;
-    return true;
-}
-
 static void sink_append(struct sink *sink, const char *data, size_t bytes)
 {
     if (bytes == 0 || sink->error)
         return;
-    if (sink->begin == sink->end)
+    if (buffer_used(&sink->pending) == 0)
         sink->output->last_write_ns = quoit_clock_now_ns();
-    if (!sink_reserve(sink, bytes)) {
+    if (!buffer_append(&sink->pending, data, bytes))
         sink->error = ENOMEM;
-        return;
-    }
-    memcpy(sink->data + sink->end, data, bytes);
-    sink->end += bytes;
 }
 
 /* Whether a write of up to PIPE_BUF bytes would not block. The descriptor is shared with the process that started
@@ -63,13 +37,14 @@ static bool sink_has_room(const struct sink *sink)
 
 static void sink_write(struct sink *sink)
 {
-    while (sink->begin < sink->end && !sink->error && sink_has_room(sink)) {
-        size_t bytes = sink->end - sink->begin;
+    struct buffer *pending = &sink->pending;
+    while (buffer_used(pending) > 0 && !sink->error && sink_has_room(sink)) {
+        size_t bytes = buffer_used(pending);
         if (!sink->is_always_ready && bytes > PIPE_BUF)
             bytes = PIPE_BUF;
-        ssize_t n = write(sink->watch.fd, sink->data + sink->begin, bytes);
+        ssize_t n = write(sink->watch.fd, pending->data + pending->begin, bytes);
         if (n > 0) {
-            sink->begin += (size_t)n;
+            pending->begin += (size_t)n;
             sink->output->last_write_ns = quoit_clock_now_ns();
         }
         if (n < 0 && errno == EAGAIN)
@@ -78,7 +53,7 @@ static void sink_write(struct sink *sink)
             sink->error = errno;
     }
     if (sink->error)
-        sink->begin = sink->end = 0;
+        pending->begin = pending->end = 0;
 }
 
 static void sink_ready(struct watch *watch, uint32_t events)
@@ -249,7 +224,7 @@ void output_add(struct output *output, size_t pe, int which, int fd, const char 
 /* Streams of a full sink are not read, until half of it has been written. */
 static void regulate(struct output *output, struct sink *sink, uint64_t now_ns)
 {
-    size_t waiting = sink->end - sink->begin;
+    size_t waiting = buffer_used(&sink->pending);
     bool is_full = sink->is_full ? waiting > SINK_FULL_BYTES / 2 : waiting > SINK_FULL_BYTES;
     if (is_full == sink->is_full)
         return;
@@ -287,7 +262,7 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
     for (int i = 0; i < 2; i++) {
         struct sink *sink = &output->sinks[i];
         sink_write(sink);
-        if (sink->begin < sink->end)
+        if (buffer_used(&sink->pending) > 0)
             loop_add(output->loop, &sink->watch);
         else
             loop_pause(output->loop, &sink->watch);
@@ -304,7 +279,7 @@ int output_error(const struct output *output)
 uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)
 {
     for (int i = 0; i < 2; i++)
-        if (output->sinks[i].begin < output->sinks[i].end)
+        if (buffer_used(&output->sinks[i].pending) > 0)
             return now_ns;
     return output->is_held ? now_ns : output->last_read_ns;
 }
@@ -312,7 +287,7 @@ uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns)
 uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns)
 {
     for (int i = 0; i < 2; i++)
-        if (output->sinks[i].begin < output->sinks[i].end)
+        if (buffer_used(&output->sinks[i].pending) > 0)
             return now_ns > output->last_write_ns ? now_ns - output->last_write_ns : 1;
     return 0;
 }
@@ -340,7 +315,7 @@ void output_close(struct output *output)
     for (int i = 0; i < 2; i++) {
         struct sink *sink = &output->sinks[i];
         loop_pause(output->loop, &sink->watch);
-        free(sink->data);
+        free(sink->pending.data);
         *sink = (struct sink){.watch = {.fd = -1}};
     }
     free(output->streams);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buffer.h"
 #include "loop.h"
 
 struct sink {
@@ -22,10 +23,7 @@ struct sink {
     bool is_always_ready; /* a regular file */
     int error;            /* errno of the failed write; nothing more is written */
     bool is_full;         /* its streams pause */
-    char *data;
-    size_t begin;
-    size_t end;
-    size_t capacity;
+    struct buffer pending;
     struct stream *open_line; /* the stream that wrote the last line, if it is unfinished */
     struct output *output;
 };

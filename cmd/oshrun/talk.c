@@ -25,29 +25,10 @@ static size_t padded(size_t bytes)
     return (bytes + PARSE_BYTES - 1) & ~(size_t)(PARSE_BYTES - 1);
 }
 
-/* Room for `bytes` more at the end. */
-static void reserve(struct talk_buffer *buffer, size_t bytes)
+static void append(struct buffer *buffer, const void *data, size_t bytes)
 {
-    size_t used = buffer->end - buffer->begin;
-    if (buffer->end + bytes <= buffer->capacity)
-        return;
-    if (used > 0 && buffer->begin > 0)
-        memmove(buffer->data, buffer->data + buffer->begin, used);
-    buffer->begin = 0;
-    buffer->end = used;
-    if (used + bytes <= buffer->capacity)
-        return;
-    buffer->capacity = 2 * (used + bytes);
-    buffer->data = realloc(buffer->data, buffer->capacity);
-    quoit_assert(buffer->data);
-}
-
-static void append(struct talk_buffer *buffer, const void *data, size_t bytes)
-{
-    reserve(buffer, bytes);
-    if (bytes)
-        memcpy(buffer->data + buffer->end, data, bytes);
-    buffer->end += bytes;
+    bool has_room = buffer_append(buffer, data, bytes);
+    quoit_assert(has_room);
 }
 
 static void lose(struct talk *talk, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -72,6 +53,14 @@ static void print_greeting(char text_out[64], const unsigned char key[TALK_KEY_B
         used += snprintf(text_out + used, 64 - (size_t)used, "%02x", key[i]);
 }
 
+int32_t talk_number(const struct talk_frame *frame, const void *bytes)
+{
+    int32_t number = 0;
+    if (frame->bytes == sizeof number)
+        memcpy(&number, bytes, sizeof number);
+    return number;
+}
+
 bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES])
 {
     return getrandom(key_out, TALK_KEY_BYTES, 0) == TALK_KEY_BYTES;
@@ -79,9 +68,9 @@ bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES])
 
 static void write_some(struct talk *talk)
 {
-    struct talk_buffer *said = &talk->said;
-    while (said->begin < said->end && talk->out.fd >= 0) {
-        ssize_t n = write(talk->out.fd, said->data + said->begin, said->end - said->begin);
+    struct buffer *said = &talk->said;
+    while (buffer_used(said) > 0 && talk->out.fd >= 0) {
+        ssize_t n = write(talk->out.fd, said->data + said->begin, buffer_used(said));
         if (n > 0)
             said->begin += (size_t)n;
         else if (n < 0 && errno == EAGAIN)
@@ -89,7 +78,7 @@ static void write_some(struct talk *talk)
         else if (n < 0 && errno != EINTR)
             break; /* the reading end says the same, after what the other side said last */
     }
-    if (talk->out.fd >= 0 && said->begin < said->end)
+    if (talk->out.fd >= 0 && buffer_used(said) > 0)
         loop_add(talk->loop, &talk->out);
     else
         loop_pause(talk->loop, &talk->out);
@@ -106,13 +95,13 @@ static void out_ready(struct watch *watch, uint32_t events)
 /* The other side's line, after what a login printed. True: it was found and is consumed. */
 static bool find_greeting(struct talk *talk)
 {
-    struct talk_buffer *heard = &talk->heard;
+    struct buffer *heard = &talk->heard;
     size_t length = strlen(talk->greeting);
     for (;;) {
         char *line = heard->data + heard->begin;
-        char *end = memchr(line, '\n', heard->end - heard->begin);
+        char *end = memchr(line, '\n', buffer_used(heard));
         if (!end) {
-            if (heard->end - heard->begin > NOISE_MAX)
+            if (buffer_used(heard) > NOISE_MAX)
                 lose(talk, "it prints something that is not of Quoit");
             return false;
         }
@@ -131,15 +120,15 @@ static bool find_greeting(struct talk *talk)
 
 static void take_frames(struct talk *talk)
 {
-    struct talk_buffer *heard = &talk->heard;
+    struct buffer *heard = &talk->heard;
     struct talk_frame frame;
-    while (!talk->is_lost && heard->end - heard->begin >= sizeof frame) {
+    while (!talk->is_lost && buffer_used(heard) >= sizeof frame) {
         memcpy(&frame, heard->data + heard->begin, sizeof frame);
         if (frame.kind == 0 || frame.kind >= TALK_KIND_COUNT || frame.bytes > TALK_FRAME_MAX) {
             lose(talk, "it says what no version of Quoit says");
             return;
         }
-        if (heard->end - heard->begin < sizeof frame + padded(frame.bytes))
+        if (buffer_used(heard) < sizeof frame + padded(frame.bytes))
             return;
         const char *bytes = heard->data + heard->begin + sizeof frame;
         heard->begin += sizeof frame + padded(frame.bytes);
@@ -149,9 +138,9 @@ static void take_frames(struct talk *talk)
 }
 
 /* Frames begin at multiples of PARSE_BYTES in the buffer, as long as what is before them does. */
-static void align(struct talk_buffer *heard)
+static void align(struct buffer *heard)
 {
-    size_t used = heard->end - heard->begin;
+    size_t used = buffer_used(heard);
     if (heard->begin % PARSE_BYTES == 0)
         return;
     memmove(heard->data, heard->data + heard->begin, used);
@@ -163,7 +152,8 @@ static void in_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
     struct talk *talk = watch->owner;
-    reserve(&talk->heard, READ_BYTES);
+    bool has_room = buffer_reserve(&talk->heard, READ_BYTES);
+    quoit_assert(has_room);
     ssize_t n = read(watch->fd, talk->heard.data + talk->heard.end, READ_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -182,8 +172,7 @@ static void in_ready(struct watch *watch, uint32_t events)
         take_frames(talk);
 }
 
-static bool open_with(struct talk *talk, struct loop *loop, int in_fd, int out_fd,
-                      const unsigned char key[TALK_KEY_BYTES])
+bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
 {
     char line[128];
     talk->loop = loop;
@@ -198,15 +187,10 @@ static bool open_with(struct talk *talk, struct loop *loop, int in_fd, int out_f
     return loop_add(loop, &talk->in) && loop_add(loop, &talk->out);
 }
 
-bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
-{
-    return open_with(talk, loop, in_fd, out_fd, key);
-}
-
 bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
 {
     talk->is_greeted = true;
-    return open_with(talk, loop, in_fd, out_fd, key);
+    return talk_open(talk, loop, in_fd, out_fd, key);
 }
 
 static bool read_all(int fd, void *to, size_t bytes)
@@ -292,7 +276,7 @@ uint64_t talk_step(struct talk *talk, uint64_t now_ns)
     if (now_ns - talk->looked_ns > talk->limit_ns / 2) /* this side was stopped, and has not looked */
         talk->heard_ns = now_ns;
     talk->looked_ns = now_ns;
-    if (now_ns - talk->said_ns >= talk->limit_ns / PINGS && talk->said.begin == talk->said.end)
+    if (now_ns - talk->said_ns >= talk->limit_ns / PINGS && buffer_used(&talk->said) == 0)
         talk_say(talk, TALK_PING, TALK_NO_PE, NULL, 0);
     if (!talk->is_greeted && now_ns - talk->opened_ns > talk->start_limit_ns) {
         lose(talk, "it did not answer within %.1f s", (double)talk->start_limit_ns / 1e9);
@@ -308,7 +292,7 @@ uint64_t talk_step(struct talk *talk, uint64_t now_ns)
 void talk_flush(struct talk *talk, uint64_t limit_ns)
 {
     uint64_t until_ns = quoit_clock_now_ns() + limit_ns;
-    while (!talk->is_lost && talk->said.begin < talk->said.end && quoit_clock_now_ns() < until_ns) {
+    while (!talk->is_lost && buffer_used(&talk->said) > 0 && quoit_clock_now_ns() < until_ns) {
         struct pollfd look = {.fd = talk->out.fd, .events = POLLOUT};
         if (poll(&look, 1, 50) == 1 && (look.revents & (POLLERR | POLLHUP)))
             return;
@@ -323,5 +307,5 @@ void talk_close(struct talk *talk)
     loop_close(talk->loop, &talk->out);
     free(talk->heard.data);
     free(talk->said.data);
-    talk->heard = talk->said = (struct talk_buffer){0};
+    talk->heard = talk->said = (struct buffer){0};
 }

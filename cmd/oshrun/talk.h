@@ -39,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buffer.h"
 #include "loop.h"
 
 #define TALK_KEY_BYTES    16
@@ -81,19 +82,12 @@ struct talk_frame {
     uint32_t unused;
 };
 
-struct talk_buffer {
-    char *data;
-    size_t begin;
-    size_t end;
-    size_t capacity;
-};
-
 struct talk {
     struct loop *loop;
     struct watch in;
     struct watch out;
-    struct talk_buffer heard;
-    struct talk_buffer said;
+    struct buffer heard;
+    struct buffer said;
     uint64_t opened_ns;
     uint64_t heard_ns;
     uint64_t said_ns;
@@ -111,6 +105,8 @@ struct talk {
     void *owner;
 };
 
+/* The number that is all the frame holds; 0: it holds something else. */
+int32_t talk_number(const struct talk_frame *frame, const void *bytes);
 /* Fills the key with chance. */
 bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES]);
 /* Takes over both descriptors, which may be pipes or sockets. Says the line. False, with errno: they cannot be waited
