@@ -21,14 +21,19 @@ static bool wants_dma(const struct quoit_self *self, enum quoit_side side, size_
     return bytes >= atomic_load_explicit(&header->direct_bytes[side], memory_order_relaxed);
 }
 
-bool quoit_direct_reaches(const struct quoit_peer *peer, uint64_t offset, size_t bytes)
+bool quoit_direct_is_open(const struct quoit_peer *peer)
 {
     const struct quoit_ring_peer *own = peer->of_engine;
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    return __builtin_expect(atomic_load_explicit(&ring->direct[own->side].is_open, memory_order_relaxed), 1) ||
+           quoit_channel_open_direct(ring, own->side);
+}
+
+bool quoit_direct_reaches(const struct quoit_peer *peer, uint64_t offset, size_t bytes)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
     return offset <= own->window_bytes && bytes <= own->window_bytes - offset && own->window_bytes != 0 &&
-           !wants_dma(peer->engine->self, own->side, bytes) &&
-           (__builtin_expect(atomic_load_explicit(&ring->direct[own->side].is_open, memory_order_relaxed), 1) ||
-            quoit_channel_open_direct(ring, own->side));
+           !wants_dma(peer->engine->self, own->side, bytes) && quoit_direct_is_open(peer);
 }
 
 bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct quoit_strided *strided)

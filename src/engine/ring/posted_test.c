@@ -56,6 +56,7 @@ static struct {
     uint32_t submit_head;
     uint32_t question_count;
     uint32_t unordered_count;
+    uint32_t strided_count;
     uint64_t written_at_atomic;
     /* what happened at the neighbour */
     uint32_t write_counts[WORDS_MAX];
@@ -315,6 +316,12 @@ static void execute(struct quoit_request *request)
     case QUOIT_FRAME_PUT:
         test.unordered_count += (frame->flags & QUOIT_FRAME_ORDERED) == 0;
         write_there(frame->offset, test.memory + request->data_offset, frame->bytes);
+        break;
+    case QUOIT_FRAME_PUT_STRIDED:
+        test.strided_count++;
+        for (uint32_t at = 0; at < frame->bytes; at += frame->size)
+            write_there(frame->offset + at / frame->size * frame->operand, test.memory + request->data_offset + at,
+                        frame->size);
         break;
     case QUOIT_FRAME_GET:
         test.question_count++;
@@ -679,6 +686,35 @@ static void a_large_put_is_there_when_it_returns(void **state)
     assert_int_equal(resend_count(), 1);
 }
 
+/* Elements behind a loss go by requests together, whether the link is back or not: each by itself would find the loss
+ * again, and be made good alone. */
+static void put_words_strided_over_a_loss(bool is_back)
+{
+    const uint64_t words[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    const size_t count = sizeof words / sizeof words[0];
+    const struct quoit_strided strided = {
+        .offset = test.heap + 8, .remote_stride = 8, .private_stride = 8, .count = count, .element_bytes = 8};
+    put(1, 0, 1);
+    arrive(1);
+    cut();
+    if (is_back)
+        come_back();
+    test.engine->ops->put_strided(&test.context, &test.peer, &strided, words);
+    quiet();
+    check_once(1 + count);
+    assert_int_equal(test.question_count, 1);
+    assert_int_equal(resend_count(), 1);
+    assert_int_equal(test.strided_count, 1);
+}
+
+static void a_strided_put_finds_a_loss_once(void **state)
+{
+    put_words_strided_over_a_loss(false);
+    stop(state);
+    start(state);
+    put_words_strided_over_a_loss(true);
+}
+
 /* Without the promise that a put and its mark are lost together or not at all, nothing is written to the neighbour
  * unless the user wants it. */
 static void puts_are_direct_where_none_arrives_twice(void **state)
@@ -718,6 +754,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_journal_loses_nothing, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_makes_good_what_was_lost, start, stop),
         cmocka_unit_test_setup_teardown(a_fence_puts_an_atomic_behind, start, stop),
+        cmocka_unit_test_setup_teardown(a_strided_put_finds_a_loss_once, start, stop),
         cmocka_unit_test_setup_teardown(random_losses, start, stop),
         cmocka_unit_test_setup_teardown(a_large_put_is_there_when_it_returns, start, stop),
         cmocka_unit_test(puts_are_direct_where_none_arrives_twice),

@@ -71,7 +71,8 @@ static void put_strided(struct quoit_context *context, const struct quoit_peer *
     if (strided->count == 0)
         return;
     bool is_direct = quoit_direct_reaches_strided(peer, strided);
-    while (is_direct && done < strided->count) {
+    /* After a loss each further element would be lost too, and be made good alone, until the side is open again. */
+    while (is_direct && done < strided->count && quoit_direct_is_open(peer)) {
         is_direct =
             quoit_direct_put(context, peer, quoit_strided_offset(strided, done),
                              (const char *)source + (ptrdiff_t)done * strided->private_stride, strided->element_bytes);

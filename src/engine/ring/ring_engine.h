@@ -75,11 +75,13 @@ static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_
 
 /* direct.c: puts through the window. */
 
-/* Whether a put of these bytes may go directly now: the window covers them and the link is up. */
+/* Whether the side of the peer takes direct puts, or does again. Any loss closes it. */
+bool quoit_direct_is_open(const struct quoit_peer *peer);
+/* Whether a put of these bytes may go directly now: the window covers them and the side is open. */
 bool quoit_direct_reaches(const struct quoit_peer *peer, uint64_t offset, size_t bytes);
 /* The same for every element. */
 bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct quoit_strided *strided);
-/* False: the link is down, and the whole put must go through the proxy. */
+/* Only while the side is open. False: the link is down, and the whole put must go through the proxy. */
 bool quoit_direct_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                       size_t bytes);
 
