@@ -2,8 +2,8 @@
 /* fault.h - faults of hosts and links, at any time of any workload. Faults compose.
  *
  * A fault occurs at random while the PEs are at work, every `every_ns` on average and at most strike_max times; after
- * that every task must finish. With two clients each has faults of its own; those of links are for both. To add one: a
- * row in the table of fault.c.
+ * that every task must finish. With two clients each has faults of its own, but only one of them has faults of links,
+ * which are for both. To add one: a row in the table of fault.c.
  */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H

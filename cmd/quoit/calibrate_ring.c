@@ -68,6 +68,15 @@ static bool describe(const struct host *owner, const struct host *peer, uint32_t
     return quoit_port_driver_describe(quoit_port_driver_find("emulated"), &site, endpoint_out) == QUOIT_OK;
 }
 
+static void configure_ports(const struct host *host, struct quoit_port_config ports_out[QUOIT_SIDE_COUNT])
+{
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        ports_out[side] =
+            (struct quoit_port_config){.driver = quoit_port_driver_find("emulated"),
+                                       .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
+                                       .endpoint = &host->links[side]};
+}
+
 static void ignore(void *arg)
 {
     (void)arg;
@@ -89,11 +98,7 @@ static void *open_host(void *arg)
                                         .dma_bytes = QUOIT_DMA_NEVER,
                                         .on_ready = ignore,
                                         .on_cut_off = ignore_cut_off};
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        config.ports[side] =
-            (struct quoit_port_config){.driver = quoit_port_driver_find("emulated"),
-                                       .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-                                       .endpoint = &host->links[side]};
+    configure_ports(host, config.ports);
     if (quoit_proxy_open(&config, &host->proxy) != QUOIT_OK)
         host->proxy = NULL;
     else
@@ -125,11 +130,7 @@ static bool open_pe(struct ring *ring)
     const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
     struct quoit_fabric_config config = {
         .layout = &host->layout, .memory = host->memory, .policy = header->machine.policy};
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
-        config.ports[side] =
-            (struct quoit_port_config){.driver = quoit_port_driver_find("emulated"),
-                                       .memory = {.base = host->memory, .bytes = host->layout.total_bytes},
-                                       .endpoint = &host->links[side]};
+    configure_ports(host, config.ports);
     if (quoit_fabric_open(&config, &ring->fabric) != QUOIT_OK)
         return false;
     ring->engine = (struct quoit_ring_engine *)quoit_fabric_engine(ring->fabric, "ring");
