@@ -111,21 +111,29 @@ static void gather(char *to, const struct quoit_strided *strided, const char *fr
         memcpy(to, from, strided->element_bytes);
 }
 
+/* Takes a slot for elements from `first` on; returns how many its request is for. */
+static size_t take_strided(struct quoit_context *context, const struct quoit_peer *peer,
+                           const struct quoit_strided *strided, uint8_t kind, size_t first, struct quoit_slot *slot_out)
+{
+    size_t most = peer->engine->self->layout.job.chunk_bytes / strided->element_bytes;
+    size_t count = strided->count - first < most ? strided->count - first : most;
+    quoit_channel_take(context, peer, slot_out);
+    struct quoit_frame *frame = &slot_out->request->frame;
+    frame->kind = kind;
+    frame->size = (uint8_t)strided->element_bytes;
+    frame->bytes = (uint32_t)(count * strided->element_bytes);
+    frame->offset = quoit_strided_offset(strided, first);
+    frame->operand = (uint64_t)strided->remote_stride;
+    return count;
+}
+
 void quoit_relayed_put_strided(struct quoit_context *context, const struct quoit_peer *peer,
                                const struct quoit_strided *strided, size_t first, const void *source)
 {
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
-    const struct quoit_self *self = peer->engine->self;
-    size_t most = self->layout.job.chunk_bytes / strided->element_bytes;
     for (size_t i = first; i < strided->count;) {
-        size_t count = strided->count - i < most ? strided->count - i : most;
         struct quoit_slot slot;
-        quoit_channel_take(context, peer, &slot);
-        slot.request->frame.kind = QUOIT_FRAME_PUT_STRIDED;
-        slot.request->frame.size = (uint8_t)strided->element_bytes;
-        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
-        slot.request->frame.offset = quoit_strided_offset(strided, i);
-        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        size_t count = take_strided(context, peer, strided, QUOIT_FRAME_PUT_STRIDED, i, &slot);
         gather(slot.staging, strided, (const char *)source + (ptrdiff_t)i * strided->private_stride, count);
         quoit_channel_submit(ring, &slot);
         i += count;
@@ -136,18 +144,10 @@ void quoit_relayed_get_strided(struct quoit_context *context, const struct quoit
                                const struct quoit_strided *strided, void *destination)
 {
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
-    const struct quoit_self *self = peer->engine->self;
-    size_t most = self->layout.job.chunk_bytes / strided->element_bytes;
     _Atomic uint32_t left_count = 0;
     for (size_t i = 0; i < strided->count;) {
-        size_t count = strided->count - i < most ? strided->count - i : most;
         struct quoit_slot slot;
-        quoit_channel_take(context, peer, &slot);
-        slot.request->frame.kind = QUOIT_FRAME_GET_STRIDED;
-        slot.request->frame.size = (uint8_t)strided->element_bytes;
-        slot.request->frame.bytes = (uint32_t)(count * strided->element_bytes);
-        slot.request->frame.offset = quoit_strided_offset(strided, i);
-        slot.request->frame.operand = (uint64_t)strided->remote_stride;
+        size_t count = take_strided(context, peer, strided, QUOIT_FRAME_GET_STRIDED, i, &slot);
         slot.pending->destination = (char *)destination + (ptrdiff_t)i * strided->private_stride;
         slot.pending->bytes = slot.request->frame.bytes;
         slot.pending->element_bytes = strided->element_bytes;
