@@ -38,11 +38,12 @@ static enum quoit_status set_vectors(const struct quoit_layout *layout, struct q
 static struct quoit_measured choose(const struct quoit_lane_group *group, struct quoit_port *port,
                                     uint32_t channel_count)
 {
-    struct quoit_measured never = {.dma_bytes = QUOIT_DMA_NEVER, .direct_bytes = QUOIT_DMA_NEVER};
+    struct quoit_measured never = QUOIT_MEASURED_NEVER;
     if (channel_count == 0 || group->dma_bytes == QUOIT_DMA_NEVER)
         return never;
     if (group->dma_bytes != QUOIT_DMA_MEASURED)
-        return (struct quoit_measured){.dma_bytes = group->dma_bytes, .direct_bytes = group->dma_bytes};
+        return (struct quoit_measured){
+            .dma_bytes = group->dma_bytes, .queued_bytes = group->dma_bytes, .direct_bytes = group->dma_bytes};
     return quoit_measure(group->layout, group->memory, port);
 }
 
@@ -63,6 +64,7 @@ enum quoit_status quoit_movers_open(struct quoit_mover *movers, const struct quo
             movers[lane].ports[side] = group->ports[side];
             movers[lane].channel_count[side] = limits.dma_channel_count;
             movers[lane].dma_bytes[side] = chosen.dma_bytes;
+            movers[lane].queued_bytes[side] = chosen.queued_bytes;
         }
         atomic_store_explicit(&header->dma_bytes[side], chosen.dma_bytes, memory_order_relaxed);
         atomic_store_explicit(&header->direct_bytes[side], chosen.direct_bytes, memory_order_relaxed);
@@ -91,9 +93,29 @@ static uint32_t channel_for(const struct quoit_mover *mover, enum quoit_side sid
     return (mover->lane_index + round * mover->lane_count) % mover->channel_count[side];
 }
 
+void quoit_mover_begin_step(struct quoit_mover *mover)
+{
+    mover->has_copied = false;
+}
+
+/* Whether a copy would keep the lane from other payload. */
+static bool has_more_to_move(const struct quoit_mover *mover)
+{
+    return mover->busy != 0 || mover->has_copied;
+}
+
+static bool is_too_small(struct quoit_mover *mover, const struct quoit_move *move)
+{
+    uint64_t from = has_more_to_move(mover) ? mover->queued_bytes[move->side] : mover->dma_bytes[move->side];
+    if (move->bytes >= from)
+        return false;
+    mover->has_copied = true;
+    return true;
+}
+
 bool quoit_mover_start(struct quoit_mover *mover, const struct quoit_move *move, uint32_t *index_out)
 {
-    if (move->bytes < mover->dma_bytes[move->side] || mover->is_resting || mover->busy == UINT64_MAX)
+    if (is_too_small(mover, move) || mover->is_resting || mover->busy == UINT64_MAX)
         return false;
     uint32_t index = (uint32_t)__builtin_ctzll(~mover->busy);
     mover->moves[index] = *move;

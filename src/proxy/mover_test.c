@@ -112,6 +112,27 @@ static void test_nothing_starts_until_it_rests(void **state)
     close_movers(&s);
 }
 
+/* A lane that has nothing else to move copies a little more than one that has. */
+static void test_a_lane_with_more_to_move_copies_less(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_port_knobs){.dma_latency_ns = 10 * MS});
+    s.movers[0].queued_bytes[TO] = DMA_BYTES / 2;
+    quoit_mover_begin_step(&s.movers[0]);
+    assert_false(start(&s, 0, 0, DMA_BYTES - 1, &index));
+    assert_true(start(&s, 0, 1, DMA_BYTES / 2, &index)); /* the second payload of a step */
+    quoit_mover_begin_step(&s.movers[0]);
+    assert_true(start(&s, 0, 2, DMA_BYTES / 2, &index)); /* one is under way */
+    assert_false(start(&s, 0, 3, DMA_BYTES / 2 - 1, &index));
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    quoit_mover_begin_step(&s.movers[0]);
+    assert_false(start(&s, 0, 0, DMA_BYTES - 1, &index));
+    close_movers(&s);
+}
+
 static void test_a_failed_descriptor_is_made_good(void **state)
 {
     struct setup s;
@@ -211,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_taken_arrives),
         cmocka_unit_test(test_nothing_starts_until_it_rests),
+        cmocka_unit_test(test_a_lane_with_more_to_move_copies_less),
         cmocka_unit_test(test_a_failed_descriptor_is_made_good),
         cmocka_unit_test(test_what_has_arrived_is_not_written_again),
         cmocka_unit_test(test_a_lost_link_is_reported),

@@ -427,6 +427,7 @@ static uint32_t step(struct quoit_lane *lane)
     struct quoit_queue_lane *queue = lane->state;
     uint64_t now_ns = quoit_clock_now_ns();
     uint64_t cookie;
+    quoit_mover_begin_step(queue->mover);
     uint32_t done_count = announce_departures(lane);
     follow_links(lane);
     take_credits(lane);

@@ -38,6 +38,25 @@ static void route_is_shortest_and_ties_spread(void **state)
             }
 }
 
+/* Where each host sends to the opposite one, with a parity of its own, no link carries more than it must: a quarter of
+ * the hosts' messages in each direction, rounded up. */
+static void messages_to_the_opposite_load_links_evenly(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 64; host_count += 2) {
+        uint32_t loads[64][QUOIT_SIDE_COUNT] = {{0}};
+        for (uint32_t from = 0; from < host_count; from++) {
+            enum quoit_side side = quoit_ring_route(from, host_count, (from + host_count / 2) % host_count, from);
+            uint32_t at = from;
+            for (uint32_t hop = 0; hop < host_count / 2; hop++, at = quoit_ring_neighbour(host_count, side, at))
+                loads[at][side]++;
+        }
+        for (uint32_t host = 0; host < host_count; host++)
+            for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+                assert_true(loads[host][side] <= (host_count + 3) / 4);
+    }
+}
+
 static void neighbours_close_the_ring(void **state)
 {
     (void)state;
@@ -73,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(route_is_shortest_and_ties_spread),
+        cmocka_unit_test(messages_to_the_opposite_load_links_evenly),
         cmocka_unit_test(neighbours_close_the_ring),
         cmocka_unit_test(only_hosts_of_the_route_may_see_a_frame),
     };

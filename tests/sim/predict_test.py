@@ -56,6 +56,15 @@ def test_relations():
     check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
 
 
+def test_small_frames_keep_pace():
+    """Lanes that have more to move do not copy: all-to-all in shares that end within a chunk, or are half of one, is not far
+    from that in whole chunks. One after the other they were copied, at two thirds and a quarter of the rate."""
+    rates = {(hosts, kib): series_of("--seeds", "1", "--hosts", str(hosts), "--bytes", f"{kib}K")["all-to-all"][hosts]
+             for hosts, kib in ((4, 192), (4, 256), (5, 256), (5, 64))}
+    check(rates[4, 256] > 0.85 * rates[4, 192], f"shares of 85 KiB against 64 KiB: {rates}")
+    check(rates[5, 64] > 0.5 * rates[5, 256], f"shares of 16 KiB against 64 KiB: {rates}")
+
+
 def test_fair():
     """In a steady state no host has less than 70 % of its fair share, also with puts larger than the slots, and with a
     dead link; there 8 hosts and more do not reach it (docs/prediction.md)."""
