@@ -15,6 +15,7 @@
 #include "dsm/heap.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/order.h"
 #include "dsm/space.h"
 #include "dsm/sync.h"
 
@@ -186,6 +187,7 @@ static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_p
         quoit_dsm_put(dsm, &dsm->homes[first], words, n * sizeof words[0], quoit_dsm_directory_of(dsm, first));
     }
     quoit_dsm_settle(dsm);
+    quoit_dsm_order_before(dsm->homes); /* who asks for a page has the pointer from this PE */
 }
 
 static void *malloc_with(size_t bytes, const struct dsm_attributes *with, const char *call)

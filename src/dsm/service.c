@@ -11,6 +11,7 @@
 #include "dsm/exclusive.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/order.h"
 
 #define BUFFERS       4
 #define PAYLOAD_BYTES (4096 + 4096 / 64 * 8)
@@ -71,6 +72,7 @@ static void ask(struct quoit_dsm *dsm, uint64_t page, int pe, bool is_first)
     quoit_dsm_set(dsm, &there->number, request.number, pe);
     quoit_dsm_add(dsm, service->bell, 1, pe);
     quoit_dsm_wait_least(dsm, &service->answer->number, request.number);
+    quoit_dsm_order_after(there);
 }
 
 uint64_t quoit_dsm_service_resolve(struct quoit_dsm *dsm, uint64_t page, int directory)
@@ -152,7 +154,9 @@ static void answer(struct quoit_dsm *dsm, int requester, const struct request *r
         quoit_dsm_put(dsm, service->versions, service->outgoing_versions, (size_t)dsm->pe_count * sizeof *row,
                       requester);
         char *frame = quoit_dsm_frame(dsm, request->page);
+        quoit_dsm_content_begin();
         quoit_dsm_put(dsm, frame, frame, dsm->page_bytes, requester);
+        quoit_dsm_content_end();
     }
     quoit_dsm_put(dsm, &service->answer->word, &word, sizeof word, requester);
     quoit_dsm_fence(dsm);
@@ -166,6 +170,7 @@ static void forward(struct quoit_dsm *dsm, int requester, const struct request *
     int home = quoit_dsm_home_in(word);
     quoit_dsm_put(dsm, &there->page, &onward.page, sizeof onward - sizeof onward.number, home);
     quoit_dsm_fence(dsm);
+    quoit_dsm_order_before(there); /* after the home's answer this PE may ask again */
     quoit_dsm_set(dsm, &there->number, request->number, home);
     quoit_dsm_add(dsm, dsm->service->bell, 1, home);
     dsm->stats.forwarded++;
@@ -179,6 +184,7 @@ static void serve_request(struct quoit_dsm *dsm, int requester, uint64_t number)
         answer(dsm, requester, &request, request.word);
         return;
     }
+    quoit_dsm_order_after(dsm->homes);
     uint64_t *at = &dsm->homes[request.page], word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
     while (quoit_dsm_home_in(word) == QUOIT_DSM_NO_HOME) {
         uint64_t appointed = word + (uint64_t)requester + 1;
@@ -205,10 +211,12 @@ static void apply_buffer(struct quoit_dsm *dsm, int sender, const struct buffer 
     char *frame = quoit_dsm_frame(dsm, buffer->page) + buffer->offset;
     struct quoit_dsm_run runs[4096 / 2];
     size_t count = quoit_dsm_diff_runs(masks, buffer->bytes, runs, sizeof runs / sizeof runs[0]);
+    quoit_dsm_content_begin();
     for (size_t i = 0; i < count; i++) {
         memcpy(frame + runs[i].offset, from, runs[i].bytes);
         from += runs[i].bytes;
     }
+    quoit_dsm_content_end();
 }
 
 /* Returns whether there was work. */
