@@ -164,6 +164,7 @@ static void release_at_port(struct qn_port *port, struct qn_holder *holder)
 		return;
 	spin_lock_irqsave(&port->event_lock, flags);
 	port->unmasked_bits &= ~holder->bits;
+	port->armed_bits &= ~holder->bits;
 	ntb_db_set_mask(port->ntb, holder->bits);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	ntb_db_clear(port->ntb, holder->bits);
@@ -304,17 +305,24 @@ static int add_eventfd(struct qn_client *client, const struct quoit_ntb_eventfd 
 	return -ENOSPC;
 }
 
-/* Bits that arrived while masked interrupt at once, and mask themselves again, as an interrupt would. */
+/*
+ * What fired, or is not armed yet, interrupts again. Bits that arrived meanwhile signal at once, and mask themselves
+ * again, as an interrupt would. A bit that is armed needs nothing: its ring interrupts, or is about to.
+ */
 static void arm(struct qn_port *port, u64 bits)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&port->event_lock, flags);
-	bits &= port->unmasked_bits;
-	ntb_db_clear_mask(port->ntb, bits);
-	bits &= ntb_db_read(port->ntb);
+	bits &= port->unmasked_bits & ~port->armed_bits;
+	if (bits) {
+		ntb_db_clear_mask(port->ntb, bits);
+		port->armed_bits |= bits;
+		bits &= ntb_db_read(port->ntb);
+	}
 	if (bits) {
 		ntb_db_set_mask(port->ntb, bits);
+		port->armed_bits &= ~bits;
 		qn_signal_locked(port, bits, false, NULL);
 	}
 	spin_unlock_irqrestore(&port->event_lock, flags);
@@ -326,8 +334,6 @@ static void set_mask(struct qn_port *port, u64 bits, bool is_masked)
 
 	spin_lock_irqsave(&port->event_lock, flags);
 	port->unmasked_bits = is_masked ? port->unmasked_bits & ~bits : port->unmasked_bits | bits;
-	if (is_masked)
-		ntb_db_set_mask(port->ntb, bits);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	if (!is_masked)
 		arm(port, bits);

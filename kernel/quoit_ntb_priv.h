@@ -94,6 +94,7 @@ struct qn_port {
 	u32 link_pad; /* the scratchpad and the doorbell bit that are not leased */
 	u64 link_bit;
 	u64 unmasked_bits;   /* by their clients; event_lock */
+	u64 armed_bits;      /* unmasked in the chip: the next ring interrupts; event_lock */
 	void __iomem *flush; /* a read of the peer; NULL: there is no window */
 	struct qn_link link;
 	struct delayed_work link_work;

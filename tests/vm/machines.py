@@ -12,12 +12,12 @@
   flap      the ring of three, while cables are pulled and put back
   job       a conformance program on the bridges of three machines, two PEs on each: oshrun --driver linux on host0, agents
             on the others over a network beside the ring
-  conformance, mix   all of them, or those of QUOIT_VM_ONLY="rma amo", and the stress program: by hand, they need much
-            longer than ctest allows without KVM
+  conformance, mix, times   all of them, or those of QUOIT_VM_ONLY="rma amo"; the stress program; what single operations
+            cost (ring_times.c): by hand, they need longer than ctest allows without KVM
 
 Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
 The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
-KVM works; without it QEMU translates.
+KVM works; without it QEMU translates. QUOIT_VM_PROCESSORS=2 gives each machine two processors.
 """
 import dataclasses, hashlib, os, shutil, signal, subprocess, sys, tempfile, threading, time
 
@@ -26,6 +26,8 @@ KERNEL = os.path.join(HERE, "../../kernel")
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
 MEMORY_MIB = 256
 LIMIT_S = 420
+NICE = 10
+NAPS = 3000  # of port_pair.c
 
 
 def skip(why):
@@ -178,6 +180,14 @@ class Test:
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
+    limit_s: int = LIMIT_S
+    registers_max: int = 0   # accesses of one end by its machine; 0: any number
+
+
+def processors_of(machine_count):
+    """Two, where each has one of this machine's to itself. Else one: a processor that waits for the other one, for a
+    lock or for the answer to an interrupt, would use up the time that the other one needs."""
+    return 2 if 2 * machine_count <= len(os.sched_getaffinity(0)) else 1
 
 
 class Bed:
@@ -185,13 +195,15 @@ class Bed:
 
     def __init__(self, folder, build, test):
         self.folder, self.build, self.test = folder, build, test
+        self.processors = int(os.environ.get("QUOIT_VM_PROCESSORS", processors_of(len(test.machines))))
         self.devices, self.running = [], {}
         self.is_over = threading.Event()
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
             ends = (2 * link, 2 * link + 1)
             maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
-            self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(test.window_mib),
-                                                  *[self.socket(end) for end in ends], *maps]))
+            with open(f"{folder}/registers", "a") as counts:
+                self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(test.window_mib),
+                                                      *[self.socket(end) for end in ends], *maps], stdout=counts))
         while not all(os.path.exists(self.socket(end)) for end in range(2 * len(self.devices))):
             time.sleep(0.05)
 
@@ -211,7 +223,7 @@ class Bed:
         command = qemu(preload) + [
             "-M", "q35,memory-backend=mem,kernel-irqchip=split",
             "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
-            "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
+            "-cpu", "max", "-smp", str(self.processors), "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
             "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
             "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{self.folder}/system",
@@ -229,7 +241,7 @@ class Bed:
         environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"),
                            NTB_WINDOWS=self.map_socket(name))
         with open(f"{self.folder}/{name}.qemu", "a") as log:
-            self.running[name] = subprocess.Popen(["nice", "-n", "10"] + command, stdout=log, stderr=log,
+            self.running[name] = subprocess.Popen(["nice", "-n", str(NICE)] + command, stdout=log, stderr=log,
                                                   stdin=subprocess.DEVNULL, env=environment)
 
     def networks_of(self, name):
@@ -271,9 +283,13 @@ class Bed:
 
     def close(self):
         self.is_over.set()
-        for process in [*self.running.values(), *self.devices]:
+        for process in self.running.values():
             process.kill()
             process.wait()
+        for device in self.devices:
+            device.terminate()  # it prints how often its registers were used
+            device.wait()
+        self.devices = []
 
 
 def run(folder, build, test):
@@ -287,13 +303,26 @@ def run(folder, build, test):
             threading.Thread(target=test.faults, args=(bed,), daemon=True).start()
         while any(machine.poll() is None for machine in list(bed.running.values())):
             time.sleep(0.1)
-            if time.monotonic() - begin > LIMIT_S or bed.has_lost():
-                print(f"a machine crashed, or not ended in {LIMIT_S} s")
+            if time.monotonic() - begin > test.limit_s or bed.has_lost():
+                print(f"a machine crashed, or not ended in {test.limit_s} s")
                 break
     finally:
         bed.close()
-    print(f"{len(test.machines)} machines, {time.monotonic() - begin:.0f} s")
+    print(f"{len(test.machines)} machines of {bed.processors} processors, {time.monotonic() - begin:.0f} s")
     return {name: bed.text(name) for name in test.machines}
+
+
+def judge_registers(folder, most):
+    """What ntb_device counted, a line for each end: reads, writes, interrupts."""
+    is_good = True
+    with open(f"{folder}/registers") as file:
+        for line in file:
+            reads, writes, _ = [int(word) for word in line.split(":")[1].split() if word.isdigit()]
+            print(line, end="")
+            if most and reads + writes > most:
+                print(f"more than {most} accesses to registers")
+                is_good = False
+    return is_good
 
 
 def judge(texts, has_iommu):
@@ -380,7 +409,8 @@ TESTS = {
     "contract": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH),
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
-    "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}),
+    "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")},
+                 registers_max=2 * NAPS + 6000),
     "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True),
     "ring2": Test(RING_PROGRAMS, RING, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
     "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
@@ -393,14 +423,16 @@ JOB_PROGRAMS = ["oshrun", "vm_remote_shell"]
 
 
 def job(programs, options="", count=3, **more):
-    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout 300s'\nexport SHMEM_SYMMETRIC_SIZE=2M\n{JOB}"
+    limit_s = 300
+    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout {limit_s}s'\nexport SHMEM_SYMMETRIC_SIZE=2M\n{JOB}"
     return Test(JOB_PROGRAMS + programs, script, ring(count), has_iommu=True, window_mib=16, is_mapped=True,
-                has_network=True, **more)
+                has_network=True, limit_s=120 + limit_s * len(programs), **more)
 
 
 TESTS["job"] = job(["conformance_query"])
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE])
 TESTS["mix"] = job(["mix"])
+TESTS["times"] = job(["vm_ring_times"])
 DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16K"]}
 
 
@@ -416,7 +448,8 @@ def main():
     try:
         script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
         make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in test.programs], script)
-        return 0 if judge(run(folder, build, test), test.has_iommu) else 1
+        is_good = judge(run(folder, build, test), test.has_iommu)
+        return 0 if judge_registers(folder, test.registers_max) and is_good else 1
     finally:
         shutil.rmtree(folder)
 

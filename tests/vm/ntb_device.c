@@ -14,6 +14,8 @@
  *
  * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost.
  *
+ * SIGTERM: prints for each end how often its machine read and wrote a register, and was interrupted, and ends.
+ *
  * Use: ntb_device WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
  */
 #include <errno.h>
@@ -89,6 +91,7 @@ struct end {
     uint8_t config[CONFIG_BYTES];
     uint32_t registers[(FILE_TO - FILE_FROM) / 4];
     uint32_t bell, bell_mask, events, event_mask;
+    uint64_t read_count, write_count, interrupt_count; /* of registers, by its machine */
     int vectors[VECTORS];
     struct map maps[MAPS_MAX];
     struct memory_file files[FILES_MAX];
@@ -140,8 +143,10 @@ static struct end *peer_of(struct link *link, struct end *end)
 
 static void fire(struct end *end, uint32_t vector)
 {
-    if (end->vectors[vector] >= 0)
-        (void)!write(end->vectors[vector], &(uint64_t){1}, sizeof(uint64_t));
+    if (end->vectors[vector] < 0)
+        return;
+    end->interrupt_count++;
+    (void)!write(end->vectors[vector], &(uint64_t){1}, sizeof(uint64_t));
 }
 
 static void ring(struct end *end, uint32_t bits)
@@ -410,9 +415,10 @@ static void config_write(struct end *end, uint64_t at, const uint8_t *data, uint
 static void access_region(struct link *link, struct end *end, uint32_t region, uint64_t at, uint8_t *data,
                           uint32_t bytes, bool is_write)
 {
-    if (region == 0)
+    if (region == 0) {
+        *(is_write ? &end->write_count : &end->read_count) += 1;
         registers_access(link, end, at, data, bytes, is_write);
-    else if (region == 2 || region == 4)
+    } else if (region == 2 || region == 4)
         window_access(link, end, region, at, data, bytes, is_write);
     else if (region == 7 && is_write)
         config_write(end, at, data, bytes);
@@ -675,11 +681,22 @@ static void make_windows(struct link *link, struct end *end, const char *map_pat
     }
 }
 
+static _Noreturn void end_by_signal(const struct link *link)
+{
+    for (int i = 0; i < 2; i++)
+        printf("end %d: %llu reads and %llu writes of registers, %llu interrupts\n", i,
+               (unsigned long long)link->ends[i].read_count, (unsigned long long)link->ends[i].write_count,
+               (unsigned long long)link->ends[i].interrupt_count);
+    exit(0);
+}
+
 static void take_signal(struct link *link, int signal_fd)
 {
     struct signalfd_siginfo signal;
     if (read(signal_fd, &signal, sizeof signal) != sizeof signal)
         return;
+    if (signal.ssi_signo == SIGTERM)
+        end_by_signal(link);
     link->is_cut = signal.ssi_signo == SIGUSR1;
     for (int i = 0; i < 2; i++) {
         map_windows(link, &link->ends[i]);
@@ -707,6 +724,7 @@ int main(int argc, char **argv)
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
     sigaddset(&signals, SIGUSR2);
+    sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
     link.window_bytes = strtoull(argv[1], NULL, 10) << 20;
