@@ -90,6 +90,19 @@
       "assumed: two system calls, one of them to all cores", "")                                                       \
     X(poll_ns, 60, 60, "one look of a waiting thread, pause included",                                                 \
       "[i7-8700k] a pause of 140 cycles at most, and a few cached loads", "")                                          \
+    X(syscall_ns, 75, 75, "of a network program or the threads of our device: a call of the kernel",                   \
+      "[lwn-10g] 75 ns", "")                                                                                           \
+    X(ethernet_frame_ns, 350, 350, "a driver and the kernel send or receive a frame, below TCP",                       \
+      "[veth] with tcp_segment_ns, an eighth of it for the copy", "")                                                  \
+    X(tcp_segment_ns, 600, 600, "TCP and IP send or receive a segment or an acknowledgement, copies apart",            \
+      "[veth] one stream of segments of 1448 bytes at 10.9 Gbit/s: 1063 ns each", "")                                  \
+    X(checksum_ps_per_byte, 39, 39, "the checksum of a received segment where no adapter computes it: 25.4 GB/s",      \
+      "[skylake-read] it reads each byte once", "")                                                                    \
+    X(tcp_window_bytes, 1048576, 1048576, "bytes of a connection under way or not read yet",                           \
+      "assumed: what Linux grows it to, and no limit here", "")                                                        \
+    X(nic_interrupt_gap_ns, 50000, 50000,                                                                              \
+      "a Gigabit Ethernet adapter interrupts no sooner than so long after the last",                                   \
+      "[e1000e] 20000 interrupts a second", "")                                                                        \
     X(memory_ps_per_byte, 79, 79, "a copy in a host's memory by one core: 12.5 GB/s",                                  \
       "[skylake-read] one core reads 25.4 GB/s, and a copied byte moves twice", "")                                    \
     X(memory_bus_ps_per_byte, 55, 23, "what ports read and write takes turns at a host's memory: 18 GB/s",             \

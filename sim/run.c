@@ -139,7 +139,8 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     config->has_posted_puts = plan->has_posted_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
-    job->heap_bytes = (2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
+    uint64_t own_bytes = plan->workload->heap_bytes ? plan->workload->heap_bytes(job->pe_count) : 0;
+    job->heap_bytes = (own_bytes + 2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
 
 void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_config *config_out)

@@ -11,7 +11,7 @@ const struct sim_workload *const sim_workloads[] = {
     &sim_workload_order,     &sim_workload_atomics,    &sim_workload_collectives, &sim_workload_raw,
     &sim_workload_bandwidth, &sim_workload_links,      &sim_workload_put,         &sim_workload_get,
     &sim_workload_barrier,   &sim_workload_turnaround, &sim_workload_predict,     &sim_workload_reuse,
-    &sim_workload_threads,   &sim_workload_stores,     &sim_workload_calls,
+    &sim_workload_threads,   &sim_workload_stores,     &sim_workload_calls,       &sim_workload_ethernet,
 };
 const uint32_t sim_workload_count = sizeof sim_workloads / sizeof sim_workloads[0];
 

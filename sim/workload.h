@@ -60,6 +60,7 @@ extern const struct sim_workload sim_workload_get;
 extern const struct sim_workload sim_workload_barrier;
 extern const struct sim_workload sim_workload_turnaround;
 extern const struct sim_workload sim_workload_predict;
+extern const struct sim_workload sim_workload_ethernet;
 
 /* Puts that each PE has outstanding at once in the workload turnaround. */
 #define SIM_TURNAROUND_PUTS 8

@@ -46,6 +46,15 @@ enum sim_issue {
     SIM_ISSUE_TOGETHER, /* all at once, without waiting */
 };
 
+/* Of the workload ethernet: the device, and what measures it. */
+enum sim_device { SIM_DEVICE_PAPERS, SIM_DEVICE_OURS, SIM_DEVICE_GIGABIT, SIM_DEVICE_COUNT };
+enum sim_program {
+    SIM_PROGRAM_DRIVER,  /* ping-pong in the driver, below TCP */
+    SIM_PROGRAM_NETPIPE, /* ping-pong over TCP */
+    SIM_PROGRAM_NETPERF, /* one direction over TCP */
+    SIM_PROGRAM_COUNT
+};
+
 /* Of workloads that measure: which hosts send, how far, and in which order. */
 struct sim_pattern {
     uint32_t hop_count;
@@ -53,6 +62,8 @@ struct sim_pattern {
     bool has_all_senders; /* else the host `sender` alone */
     uint32_t sender;
     char sends[SIM_SENDS_MAX + 1]; /* r and l: the neighbour of each put, repeated */
+    enum sim_device device;
+    enum sim_program program;
 };
 
 /* All that a run depends on. */

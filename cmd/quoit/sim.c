@@ -199,16 +199,22 @@ static bool set_hops(struct session *session, const char *text)
     return set_count32(session, text, 1, QUOIT_RING_HOSTS_MAX - 1, &session->plan.pattern.hop_count);
 }
 
+static bool find_name(const char *text, const char *const names[], unsigned count, unsigned *index_out)
+{
+    for (*index_out = 0; *index_out < count; ++*index_out)
+        if (strcmp(text, names[*index_out]) == 0)
+            return true;
+    return false;
+}
+
 static bool set_issue(struct session *session, const char *text)
 {
     static const char *const names[] = {"row", "quiet", "together"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) != 0)
-            continue;
-        session->plan.pattern.issue = (enum sim_issue)i;
-        return true;
-    }
-    return refuse(session, "not row, quiet or together", text);
+    unsigned issue;
+    if (!find_name(text, names, sizeof names / sizeof names[0], &issue))
+        return refuse(session, "not row, quiet or together", text);
+    session->plan.pattern.issue = (enum sim_issue)issue;
+    return true;
 }
 
 static bool set_sender(struct session *session, const char *text)
@@ -224,6 +230,26 @@ static bool set_sends(struct session *session, const char *text)
     if (length == 0 || length > SIM_SENDS_MAX || strspn(text, "rl") != length)
         return refuse(session, "not up to 16 letters r and l", text);
     memcpy(session->plan.pattern.sends, text, length + 1);
+    return true;
+}
+
+static bool set_device(struct session *session, const char *text)
+{
+    static const char *const names[SIM_DEVICE_COUNT] = {"papers", "ours", "gigabit"};
+    unsigned device;
+    if (!find_name(text, names, SIM_DEVICE_COUNT, &device))
+        return refuse(session, "not papers, ours or gigabit", text);
+    session->plan.pattern.device = (enum sim_device)device;
+    return true;
+}
+
+static bool set_program(struct session *session, const char *text)
+{
+    static const char *const names[SIM_PROGRAM_COUNT] = {"driver", "netpipe", "netperf"};
+    unsigned program;
+    if (!find_name(text, names, SIM_PROGRAM_COUNT, &program))
+        return refuse(session, "not driver, netpipe or netperf", text);
+    session->plan.pattern.program = (enum sim_program)program;
     return true;
 }
 
@@ -318,16 +344,19 @@ static const struct option options[] = {
     {"--slots", "N", "slots of each queue", set_slots},
     {"--chunk", "SIZE", "payload of a slot", set_chunk},
     {"--protocol", "NAME", "queue or scratchpad, as oshrun has them", set_protocol},
-    {"--payload", "NAME", "dma or copy: of the protocol scratchpad", set_payload},
+    {"--payload", "NAME", "dma or copy: of the protocol scratchpad, and of ethernet", set_payload},
     {"--barrier", "NAME", "auto or papers", set_barrier},
     {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--descriptors", "NAME", "of DMA: request, one for all of it, or page, one a page", set_descriptors},
     {"--steps", "N", "length of the workload", set_steps},
     {"--bytes", "SIZE", "size of a transfer, for workloads that measure (1M)", set_bytes},
     {"--hops", "N", "of put and get: how many hosts to the right (1)", set_hops},
-    {"--issue", "NAME", "of put: row, quiet (each known to be there before the next) or together", set_issue},
+    {"--issue", "NAME",
+     "of put, and of DMA by ethernet: row, quiet (each known to be there before the next) or together", set_issue},
     {"--sender", "HOST", "of links, put and get: the host that sends, or all (0)", set_sender},
     {"--sends", "LETTERS", "of turnaround: r and l, the neighbour of each put, over and over (rl)", set_sends},
+    {"--device", "NAME", "of ethernet: papers, ours or gigabit (papers)", set_device},
+    {"--program", "NAME", "of ethernet: driver (below TCP), netpipe or netperf (driver)", set_program},
     {"--direct", "posted|arrived|no", "whether PEs put to neighbours directly, and how", set_direct},
     {"--model", "NAME=VALUE", "a constant of the cost model, or public: those of public sources alone; many times",
      set_model},

@@ -7,6 +7,7 @@ the report must say so."""
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -97,11 +98,16 @@ def test_matplotlib_missing():
         check(result.returncode == 1 and "python3-matplotlib" in result.stderr, f"{result}")
 
 
-def test_calibration():
-    """The prediction of a tiny set of points with a made-up machine: options that exist, figures that follow the constants."""
+def figures_modules():
+    """What quoit figures is made of, instead of the test's own page.py."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cmd", "quoit"))
     sys.path.insert(0, os.path.join(sys.path[0], "figures"))
-    del sys.modules["page"]
+    sys.modules.pop("page", None)
+
+
+def test_calibration():
+    """The prediction of a tiny set of points with a made-up machine: options that exist, figures that follow the constants."""
+    figures_modules()
     import calibration
     from simulator import Simulator
     machine = {"processors": 2, "copy_ns": {str(8 << shift): (8 << shift) / 10 for shift in range(20)}, "wake_call_ns": 1500,
@@ -132,7 +138,93 @@ def test_calibration():
     check("NOT REACHED" in tree["text"][0] and "BUSY" in tree["text"][2], f"{tree['text']}")
 
 
-if PART in ("mistakes", "calibration", "out-of-range", "matplotlib-missing"):
+def test_link():
+    """Figure 6 of LINK with few sizes: every relation is judged by its range, and the page has the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = quoit("link", "--quick", "--json", "--no-wall", "--out", folder)
+        check(result.returncode == 0 and not result.stderr, f"{result}")
+        check(sorted(os.listdir(folder)) == ["link.html", "link.json"], f"{os.listdir(folder)}")
+        tree = page.check(os.path.join(folder, "link.html"))
+    found = json.loads(result.stdout)
+    check(len(found["relations"]) == 17 and len(found["ours"]) == 12, f"{found}")
+    summary = next(table for table in page.tables(tree) if "the paper's sentence" in table[0])
+    for one, row in zip(found["relations"], summary[1:]):
+        for value in one["values"]:
+            is_reached = value["value"] >= one["low"] and (one["high"] is None or value["value"] <= one["high"])
+            check(is_reached == value["reached"], f"{one} says something else")
+        check(re.match(r"LINK, 5.2: \u201c.{20,}\u201d$", row[0]) and row[1] == one["relation"], f"{row}")
+        check(row[-1] == ("reached" if one["values"][0]["reached"] else "NOT REACHED"), f"the page says {row[-1]} of {one}")
+    values = {one["relation"]: one["values"] for one in found["relations"]}
+    fitted = values["ping-pong with DMA, highest of all sizes"]
+    check(fitted[0]["reached"] and not fitted[1]["reached"], f"8613 Mbit/s is a fit, and public constants are quicker: {fitted}")
+    check(all(one["percent_of_wire"] < one["percent_of_payload"] <= 100 for one in found["ours"]), f"{found['ours']}")
+    check(all(one["percent_of_payload"] >= one["least"] for one in found["ours"]
+              if one["constants"] == "public" and "DMA" in one["program"]), f"ours with DMA: {found['ours']}")
+    check("MISSING" in "".join(tree.itertext()), "the page is silent about wall-clock")
+    check(quoit("link", "--model", "x=1").returncode == 2, "a constant that is none is taken")
+
+
+PAPER = {("papers", "driver", "dma"): 8613, ("papers", "driver", "copy"): 6775, ("papers", "netpipe", "dma"): 4850,
+         ("papers", "netpipe", "copy"): 1437, ("papers", "netperf", "dma"): 4140, ("papers", "netperf", "copy"): 1694,
+         ("gigabit", "netpipe", ""): 898, ("gigabit", "netperf", ""): 941, "half": 16384, "falls": 0.9, "usage": 100}
+
+
+def test_link_relations():
+    """With what the paper reports in place of simulations all relations are reached; with one of its numbers changed, those
+    that speak of it are not."""
+    figures_modules()
+    import link
+
+    def missed(changes):
+        paper = {**PAPER, **changes}
+
+        def stat(metric, _part, device, program, **run):
+            if metric != "throughput":
+                return paper["usage"] if device == "papers" else 100
+            key, size = (device, program, run.get("payload", "")), run["bytes"]
+            half = {"driver": 4096, "netpipe": paper["half"], "netperf": 1024}[program]  # size of half of the highest
+            falls = paper["falls"] if program == "netpipe" and size > 4 << 20 else 1
+            falls = 0.99 if program == "driver" and size > 2 << 20 else falls
+            return paper[key] * falls * size / (size + half)
+
+        one = link.Link(None, ("fitted", "queued"), type("Options", (), {"model": [], "quick": False}))
+        one.book.stat = stat
+        return sorted({each.quote[5:] for each in one.relate() if not each.is_reached})
+
+    check(missed({}) == [], f"with the paper's own numbers: {missed({})}")
+    for changes, quotes in (({"usage": 101}, ["processors"]), ({"falls": 1}, ["degraded"]), ({"half": 256}, ["general", "later"]),
+                            ({("papers", "netperf", "dma"): 5000}, ["netperf"]),
+                            ({("papers", "netpipe", "copy"): 800}, ["netpipe", "pattern"]),
+                            ({("papers", "driver", "copy"): 1600}, ["reason", "times"]),
+                            ({("papers", "driver", "dma"): 7000}, ["highest", "times", "wire"])):
+        check(missed(changes) == quotes, f"{changes}: {missed(changes)}")
+
+
+def test_link_wall():
+    """The programs over the loopback: both measure something. Where quoit makes no ring, the page says why."""
+    figures_modules()
+    import link_wall
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    with subprocess.Popen(link_wall.program("serve", port), stdout=subprocess.PIPE, text=True) as server:
+        try:
+            check(server.stdout.readline() == "ready\n", "the server does not start")
+            for style in link_wall.STYLES:
+                rate = float(subprocess.run(link_wall.program("ask", "127.0.0.1", port, style, "65536", "0.1"), check=True,
+                                            stdout=subprocess.PIPE, text=True, timeout=60).stdout)
+                check(10 < rate < 1e6, f"{style}: {rate} Mbit/s")
+        finally:
+            server.kill()
+    found = link_wall.measure("/bin/false", type("Options", (), {"quick": True, "no_wall": False}))
+    check("no ring on this machine" in found["missing"], f"{found}")
+    rates = [[way, style, size, 1000 * (1 + (way == "DMA")) + size / 1e6] for way in link_wall.RATES for style in link_wall.STYLES
+             for size in link_wall.SIZES]
+    table = link_wall.section({"rates": rates})["items"][1]["rows"]
+    check([row[3] > 1.9 for row in table] == [False, False, True, True, False, False], f"{table}")
+    check([row[5] and row[5]["value"] for row in table] == ["NOT REACHED"] * 4 + [""] * 2, f"{table}")
+
+
+if PART in ("mistakes", "calibration", "out-of-range", "matplotlib-missing", "link", "link-relations", "link-wall"):
     globals()[f"test_{PART.replace('-', '_')}"]()
 else:
     test_figures(PART.split(","))

@@ -25,7 +25,8 @@ def parse(arguments):
         "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
         "sources alone, with the order of sends that was chosen and with the plain one."),
         epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
-               "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)")
+               "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)\n"
+               "  link   that of LINK, simulated and measured (quoit figures link --help)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure; none: all")
     parser.add_argument("--out", metavar="DIR", default="figures", help="where figures.html and figures.json go (figures)")
     parser.add_argument("--json", action="store_true", help="print the relations as JSON")
@@ -214,6 +215,9 @@ def main(quoit, arguments):
     if arguments[:1] == ["dsm"]:
         import dsm
         return dsm.main(quoit, arguments[1:])
+    if arguments[:1] == ["link"]:
+        import link
+        return link.main(quoit, arguments[1:])
     if arguments[:1] == ["hybrid"]:
         import hybrid
         return hybrid.main(quoit, arguments[1:])
