@@ -120,6 +120,8 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     const struct host *host = &job->hosts[pe->host];
     if (host->has_place && quoit_share_enter_place(&host->place) != QUOIT_OK)
         return -errno;
+    if (host->has_place && quoit_share_renew_sysfs() != QUOIT_OK)
+        quoit_log(QUOIT_LOG_INFO, "PE %u sees the devices of this machine in /sys: %s", pe->index, strerror(errno));
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
     if (getppid() != parent)
         _exit(STATUS_CANNOT_START);

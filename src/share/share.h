@@ -141,7 +141,7 @@ void quoit_share_server_places(struct quoit_share_server *server, pid_t (*proces
 void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES]);
 /* Of a client; each may wait for the owner for up to a second: TIMEOUT. GONE: nobody listens there, or not any more; or
  * the owner is not the user whom an abstract name holds (without one: this user), nor root.
- * INVALID, with a line logged: the owner is of another build. */
+ * INVALID, with a line said that has both versions (Q0605): the owner is of another build. */
 QUOIT_MUST_USE enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out);
 /* Takes a share, with the errors of quoit_share_take(); OUT_OF_RANGE: this user has as many as a user may. The caller
  * owns the descriptors and *connection_out: closing that ends the share. */
@@ -157,6 +157,9 @@ QUOIT_MUST_USE enum quoit_status quoit_share_find_place(const char *path, uint32
                                                         struct quoit_share_place *place_out);
 /* Moves this process, which has one thread, there. SYSTEM, with errno: the kernel refuses. */
 QUOIT_MUST_USE enum quoit_status quoit_share_enter_place(const struct quoit_share_place *place);
+/* After that: gives this process, which has one thread, mounts of its own with a /sys of its network, as ip netns exec
+ * does. SYSTEM, with errno: the kernel refuses, and /sys shows the devices of where it came from. */
+QUOIT_MUST_USE enum quoit_status quoit_share_renew_sysfs(void);
 void quoit_share_close_place(struct quoit_share_place *place);
 
 #endif
