@@ -229,6 +229,8 @@ static int find_ring(struct plan *plan)
         return bad_usage(
             "--ring: there is no ring %s that you may use; its user makes it with: quoit ring up --ring %s", name,
             ring);
+    if (status == QUOIT_INVALID)
+        return bad_usage("--ring: the ring %s is of another build", name);
     if (status != QUOIT_OK)
         return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
     plan->ring = list.ring;

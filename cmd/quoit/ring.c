@@ -70,8 +70,9 @@ static socklen_t address_of(const char *name, struct sockaddr_un *address_out)
 }
 
 /* A descriptor, or -1 with errno. EACCES: somebody else has taken the name. */
-static int call_keeper(const char *name, const struct ring_request *request, pid_t *keeper_out)
+static int call_keeper(const char *name, enum ring_request_kind kind, pid_t *keeper_out)
 {
+    const struct quoit_share_head request = quoit_share_head_make(RING_MAGIC, sizeof(struct ring_reply), kind);
     const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
     struct sockaddr_un address;
     struct ucred peer;
@@ -81,7 +82,7 @@ static int call_keeper(const char *name, const struct ring_request *request, pid
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0) {
         *keeper_out = peer.pid;
         if (peer.uid == geteuid() && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
-            send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request)
+            send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
             return fd;
         errno = EACCES;
     }
@@ -92,41 +93,61 @@ static int call_keeper(const char *name, const struct ring_request *request, pid
     return -1;
 }
 
-static int say_absent(const struct ring_call *call)
+/* The build of the keeper; one that is older than the head says nothing, or something without one. */
+static const char *build_of(const struct ring_reply *reply, char text_out[QUOIT_SHARE_BUILD_BYTES])
 {
+    return quoit_share_build(reply->head.magic == RING_MAGIC ? &reply->head : NULL, text_out);
+}
+
+void ring_say_silent(const char *name, const struct ring_reply *reply)
+{
+    char own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
+    const struct quoit_share_head head = quoit_share_head_make(RING_MAGIC, sizeof *reply, RING_STATUS);
     if (errno == ECONNREFUSED || errno == ENOENT)
-        fprintf(stderr, "quoit ring: there is no ring \"%s\"; make it with: quoit ring up --ring %s\n", call->plan.name,
-                call->plan.name);
+        fprintf(stderr, "quoit ring: there is no ring \"%s\"; make it with: quoit ring up --ring %s\n", name, name);
+    else if (errno == EPROTO)
+        fprintf(stderr,
+                "quoit ring: the ring \"%s\" is kept by another build of Quoit: %s, and this is %s; use that one's "
+                "quoit, or end the ring: quoit ring down --ring %s [Q0605]\n",
+                name, build_of(reply, other), quoit_share_build(&head, own), name);
     else
-        fprintf(stderr, "quoit ring: the ring \"%s\" does not answer: %s\n", call->plan.name, strerror(errno));
+        fprintf(stderr, "quoit ring: the ring \"%s\" does not answer: %s\n", name, strerror(errno));
+}
+
+static int say_absent(const struct ring_call *call, const struct ring_reply *reply)
+{
+    ring_say_silent(call->plan.name, reply);
     return RING_STATUS_FAILED;
 }
 
 /* *keeper_out is the process that answers or should, and 0 if there is none. */
-static bool ask(const char *name, struct ring_request request, struct ring_reply *reply, pid_t *keeper_out)
+static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
 {
     *keeper_out = 0;
-    int fd = call_keeper(name, &request, keeper_out);
+    reply->head.magic = 0;
+    int fd = call_keeper(name, kind, keeper_out);
     if (fd < 0)
         return false;
-    ssize_t bytes = recv(fd, reply, sizeof *reply, 0);
+    ssize_t bytes = recv(fd, reply, sizeof *reply, MSG_TRUNC);
     int error = bytes < 0 ? errno : EPROTO;
+    size_t came = bytes < 0 ? 0 : (size_t)bytes;
     close(fd);
+    if (!quoit_share_head_is(&reply->head, came, RING_MAGIC))
+        reply->head.magic = 0;
     errno = error;
-    return bytes == (ssize_t)sizeof *reply;
+    return quoit_share_head_fits(&reply->head, came, RING_MAGIC, sizeof *reply);
 }
 
-bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply)
+bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply)
 {
     pid_t keeper;
-    return ask(name, request, reply, &keeper);
+    return ask(name, kind, reply, &keeper);
 }
 
 pid_t ring_keeper_of(const char *name)
 {
-    const struct ring_request request = {.kind = RING_STATUS};
     pid_t keeper = 0;
-    int fd = call_keeper(name, &request, &keeper);
+    int fd = call_keeper(name, RING_STATUS, &keeper);
     if (fd >= 0)
         close(fd);
     return keeper;
@@ -224,21 +245,44 @@ static int join(const struct ring_call *call)
     return ring_keep(&plan, fd, -1);
 }
 
+/* Hosts end with their keeper, and free the name. */
+static bool has_ended(const char *name)
+{
+    for (uint32_t ms = 0; ms < END_MS; ms++) {
+        if (ring_keeper_of(name) == 0)
+            return true;
+        quoit_clock_sleep_ns(1000000);
+    }
+    return false;
+}
+
+/* A keeper that does not answer, or is so old that it does not understand. */
+static int kill_keeper(const char *name, pid_t keeper, bool is_silent)
+{
+    fprintf(stderr,
+            is_silent ? "quoit ring: process %d, which keeps the ring \"%s\", did not answer and was killed\n"
+                      : "quoit ring: process %d of another build, which kept the ring \"%s\", was told to end\n",
+            (int)keeper, name);
+    if (!is_silent && (kill(keeper, SIGTERM) != 0 || has_ended(name)))
+        return ring_keeper_of(name) == 0 ? 0 : RING_STATUS_FAILED;
+    if (kill(keeper, SIGKILL) != 0)
+        return RING_STATUS_FAILED;
+    has_ended(name);
+    return 0;
+}
+
 static int down(const struct ring_call *call)
 {
     struct ring_reply reply;
     pid_t keeper;
-    if (ask(call->plan.name, (struct ring_request){.kind = RING_DOWN}, &reply, &keeper))
+    if (ask(call->plan.name, RING_DOWN, &reply, &keeper))
         return 0;
-    if (errno != EAGAIN || keeper <= 0)
-        return say_absent(call);
-    fprintf(stderr, "quoit ring: process %d, which keeps the ring \"%s\", did not answer and was killed\n", (int)keeper,
-            call->plan.name);
-    if (kill(keeper, SIGKILL) != 0)
-        return RING_STATUS_FAILED;
-    for (uint32_t ms = 0; ms < END_MS && ring_keeper_of(call->plan.name) != 0; ms++) /* hosts end, and free the name */
-        quoit_clock_sleep_ns(1000000);
-    return 0;
+    int error = errno;
+    if (error == EPROTO && reply.head.magic == RING_MAGIC && reply.head.kind == RING_DOWN)
+        return 0; /* another build, which has obeyed */
+    if ((error != EAGAIN && error != EPROTO) || keeper <= 0)
+        return say_absent(call, &reply);
+    return kill_keeper(call->plan.name, keeper, error == EAGAIN);
 }
 
 /* Jobs, without the Ethernet devices; none if the ring does not say. */
@@ -329,8 +373,8 @@ static void print_table(const struct ring_reply *reply)
 static int status(const struct ring_call *call)
 {
     struct ring_reply reply;
-    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
-        return say_absent(call);
+    if (!ring_ask(call->plan.name, RING_STATUS, &reply))
+        return say_absent(call, &reply);
     if (call->is_json)
         print_json(&reply);
     else
@@ -346,8 +390,8 @@ static int set_cut(const struct ring_call *call, bool is_cut)
     uint32_t link;
     if (!call->number || !ring_take_number(call->number, 0, RING_HOSTS_MAX - 1, &link))
         return ring_refuse("%s needs the number of a link, that of the host at its left", call->command);
-    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
-        return say_absent(call);
+    if (!ring_ask(call->plan.name, RING_STATUS, &reply))
+        return say_absent(call, &reply);
     if (reply.plan.is_joined)
         return ring_refuse("the links of the ring \"%s\" are cables: %s by hand", call->plan.name, call->command);
     if (link >= reply.plan.host_count)
@@ -380,8 +424,8 @@ static int run_on_host(const struct ring_call *call, char **words)
                            strcmp(call->command, "exec") == 0 ? ", and a command behind --" : "");
     if (!words || !words[0])
         return ring_refuse("exec needs a command behind --");
-    if (!ring_ask(call->plan.name, (struct ring_request){.kind = RING_STATUS}, &reply))
-        return say_absent(call);
+    if (!ring_ask(call->plan.name, RING_STATUS, &reply))
+        return say_absent(call, &reply);
     if (reply.plan.is_joined && host != reply.plan.host)
         return ring_refuse("host %u of the ring \"%s\" is another machine", host, call->plan.name);
     if (host >= reply.plan.host_count)
@@ -397,6 +441,9 @@ static int run_on_host(const struct ring_call *call, char **words)
                                          : quoit_status_text(status));
         return RING_STATUS_FAILED;
     }
+    if (!reply.plan.is_joined && quoit_share_renew_sysfs() != QUOIT_OK)
+        fprintf(stderr, "quoit ring: /sys shows the devices of this machine, not those of host %u: %s [Q0606]\n", host,
+                strerror(errno));
     execvp(words[0], words);
     fprintf(stderr, "quoit ring: cannot run %s: %s\n", words[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;

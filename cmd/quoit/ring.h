@@ -19,6 +19,7 @@
 #include "link/state.h"
 #include "port/driver.h"
 #include "ring/ring.h"
+#include "share/head.h"
 #include "share/share.h"
 #include "veth/veth.h"
 
@@ -104,10 +105,9 @@ bool ring_open_bridges(struct ring *ring);
  * all hosts are up, or closes it; -1: it stays in the foreground. Returns the exit status. */
 int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
+/* A request is a head alone, whose `bytes` are those of the reply. DOWN is obeyed whichever build asks. */
+#define RING_MAGIC 0x51520001u
 enum ring_request_kind { RING_STATUS = 1, RING_DOWN };
-struct ring_request {
-    uint32_t kind;
-};
 struct ring_host_status {
     int32_t pid; /* 0: not running */
     uint32_t start_count;
@@ -120,12 +120,16 @@ struct ring_host_status {
 };
 /* Link i joins host i, at its right, to host i + 1. */
 struct ring_reply {
+    struct quoit_share_head head; /* to another build this alone */
     struct ring_plan plan;
     struct ring_host_status hosts[RING_HOSTS_MAX];
 };
 
-/* ring.c: asks the keeper of this user's ring; false, with errno: it does not answer. */
-bool ring_ask(const char *name, struct ring_request request, struct ring_reply *reply);
+/* ring.c: asks the keeper of this user's ring; false, with errno: it does not answer; EPROTO: it is of another build,
+ * which reply->head says, if its magic is RING_MAGIC. */
+bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply);
+/* Says why ring_ask() was false, which left errno and the reply. */
+void ring_say_silent(const char *name, const struct ring_reply *reply);
 /* The process that keeps the ring, whether it answers or not; 0: there is none. */
 pid_t ring_keeper_of(const char *name);
 /* ring_doctor.c: says what is wrong with this machine or the ring, and the remedy; 0: nothing is. */

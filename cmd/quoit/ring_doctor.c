@@ -160,7 +160,7 @@ int ring_doctor(const char *name)
 {
     struct findings findings = {0};
     struct ring_reply reply;
-    bool is_there = ring_ask(name, (struct ring_request){.kind = RING_STATUS}, &reply);
+    bool is_there = ring_ask(name, RING_STATUS, &reply);
     int error = errno;
     check_tun(&findings);
     if (!is_there || !reply.plan.is_joined)
@@ -172,6 +172,10 @@ int ring_doctor(const char *name)
             check_host(&findings, &reply, i);
         for (uint32_t i = 0; i < reply.plan.host_count; i++)
             check_link(&findings, &reply, i);
+    } else if (error == EPROTO) {
+        errno = error;
+        ring_say_silent(name, &reply);
+        findings.count++;
     } else if (error == EAGAIN) {
         pid_t keeper = ring_keeper_of(name);
         find(&findings,

@@ -202,7 +202,7 @@ static bool serve(struct ring *ring, int listen_fd)
 {
     struct ring_reply reply;
     const struct timeval limit = {.tv_sec = REQUEST_SECONDS};
-    struct ring_request request;
+    struct quoit_share_head request;
     struct ucred peer;
     socklen_t peer_bytes = sizeof peer;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -213,14 +213,17 @@ static bool serve(struct ring *ring, int listen_fd)
     bool is_allowed =
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0 && (peer.uid == geteuid() || peer.uid == 0);
     bool is_down = false;
-    if (is_allowed && recv(fd, &request, sizeof request, 0) == (ssize_t)sizeof request) {
+    ssize_t came = is_allowed ? recv(fd, &request, sizeof request, 0) : -1;
+    if (came >= 0 && quoit_share_head_is(&request, (size_t)came, RING_MAGIC)) {
+        bool is_same = request.protocol == QUOIT_SHARE_PROTOCOL && request.bytes == sizeof reply;
         is_down = request.kind == RING_DOWN;
         fill_status(ring, &reply);
+        reply.head = quoit_share_head_make(RING_MAGIC, sizeof reply, request.kind);
         if (is_down) {
             end_ring(ring);
             close(listen_fd); /* the name is free when the reply comes */
         }
-        send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
+        send(fd, &reply, is_same ? sizeof reply : sizeof reply.head, MSG_NOSIGNAL);
     }
     close(fd);
     return is_down;

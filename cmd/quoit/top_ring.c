@@ -3,6 +3,7 @@
 #include "top.h"
 
 #include <stdio.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,8 +35,11 @@ bool top_ring_take(const char *name, struct top_ring_sample *sample)
     char path[QUOIT_SHARE_PATH_BYTES];
     *sample = (struct top_ring_sample){.now_ns = quoit_clock_now_ns()};
     quoit_share_path(geteuid(), name, path);
-    if (!ring_ask(name, (struct ring_request){.kind = RING_STATUS}, &sample->ring))
+    if (!ring_ask(name, RING_STATUS, &sample->ring)) {
+        if (errno == EPROTO)
+            ring_say_silent(name, &sample->ring);
         return false;
+    }
     if (sample->ring.plan.is_joined)
         return true; /* no jobs there */
     if (quoit_share_ask(path, &list) != QUOIT_OK)

@@ -73,35 +73,38 @@ static enum quoit_status hear(int fd, uint32_t kind, struct quoit_share_message 
         return QUOIT_GONE;
     if (n < 0)
         return QUOIT_SYSTEM;
-    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_SHARE_MAGIC ||
-        message_out->bytes != sizeof *message_out || message_out->kind != kind || came.is_truncated) {
-        quoit_log(QUOIT_LOG_ERROR, "the owner of the ring said something that this program does not understand: were "
-                                   "both built from the same version?");
+    if (!quoit_share_head_fits(&message_out->head, (size_t)n, QUOIT_SHARE_MAGIC, sizeof *message_out) ||
+        message_out->head.kind != kind || came.is_truncated) {
+        char own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
+        const struct quoit_share_head head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof *message_out, kind);
+        bool has_head = quoit_share_head_is(&message_out->head, (size_t)n, QUOIT_SHARE_MAGIC);
+        quoit_say("the ring is of another build of Quoit: %s, and this program is of %s; use the same, or make the "
+                  "ring anew: quoit ring down, quoit ring up [Q0605]",
+                  quoit_share_build(has_head ? &message_out->head : NULL, other), quoit_share_build(&head, own));
         for (uint32_t i = 0; i < came.fd_count; i++)
             close(fds[i]);
         return QUOIT_INVALID;
     }
-    if (kind == QUOIT_SHARE_ATTACH && message_out->status == QUOIT_OK) {
+    if (kind == QUOIT_SHARE_ATTACH && message_out->head.status == QUOIT_OK) {
         struct quoit_share *share = &message_out->body.share;
         uint32_t at = put_fds(share->wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, 0);
         at = put_fds(share->link_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
         put_fds(share->memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
     }
-    if (kind == QUOIT_SHARE_PLACE && message_out->status == QUOIT_OK)
+    if (kind == QUOIT_SHARE_PLACE && message_out->head.status == QUOIT_OK)
         put_fds(message_out->body.place.fds, QUOIT_SHARE_NAMESPACE_COUNT, fds, came.fd_count, 0);
-    return (enum quoit_status)message_out->status;
+    return (enum quoit_status)message_out->head.status;
 }
 
 /* One request and its reply, which takes its place. */
 static enum quoit_status ask(const char *path, struct quoit_share_message *message, int *connection_out)
 {
     int fd;
-    uint32_t kind = message->kind;
+    uint32_t kind = message->head.kind;
     enum quoit_status status = connect_to(path, &fd);
     if (status != QUOIT_OK)
         return status;
-    message->magic = QUOIT_SHARE_MAGIC;
-    message->bytes = sizeof *message;
+    message->head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof *message, kind);
     ssize_t n;
     do
         n = send(fd, message, sizeof *message, MSG_NOSIGNAL);
@@ -119,7 +122,7 @@ static enum quoit_status ask(const char *path, struct quoit_share_message *messa
 
 enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out)
 {
-    struct quoit_share_message message = {.kind = QUOIT_SHARE_ASK};
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_ASK};
     enum quoit_status status = ask(path, &message, NULL);
     if (status == QUOIT_OK)
         *list_out = message.body.list;
@@ -129,7 +132,7 @@ enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *lis
 enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *request,
                                      struct quoit_share *share_out, int *connection_out)
 {
-    struct quoit_share_message message = {.kind = QUOIT_SHARE_ATTACH, .body.request = *request};
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_ATTACH, .body.request = *request};
     enum quoit_status status = ask(path, &message, connection_out);
     if (status == QUOIT_OK)
         *share_out = message.body.share;
@@ -138,13 +141,13 @@ enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_
 
 enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut)
 {
-    struct quoit_share_message message = {.kind = is_cut ? QUOIT_SHARE_CUT : QUOIT_SHARE_MEND, .body.link = link};
+    struct quoit_share_message message = {.head.kind = is_cut ? QUOIT_SHARE_CUT : QUOIT_SHARE_MEND, .body.link = link};
     return ask(path, &message, NULL);
 }
 
 enum quoit_status quoit_share_find_place(const char *path, uint32_t host, struct quoit_share_place *place_out)
 {
-    struct quoit_share_message message = {.kind = QUOIT_SHARE_PLACE, .body.link = host};
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_PLACE, .body.link = host};
     enum quoit_status status = ask(path, &message, NULL);
     if (status == QUOIT_OK)
         *place_out = message.body.place;

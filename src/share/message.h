@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* message.h - what clients and the owner of a shared ring say to each other. Private to share.
  *
- * One request, one reply, each one packet of a SOCK_SEQPACKET; with a share come its descriptors: those of the wires,
- * the links and the memory of each host that has them; with a place those of its namespaces. Both ends run on one
- * machine.
+ * One request, one reply, each one packet of a SOCK_SEQPACKET that begins with a head; with a share come its
+ * descriptors: those of the wires, the links and the memory of each host that has them; with a place those of its
+ * namespaces. Both ends run on one machine.
  */
 #ifndef QUOIT_SHARE_MESSAGE_H
 #define QUOIT_SHARE_MESSAGE_H
@@ -12,19 +12,17 @@
 #include <sys/un.h>
 
 #include "env/descriptors.h"
+#include "share/head.h"
 #include "share/share.h"
 
-#define QUOIT_SHARE_MAGIC   0x51530001u
+#define QUOIT_SHARE_MAGIC   0x51530002u
 #define QUOIT_SHARE_FDS_MAX (3 * QUOIT_SHARE_HOSTS_MAX)
 _Static_assert(QUOIT_SHARE_FDS_MAX <= QUOIT_DESCRIPTORS_MAX, "one message carries them");
 
 enum quoit_share_kind { QUOIT_SHARE_ASK = 1, QUOIT_SHARE_ATTACH, QUOIT_SHARE_CUT, QUOIT_SHARE_MEND, QUOIT_SHARE_PLACE };
 
 struct quoit_share_message {
-    uint32_t magic;
-    uint32_t bytes;  /* of this struct, which differs between builds */
-    uint32_t kind;   /* enum quoit_share_kind; in a reply that of the request */
-    uint32_t status; /* of a reply: enum quoit_status */
+    struct quoit_share_head head; /* its kind: enum quoit_share_kind; its status: enum quoit_status */
     union {
         uint32_t link; /* of CUT and MEND; of PLACE the host */
         struct quoit_share_request request;

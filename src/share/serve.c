@@ -166,12 +166,12 @@ static int take_fds(int *from, uint32_t most, int *fds_out, int count)
 static bool reply(const struct connection *connection, struct quoit_share_message *message)
 {
     int fds[QUOIT_SHARE_FDS_MAX], fd_count = 0;
-    if (message->kind == QUOIT_SHARE_ATTACH && message->status == QUOIT_OK) {
+    if (message->head.kind == QUOIT_SHARE_ATTACH && message->head.status == QUOIT_OK) {
         fd_count = take_fds(message->body.share.wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
         fd_count = take_fds(message->body.share.link_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
         fd_count = take_fds(message->body.share.memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count);
     }
-    bool has_place = message->kind == QUOIT_SHARE_PLACE && message->status == QUOIT_OK;
+    bool has_place = message->head.kind == QUOIT_SHARE_PLACE && message->head.status == QUOIT_OK;
     if (has_place)
         fd_count = take_fds(message->body.place.fds, QUOIT_SHARE_NAMESPACE_COUNT, fds, 0);
     bool is_sent = quoit_send_with_descriptors(connection->fd, message, sizeof *message, fds, (uint32_t)fd_count,
@@ -244,7 +244,7 @@ static enum quoit_status answer(struct quoit_share_server *server, struct connec
 {
     enum quoit_status status = QUOIT_OK;
     struct quoit_share_request request = message->body.request;
-    switch (message->kind) {
+    switch (message->head.kind) {
     case QUOIT_SHARE_ASK:
         list(server, &message->body.list);
         return QUOIT_OK;
@@ -261,12 +261,20 @@ static enum quoit_status answer(struct quoit_share_server *server, struct connec
     case QUOIT_SHARE_MEND:
         if (!is_owner(connection))
             return QUOIT_UNSUPPORTED;
-        return quoit_shared_ring_cut(server->ring, message->body.link, message->kind == QUOIT_SHARE_CUT);
+        return quoit_shared_ring_cut(server->ring, message->body.link, message->head.kind == QUOIT_SHARE_CUT);
     case QUOIT_SHARE_PLACE:
         return find_place(server, connection, message->body.link, &message->body.place);
     default:
         return QUOIT_INVALID;
     }
+}
+
+/* To a client of another build, which so can say what is wrong. */
+static void tell_build(const struct connection *connection, uint32_t kind)
+{
+    struct quoit_share_head head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof(struct quoit_share_message), kind);
+    head.status = QUOIT_INVALID;
+    (void)!send(connection->fd, &head, sizeof head, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* What came, or the end of the connection. Anything but one whole request ends it. */
@@ -276,12 +284,14 @@ static void hear(struct quoit_share_server *server, struct connection *connectio
     ssize_t n = recv(connection->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n != (ssize_t)sizeof message || message.magic != QUOIT_SHARE_MAGIC || message.bytes != sizeof message ||
-        connection->share) {
+    size_t came = n < 0 ? 0 : (size_t)n;
+    if (!quoit_share_head_fits(&message.head, came, QUOIT_SHARE_MAGIC, sizeof message) || connection->share) {
+        if (quoit_share_head_is(&message.head, came, QUOIT_SHARE_MAGIC) && !connection->share)
+            tell_build(connection, message.head.kind);
         hang_up(server, connection);
         return;
     }
-    message.status = (uint32_t)answer(server, connection, &message);
+    message.head.status = (uint32_t)answer(server, connection, &message);
     if (!reply(connection, &message) || !connection->share)
         hang_up(server, connection);
 }

@@ -541,7 +541,7 @@ static void test_clients_that_misbehave(void **state)
     struct server server;
     struct quoit_share_list list;
     struct quoit_share share;
-    struct quoit_share_message garbage = {.magic = QUOIT_SHARE_MAGIC, .bytes = sizeof garbage, .kind = 77};
+    struct quoit_share_message garbage = {.head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof garbage, 77)};
     int silent[60], connection;
     char byte;
     start_server(&server, HOST_COUNT);
@@ -556,7 +556,7 @@ static void test_clients_that_misbehave(void **state)
     fd = connect_to(server.path);
     assert_int_equal(send(fd, &garbage, sizeof garbage, 0), sizeof garbage);
     assert_int_equal(recv(fd, &garbage, sizeof garbage, 0), sizeof garbage);
-    assert_int_equal(garbage.status, QUOIT_INVALID);
+    assert_int_equal(garbage.head.status, QUOIT_INVALID);
     close(fd);
     struct quoit_share_request request = request_of(5);
     memcpy(request.label, "\x1b[31m, and longer than there is room for it", QUOIT_SHARE_LABEL_BYTES);

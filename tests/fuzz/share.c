@@ -68,13 +68,12 @@ static int connection(struct rig *rig, uint32_t index)
 static void send_changed(struct rig *rig, const struct fuzz_step *step)
 {
     const uint8_t *head = step->head;
-    struct quoit_share_message message = {.magic = QUOIT_SHARE_MAGIC,
-                                          .bytes = sizeof message,
-                                          .kind = QUOIT_SHARE_ASK + (head[1] & 0x0f) % (QUOIT_SHARE_PLACE + 1)};
+    uint32_t kind = QUOIT_SHARE_ASK + (head[1] & 0x0fu) % (QUOIT_SHARE_PLACE + 1);
+    struct quoit_share_message message = {.head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof message, kind)};
     uint32_t index = head[0] % CONNECTION_COUNT;
     if (head[1] & 0x80)
         hang_up(rig, index);
-    if (message.kind == QUOIT_SHARE_ATTACH)
+    if (kind == QUOIT_SHARE_ATTACH)
         for (uint32_t host = 0; host < HOST_COUNT; host++)
             message.body.request.memory_bytes[host] = head[1] & 0x40 ? MEMORY_BYTES : 0;
     fuzz_change(&message, sizeof message, step->changes, step->change_bytes);
@@ -86,7 +85,8 @@ static void send_changed(struct rig *rig, const struct fuzz_step *step)
 /* What any client would be told. */
 static struct quoit_share_list ask(struct rig *rig)
 {
-    struct quoit_share_message message = {.magic = QUOIT_SHARE_MAGIC, .bytes = sizeof message, .kind = QUOIT_SHARE_ASK};
+    struct quoit_share_message message = {
+        .head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof message, QUOIT_SHARE_ASK)};
     struct sockaddr_un address;
     socklen_t bytes = quoit_share_address(rig->path, &address);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -94,7 +94,7 @@ static struct quoit_share_list ask(struct rig *rig)
     must(send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message);
     quoit_share_server_step(rig->server);
     must(recv(fd, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message);
-    must(message.status == QUOIT_OK);
+    must(message.head.status == QUOIT_OK);
     close(fd);
     return message.body.list;
 }

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -26,6 +27,9 @@ GARBAGE = scenario.program("scenario_garbage")
 BUSY = scenario.program("scenario_busy")
 LIMIT_S = 60
 PORT = 7000
+HEAD = "=5I20s"            # of each message: src/share/head.h
+RING_MAGIC, SHARE_MAGIC = 0x51520001, 0x51530002
+RING_STATUS, RING_DOWN = 1, 2
 SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFHWADDR, IFF_RUNNING = 0x8913, 0x8915, 0x8927, 0x40
 
 
@@ -76,6 +80,28 @@ def ask_udp(address, seed):
                 pass
         else:
             sys.exit(f"a datagram of {size} bytes never came back")
+
+
+def keep_other(name, kind):
+    """A keeper of another build: `newer` says a head, `older` an answer without one, `oldest` nothing."""
+    ears = []
+    for what in ("quoit-ring", "quoit-share"):
+        ear = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ear.bind(f"\0{what}-{os.geteuid()}-{name}")
+        ear.listen(8)
+        ears.append(ear)
+    print("ready", flush=True)
+    while True:
+        ear = ears[0] if ears[0] in (ready := select.select(ears, [], [])[0]) else ready[0]
+        peer, _ = ear.accept()
+        magic, _, _, asked, _, _ = struct.unpack_from(HEAD, peer.recv(100000))
+        if kind == "newer":
+            peer.send(struct.pack(HEAD, magic, 7, 4711, asked, 0, b"99.1\033") + bytes(100))
+        elif kind == "older":
+            peer.send(bytes(3000))
+        peer.close()
+        if kind == "newer" and magic == RING_MAGIC and asked == RING_DOWN:
+            return
 
 
 def look():
@@ -212,6 +238,63 @@ class Net(Ring):
         self.assertIn("quoit ring mend 4", self.ring("doctor", check=False).stdout)
         self.wait_for("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
         self.transfer(0, 3, 20)
+
+    def test_keeper_of_another_build(self):
+        """Each command says both builds, and `down` ends the ring."""
+        version = re.escape(subprocess.run([QUOIT, "--version"], capture_output=True, text=True, check=True).stdout.split()[1])
+        for kind, other in (("newer", r"99\.1\? \(messages 7\.4711\)"), ("older", "an older one"), ("oldest", "an older one")):
+            with self.subTest(kind=kind):
+                keeper = subprocess.Popen([sys.executable, __file__, "keep_other", self.name, kind], stdout=subprocess.PIPE, text=True)
+                self.children.append(keeper)
+                self.assertEqual(keeper.stdout.readline(), "ready\n")
+                for words in (["status"], ["exec", 0, "--", "true"], ["shell", 0], ["cut", 0], ["doctor"]):
+                    result = self.ring(*words, check=False)
+                    self.assertEqual(result.returncode, 1, result)
+                    self.assertRegex(result.stderr, rf"^quoit ring: the ring \"{self.name}\" is kept by another build of Quoit: {other}, "
+                                     rf"and this is {version} \(messages \d+\.\d+\); .*quoit ring down --ring {self.name} \[Q0605\]\n$")
+                job = self.run_job("--ring", self.name, BUSY, 1)
+                self.assertEqual(job.status, 2, job)
+                if kind != "oldest": # which hangs up, as on a user who may not
+                    self.assertRegex(job.err, rf"of another build of Quoit: {other}, and this program is of {version} .*\[Q0605\]")
+                result = self.ring("down")
+                self.assertEqual("was told to end" in result.stderr, kind != "newer", result)
+                self.assertEqual(keeper.wait(timeout=scenario.SOON_S), 0 if kind == "newer" else -signal.SIGTERM)
+                self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_caller_of_another_build(self):
+        """It gets the build of the ring in the head, and its DOWN is obeyed."""
+        self.ring("up", "--hosts", 2)
+        before = self.status()
+
+        def say(what, magic, kind, size):
+            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            one.settimeout(scenario.SOON_S)
+            one.connect(f"\0{what}-{os.geteuid()}-{self.name}")
+            one.send(struct.pack(HEAD, magic, 7, 40, kind, 0, b"99.1") + bytes(size))
+            said = one.recv(100000)
+            one.close()
+            return said
+        for what, magic, size in (("quoit-ring", RING_MAGIC, 0), ("quoit-ring", RING_MAGIC, 5000), ("quoit-share", SHARE_MAGIC, 0),
+                                  ("quoit-share", SHARE_MAGIC, 5000)):
+            said = say(what, magic, RING_STATUS, size)
+            self.assertEqual((len(said), struct.unpack(HEAD, said)[0]), (struct.calcsize(HEAD), magic))
+        self.assertEqual(say("quoit-ring", 0x12345678, RING_DOWN, 0), b"")
+        self.assertEqual([host["pid"] for host in self.status()], [host["pid"] for host in before])
+        self.assertEqual(len(say("quoit-ring", RING_MAGIC, RING_DOWN, 0)), struct.calcsize(HEAD))
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_devices_in_sys(self):
+        """A command and a PE on a host see its devices, this machine keeps its own, and the groups of processes stay visible."""
+        self.ring("up", "--hosts", 2)
+        mine = sorted(os.listdir("/sys/class/net"))
+        groups = bool(os.listdir("/sys/fs/cgroup"))
+        result = self.ring("exec", 1, "--", "sh", "-c", "ls /sys/class/net; ls /sys/fs/cgroup | grep -q . && echo groups; true")
+        if "Q0606" in result.stderr:
+            self.skipTest(result.stderr.strip())
+        self.assertEqual((sorted(result.stdout.split()), result.stderr), (["groups"] * groups + ["lo", "quoit0"], ""))
+        job = self.run_job("--ring", self.name, "--on", "0", "ls", "/sys/class/net")
+        self.assertEqual((job.status, sorted(job.out.split())), (0, ["lo", "quoit0"]), job)
+        self.assertEqual(sorted(os.listdir("/sys/class/net")), mine)
 
     def test_killed_host_begins_anew(self):
         self.ring("up", "--hosts", 3)
@@ -667,7 +750,7 @@ class Jobs(Ring):
 
 
 if __name__ == "__main__":
-    here = {one.__name__: one for one in (serve_tcp, send_tcp, serve_udp, ask_udp, look, where)}
+    here = {one.__name__: one for one in (serve_tcp, send_tcp, serve_udp, ask_udp, look, where, keep_other)}
     if len(sys.argv) > 1 and sys.argv[1] in here:
         here[sys.argv[1]](*sys.argv[2:])
     else:
