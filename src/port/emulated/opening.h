@@ -69,6 +69,8 @@ struct quoit_emulated_port {
     struct quoit_emulated_view vector_view[QUOIT_EMULATED_VECTOR_COUNT][2];
     _Atomic uint64_t torn_state; /* the last down state for which a write was torn */
     _Atomic uint64_t tear_count; /* draws from torn_write_seed */
+    _Atomic uint64_t late_ns;    /* pace.c: time of the wire that senders may make good for, */
+    _Atomic uint64_t left_ns;    /* and when one was here last */
     _Atomic uint64_t fence;      /* an atomic addition to it is a full barrier */
     struct quoit_emulated_channel *channels;
     struct quoit_emulated_queue *queue; /* posted.c; NULL: writes are not posted, or nothing slows them */
@@ -176,9 +178,13 @@ void quoit_emulated_dma_set_vector(struct quoit_emulated_port *port, uint32_t ch
 
 /* pace.c. Delays as the emulated hardware would: sleeps for long delays, yields for the rest. Returns at once for 0. */
 void quoit_emulated_delay(uint64_t duration_ns);
+/* Sleeps while more than sleep_from_ns is left, until sleep_early_ns before the end; yields for the rest. */
+void quoit_emulated_wait_until(uint64_t deadline_ns, uint64_t sleep_from_ns, uint64_t sleep_early_ns);
 /* Reserves the next free interval of this side's wire for `bytes`; returns when it ends: now, if no rate is set. */
 uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes);
-/* The same, and waits until then. */
+/* A sender has waited for what it posted before: time of the wire that it lost by that is not lost to the rate. */
+void quoit_emulated_has_waited(struct quoit_emulated_port *port);
+/* As take_wire(), and waits until then. */
 void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -14,6 +15,10 @@
 #define QUEUE_BYTES 262144u
 #define ENTRY_ALIGN 64u
 #define DATA_MAX    4096u /* of one entry */
+/* What arrives one after the other arrives together, so much later at most; the last of it in time. */
+#define BATCH_NS       50000u
+#define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time */
+#define SLEEP_EARLY_NS 10000u
 
 enum entry_kind { ENTRY_WRITE, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
 
@@ -31,7 +36,8 @@ struct quoit_emulated_queue {
     pthread_t thread;
     bool is_started;
     bool is_closing;
-    uint64_t head; /* counts of bytes, taken modulo QUEUE_BYTES */
+    uint64_t last_due_ns; /* of what was posted last */
+    uint64_t head;        /* counts of bytes, taken modulo QUEUE_BYTES */
     uint64_t tail;
     _Alignas(ENTRY_ALIGN) char bytes[QUEUE_BYTES];
 };
@@ -61,10 +67,19 @@ static void arrive(struct quoit_emulated_port *port, const struct entry *entry)
     }
 }
 
+/* When to wake for an entry that is due then. */
+static uint64_t wake_ns_for(const struct quoit_emulated_queue *queue, uint64_t due_ns)
+{
+    if (queue->last_due_ns < due_ns)
+        return due_ns;
+    return queue->last_due_ns < due_ns + BATCH_NS ? queue->last_due_ns : due_ns + BATCH_NS;
+}
+
 static void *run_queue(void *arg)
 {
     struct quoit_emulated_port *port = arg;
     struct quoit_emulated_queue *queue = port->queue;
+    prctl(PR_SET_TIMERSLACK, 1);
     pthread_mutex_lock(&queue->lock);
     for (;;) {
         if (queue->head == queue->tail) {
@@ -76,9 +91,9 @@ static void *run_queue(void *arg)
         struct entry *entry = entry_at(queue, queue->head);
         uint64_t now_ns = quoit_clock_now_ns();
         if (entry->kind != ENTRY_SKIP && entry->due_ns > now_ns) {
-            uint64_t wait_ns = entry->due_ns - now_ns;
+            uint64_t wake_ns = wake_ns_for(queue, entry->due_ns);
             pthread_mutex_unlock(&queue->lock);
-            quoit_emulated_delay(wait_ns);
+            quoit_emulated_wait_until(wake_ns, SLEEP_FROM_NS, SLEEP_EARLY_NS);
             pthread_mutex_lock(&queue->lock);
             continue; /* it may have been lost meanwhile */
         }
@@ -90,16 +105,20 @@ static void *run_queue(void *arg)
     return NULL;
 }
 
-static struct entry *push_locked(struct quoit_emulated_port *port, uint32_t kind, uint32_t data_bytes)
+/* *has_waited_out is set if the queue was full. */
+static struct entry *push_locked(struct quoit_emulated_port *port, uint32_t kind, uint32_t data_bytes,
+                                 bool *has_waited_out)
 {
     struct quoit_emulated_queue *queue = port->queue;
     uint32_t total = (uint32_t)((sizeof(struct entry) + data_bytes + ENTRY_ALIGN - 1) & ~(size_t)(ENTRY_ALIGN - 1));
     uint32_t to_end = QUEUE_BYTES - (uint32_t)(queue->tail % QUEUE_BYTES);
     uint32_t skip = to_end < total ? to_end : 0;
-    while (QUEUE_BYTES - (queue->tail - queue->head) < (uint64_t)total + skip)
+    while (QUEUE_BYTES - (queue->tail - queue->head) < (uint64_t)total + skip) {
+        *has_waited_out = true;
         pthread_cond_wait(&queue->changed, &queue->lock);
+    }
     if (queue->tail % QUEUE_BYTES != QUEUE_BYTES - to_end) /* another thread came first */
-        return push_locked(port, kind, data_bytes);
+        return push_locked(port, kind, data_bytes, has_waited_out);
     if (skip != 0) {
         *entry_at(queue, queue->tail) = (struct entry){.kind = ENTRY_SKIP, .total_bytes = skip};
         queue->tail += skip;
@@ -113,8 +132,10 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
                  const struct quoit_emulated_post *post, const char *data)
 {
     struct quoit_emulated_queue *queue = port->queue;
+    bool has_waited = false;
     pthread_mutex_lock(&queue->lock);
-    struct entry *entry = push_locked(port, kind, post->bytes);
+    struct entry *entry = push_locked(port, kind, post->bytes, &has_waited);
+    queue->last_due_ns = due_ns;
     entry->state = state;
     entry->due_ns = due_ns;
     entry->post = *post;
@@ -123,6 +144,8 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
     queue->tail += entry->total_bytes;
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->lock);
+    if (has_waited)
+        quoit_emulated_has_waited(port);
 }
 
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,

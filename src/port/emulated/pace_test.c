@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a wire with a rate is used whole by a sender that always has something to send, however late its thread wakes;
+ * and time in which nobody had something to send is lost, as on a real wire. Method: the driver's pacing alone, on a
+ * clock that moves only when a sender sleeps, yields or works. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "env/primitives.h"
+#include "port/emulated/opening.h"
+
+#define RATE       2000000000u /* bytes per second */
+#define PART_BYTES 4096u
+#define PART_NS    2048u
+#define PARTS      100000u
+#define US         1000u
+#define MS         1000000u
+
+static struct {
+    uint64_t now_ns;
+    uint64_t late_ns; /* at most, of a sleep */
+    struct quoit_prng chance;
+} clock_of_test;
+
+static uint64_t now_ns(void)
+{
+    return clock_of_test.now_ns;
+}
+
+static uint64_t chance_of_late(void)
+{
+    return clock_of_test.late_ns != 0 ? quoit_prng_choose(&clock_of_test.chance, clock_of_test.late_ns) : 0;
+}
+
+static void sleep_ns(uint64_t duration_ns)
+{
+    clock_of_test.now_ns += duration_ns + chance_of_late();
+}
+
+static void yield(bool is_in_vain)
+{
+    (void)is_in_vain;
+    clock_of_test.now_ns += 500 + (quoit_prng_choose(&clock_of_test.chance, 100) == 0 ? chance_of_late() : 0);
+}
+
+static const struct quoit_primitives primitives = {.now_ns = now_ns, .sleep_ns = sleep_ns, .yield = yield};
+
+/* An opening without memory: alone on its link, or a share of a wire. */
+struct rig {
+    struct quoit_emulated_port port;
+    struct quoit_emulated_side side;
+    struct quoit_emulated_wire wire;
+};
+
+static int set_up(void **state)
+{
+    struct rig *rig = aligned_alloc(64, (sizeof *rig + 63) / 64 * 64);
+    memset(rig, 0, sizeof *rig);
+    rig->port.own = &rig->side;
+    rig->port.knobs.rate_bytes_per_s = RATE;
+    memset(&clock_of_test, 0, sizeof clock_of_test);
+    clock_of_test.now_ns = 5000 * (uint64_t)MS;
+    quoit_primitives = &primitives;
+    *state = rig;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    quoit_primitives = NULL;
+    free(*state);
+    return 0;
+}
+
+/* Returns the time that the parts took, in hundredths of what the wire needs for them. */
+static uint64_t send_parts(struct rig *rig, void (*send)(struct quoit_emulated_port *port, uint64_t bytes))
+{
+    uint64_t begin_ns = clock_of_test.now_ns;
+    for (uint32_t i = 0; i < PARTS; i++)
+        send(&rig->port, PART_BYTES);
+    return (clock_of_test.now_ns - begin_ns) * 100 / ((uint64_t)PARTS * PART_NS);
+}
+
+static void post(struct quoit_emulated_port *port, uint64_t bytes)
+{
+    (void)quoit_emulated_take_wire(port, bytes);
+}
+
+static void test_late_wakes_lose_nothing(void **state)
+{
+    struct rig *rig = *state;
+    for (uint32_t late_us = 0; late_us <= 3000; late_us += 500) {
+        clock_of_test.late_ns = late_us * US;
+        rig->port.wire = NULL;
+        uint64_t alone = send_parts(rig, quoit_emulated_pace);
+        rig->port.wire = &rig->wire;
+        uint64_t shared = send_parts(rig, quoit_emulated_pace), posted = send_parts(rig, post);
+        print_message("late by up to %u us: %lu, %lu and %lu hundredths of the wire's time\n", late_us, alone, shared,
+                      posted);
+        assert_in_range(alone, 97, 103);
+        assert_in_range(shared, 97, 103);
+        assert_in_range(posted, 97, 103);
+    }
+}
+
+/* Time that a sender spends otherwise, longer than it may be ahead, is lost; it gets no credit for it. */
+static void test_absence_is_no_credit(void **state)
+{
+    struct rig *rig = *state;
+    rig->port.wire = &rig->wire;
+    clock_of_test.late_ns = 100 * US;
+    for (uint32_t i = 0; i < 100; i++) {
+        send_parts(rig, post);
+        clock_of_test.now_ns += (uint64_t)(i + 1) * 200 * US;
+        uint64_t begin_ns = clock_of_test.now_ns;
+        assert_true(quoit_emulated_take_wire(&rig->port, PART_BYTES) >= begin_ns + PART_NS);
+    }
+}
+
+/* A sender that was not run for a second has not a second of the wire to make good. */
+static void test_credit_is_bounded(void **state)
+{
+    struct rig *rig = *state;
+    rig->port.wire = &rig->wire;
+    send_parts(rig, post);
+    while (rig->wire.side[0].due_ns[0] <= clock_of_test.now_ns + 40 * US)
+        post(&rig->port, PART_BYTES);
+    uint64_t before_ns = clock_of_test.now_ns;
+    clock_of_test.late_ns = 2000 * (uint64_t)MS;
+    while (clock_of_test.now_ns - before_ns < 900 * MS)
+        post(&rig->port, PART_BYTES);
+    clock_of_test.late_ns = 0;
+    assert_in_range(send_parts(rig, post), 97, 100); /* 4 ms of the 205 ms that they take */
+}
+
+/* A sender that waits for room among what it has posted was there all the time. */
+static void test_full_queue_is_no_absence(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t begin_ns = clock_of_test.now_ns;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        uint64_t end_ns = quoit_emulated_take_wire(&rig->port, PART_BYTES);
+        if (end_ns > clock_of_test.now_ns + 100 * US) {
+            clock_of_test.now_ns = end_ns + 2 * MS; /* it wakes late */
+            quoit_emulated_has_waited(&rig->port);
+        }
+    }
+    assert_in_range((clock_of_test.now_ns - begin_ns) * 100 / ((uint64_t)PARTS * PART_NS), 97, 103);
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(test_late_wakes_lose_nothing),
+        T(test_absence_is_no_credit),
+        T(test_credit_is_bounded),
+        T(test_full_queue_is_no_absence),
+    };
+    return cmocka_run_group_tests_name("port.emulated.pace", tests, NULL, NULL);
+}
