@@ -96,6 +96,16 @@ static enum quoit_status check(const struct quoit_veth_queue *queue, enum quoit_
     return has_room(queue, queue->sent, reserve) ? QUOIT_OK : QUOIT_FULL;
 }
 
+/* Returns the status. */
+static enum quoit_status count_out(struct quoit_veth_queue *queue, enum quoit_status status)
+{
+    if (status == QUOIT_OK) {
+        queue->sent++;
+        atomic_fetch_add_explicit(queue->out_frames, 1, memory_order_relaxed);
+    }
+    return status;
+}
+
 /* The first `bytes` of a frame, behind which the rest is in the slot already. */
 static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struct quoit_veth_header *header,
                                      size_t bytes)
@@ -103,7 +113,7 @@ static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struc
     enum quoit_status status =
         quoit_port_write_marked(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent), header, bytes,
                                 queue->window_offset + offsetof(struct quoit_veth_range, sent), queue->sent + 1);
-    queue->sent += status == QUOIT_OK;
+    count_out(queue, status);
     queue->marked = queue->sent;
     return status;
 }
@@ -115,8 +125,7 @@ static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const st
                                                 header, sizeof *header + header->bytes);
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.has_arrived = status == QUOIT_OK};
-    queue->sent += status == QUOIT_OK;
-    return status;
+    return count_out(queue, status);
 }
 
 /* False: the channel is full. The count grows first, since the completion may wake the receiver before submit()
@@ -134,7 +143,7 @@ static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_heade
     }
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.source = header, .is_kept = is_kept};
-    queue->sent++;
+    count_out(queue, QUOIT_OK);
     atomic_fetch_add_explicit(queue->dma_frames, 1, memory_order_relaxed);
     return true;
 }
@@ -249,6 +258,7 @@ uint32_t quoit_veth_queue_receive(struct quoit_veth_queue *queue, quoit_veth_tak
             break;
         }
         queue->taken++;
+        atomic_fetch_add_explicit(queue->in_frames, 1, memory_order_relaxed);
         count++;
         *has_credited_out |= give_back(queue, QUOIT_VETH_SLOT_COUNT / CREDIT_SHARE);
     }

@@ -52,7 +52,9 @@ struct quoit_veth_queue {
     uint64_t dma_bytes;           /* frames of at least this size go by DMA if their buffer can be kept */
     uint32_t dma_channel;         /* of the port, this queue's alone */
     _Atomic uint64_t *dma_frames; /* counts them */
-    uint64_t sent;                /* under send_lock, as the next two. The neighbour was told of `marked` of them */
+    _Atomic uint64_t *out_frames; /* counts those sent, and those taken here */
+    _Atomic uint64_t *in_frames;
+    uint64_t sent; /* under send_lock, as the next two. The neighbour was told of `marked` of them */
     uint64_t marked;
     struct quoit_veth_departure departures[QUOIT_VETH_SLOT_COUNT];
     _Atomic uint32_t dma_count; /* descriptors that have not completed; writers: under send_lock */

@@ -79,6 +79,10 @@ static bool take(void *arg, struct quoit_veth_header *header)
         return true;
     }
     bool is_for_us = header->dest == veth->config.host || header->dest == QUOIT_VETH_ALL;
+    if (!is_for_us && header->hops <= 1) { /* its host is not where its source took it to be */
+        QUOIT_VETH_COUNT(veth, lost_frames, 1);
+        return true;
+    }
     if (header->dest != veth->config.host && header->hops > 1 && !forward(arrival, header))
         return false;
     if (is_for_us)

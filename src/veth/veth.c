@@ -176,6 +176,8 @@ static enum quoit_status open_channel(struct quoit_veth *veth, uint32_t index)
         queue->dma_bytes = veth->config.dma_bytes;
         queue->dma_channel = index;
         queue->dma_frames = &veth->shared->counts.dma_frames;
+        queue->out_frames = &veth->shared->counts.link_out_frames;
+        queue->in_frames = &veth->shared->counts.link_in_frames;
     }
     channel->buffer_count = veth->config.dma_bytes == QUOIT_VETH_DMA_NEVER ? 1 : DMA_BUFFERS;
     channel->buffers = calloc(channel->buffer_count, sizeof *channel->buffers);

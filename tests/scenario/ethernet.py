@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: the device quoit0 is an Ethernet card to programs that know nothing of Quoit: ping, iperf3, HTTP, ssh, MPI over sockets,
-tcpdump, routing, IPv6; and idle rings need no processor. Method: the programs themselves on the hosts of a ring, each test skipped
+tcpdump, DHCP, NetPIPE, qperf, routing, path MTU, IPv6; and idle rings need no processor. Method: the programs themselves on the hosts of a ring, each test skipped
 where its program is absent; raw frames of all sizes and kinds by packet sockets, every byte checked; files by their digest."""
 import hashlib
 import json
 import os
 import random
 import re
+import select
 import shutil
 import socket
 import struct
@@ -123,6 +124,66 @@ def say(kind, count):
         time.sleep(0.005)
 
 
+# Random traffic that may be lost: every frame that comes is whole, and both ends count
+
+def make_body(chance, number, largest):
+    """Number, digest, random bytes: 64 KB to 1 byte of them, all magnitudes as likely."""
+    block = chance.randbytes(min(largest, 1 + chance.randrange(1 << chance.randrange(1, 17))))
+    return struct.pack("I16s", number, hashlib.md5(block).digest()) + block
+
+
+def is_whole(body):
+    """Short frames are padded to the least size."""
+    return len(body) > 20 and any(hashlib.md5(body[20:end]).digest() == body[4:20]
+                                  for end in {len(body), *range(21, min(len(body), 60 - 14) + 1)})
+
+
+def shed(kind, dest, count, largest, seed):
+    """Prints how many the kernel took, for a MAC address (raw) or an IP address (udp)."""
+    chance, took = random.Random(int(seed)), 0
+    if kind == "raw":
+        source = packets()
+        head = bytes.fromhex(dest.replace(":", "")) + source.getsockname()[4] + struct.pack("!H", RAW_KIND)
+    else:
+        source, head = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), b""
+        source.connect((dest, PORT))
+    for number in range(int(count)):
+        body = make_body(chance, number, int(largest))
+        try:
+            source.send(head + body)
+            took += 1
+        except OSError:
+            time.sleep(0.001)
+        time.sleep(0.0005)
+    print(took)
+
+
+def gather(kind, largest, quiet):
+    """Until a line comes on the input and then nothing for so many seconds: prints how many came, how many were not whole, how
+    many the socket itself dropped."""
+    came = wrong = 0
+    if kind == "raw":
+        dest = packets()
+        dest.bind(("quoit0", RAW_KIND))
+    else:
+        dest = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        dest.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        dest.bind(("", PORT))
+    print("ready", flush=True)
+    is_over = False
+    while (ready := select.select([dest] if is_over else [dest, sys.stdin], [], [], float(quiet))[0]) or not is_over:
+        if sys.stdin in ready:
+            sys.stdin.readline()
+            is_over = True
+        if dest in ready:
+            frame, where = dest.recvfrom(70000)
+            if kind == "udp" or where[2] != PACKET_OUTGOING:
+                came += 1
+                wrong += not is_whole(frame[14:] if kind == "raw" else frame)
+    dropped = struct.unpack("II", dest.getsockopt(SOL_PACKET, 6, 8))[1] if kind == "raw" else 0
+    print(came, wrong, dropped)
+
+
 # The tests
 
 def read_text(path):
@@ -169,9 +230,9 @@ class Programs(Ring):
             said += line
         return child
 
-    def begin_here(self, host, *words, ready=""):
+    def begin_here(self, host, *words, ready="", **how):
         """A function of this file."""
-        return self.begin_on(host, sys.executable, os.path.join(HERE, "ethernet.py"), *words, ready=ready)
+        return self.begin_on(host, sys.executable, os.path.join(HERE, "ethernet.py"), *words, ready=ready, **how)
 
     def mac(self, host):
         return json.loads(self.run_on(host, "ip", "-j", "link", "show", "quoit0"))[0]["address"]
@@ -360,6 +421,154 @@ class Basics(Programs):
         self.transfer(0, 2, 100)
 
 
+class Services(Programs):
+    @needs_root
+    @needs("busybox", "ip", "ping")
+    def test_dhcp(self):
+        """A host without an address gets one from a server two hops away, by broadcast, and can be reached by it."""
+        self.ring("up", "--hosts", 4)
+        with open(self.path("server"), "w", encoding="ascii") as file:
+            file.write("start 10.77.0.100\nend 10.77.0.100\ninterface quoit0\noption subnet 255.255.255.0\noption lease 600\n"
+                       f"lease_file {self.path('leases')}\npidfile {self.path('pid')}\nauto_time 0\n")
+        with open(self.path("leases"), "w", encoding="ascii"), open(self.path("take"), "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\n[ "$1" = bound ] && ip addr add $ip/$mask dev $interface\nexit 0\n')
+        os.chmod(self.path("take"), 0o700)
+        os.chmod(self.folder, 0o700)
+        self.run_on(2, "ip", "-4", "addr", "flush", "dev", "quoit0")
+        self.begin_on(0, "busybox", "udhcpd", "-f", self.path("server"), ready="started")
+        said = self.run_on(2, "busybox", "udhcpc", "-f", "-q", "-n", "-i", "quoit0", "-s", self.path("take"), status=None)
+        self.assertIn("10.77.0.100", said)
+        self.assertIn("10.77.0.100/24", self.run_on(2, "ip", "-4", "addr", "show", "dev", "quoit0"))
+        self.assertIn("2 received", self.run_on(1, "ping", "-c2", "-i0.01", "10.77.0.100"))
+        self.assert_good()
+
+    @needs("NPtcp")
+    def test_netpipe(self):
+        """Its test of integrity: messages of 1 byte to 64 KB there and back."""
+        self.ring("up", "--hosts", 3)
+        words = ["NPtcp", "-i", "-u", 65536, "-o", self.path("np")]
+        server = self.begin_on(2, *words)
+        client = [*words, "-h", self.address(2)]
+        for _ in range(50): # the server says nothing when it listens
+            said = self.run_on(0, *client, status=None)
+            if "Integrity check passed" in said or "integrity" in said.lower():
+                break
+            time.sleep(0.1)
+        self.assertRegex(said.lower(), "integrity check")
+        self.assertNotIn("fail", said.lower())
+        self.finish(server)
+        self.assert_good()
+
+    @needs("qperf")
+    def test_qperf(self):
+        """Rate and latency of TCP and UDP are measured, and none is nothing."""
+        self.ring("up", "--hosts", 3)
+        self.begin_on(1, "qperf")
+        said = self.run_on(0, "qperf", "-t", 1, "-ws", 5, "-u", self.address(1), "tcp_bw", "tcp_lat", "udp_lat")
+        self.assertEqual(len(re.findall(r"(bw|latency) += +[\d,.]*[1-9][\d,.]*", said)), 3, said)
+        self.assert_good()
+
+    @needs_root
+    @needs("ip", "ping")
+    def test_smaller_mtu(self):
+        """Host 1 has a smaller MTU: what it passes on is refused with that MTU, the source learns it, and TCP keeps to it."""
+        self.ring("up", "--hosts", 3)
+        for host, words in ((1, "ip link set quoit0 mtu 1300"), (1, "sysctl -qw net.ipv4.ip_forward=1"),
+                            (1, "sysctl -qw net.ipv4.conf.all.send_redirects=0"), (1, "sysctl -qw net.ipv4.conf.quoit0.send_redirects=0"),
+                            (0, "ip route add 10.77.0.3/32 via 10.77.0.2"), (2, "ip route add 10.77.0.1/32 via 10.77.0.2")):
+            self.run_on(host, *words.split())
+        self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1272, self.address(1)))
+        self.assertIn("message too long", self.run_on(1, "ping", "-c1", "-M", "do", "-s", 1273, self.address(0), status=1))
+        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W1", "-M", "do", "-s", 1400, self.address(2), status=1)
+        self.assertRegex(said, r"mtu ?= ?1300")
+        self.assertIn("mtu 1300", self.run_on(0, "ip", "route", "get", self.address(2)))
+        self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1272, self.address(2)))
+        self.transfer(0, 2, 50)
+        self.transfer(0, 1, 20)
+
+
+class Shed(Programs):
+    """Traffic that may be lost, and nothing of it without being counted."""
+    SECONDS_OF_QUIET = 0.5
+
+    def tune(self, host, hosts):
+        """No frames but those of the test: no IPv6, and neighbours that need not be asked."""
+        self.run_on(host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+        for other in range(hosts):
+            if other != host:
+                self.run_on(host, "ip", "neigh", "replace", self.address(other), "lladdr", self.macs[other], "dev", "quoit0", "nud",
+                            "permanent")
+
+    def taken(self, hosts):
+        """Frames that the kernels gave to their devices, dropped there, and so on."""
+        links = [json.loads(self.run_on(host, "ip", "-s", "-j", "link", "show", "quoit0"))[0]["stats64"] for host in range(hosts)]
+        return sum(link["tx"]["packets"] for link in links), sum(link["tx"]["dropped"] for link in links)
+
+    def sums(self):
+        hosts = self.status()
+        return {name: sum(host[name] for host in hosts) for name in hosts[0] if name.endswith("_frames")}
+
+    @needs_root
+    @needs("ip")
+    def test_every_frame_is_accounted_for(self):
+        self.shed(hosts=3, count=400)
+
+    def shed(self, hosts, count):
+        seed = int(os.environ.get("QUOIT_SEED", time.time_ns() % 10**9))
+        print(f"replay with QUOIT_SEED={seed}")
+        chance = random.Random(seed)
+        self.ring("up", "--hosts", hosts, "--mtu", 65000)
+        self.macs = [self.mac(host) for host in range(hosts)]
+        for host in range(hosts):
+            self.tune(host, hosts)
+        time.sleep(0.3) # what was on its way before
+        first, (first_taken, _) = self.sums(), self.taken(hosts)
+        ears = {(kind, host): self.begin_here(host, "gather", kind, 64900, self.SECONDS_OF_QUIET, ready="ready", stdin=subprocess.PIPE)
+                for kind in ("raw", "udp") for host in range(hosts)}
+        mouths = [(kind, self.begin_here(host, "shed", kind, (self.macs if kind == "raw" else [self.address(h) for h in range(hosts)])
+                                         [(host + 1 + chance.randrange(hosts - 1)) % hosts], count, 64900, seed + host))
+                  for kind in ("raw", "udp") for host in range(hosts)]
+        cuts = 0
+        while any(mouth.poll() is None for _, mouth in mouths):
+            link = chance.randrange(hosts)
+            self.ring("cut", link)
+            time.sleep(0.02 + 0.1 * chance.random())
+            self.ring("mend", link)
+            time.sleep(0.05 + 0.2 * chance.random())
+            cuts += 1
+        self.assertGreater(cuts, 1)
+        sent = {"raw": 0, "udp": 0}
+        for kind, mouth in mouths:
+            sent[kind] += int(self.finish(mouth))
+        self.wait_for("links are up", lambda: self.status_of_links() == {"up"})
+        came, wrong, dropped = {"raw": 0, "udp": 0}, 0, 0
+        for (kind, _), ear in ears.items():
+            ear.stdin.write("over\n")
+            ear.stdin.flush()
+        for (kind, _), ear in ears.items():
+            counts = [int(word) for word in self.finish(ear).split()]
+            came[kind] += counts[0]
+            wrong += counts[1]
+            dropped += counts[2]
+        sums, (taken, tx_dropped) = self.sums(), self.taken(hosts)
+        now = {name: sums[name] - first[name] for name in sums}
+        taken -= first_taken
+        vanished = now["link_out_frames"] - now["link_in_frames"]
+        told = now["lost_frames"] + now["refused_frames"] + vanished
+        report = (sent, came, wrong, dropped, taken, tx_dropped, now, seed)
+        self.assertEqual(wrong, 0, report)
+        self.assertGreaterEqual(vanished, 0, report)
+        self.assertEqual(now["malformed_frames"], 0, report)
+        self.assertEqual(taken, now["received_frames"] + told, report) # of the devices
+        self.assertLessEqual(sent["raw"] + sent["udp"] - came["raw"] - came["udp"] - dropped, told + tx_dropped, report) # of programs
+        self.assertGreater(came["raw"] + came["udp"], 0.8 * (sent["raw"] + sent["udp"]), report)
+
+
+class ShedLong(Shed):
+    def test_every_frame_is_accounted_for(self):
+        self.shed(hosts=5, count=5000)
+
+
 class Files(Programs):
     """Longer ones."""
     SIZE_MB = 1024
@@ -430,7 +639,7 @@ class Short(Files):
 
 
 if __name__ == "__main__":
-    here = {one.__name__: one for one in (send_frames, take_frames, hear, say)}
+    here = {one.__name__: one for one in (send_frames, take_frames, hear, say, shed, gather)}
     if len(sys.argv) > 1 and sys.argv[1] in here:
         here[sys.argv[1]](*sys.argv[2:])
     else:
