@@ -375,7 +375,7 @@ static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs 
     struct pe pes[PES_MAX];
     const char *seed = getenv("QUOIT_SEED");
     job.data_bytes = 4096;
-    job.heap_bytes = 1 << 20;
+    job.heap_bytes = job.heap_bytes ? job.heap_bytes : 1 << 20;
     world->job = job;
     world->knobs = knobs;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
@@ -444,14 +444,19 @@ static void test_blocks_of_pes_and_lanes(void **state)
         (struct quoit_port_knobs){0});
 }
 
-/* A window that reaches only the first PE's segment and a part of the second: the rest goes through the slots. */
+/* A window of 16 MiB over two segments of 10 MiB: the pieces in the second lie behind its end, and go by requests.
+ */
 static void test_small_memory_window(void **state)
 {
     (void)state;
-    run_world(
-        (struct quoit_job_config){
-            .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096},
-        (struct quoit_port_knobs){.window_bytes = {0, 8u << 20}});
+    const struct quoit_job_config job = {
+        .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 4096, .heap_bytes = 3u << 20};
+    struct quoit_job_config whole = job;
+    struct quoit_layout layout;
+    whole.data_bytes = 4096;
+    assert_int_equal(quoit_layout_make(&whole, 0, &layout), QUOIT_OK);
+    assert_int_equal(layout.segment_stride, 10u << 20);
+    run_world(job, (struct quoit_port_knobs){.window_bytes = {0, 16u << 20}});
 }
 
 static void test_window_within_heap(void **state)
