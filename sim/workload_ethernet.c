@@ -12,7 +12,8 @@
 
 #define STREAM_BYTES    (4u << 20) /* of the stream, at least, and at least so many messages: */
 #define STREAM_MESSAGES 2u
-#define PASSES          1u /* of a ping-pong, after the first */
+#define STREAM_MOST     65536u /* messages */
+#define PASSES          1u     /* of a ping-pong, after the first */
 #define ENDS            2u
 
 struct ethernet;
@@ -261,6 +262,7 @@ static void stream(struct ether_end *end, bool is_first)
     struct sim_world *world = end->dev.world;
     uint64_t bytes = world->config.bytes, start_ns = world->now_ns;
     uint64_t count = STREAM_BYTES / bytes > STREAM_MESSAGES ? STREAM_BYTES / bytes : STREAM_MESSAGES;
+    count = count < STREAM_MOST ? count : STREAM_MOST;
     if (is_first) {
         for (uint64_t i = 1; i <= count; i++)
             send_message(end, bytes, i == count);
@@ -303,20 +305,19 @@ static void run(struct sim_pe *pe)
     struct sim_world *world = pe->world;
     struct ethernet *both = world->workload_state;
     enum sim_program program = world->config.pattern.program;
-    if (pe->index >= ENDS || pe->host->index != pe->index)
+    uint32_t host = pe->host->index;
+    if (host >= ENDS || pe->index != pe->host->layout.first_pe)
         return;
-    if (program == SIM_PROGRAM_DRIVER && world->config.pattern.device == SIM_DEVICE_GIGABIT)
-        sim_fail(world, "the workload ethernet measures Gigabit Ethernet over TCP only");
-    struct ether_end *end = &both->ends[pe->index];
+    struct ether_end *end = &both->ends[host];
     end->both = both;
-    sim_netdev_open(&end->dev, pe, &both->ends[1 - pe->index].dev, program == SIM_PROGRAM_DRIVER);
+    sim_netdev_open(&end->dev, pe, &both->ends[1 - host].dev, program == SIM_PROGRAM_DRIVER);
     end->dev.take = take;
     end->dev.after_batch = after_batch;
     end->dev.arg = end;
     end->limit = end->announced = world->model.tcp_window_bytes;
     meet(end, ENDS);
     sim_netdev_start(&end->dev);
-    (program == SIM_PROGRAM_NETPERF ? stream : ping_pong)(end, pe->index == 0);
+    (program == SIM_PROGRAM_NETPERF ? stream : ping_pong)(end, host == 0);
     meet(end, 2 * ENDS);
     sim_netdev_stop(&end->dev);
     while (sim_netdev_is_running(&end->dev))

@@ -425,6 +425,9 @@ static bool read_options(struct session *session, int argc, char **argv)
     uint32_t host_count = session->plan.host_count ? session->plan.host_count : SIM_HOSTS_MEASURED;
     if (session->plan.pattern.sender >= host_count || session->plan.pattern.hop_count >= host_count)
         return refuse(session, "there are not so many hosts", "--sender and --hops are below --hosts");
+    const struct sim_pattern *pattern = &session->plan.pattern;
+    if (pattern->device == SIM_DEVICE_GIGABIT && pattern->program == SIM_PROGRAM_DRIVER)
+        return refuse(session, "Gigabit Ethernet is measured over TCP only", "--device gigabit needs --program");
     if (!survives_faults(&session->plan))
         return refuse(session, "links must not be cut", "the papers' protocol and barrier do not survive it");
     return true;

@@ -162,6 +162,9 @@ def test_link():
               if one["constants"] == "public" and "DMA" in one["program"]), f"ours with DMA: {found['ours']}")
     check("MISSING" in "".join(tree.itertext()), "the page is silent about wall-clock")
     check(quoit("link", "--model", "x=1").returncode == 2, "a constant that is none is taken")
+    wrong = subprocess.run([QUOIT, "sim", "--workload", "ethernet", "--device", "gigabit"], stderr=subprocess.PIPE, text=True,
+                           check=False)
+    check(wrong.returncode == 2 and "--program" in wrong.stderr, f"{wrong}")
 
 
 PAPER = {("papers", "driver", "dma"): 8613, ("papers", "driver", "copy"): 6775, ("papers", "netpipe", "dma"): 4850,
