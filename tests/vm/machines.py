@@ -100,6 +100,7 @@ dmesg -n 4
 for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
 for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
+echo # what the firmware wrote ends without a new line
 echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
 echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
