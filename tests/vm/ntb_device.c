@@ -12,7 +12,10 @@
  * second socket for each end windows are mappings of the peer's memory instead (window_map.c): accesses cost what a
  * mapping costs, and behind the limit pages may be read as what was written there.
  *
- * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost.
+ * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost, and
+ * the translations are. An end reaches the registers of the other one again when its driver has acknowledged the
+ * return: ntb_hw_amd of the primary side, until it knows of that, clears the ready bit of the secondary, which nobody
+ * sets again.
  *
  * SIGTERM: prints for each end how often its machine read and wrote a register, and was interrupted, and ends.
  *
@@ -59,6 +62,7 @@
 #define DBSTAT        0x460u
 #define INTMASK       0x470u
 #define INTSTAT       0x474u
+#define SMUACK        0x4a0u
 #define EVENT_UP      0x20u
 #define EVENT_DOWN    0x40u
 
@@ -91,6 +95,7 @@ struct end {
     uint8_t config[CONFIG_BYTES];
     uint32_t registers[(FILE_TO - FILE_FROM) / 4];
     uint32_t bell, bell_mask, events, event_mask;
+    bool is_deaf;                                      /* the registers of the peer are out of reach */
     uint64_t read_count, write_count, interrupt_count; /* of registers, by its machine */
     int vectors[VECTORS];
     struct map maps[MAPS_MAX];
@@ -321,6 +326,10 @@ static void register_write(struct link *link, struct end *end, uint32_t at, uint
     case INTSTAT:
         end->events &= ~value;
         break;
+    case SMUACK:
+        if ((value & EVENT_UP) && !link->is_cut)
+            end->is_deaf = false;
+        break;
     default:
         end->registers[(at - FILE_FROM) / 4] = value;
         for (uint32_t window = 0; window < WINDOWS; window++)
@@ -329,7 +338,7 @@ static void register_write(struct link *link, struct end *end, uint32_t at, uint
     }
 }
 
-/* Whose register file `at` of BAR 0 is in; NULL: none. */
+/* Whose register file `at` of BAR 0 is in; NULL: none that answers. */
 static struct end *file_at(struct link *link, struct end *end, uint64_t *at)
 {
     if (*at >= FILE_FROM && *at < FILE_TO)
@@ -337,7 +346,7 @@ static struct end *file_at(struct link *link, struct end *end, uint64_t *at)
     if (*at < FILE_TO || *at >= FILE_TO + FILE_TO - FILE_FROM)
         return NULL;
     *at -= FILE_TO - FILE_FROM;
-    return peer_of(link, end);
+    return end->is_deaf ? NULL : peer_of(link, end);
 }
 
 static void registers_access(struct link *link, struct end *end, uint64_t at, uint8_t *data, uint32_t bytes,
@@ -349,7 +358,7 @@ static void registers_access(struct link *link, struct end *end, uint64_t at, ui
         uint32_t word_at = (uint32_t)(at + done) - shift;
         /* Of these a part may be written: the rest of the word is not what was read. */
         bool is_one_shot = word_at == DBREQ || word_at == DBSTAT || word_at == INTSTAT;
-        uint32_t word = owner && !(is_write && is_one_shot) ? register_read(link, owner, word_at) : 0;
+        uint32_t word = !owner ? UINT32_MAX : is_write && is_one_shot ? 0 : register_read(link, owner, word_at);
         if (is_write)
             memcpy((uint8_t *)&word + shift, data + done, now);
         else
@@ -433,12 +442,19 @@ static void end_reset(struct link *link, struct end *end)
     config_make(end);
     memset(end->registers, 0, sizeof end->registers);
     end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &link->ends[1];
+    end->is_deaf = link->is_cut;
     end->bell = 0;
     end->bell_mask = 0xffff;
     end->events = 0;
     end->event_mask = 0x7f;
     for (uint32_t i = 0; i < VECTORS; i++)
         end->vectors[i] = -1;
+}
+
+static void forget_translations(struct end *end)
+{
+    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
+        end->registers[(at - FILE_FROM) / 4] = 0;
 }
 
 static void end_leave(struct link *link, struct end *end)
@@ -461,8 +477,7 @@ static void end_leave(struct link *link, struct end *end)
         close(end->map_connection);
     end->map_connection = -1;
     end_reset(link, end);
-    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
-        peer->registers[(at - FILE_FROM) / 4] = 0;
+    forget_translations(peer);
     map_windows(link, peer);
     announce(peer, EVENT_DOWN);
 }
@@ -699,6 +714,10 @@ static void take_signal(struct link *link, int signal_fd)
         end_by_signal(link);
     link->is_cut = signal.ssi_signo == SIGUSR1;
     for (int i = 0; i < 2; i++) {
+        if (link->is_cut) {
+            link->ends[i].is_deaf = true;
+            forget_translations(&link->ends[i]);
+        }
         map_windows(link, &link->ends[i]);
         if (link->ends[i].connection >= 0 && peer_of(link, &link->ends[i])->connection >= 0)
             announce(&link->ends[i], link->is_cut ? EVENT_DOWN : EVENT_UP);
