@@ -34,11 +34,13 @@ SECONDS, SECONDS_LONG = 200, 3600
 SIZES = {"HOSTS": 3, "SLOTS": 2, "DIRECTIONS": 1, "PENDING": 1, "OUTSTANDING": 18,
          "ONE_HOP": 1, "TWO_HOPS": 1, "FETCHES_ONE_HOP": 0b000, "FETCHES_TWO_HOPS": 0b010}
 # One request, and a link that is down at first and comes up, or that goes down for good.
-FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REQUESTS": 1, "FETCHES": 0b00, "QUIETS": 0b00, "UPDATES": 6,
+FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REPLY_SLOTS": 2, "REQUESTS": 1, "FETCHES": 0b00, "QUIETS": 0b00, "UPDATES": 6,
             "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0, "BEGINS": 3, "STAYS": 3}
 # Three operations of a PE, and a link that goes down once, at any time, and comes back.
 DIRECT = {"OPERATIONS": 3, "JOURNAL": 2, "CUTS": 1, "STAYS": 0}
 GOES_DOWN, COMES_UP = {"CUTS_0": 1, "STAYS": 0, "FETCHES": 0b10}, {"BEGINS": 0}
+# A link goes down and comes up, once or twice, in any phase: an update leaves at once, and always finds a slot.
+ROOM, ONCE, TWICE_DOWN = {"REPLY_SLOTS": 10}, {"REPLY_SLOTS": 10, "CUTS_0": 1}, {"REPLY_SLOTS": 10, "CUTS_0": 2}
 REDUCTIONS = ("REDUCE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
 TWICE = r"assertion violated ..landed&.1<<"
@@ -111,6 +113,15 @@ RUNS = [
     Run("LOST_CREDIT", options=("LOST_CREDIT",), expected=STUCK),
     Run("EARLY_CREDIT", options=("EARLY_CREDIT",), expected=r"assertion violated .*\.filled<2"),
     Run("NO_ROOM_CHECK", {"FETCHES_ONE_HOP": 0b010}, ("NO_ROOM_CHECK",), r"assertion violated .*\.count<1"),
+    Failover("links: once down and up", ONCE, ("EAGER",)),
+    Failover("links: once down and up, NO_QUIESCE", ONCE, ("EAGER", "NO_QUIESCE"), r"assertion violated .executed<number"),
+    Failover("links: down and up once, two requests", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",)),
+    Failover("links: down and up once, DMA", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER", "DMA")),
+    Failover("links: down and up once, quiet", {**ONCE, "REQUESTS": 2, "QUIETS": 0b100}, ("EAGER",)),
+    Failover("links: down and up once, every run ends", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",), ACYCLIC),
+    Failover("links: down and up twice", TWICE_DOWN, ("EAGER",)),
+    Failover("links: twice, NO_RESEND", TWICE_DOWN, ("EAGER", "NO_RESEND"), STUCK),
+    Failover("links: twice, LAND_RESENT", TWICE_DOWN, ("EAGER", "LAND_RESENT"), r"assertion violated .executed<number"),
     Failover("links: one goes down", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}),
     Failover("links: one comes up", COMES_UP),
     Failover("links: one goes down, DMA", {**GOES_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, ("DMA",)),

@@ -13,10 +13,10 @@
  * to the left end of host l + 1. A queue belongs to the end that reads it.
  *
  * Sizes (each by -D): REQUESTS, FETCHES (bit n: request n needs a response), QUIETS (bit n: a quiet stands before
- *   request n), SLOTS, UPDATES (states in one TOPOLOGY frame), CUTS_0, CUTS_1, CUTS_2 (outages of each link), STAYS (the
- *   link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3: none).
- * Options: DMA (payload lands by DMA, and the frame is written when it has landed), PLAIN (none of the reductions that
- *   forget what has no effect any more).
+ *   request n), SLOTS, REPLY_SLOTS, UPDATES (states in one TOPOLOGY frame), CUTS_0, CUTS_1, CUTS_2 (outages of each link),
+ *   STAYS (the link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3: none).
+ * Options: DMA (payload lands by DMA, and the frame is written when it has landed), EAGER (an update leaves at once,
+ *   see below), PLAIN (none of the reductions that forget what has no effect any more).
  * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_VERSION, NO_QUIESCE, LAND_RESENT,
  *   UPDATES_LATER, KEEP_RESPONSES, NO_REST, EARLY_QUIET.
  */
@@ -51,7 +51,7 @@ typedef Update {
 }
 typedef Queue {
     byte filled; /* the oldest first */
-    Frame slots[SLOTS];
+    Frame slots[REPLY_SLOTS]; /* of requests SLOTS are used */
 }
 typedef End {
     byte link_state;
@@ -62,7 +62,7 @@ typedef End {
     bit is_confirmed;
     byte dma;       /* the request whose payload lands by DMA, in a slot that is taken; 0: none */
     Queue queue[2]; /* inbound: requests, replies */
-    Update updates[SLOTS]; /* of inbound replies */
+    Update updates[REPLY_SLOTS]; /* of inbound replies */
 }
 typedef Host {
     byte state[ENDS]; /* struct quoit_ring_links: its view of all ends */
@@ -109,7 +109,8 @@ hidden byte i, j, r, version, number, more, out, is_new, again;
 #define REACHES(e)  end[e].is_bound
 #define HAS_LOST(e) (!end[e].is_bound)
 
-#define FREE(e, class) (SLOTS - end[PEER(e)].queue[class].filled - ((class) == REQUEST && end[e].dma))
+#define SLOTS_OF(class) ((class) == REPLY -> REPLY_SLOTS : SLOTS)
+#define FREE(e, class) (SLOTS_OF(class) - end[PEER(e)].queue[class].filled - ((class) == REQUEST && end[e].dma))
 #ifdef UPDATES_LATER
 #define MAY_FOLLOW_UPDATES(e) true
 #else
@@ -140,7 +141,7 @@ inline write(e, class, g, n, m, lands_on, update)
     if
     :: REACHES(e) ->
         i = end[PEER(e)].queue[class].filled;
-        assert(i < SLOTS);
+        assert(i < SLOTS_OF(class));
         end[PEER(e)].queue[class].slots[i].version = g;
         end[PEER(e)].queue[class].slots[i].number = n;
         end[PEER(e)].queue[class].slots[i].more = m;
@@ -152,7 +153,7 @@ inline write(e, class, g, n, m, lands_on, update)
 }
 inline consume(e, class)
 {
-    for (i : 1 .. SLOTS - 1) {
+    for (i : 1 .. REPLY_SLOTS - 1) {
         end[e].queue[class].slots[i - 1].version = end[e].queue[class].slots[i].version;
         end[e].queue[class].slots[i - 1].number = end[e].queue[class].slots[i].number;
         end[e].queue[class].slots[i - 1].more = end[e].queue[class].slots[i].more;
@@ -166,12 +167,12 @@ inline consume(e, class)
         :: else
         fi
     }
-    CLEAR_SLOT(e, class, SLOTS - 1);
+    CLEAR_SLOT(e, class, REPLY_SLOTS - 1);
     end[e].queue[class].filled--
 }
 inline sweep(e, class)
 {
-    for (i : 0 .. SLOTS - 1) {
+    for (i : 0 .. REPLY_SLOTS - 1) {
         CLEAR_SLOT(e, class, i)
     }
     end[e].queue[class].filled = 0
@@ -553,88 +554,135 @@ inline cut(l, right, left)
  * - the version and contents of an outdated frame, and states in an update that its reader knows;
  * - an adopted version below the own one;
  * - epochs that all hosts have left behind: those of a link, and all versions, are counted from there.
+ * - an adopted version and a confirmation at an end that neither executes nor lands;
+ * - a frame without effect, wherever it stands among the replies.
+ * With EAGER an update leaves as soon as there is one, and REPLY_SLOTS are so many that it always finds a slot, which is
+ * asserted. No run of SLOTS slots is lost by that: where the code sends one frame later, with the newest states, here
+ * are several in a row, and the neighbour may take them in one go, which has the same effect. Replies find room in the
+ * same states, or in more.
  * Steps that are certain to happen and disable no other step are taken at once:
  * - an outdated frame is dropped, save one whose payload may still land; an update that says nothing is taken;
  * - an end that was PROPOSED or CLEAN when the link was lost returns to ABSENT: its words in the scratchpads are gone;
  * - on a link that will not be cut again, the steps of an end before it comes up: no host writes or reads there. */
 #define IS_SURE(e) (cuts[LINK(e)] == 0 && STAYS != LINK(e))
 #if defined(PLAIN) || defined(NO_VERSION)
-#define FORGET(e)
-#define REBASE(right, left) skip
+#define FORGET skip
 #else
-#define IS_KNOWN(e, at, whose)                                                                     \
-    (end[e].updates[at].state[whose] < STATE(e, whose) ||                                          \
-     ((whose) != (e) && end[e].updates[at].state[whose] == STATE(e, whose)))
-#define FORGET(e)                                                                                  \
-    version = VERSION(HOST(e));                                                                    \
-    if                                                                                             \
-    :: end[e].adopted < version -> end[e].adopted = 0                                              \
-    :: else                                                                                        \
-    fi;                                                                                            \
-    for (i : 0 .. SLOTS - 1) {                                                                     \
-        if                                                                                         \
-        :: end[e].queue[REQUEST].slots[i].version < version ->                                     \
-            end[e].queue[REQUEST].slots[i].version = 0;                                            \
-            if                                                                                     \
-            :: !end[e].queue[REQUEST].slots[i].lands ->                                            \
-                end[e].queue[REQUEST].slots[i].number = 0;                                         \
-                end[e].queue[REQUEST].slots[i].more = 0                                            \
-            :: else                                                                                \
-            fi                                                                                     \
-        :: else                                                                                    \
-        fi;                                                                                        \
-        if                                                                                         \
-        :: end[e].queue[REPLY].slots[i].version < version ->                                       \
-            end[e].queue[REPLY].slots[i].version = 0;                                              \
-            end[e].queue[REPLY].slots[i].number = 0;                                               \
-            end[e].queue[REPLY].slots[i].more = 0                                                  \
-        :: else                                                                                    \
-        fi;                                                                                        \
-        for (j : 0 .. ENDS - 1) {                                                                  \
-            if                                                                                     \
-            :: IS_KNOWN(e, i, j) -> end[e].updates[i].state[j] = 0                                 \
-            :: else                                                                                \
-            fi                                                                                     \
-        }                                                                                          \
+#define FORGET c_code { forget(&now); }
+c_decl {
+    static void forget();
+}
+c_code {
+    static int version_of(State *state, int host)
+    {
+        int version = 0;
+        for (int whose = 0; whose < ENDS; whose++)
+            version += state->host[host].state[whose];
+        return version;
     }
-#define ARE_PAST(whose) (host[0].state[whose] >= 4 && host[1].state[whose] >= 4 && host[2].state[whose] >= 4)
-#define SUBTRACT(value, by)              \
-    if                                   \
-    :: value > (by) -> value = value - (by) \
-    :: else -> value = 0                 \
-    fi
-#define REBASE(right, left)                                                     \
-    do                                                                          \
-    :: ARE_PAST(right) && ARE_PAST(left) ->                                     \
-        end[right].epoch--;                                                     \
-        end[left].epoch--;                                                      \
-        for (i : 0 .. HOSTS - 1) {                                              \
-            host[i].state[right] = host[i].state[right] - 2;                    \
-            host[i].state[left] = host[i].state[left] - 2                       \
-        }                                                                       \
-        for (r : 0 .. ENDS - 1) {                                               \
-            SUBTRACT(end[r].adopted, 4);                                        \
-            for (i : 0 .. SLOTS - 1) {                                          \
-                SUBTRACT(end[r].queue[REQUEST].slots[i].version, 4);            \
-                SUBTRACT(end[r].queue[REPLY].slots[i].version, 4);              \
-                SUBTRACT(end[r].updates[i].state[right], 2);                    \
-                SUBTRACT(end[r].updates[i].state[left], 2)                      \
-            }                                                                   \
-        }                                                                       \
-    :: else -> break                                                            \
-    od
+    static void forget_updates(State *state, int e, int at)
+    {
+        int needs_confirmation = e == 1 || e == 4; /* what they send may land */
+        for (int whose = 0; whose < ENDS; whose++) {
+            unsigned char *update = &state->end[e].updates[at].state[whose];
+            int known = state->host[e / 2].state[whose];
+            if (*update < known || (*update == known && !(whose == e && needs_confirmation)))
+                *update = 0;
+        }
+    }
+    static void forget_of_end(State *state, int e)
+    {
+        int version = version_of(state, e / 2);
+        int needs_adopted = e == 2 || e == 3; /* they execute */
+        if (e != 1 && e != 4)
+            state->end[e].is_confirmed = 0;
+        if (!needs_adopted || state->end[e].adopted < version)
+            state->end[e].adopted = 0;
+        for (int at = 0; at < REPLY_SLOTS; at++) {
+            struct Frame *request = &state->end[e].queue[REQUEST].slots[at];
+            struct Frame *reply = &state->end[e].queue[REPLY].slots[at];
+            if (request->version < version) {
+                request->version = 0;
+                if (!request->lands)
+                    request->number = request->more = 0;
+            }
+            if (reply->version < version || (reply->is_update && !needs_adopted))
+                reply->version = reply->number = reply->more = 0;
+            forget_updates(state, e, at);
+        }
+    }
+    /* A lane that polls takes such a frame without effect. */
+    static int is_void(State *state, int e, int at)
+    {
+        static const struct Update nothing;
+        struct Frame *frame = &state->end[e].queue[REPLY].slots[at];
+        return frame->version == 0 && (!frame->is_update || !memcmp(&state->end[e].updates[at], &nothing, sizeof nothing));
+    }
+    static void drop_void(State *state, int e)
+    {
+        struct Queue *queue = &state->end[e].queue[REPLY];
+        struct Update *updates = state->end[e].updates;
+        int kept = 0;
+        if (state->host[e / 2].state[e] & 1)
+            return;
+        for (int at = 0; at < queue->filled; at++) {
+            if (is_void(state, e, at))
+                continue;
+            queue->slots[kept] = queue->slots[at];
+            updates[kept++] = updates[at];
+        }
+        memset(&queue->slots[kept], 0, (REPLY_SLOTS - kept) * sizeof queue->slots[0]);
+        memset(&updates[kept], 0, (REPLY_SLOTS - kept) * sizeof updates[0]);
+        queue->filled = kept;
+    }
+    static void subtract(unsigned char *value, int by)
+    {
+        *value = *value > by ? *value - by : 0;
+    }
+    static void rebase(State *state, int right, int left)
+    {
+        for (int h = 0; h < HOSTS; h++)
+            if (state->host[h].state[right] < 4 || state->host[h].state[left] < 4)
+                return;
+        state->end[right].epoch--;
+        state->end[left].epoch--;
+        for (int h = 0; h < HOSTS; h++) {
+            state->host[h].state[right] -= 2;
+            state->host[h].state[left] -= 2;
+        }
+        for (int e = 0; e < ENDS; e++) {
+            subtract(&state->end[e].adopted, 4);
+            for (int at = 0; at < REPLY_SLOTS; at++) {
+                subtract(&state->end[e].queue[REQUEST].slots[at].version, 4);
+                subtract(&state->end[e].queue[REPLY].slots[at].version, 4);
+                subtract(&state->end[e].updates[at].state[right], 2);
+                subtract(&state->end[e].updates[at].state[left], 2);
+            }
+        }
+        rebase(state, right, left);
+    }
+    static void forget(State *state)
+    {
+        for (int e = 0; e < ENDS; e++) {
+            forget_of_end(state, e);
+            drop_void(state, e);
+        }
+        for (int link = 0; link < HOSTS; link++)
+            rebase(state, 2 * link + 1, (2 * link + 2) % ENDS);
+    }
+}
 #endif
-#define SAYS_NOTHING(e)                                                                                     \
-    (IS_UPDATE(e) && HEAD(e, REPLY).version == 0 &&                                                         \
-     (end[e].updates[0].state[0] | end[e].updates[0].state[1] | end[e].updates[0].state[2] |                \
-      end[e].updates[0].state[3] | end[e].updates[0].state[4] | end[e].updates[0].state[5]) == 0)
 #define MAY_BE_DROPPED(e) (HAS_FRAME(e, REQUEST) && IS_OUTDATED(e, REQUEST))
 #define HAS_LANDED(e)     (!HEAD(e, REQUEST).lands || end[e].adopted >= VERSION(HOST(e)))
+#ifdef EAGER
+#define IS_EAGER(e) (end[e].pending != 0)
+#else
+#define IS_EAGER(e) false
+#endif
 #define SETTLE(e)                                                                                           \
-    FORGET(e)                                                                                               \
     do                                                                                                      \
+    :: IS_EAGER(e) -> assert(FREE(e, REPLY) >= 1); advertise(e); again = 1                                  \
     :: IS_REPLY(e) && IS_OUTDATED(e, REPLY) -> consume(e, REPLY); again = 1                                 \
-    :: SAYS_NOTHING(e) -> consume(e, REPLY); again = 1                                                      \
     :: MAY_BE_DROPPED(e) && HAS_LANDED(e) -> consume(e, REQUEST); again = 1                                 \
     :: end[e].link_state >= PROPOSED && HAS_LOST(e) -> end[e].link_state = ABSENT; again = 1                \
     :: IS_SURE(e) && MAY_PROPOSE(e) -> propose(e); again = 1                                                \
@@ -649,11 +697,11 @@ inline cut(l, right, left)
         do                                                                                  \
         :: again ->                                                                         \
             again = 0;                                                                      \
+            FORGET;                                                                         \
             for (r : 0 .. ENDS - 1) { SETTLE(r) }                                           \
         :: else -> break                                                                    \
         od;                                                                                 \
-        for (out : 0 .. HOSTS - 1) { REBASE(2 * out + 1, (2 * out + 2) % ENDS) }             \
-        skip                                                                                \
+        FORGET                                                                              \
     }
 
 /* Every host knows that this link is down. */
