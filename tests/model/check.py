@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models of the ring's flow control, of its failover and of direct puts, searched by spin.
+"""The models of the ring's flow control, of its failover, of direct puts and of users of a link, searched by spin.
 
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
 or never when links fail; and a protocol with one rule broken does so. Method: each run below is one of the models with
@@ -9,7 +9,7 @@ pass must also have completed its search; the run without reductions must have r
 variant must fail with the error that its broken rule causes.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
-                                                      failover or direct; --only: whose name contains WORD
+                                                      failover, direct or shared; --only: whose name contains WORD
      check.py --show NAME                             the steps of the counterexample of a variant
 Exit status: 0 all results as expected, 1 not, 77 spin is not installed.
 """
@@ -38,6 +38,8 @@ FAILOVER = {"HOSTS": 3, "SLOTS": 2, "REPLY_SLOTS": 2, "REQUESTS": 1, "FETCHES": 
             "CUTS_0": 0, "CUTS_1": 0, "CUTS_2": 0, "BEGINS": 3, "STAYS": 3}
 # Three operations of a PE, and a link that goes down once, at any time, and comes back.
 DIRECT = {"OPERATIONS": 3, "JOURNAL": 2, "CUTS": 1, "STAYS": 0}
+# Three users with two requests each, of which one waits for the share of the first, which dies.
+SHARED = {"REQUESTS": 2, "SLOTS": 2, "SHARES": 2, "CUTS": 1, "DIES": 1, "STOPS": 0}
 GOES_DOWN, COMES_UP = {"CUTS_0": 1, "STAYS": 0, "FETCHES": 0b10}, {"BEGINS": 0}
 # A link goes down and comes up, once or twice, in any phase: an update leaves at once, and always finds a slot.
 ROOM, ONCE, TWICE_DOWN = {"REPLY_SLOTS": 10}, {"REPLY_SLOTS": 10, "CUTS_0": 1}, {"REPLY_SLOTS": 10, "CUTS_0": 2}
@@ -87,6 +89,19 @@ class Direct(Run):
 
     def has_reductions(self):
         return True  # a single thread never binds while it has lost puts to send again
+
+
+class Shared(Run):
+    model = "shared.pml"
+
+    def __init__(self, name, sizes=None, options=(), expected=PASS, is_long=False):
+        super().__init__(name, {**SHARED, **(sizes or {})}, options, expected, is_long)
+
+    def defines(self):
+        return [f"-D{name}={self.sizes[name]}" for name in SHARED] + [f"-D{name}" for name in self.options]
+
+    def has_reductions(self):
+        return True  # user 0 does not stop in each run
 
 
 RUNS = [
@@ -158,6 +173,15 @@ RUNS = [
     Direct("direct: NO_READ_BACK", options=("NO_READ_BACK",), expected=r"assertion violated .landed=="),
     Direct("direct: UNBOUND", options=("UNBOUND",), expected=r"assertion violated .*known!=posted"),
     Direct("direct: NO_FENCE", options=("NO_FENCE",), expected=r"assertion violated .*before"),
+    Shared("users: one dies or stops, the link is cut", {"STOPS": 1}),
+    Shared("users: every run ends", {"REQUESTS": 1}, expected=ACYCLIC),
+    Shared("users: POOL", {"REQUESTS": 4, "CUTS": 0, "DIES": 0, "STOPS": 1}, ("POOL",), STUCK),
+    Shared("users: KEEP_SHARE", options=("KEEP_SHARE",), expected=STUCK),
+    Shared("users: REUSE", options=("REUSE",), expected=r"assertion violated .owner=="),
+    Shared("users: WRONG_MEMORY", options=("WRONG_MEMORY",), expected=r"assertion violated .owner=="),
+    Shared("users: SWEEP_ALL", options=("SWEEP_ALL",), expected=STUCK),
+    Shared("users: CUT_ALL", options=("CUT_ALL",), expected=STUCK),
+    Shared("users: NO_REPEAT_CHECK", options=("NO_REPEAT_CHECK",), expected=r"assertion violated .number=="),
     Direct("long: direct, two outages", {"CUTS": 2}, is_long=True),
     Direct("long: direct, two outages, then for good", {"CUTS": 2, "STAYS": 1}, is_long=True),
     Direct("long: direct, two outages, marks can be cut off", {"CUTS": 2}, ("SPLIT", "TWICE"), is_long=True),
@@ -242,6 +266,8 @@ def check(run):
 
 
 def describe(sizes):
+    if "SHARES" in sizes:
+        return f"{sizes['SHARES']} shares {sizes['SLOTS']} slots {sizes['REQUESTS']} requests"
     if "OPERATIONS" in sizes:
         return f"{sizes['OPERATIONS']} operations, {sizes['CUTS']} cuts"
     requests = sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
@@ -273,9 +299,9 @@ def show(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="search the models of the ring and of direct puts")
+    parser = argparse.ArgumentParser(description="search the models of the ring, of direct puts and of shares")
     parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
-    parser.add_argument("--model", default="", choices=["ring", "failover", "direct"], help="runs of this model")
+    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "shared"], help="runs of this model")
     parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
     parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")
     arguments = parser.parse_args()

@@ -622,18 +622,18 @@ c_code {
     {
         struct Queue *queue = &state->end[e].queue[REPLY];
         struct Update *updates = state->end[e].updates;
-        int kept = 0;
+        int count = 0;
         if (state->host[e / 2].state[e] & 1)
             return;
         for (int at = 0; at < queue->filled; at++) {
             if (is_void(state, e, at))
                 continue;
-            queue->slots[kept] = queue->slots[at];
-            updates[kept++] = updates[at];
+            queue->slots[count] = queue->slots[at];
+            updates[count++] = updates[at];
         }
-        memset(&queue->slots[kept], 0, (REPLY_SLOTS - kept) * sizeof queue->slots[0]);
-        memset(&updates[kept], 0, (REPLY_SLOTS - kept) * sizeof updates[0]);
-        queue->filled = kept;
+        memset(&queue->slots[count], 0, (REPLY_SLOTS - count) * sizeof queue->slots[0]);
+        memset(&updates[count], 0, (REPLY_SLOTS - count) * sizeof updates[0]);
+        queue->filled = count;
     }
     static void subtract(unsigned char *value, int by)
     {
