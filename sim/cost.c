@@ -11,7 +11,7 @@
 void sim_copied(size_t bytes)
 {
     struct sim_world *world = sim_world_current();
-    sim_spend(world, sim_model_time(world->model.memory_ps_per_byte, bytes));
+    sim_spend(world, sim_model_time(world->model.journal_ps_per_byte, bytes));
 }
 
 void sim_request_submitted(struct quoit_ring_engine *ring, struct quoit_slot *slot)

@@ -33,6 +33,9 @@
     X(reads_stay, 0, 0, "1: a window is memory of the same machine, and a read through it crosses nothing",            \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(call_ns, 0, 0, "a call of the API: its checks, before it reaches the fabric", "not charged: 10-50 ns", "")       \
+    X(posted_ns, 0, 0, "the code of a direct put beside its writes: route, journal, sequence, and of its quiet",       \
+      "not charged: 30-60 ns", "")                                                                                     \
+    X(journal_ps_per_byte, 79, 79, "the copy of a direct put into its journal", "as memory_ps_per_byte", "")           \
     X(look_ns, 0, 0, "a lane looks at its queues, in vain or not", "in poll_ns", "")                                   \
     X(link_ps_per_byte, 160, 168, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
       "[pcie-e2e] with 128 bytes of payload, the least that hosts agree on, 56.67 Gbit/s of a PCIe 3.0 x8 link are "   \

@@ -493,7 +493,7 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t cost_ns =
-        model->write_call_ns + model->word_ns +
+        model->posted_ns + model->write_call_ns + model->word_ns +
         sim_cache_copy_ns(end->world, destination_of(end, window, offset), source, bytes, model->write_ps_per_byte);
     struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, source, (uint32_t)bytes);
     packet->has_mark = true;

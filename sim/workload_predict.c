@@ -12,8 +12,8 @@
 
 #define REPEAT_COUNT     4
 #define SHIFT_MAX        8u
-#define STEADY_BYTES     (16u << 20)
-#define ROUNDS_MIN       32
+#define STEADY_BYTES     (64u << 20)
+#define ROUNDS_MIN       16 /* of the largest puts, each of hundreds of chunks */
 #define ROUNDS_MAX       32
 #define ROUNDS_WARM_PART 8
 #define GATE_NS          5000

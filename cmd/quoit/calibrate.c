@@ -154,32 +154,92 @@ static double way_ns(int own_core, int other_core, bool yields)
     return calibrate_median(values, BATCHES) / (2 * ROUNDS);
 }
 
-/* One-way time in ns between two processes that yield a processor to each other, as PEs and proxies do: their address
- * spaces change too. 0: no process could be started. */
+/* Processes of one processor that yield to each other, as PEs and lanes do. In each turn each reads a line of so many
+ * pages of its own as a PE in barriers was seen to use, which its cache and its translations may have lost meanwhile.
+ */
+#define SWITCHERS     3
+#define SWITCH_PAGES  32
+#define PAGE_BYTES    4096
+#define SWITCH_ROUNDS 50 /* of one process in a batch */
+
+struct crowd {
+    struct {
+        _Alignas(64) _Atomic uint64_t count;
+    } turns[SWITCHERS];
+    _Atomic bool is_over;
+};
+
+static void read_pages(void *arg)
+{
+    const volatile char *pages = arg;
+    for (size_t i = 0; i < SWITCH_PAGES; i++)
+        (void)pages[i * (PAGE_BYTES + sizeof(struct meeting))];
+}
+
+static void take_turn(struct crowd *crowd, int member, char *pages)
+{
+    read_pages(pages);
+    atomic_fetch_add_explicit(&crowd->turns[member].count, 1, memory_order_relaxed);
+    sched_yield();
+}
+
+static void take_turns_until_over(struct crowd *crowd, int member, char *pages)
+{
+    memset(pages, member, SWITCH_PAGES * 2 * PAGE_BYTES); /* pages of this process's own, after the fork */
+    while (!atomic_load_explicit(&crowd->is_over, memory_order_relaxed))
+        take_turn(crowd, member, pages);
+}
+
+static uint64_t turn_count(struct crowd *crowd)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < SWITCHERS; i++)
+        sum += atomic_load_explicit(&crowd->turns[i].count, memory_order_relaxed);
+    return sum;
+}
+
+/* ns of a turn, beyond the same reads by a process alone. */
+static double time_crowd(struct crowd *crowd, char *pages)
+{
+    double values[BATCHES];
+    for (int batch = 0; batch < BATCHES; batch++) {
+        uint64_t start_ns = quoit_clock_now_ns(), start_count = turn_count(crowd);
+        for (int i = 0; i < SWITCH_ROUNDS; i++)
+            take_turn(crowd, 0, pages);
+        values[batch] = (double)(quoit_clock_now_ns() - start_ns) / (double)(turn_count(crowd) - start_count);
+    }
+    return calibrate_median(values, BATCHES) - calibrate_time_of(read_pages, pages);
+}
+
+/* From the yield of a process to the next one's return from its own. 0: not all processes could be started. */
 static double switch_ns(int core)
 {
-    struct meeting *meeting =
-        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    double values[BATCHES];
+    struct crowd *crowd =
+        mmap(NULL, sizeof *crowd, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    char *pages = mmap(NULL, SWITCH_PAGES * 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    pid_t children[SWITCHERS] = {0};
     cpu_set_t before;
-    if (meeting == MAP_FAILED)
+    double ns = 0;
+    if (crowd == MAP_FAILED || pages == MAP_FAILED)
         return 0;
-    meeting->core = core;
-    meeting->yields = true;
     sched_getaffinity(0, sizeof before, &before);
     calibrate_stay_on(core);
-    pid_t child = fork();
-    if (child == 0) {
-        answer(meeting);
-        _exit(0);
-    }
-    if (child > 0) {
-        take_turns(meeting, 0, values);
-        waitpid(child, NULL, 0);
-    }
+    int count = 1;
+    for (; count < SWITCHERS && (children[count] = fork()) >= 0; count++)
+        if (children[count] == 0) {
+            take_turns_until_over(crowd, count, pages);
+            _exit(0);
+        }
+    if (count == SWITCHERS)
+        ns = time_crowd(crowd, pages);
+    atomic_store(&crowd->is_over, true);
+    for (int i = 1; i < count; i++)
+        waitpid(children[i], NULL, 0);
     sched_setaffinity(0, sizeof before, &before);
-    munmap(meeting, sizeof *meeting);
-    return child > 0 ? calibrate_median(values, BATCHES) / (2 * ROUNDS) : 0;
+    munmap(pages, SWITCH_PAGES * 2 * PAGE_BYTES);
+    munmap(crowd, sizeof *crowd);
+    return ns;
 }
 
 static void *sleep_again(void *arg)

@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/ring/channel.h"
+#include "engine/ring/journal.h"
 #include "env/clock.h"
 #include "fabric/fabric.h"
 #include "host/job_config.h"
@@ -200,6 +202,29 @@ static void clear_doorbell(void *arg)
     quoit_port_doorbell_clear(port_of(ring), ring->hosts[0].lane->hint_bits[QUOIT_RIGHT]);
 }
 
+static void put_and_quiet(void *arg)
+{
+    struct ring *ring = arg;
+    struct quoit_context *context = &ring->fabric->default_context;
+    quoit_fabric_put_nbi(ring->fabric, context, at(ring), ring->line, sizeof(uint64_t), 1);
+    quoit_fabric_quiet(ring->fabric, context);
+}
+
+/* A journal of puts that goes round: each copy goes to the place after the last. */
+struct journal_copy {
+    char from[QUOIT_JOURNAL_PUT_MAX];
+    char to[QUOIT_JOURNAL_BYTES];
+    size_t at;
+};
+
+static void copy_to_journal(void *arg)
+{
+    struct journal_copy *copy = arg;
+    memcpy(copy->to + copy->at, copy->from, sizeof copy->from);
+    __asm__ __volatile__("" : : "r"(copy->to) : "memory");
+    copy->at = (copy->at + sizeof copy->from) % sizeof copy->to;
+}
+
 static uint32_t step(struct host *host)
 {
     host->lane->retry_at_ns = 0;
@@ -314,6 +339,20 @@ static void follow_links(struct ring *ring)
         step(&ring->hosts[i % HOSTS]);
 }
 
+/* The code of a direct put, and of the quiet after it, beside what they do at the port. */
+static void print_put(struct ring *ring, double port_ns, struct quoit_json *json)
+{
+    static const struct journal_copy nothing;
+    struct journal_copy *copy = malloc(sizeof *copy);
+    bool is_direct = quoit_channel_open_direct(ring->engine, QUOIT_RIGHT);
+    double ns = is_direct ? calibrate_time_of(put_and_quiet, ring) - port_ns : 0;
+    quoit_json_number(json, "posted_ns", ns > 0 ? ns : 0);
+    if (copy)
+        *copy = nothing;
+    quoit_json_number(json, "journal_copy_ns", copy ? calibrate_time_of(copy_to_journal, copy) : 0);
+    free(copy);
+}
+
 static void measure(struct ring *ring, const int cores[2], struct quoit_json *json)
 {
     follow_links(ring);
@@ -322,9 +361,13 @@ static void measure(struct ring *ring, const int cores[2], struct quoit_json *js
     time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
     quoit_json_number(json, "clock_ns", clock_ns);
     quoit_json_number(json, "window_word_ns", word_ns);
-    quoit_json_number(json, "window_line_ns", calibrate_time_of(write_line, ring));
-    quoit_json_number(json, "window_read_ns", calibrate_time_of(write_and_read, ring) - word_ns);
-    quoit_json_number(json, "doorbell_ring_ns", calibrate_time_of(ring_doorbell, ring));
+    double line_ns = calibrate_time_of(write_line, ring);
+    double read_ns = calibrate_time_of(write_and_read, ring) - word_ns;
+    double ring_ns = calibrate_time_of(ring_doorbell, ring);
+    quoit_json_number(json, "window_line_ns", line_ns);
+    quoit_json_number(json, "window_read_ns", read_ns);
+    quoit_json_number(json, "doorbell_ring_ns", ring_ns);
+    print_put(ring, line_ns + word_ns + read_ns + ring_ns, json);
     quoit_json_number(json, "doorbell_clear_ns", calibrate_time_of(clear_doorbell, ring));
     quoit_json_number(json, "look_ns", look_ns);
     quoit_json_number(json, "work_ns", work_ns);

@@ -115,6 +115,7 @@ def test_calibration():
                "store_ns": 10, "handed_write_ns": 5000, "handed_read_ns": 6000, "cache_bytes": 2 << 20, "clock_ns": 30,
                "window_word_ns": 10, "window_line_ns": 15, "window_read_ns": 20, "doorbell_ring_ns": 15,
                "doorbell_clear_ns": 10, "look_ns": 150, "work_ns": 200, "request_ns": 150, "call_ns": 20, "crossing_ns": 100,
+               "posted_ns": 40, "journal_copy_ns": 100,
                "others_percent": 1.0}
     slow = {**machine, "copy_ns": {size: 4 * ns for size, ns in machine["copy_ns"].items()}, "window_read_ns": 1020,
             "look_ns": 1150}
@@ -130,6 +131,20 @@ def test_calibration():
     near, far = (calibration.predict(Simulator(QUOIT), one) for one in (machine, apart))
     check(far[relayed] > 1.2 * near[relayed] and far[large] < 1.01 * near[large],
           f"copies from another processor's cache: {near}, {far}")
+    page_put = (2, "put", 1, 4096)
+    calibration.points = lambda: iter((small, page_put))
+    lean, slower = (calibration.predict(Simulator(QUOIT), {**machine, **more})
+                    for more in ({}, {"posted_ns": 1040, "journal_copy_ns": 5100}))
+    check(0.9 < slower[small] - lean[small] < 1.1 and 5.9 < slower[page_put] - lean[page_put] < 6.1,
+          f"1 us more of code, and 5 us more of journal: {lean}, {slower}")
+    key = ("--workload", "put", "--hosts", "2", "--bytes", "4096", "--seeds", "3", "--model", "noise_ns=100")
+    simulator = Simulator(QUOIT)
+    simulator.wanted.add(key)
+    simulator.make()
+    whole = simulator.call(key)["figures"]
+    check(all(abs(simulator.results[key][name][part] - one[part]) < 1e-3 * one["mean"] for name, one in whole.items()
+              for part in ("mean", "least", "largest")) and whole["put"]["least"] < whole["put"]["largest"],
+          f"three seeds at once and one by one: {simulator.results[key]}, {whole}")
     rows = calibration.rows_of(quick, {small: [quick[small] / 2] * 3, large: [1, quick[large], 1e6]})
     check([calibration.lacking(row) for row in rows] == ["processors", ""] and
           calibration.lacking([*small, 1, 2, 30, 50]) == "unsteady", f"{rows}")

@@ -26,6 +26,7 @@ ROUNDS = 3  # jobs of each ring, one after another through all rings
 SECONDS = 1.5  # of each
 CALLS = ("barrier", "reduce", "alltoall")
 CHUNK_BYTES = 32768
+JOURNAL_PUT_BYTES = 4096
 WRITES_A_STEP = 2 / 3  # of the three steps of a get two send a frame
 NOISE_NS = 20  # so that hosts do not run in step
 SEEDS = 5
@@ -57,6 +58,7 @@ def model(machine, size):
         "memory_turn_ns": 0, "register_read_ns": machine["doorbell_clear_ns"], "register_write_ns": machine["doorbell_clear_ns"],
         "scratchpad_read_ns": line, "scratchpad_write_ns": machine["window_word_ns"], "interrupt_ns": 0,
         "request_ns": machine["request_ns"] + line, "frame_ns": machine["look_ns"] + machine["work_ns"] - WRITES_A_STEP * sent,
+        "posted_ns": machine["posted_ns"], "journal_ps_per_byte": 1000 * machine["journal_copy_ns"] / JOURNAL_PUT_BYTES,
         "call_ns": machine["call_ns"], "look_ns": machine["look_ns"], "doorbell_ring_ns": machine["doorbell_ring_ns"],
         "wake_call_ns": machine["wake_call_ns"], "thread_wake_ns": machine["wake_ns"],
         "switch_ns": machine["switch_ns"] - machine["yield_ns"],  # measured as a yield to the other thread
@@ -179,9 +181,9 @@ CAUSES = {
                 "from job to job.",
     "collectives": "The code of a collective between its puts and waits is charged as one call of the API, and what a PE reads of "
                    "lines that came from another processor is not charged.",
-    "processors": "Gets and puts over two hops go from process to process. A switch is charged what two processes need that do "
-                  "nothing else; here each of them finds its lines and translations displaced by the others, and the kernel now "
-                  "and then moves a thread, which the model never does.",
+    "processors": "Gets and puts over two hops go from process to process. A switch is charged what three processes need that read "
+                  "32 pages each in their turns; other processes displace other amounts, and the kernel now and then moves a "
+                  "thread, which the model never does.",
     "caches": "Large transfers. A page is held by one processor at a time in the model, which replaces in order of use, and "
               "two processors never share the bandwidth of the memory."}
 

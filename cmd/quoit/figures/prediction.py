@@ -57,7 +57,7 @@ def parse(arguments):
     parser.add_argument("--seeds", metavar="N", type=int, default=3, help="runs of each, with noise of their own (3)")
     parser.add_argument("--conditions", action="store_true",
                         help="also other sizes, slots, constants of public sources, and each assumption 10 %% up and down: "
-                             "many minutes")
+                             "some minutes")
     parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
                         help="a constant of the cost model; many times (quoit sim --show-model)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -155,8 +155,8 @@ def slot_items(rings, link_ps):
          "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * 1e6 / link_ps / 2}]},
         {"kind": "lines", "title": "The host with the least of it", "x_label": "slots", "x_is_log2": True,
          "y_label": "% of a fair share", "series": [
-             {"name": size_text(size), "points": [[slots, rings.at("bisection, least share", 5, size, slots=slots)]
-                                                  for slots in SLOTS]} for size in SLOT_SIZES],
+             {"name": size_text(size), "points": [
+                 [slots, rings.at("bisection, least share", 5, size, slots=slots)] for slots in SLOTS]} for size in SLOT_SIZES],
          "limits": [{"name": "what is asked", "y": 70}]}]
 
 

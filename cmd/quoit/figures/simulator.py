@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of `quoit sim --json`, each made once, as many at a time as there are processors.
+"""Runs of `quoit sim --json`, each made once, as many at a time as there are processors, the longest first.
 
 Figures ask a Book for values. A run that is not there yet is noted as wanted, and some positive number is the answer; make()
 makes all that are wanted; then the same functions are called again and get their values. So a figure says once what it needs, and figures share runs.
@@ -8,11 +8,58 @@ import concurrent.futures
 import json
 import os
 import subprocess
+import sys
+import time
 import zlib
+
+PROGRESS_S = 10  # between two lines that say how far it is
+SIZE_LEAST = 32768  # smaller transfers take as long to simulate
 
 
 class Failed(Exception):
     """A run of the simulator failed; the text has its message."""
+
+
+class Progress:
+    """Lines on stderr about work that takes long."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+        self.start = self.told = time.monotonic()
+
+    def add(self, effort):
+        self.done += effort
+        now = time.monotonic()
+        if now - self.told < PROGRESS_S or self.done >= self.total:
+            return
+        self.told = now
+        left = (now - self.start) * (self.total / self.done - 1)
+        print(f"simulated {100 * self.done / self.total:.0f} %, about {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def option(key, name, default):
+    return int(key[key.index(name) + 1]) if name in key else default
+
+
+def seeds_of(key):
+    """The arguments of one run for each seed."""
+    count = option(key, "--seeds", 1)
+    if count == 1 or "--seed" in key:
+        return [key]
+    at = key.index("--seeds")
+    return [(*key[:at], *key[at + 2:], "--seed", str(seed)) for seed in range(1, count + 1)]
+
+
+def effort(key):
+    """About how long a run takes, in no unit: hosts each move data, over a distance that grows with the ring."""
+    return option(key, "--hosts", 3) ** 2 * max(option(key, "--bytes", 1 << 20), SIZE_LEAST)
+
+
+def merge(runs):
+    """Figures of runs with as many values each."""
+    return {name: {**first, "mean": sum(run[name]["mean"] for run in runs) / len(runs),
+                   "least": min(run[name]["least"] for run in runs), "largest": max(run[name]["largest"] for run in runs)}
+            for name, first in runs[0].items()}
 
 
 class Simulator:
@@ -29,12 +76,24 @@ class Simulator:
         return json.loads(result.stdout)
 
     def make(self):
-        """Makes all requested runs that are missing. One process per run, since there is one simulated world per
-        process."""
+        """Makes all requested runs that are missing. One process per seed, since there is one simulated world per process, and
+        the longest first, so that no processor waits at the end for another one's."""
         missing = sorted(self.wanted - self.results.keys())
+        parts = sorted(((key, part) for key in missing for part in seeds_of(key)), key=lambda one: -effort(one[1]))
+        found = {key: [] for key in missing}
+        progress = Progress(sum(effort(part) for _, part in parts))
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for key, result in zip(missing, pool.map(self.call, missing)):
-                self.results[key] = result["figures"]
+            running = {pool.submit(self.call, part): (key, part) for key, part in parts}
+            try:
+                for future in concurrent.futures.as_completed(running):
+                    key, part = running[future]
+                    found[key].append((part, future.result()["figures"]))
+                    progress.add(effort(part))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        for key in missing:
+            self.results[key] = merge([figures for _, figures in sorted(found[key], key=lambda one: one[0])])
         self.wanted.clear()
 
     def model(self):
@@ -46,7 +105,8 @@ class Book:
 
     def __init__(self, simulator, model=(), is_quick=False):
         self.simulator = simulator
-        self.model = [word for text in model for word in ("--model", text)]
+        constants = list(model[1:] if model[:1] == ["fitted"] else model)  # which is the default: equal runs are made once
+        self.model = [word for text in constants for word in ("--model", text)]
         self.is_quick = is_quick
 
     def sizes(self, least, largest):
