@@ -423,15 +423,15 @@ CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.envir
 JOB_PROGRAMS = ["oshrun", "vm_remote_shell"]
 
 
-def job(programs, options="", count=3, **more):
+def job(programs, options="", count=3, heap_mib=2, window_mib=16, **more):
     limit_s = 300
-    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout {limit_s}s'\nexport SHMEM_SYMMETRIC_SIZE=2M\n{JOB}"
-    return Test(JOB_PROGRAMS + programs, script, ring(count), has_iommu=True, window_mib=16, is_mapped=True,
+    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout {limit_s}s'\nexport SHMEM_SYMMETRIC_SIZE={heap_mib}M\n{JOB}"
+    return Test(JOB_PROGRAMS + programs, script, ring(count), has_iommu=True, window_mib=window_mib, is_mapped=True,
                 has_network=True, limit_s=120 + limit_s * len(programs), **more)
 
 
 TESTS["job"] = job(["conformance_query"])
-TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE])
+TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)
 TESTS["mix"] = job(["mix"])
 TESTS["times"] = job(["vm_ring_times"])
 DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16K"]}
