@@ -29,9 +29,12 @@ def call(host, command):
     connection.sendall(json.dumps({"command": command, "mark": os.environ.get("SCENARIO_MARK", "")}).encode() + b"\n")
 
     def feed():
-        while data := os.read(0, 65536):
-            connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
+        try:
+            while data := os.read(0, 65536):
+                connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+        except OSError: # the command has ended
+            pass
 
     threading.Thread(target=feed, daemon=True).start()
     while data := connection.recv(65536):
