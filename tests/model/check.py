@@ -9,7 +9,7 @@ pass must also have completed its search; the run without reductions must have r
 variant must fail with the error that its broken rule causes.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
-                                                      failover, direct or shared; --only: whose name contains WORD
+                                                      failover, direct, lanes or shared; --only: whose name contains WORD
      check.py --show NAME                             the steps of the counterexample of a variant
 Exit status: 0 all results as expected, 1 not, 77 spin is not installed.
 """
@@ -45,6 +45,7 @@ GOES_DOWN, COMES_UP = {"CUTS_0": 1, "STAYS": 0, "FETCHES": 0b10}, {"BEGINS": 0}
 ROOM, ONCE, TWICE_DOWN = {"REPLY_SLOTS": 10}, {"REPLY_SLOTS": 10, "CUTS_0": 1}, {"REPLY_SLOTS": 10, "CUTS_0": 2}
 REDUCTIONS = ("REDUCE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
+ORDER = r"assertion violated .*before"
 TWICE = r"assertion violated ..landed&.1<<"
 TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "FETCHES_ONE_HOP": 0b010, "FETCHES_TWO_HOPS": 0b100}
 
@@ -102,6 +103,19 @@ class Shared(Run):
 
     def has_reductions(self):
         return True  # user 0 does not stop in each run
+
+
+class Lanes(Run):
+    model = "lanes.pml"
+
+    def __init__(self, name, sizes=None, options=(), expected=PASS, is_long=False):
+        super().__init__(name, {"OPERATIONS": 3, "CUTS": 1, **(sizes or {})}, options, expected, is_long)
+
+    def defines(self):
+        return [f"-D{name}={self.sizes[name]}" for name in ("OPERATIONS", "CUTS")] + [f"-D{name}" for name in self.options]
+
+    def has_reductions(self):
+        return True  # a link that stays up is followed by no lane
 
 
 RUNS = [
@@ -173,6 +187,14 @@ RUNS = [
     Direct("direct: NO_READ_BACK", options=("NO_READ_BACK",), expected=r"assertion violated .landed=="),
     Direct("direct: UNBOUND", options=("UNBOUND",), expected=r"assertion violated .*known!=posted"),
     Direct("direct: NO_FENCE", options=("NO_FENCE",), expected=r"assertion violated .*before"),
+    Lanes("lanes: the link goes down and comes back"),
+    Lanes("lanes: the link stays up", {"CUTS": 0}),
+    Lanes("lanes: every run ends", {"OPERATIONS": 2}, expected=ACYCLIC),
+    Lanes("lanes: NO_OFF_LANE_WAIT", {"CUTS": 0}, ("NO_OFF_LANE_WAIT",), ORDER),
+    Lanes("lanes: SPLIT_FENCED", {"CUTS": 0}, ("SPLIT_FENCED",), ORDER),
+    Lanes("lanes: NO_ORDERED", {"CUTS": 0}, ("NO_ORDERED",), ORDER),
+    Lanes("lanes: QUIET_OF_LANE", {"CUTS": 0}, ("QUIET_OF_LANE",), r"assertion violated .*executed=="),
+    Lanes("lanes: LAND_RESENT", options=("LAND_RESENT",), expected=ORDER),
     Shared("users: one dies or stops, the link is cut", {"STOPS": 1}),
     Shared("users: every run ends", {"REQUESTS": 1}, expected=ACYCLIC),
     Shared("users: POOL", {"REQUESTS": 4, "CUTS": 0, "DIES": 0, "STOPS": 1}, ("POOL",), STUCK),
@@ -301,7 +323,7 @@ def show(name):
 def main():
     parser = argparse.ArgumentParser(description="search the models of the ring, of direct puts and of shares")
     parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
-    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "shared"], help="runs of this model")
+    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "lanes", "shared"], help="runs of this model")
     parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
     parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")
     arguments = parser.parse_args()
