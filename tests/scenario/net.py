@@ -573,7 +573,8 @@ class Trouble(Ring):
         self.transfer(0, 3, 10)
         self.finish(self.on(2, "ask_udp", self.address(1), 1))
         os.kill(self.status()[4]["pid"], signal.SIGSTOP)
-        self.assertIn(f"kill -CONT {before[4]['pid']}", self.ring("doctor", check=False).stdout)
+        self.wait_for("the stopped host is named", # it stops when its threads have taken the signal
+                      lambda: f"kill -CONT {before[4]['pid']}" in self.ring("doctor", check=False).stdout)
         os.kill(before[4]["pid"], signal.SIGCONT)
         self.ring("down")
         self.assertEqual([guests[host].wait(timeout=scenario.SOON_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
