@@ -96,14 +96,10 @@ static enum quoit_status check(const struct quoit_veth_queue *queue, enum quoit_
     return has_room(queue, queue->sent, reserve) ? QUOIT_OK : QUOIT_FULL;
 }
 
-/* Returns the status. */
-static enum quoit_status count_out(struct quoit_veth_queue *queue, enum quoit_status status)
+static void count_out(struct quoit_veth_queue *queue)
 {
-    if (status == QUOIT_OK) {
-        queue->sent++;
-        atomic_fetch_add_explicit(queue->out_frames, 1, memory_order_relaxed);
-    }
-    return status;
+    queue->sent++;
+    atomic_fetch_add_explicit(queue->out_frames, 1, memory_order_relaxed);
 }
 
 /* The first `bytes` of a frame, behind which the rest is in the slot already. */
@@ -113,7 +109,8 @@ static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struc
     enum quoit_status status =
         quoit_port_write_marked(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent), header, bytes,
                                 queue->window_offset + offsetof(struct quoit_veth_range, sent), queue->sent + 1);
-    count_out(queue, status);
+    if (status == QUOIT_OK)
+        count_out(queue);
     queue->marked = queue->sent;
     return status;
 }
@@ -125,7 +122,9 @@ static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const st
                                                 header, sizeof *header + header->bytes);
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.has_arrived = status == QUOIT_OK};
-    return count_out(queue, status);
+    if (status == QUOIT_OK)
+        count_out(queue);
+    return status;
 }
 
 /* False: the channel is full. The count grows first, since the completion may wake the receiver before submit()
@@ -143,7 +142,7 @@ static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_heade
     }
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.source = header, .is_kept = is_kept};
-    count_out(queue, QUOIT_OK);
+    count_out(queue);
     atomic_fetch_add_explicit(queue->dma_frames, 1, memory_order_relaxed);
     return true;
 }

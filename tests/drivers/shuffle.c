@@ -87,7 +87,6 @@ struct shuffle {
     struct queue in;
     struct op *ops;
     uint64_t last_number;
-    uint32_t host_count;
     int fd;
     _Alignas(8) char buffer[sizeof(struct packet) + MESSAGE_BYTES];
 };
@@ -179,7 +178,6 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     }
     setsockopt(shuffle->fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
     shuffle->events = config->events;
-    shuffle->host_count = config->host_count;
     shuffle->peers = peers;
     shuffle->messages.last = &shuffle->messages.first;
     shuffle->parts.last = &shuffle->parts.first;
