@@ -62,13 +62,10 @@ static void sink_ready(struct watch *watch, uint32_t events)
     sink_write(watch->owner);
 }
 
-/* Moves `bytes` of a stream, whole lines or the beginning of one, to its sink. */
-static void stream_hand_over(struct stream *stream, size_t bytes)
+/* Whole lines of a stream, or the beginning of one. */
+static void sink_take(struct sink *sink, struct stream *stream, const char *data, size_t bytes)
 {
-    struct sink *sink = stream->sink;
-    const char *at = stream->data, *end = at + bytes;
-    if (bytes == 0)
-        return;
+    const char *at = data, *end = data + bytes;
     if (sink->open_line && sink->open_line != stream) {
         sink_append(sink, "\n", 1);
         sink->open_line->is_in_line = false;
@@ -84,6 +81,26 @@ static void stream_hand_over(struct stream *stream, size_t bytes)
         at = next;
     }
     sink->open_line = stream->is_in_line ? stream : NULL;
+}
+
+static void forward(struct output *output, const struct stream *stream, size_t bytes)
+{
+    size_t index = (size_t)(stream - output->streams);
+    output->forward(output->forward_arg, index / 2, (int)(index % 2), stream->data, bytes);
+}
+
+/* Moves `bytes` of a stream, whole lines or the beginning of one, on. */
+static void stream_hand_over(struct stream *stream, size_t bytes)
+{
+    struct output *output = stream->sink->output;
+    if (bytes == 0)
+        return;
+    if (output->forward) {
+        forward(output, stream, bytes);
+        stream->is_in_line = stream->data[bytes - 1] != '\n';
+    } else {
+        sink_take(stream->sink, stream, stream->data, bytes);
+    }
     stream->used -= bytes;
     memmove(stream->data, stream->data + bytes, stream->used);
     stream->partial_since_ns = 0;
@@ -91,14 +108,12 @@ static void stream_hand_over(struct stream *stream, size_t bytes)
 
 static void stream_end(struct output *output, struct stream *stream)
 {
-    size_t index = (size_t)(stream - output->streams);
     if (!stream->is_open)
         return;
     stream->is_open = false;
+    stream_hand_over(stream, stream->used);
     if (output->forward)
-        output->forward(output->forward_arg, index / 2, (int)(index % 2), NULL, 0);
-    else
-        stream_hand_over(stream, stream->used);
+        forward(output, stream, 0);
     loop_close(output->loop, &stream->watch);
     free(stream->data);
     stream->data = NULL;
@@ -118,12 +133,6 @@ static void stream_take(struct stream *stream, size_t bytes)
         stream->partial_since_ns = stream->sink->output->last_read_ns;
 }
 
-static void stream_forward(struct output *output, const struct stream *stream, size_t bytes)
-{
-    size_t index = (size_t)(stream - output->streams);
-    output->forward(output->forward_arg, index / 2, (int)(index % 2), stream->data, bytes);
-}
-
 static void stream_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
@@ -135,8 +144,6 @@ static void stream_ready(struct watch *watch, uint32_t events)
     output->last_read_ns = quoit_clock_now_ns();
     if (n <= 0)
         stream_end(output, stream);
-    else if (output->forward)
-        stream_forward(output, stream, (size_t)n);
     else
         stream_take(stream, (size_t)n);
 }
@@ -171,8 +178,6 @@ static struct sink *sink_for(struct output *output, int which)
 void output_expect(struct output *output, size_t pe, int which, const char *tag)
 {
     struct stream *stream = &output->streams[pe * 2 + (size_t)which];
-    stream->data = malloc(STREAM_BYTES);
-    quoit_assert(stream->data);
     stream->sink = sink_for(output, which);
     stream->tag = tag;
     stream->is_open = true;
@@ -187,13 +192,8 @@ void output_feed(struct output *output, size_t pe, int which, const char *data, 
     output->last_read_ns = quoit_clock_now_ns();
     if (bytes == 0)
         stream_end(output, stream);
-    while (bytes > 0) {
-        size_t part = STREAM_BYTES - stream->used < bytes ? STREAM_BYTES - stream->used : bytes;
-        memcpy(stream->data + stream->used, data, part);
-        stream_take(stream, part);
-        data += part;
-        bytes -= part;
-    }
+    else
+        sink_take(stream->sink, stream, data, bytes);
 }
 
 bool output_has_room(const struct output *output)
@@ -201,15 +201,24 @@ bool output_has_room(const struct output *output)
     return !output->sinks[0].is_full && !output->sinks[1].is_full;
 }
 
+/* What a stream still holds of a line has waited for its reader, not for the PE. */
+static void stream_pause(struct output *output, struct stream *stream, bool is_paused, uint64_t now_ns)
+{
+    if (stream->watch.fd >= 0 && is_paused)
+        loop_pause(output->loop, &stream->watch);
+    else if (stream->watch.fd >= 0)
+        loop_add(output->loop, &stream->watch);
+    if (!is_paused) {
+        stream->partial_since_ns = stream->used ? now_ns : 0;
+        output->last_read_ns = now_ns;
+    }
+}
+
 void output_hold(struct output *output, bool is_held)
 {
-    for (size_t i = 0; i < output->stream_count && output->is_held != is_held; i++) {
-        struct stream *stream = &output->streams[i];
-        if (stream->watch.fd >= 0 && is_held)
-            loop_pause(output->loop, &stream->watch);
-        else if (stream->watch.fd >= 0)
-            loop_add(output->loop, &stream->watch);
-    }
+    for (size_t i = 0; i < output->stream_count && output->is_held != is_held; i++)
+        if (output->streams[i].is_open)
+            stream_pause(output, &output->streams[i], is_held, quoit_clock_now_ns());
     output->is_held = is_held;
 }
 
@@ -217,6 +226,8 @@ void output_add(struct output *output, size_t pe, int which, int fd, const char 
 {
     struct stream *stream = &output->streams[pe * 2 + (size_t)which];
     output_expect(output, pe, which, tag);
+    stream->data = malloc(STREAM_BYTES);
+    quoit_assert(stream->data);
     stream->watch = (struct watch){.fd = fd, .events = EPOLLIN, .ready = stream_ready, .owner = stream};
     loop_add(output->loop, &stream->watch);
 }
@@ -231,16 +242,8 @@ static void regulate(struct output *output, struct sink *sink, uint64_t now_ns)
     sink->is_full = is_full;
     for (size_t i = 0; i < output->stream_count; i++) {
         struct stream *stream = &output->streams[i];
-        if (!stream->is_open || stream->sink != sink)
-            continue;
-        if (is_full && stream->watch.fd >= 0) {
-            loop_pause(output->loop, &stream->watch);
-        } else if (!is_full) {
-            if (stream->watch.fd >= 0)
-                loop_add(output->loop, &stream->watch);
-            stream->partial_since_ns = stream->used ? now_ns : 0;
-            output->last_read_ns = now_ns;
-        }
+        if (stream->is_open && stream->sink == sink)
+            stream_pause(output, stream, is_full, now_ns);
     }
 }
 
@@ -249,8 +252,8 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < output->stream_count; i++) {
         struct stream *stream = &output->streams[i];
-        if (stream->partial_since_ns == 0 || stream->sink->is_full)
-            continue; /* a full sink delays the rest of the line */
+        if (stream->partial_since_ns == 0 || stream->sink->is_full || output->is_held)
+            continue; /* who does not take more delays the rest of the line */
         uint64_t due_ns = output->last_read_ns + PARTIAL_NS;
         if (due_ns > stream->partial_since_ns + PARTIAL_MAX_NS)
             due_ns = stream->partial_since_ns + PARTIAL_MAX_NS;

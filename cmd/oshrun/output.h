@@ -31,7 +31,7 @@ struct sink {
 struct stream {
     struct watch watch;
     struct sink *sink;
-    char *data; /* at most one unfinished line and what one read adds */
+    char *data; /* at most one unfinished line and what one read adds; NULL: it comes from another machine */
     size_t used;
     const char *tag; /* begins each line; "" for none. Owned by the caller */
     bool is_open;
@@ -47,7 +47,7 @@ struct output {
     size_t open_count; /* streams before their end of file */
     uint64_t last_read_ns;
     uint64_t last_write_ns; /* when a sink last accepted bytes, or last became non-empty */
-    /* If it is set, what is read goes there and to no sink; no bytes: the stream has ended. */
+    /* If it is set, lines, and unfinished ones as above, go there and to no sink; no bytes: the stream has ended. */
     void (*forward)(void *arg, size_t pe, int which, const char *data, size_t bytes);
     void *forward_arg;
     bool is_held; /* nothing is read for now */
@@ -59,7 +59,7 @@ bool output_open(struct output *output, struct loop *loop, size_t stream_count);
 void output_add(struct output *output, size_t pe, int which, int fd, const char *tag);
 /* The same for a stream that comes from another machine, by output_feed. */
 void output_expect(struct output *output, size_t pe, int which, const char *tag);
-/* No bytes: it has ended. */
+/* Whole lines, or the beginning of one, as the other machine's output forwards them. No bytes: it has ended. */
 void output_feed(struct output *output, size_t pe, int which, const char *data, size_t bytes);
 /* Whether all sinks accept more. */
 bool output_has_room(const struct output *output);

@@ -199,6 +199,19 @@ class Agents(Machines):
         out, _ = job.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual((job.returncode, out.count(b"\n")), (0, 600000))
 
+    def test_a_slow_shell_splits_no_line(self):
+        """West's lines come in parts that end within a line, with long pauses; east prints meanwhile."""
+        with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as relay:
+            self.addCleanup(os.unlink, relay.name)
+            relay.write("import os, time\ndone = pauses = 0\nwhile data := os.read(0, 10000):\n    os.write(1, data)\n"
+                        "    done += len(data)\n    if done > 60000 * (pauses + 1) and pauses < 4:\n"
+                        "        pauses += 1\n        time.sleep(1.3)\n")
+        rsh = self.script(f'host=$1; shift; if [ "$host" = west ]; then "$@" | {sys.executable} {relay.name}; else exec "$@"; fi')
+        result = self.run_job("--host", "east,west", "--rsh", rsh, "-n", 1, "sh", "-c",
+                              "for i in $(seq 100 199); do echo $i; sleep 0.06; done", ":", "-n", 1, "seq", 10000000, 10050000)
+        wanted = sorted(map(str, [*range(100, 200), *range(10000000, 10050001)]))
+        self.assertEqual((result.status, lines(result.out) == wanted, len(lines(result.out))), (0, True, len(wanted)))
+
     def test_ends(self):
         for deed, argument, status, words in (("exit", 3, 3, "PE 2 on west exited with status 3 .*Q0202"),
                                               ("_exit", 0, 1, "PE 2 on west ended with status 0, .*Q0203"),
