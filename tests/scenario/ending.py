@@ -191,7 +191,7 @@ class Plain(scenario.Case):
 
 
 @unittest.skipUnless(HAS_LIBRARY, "the library was not built")
-class Pes(scenario.Case):
+class Misbehaving(scenario.Case):
     """PEs that misbehave while others wait in a barrier, on one host and on rings."""
 
     shapes = (["-n", 4], ["--hosts", 2, "-n", 4], ["--hosts", 3, "-n", 3])
@@ -203,6 +203,8 @@ class Pes(scenario.Case):
                 self.assertLess(result.seconds, scenario.SOON_S + 2, result)
                 yield result
 
+
+class Pes(Misbehaving):
     def test_exit(self):
         for result in self.misbehave(1, "exit", 3):
             self.assertEqual(result.status, 3, result)
@@ -284,25 +286,6 @@ class Pes(scenario.Case):
             self.assertEqual(result.status, 124, result)
             self.assertIn("PE 0 was running", result.err)
 
-    def test_timeout_says_what_is_waited_for(self):
-        """Objects by name or address, signed values, the holder of a lock, and where a PE computes."""
-        for shape in self.shapes:
-            for deed, words in (("signed", "for signed_flag == 5, which is -3"),
-                                ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
-                                ("part", r"for words \+ 24 < 0, which is 4000000000"),
-                                ("several", r"for 3 objects from words, of which the first is 0 \(wanted: == 1\)")):
-                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 1, deed)
-                self.assertEqual(result.status, 124, result)
-                self.assertRegex(result.err, r"PE 1 was waiting in shmem_\w+" + LINE + " " + words)
-            result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, -1, "hold", 1)
-            self.assertRegex(result.err, r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds")
-            if HAS_LINES and not scenario.SANITIZE:
-                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 0, "compute")
-                self.assertRegex(result.err, r"PE 0 was running \(in compute_for_ever\(\) misbehave.c:\d+\)")
-        result = self.run_job("--timeout", "1s", "--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 100ms for 100ms",
-                              MISBEHAVE, 0, "sleep", 100)
-        self.assertIn("links went down: 1-2 1 time\n", result.err)
-
     def test_a_computing_pe_that_is_asked_does_nothing_more(self):
         result = self.run_job("--timeout", "500ms", "-n", 2, MISBEHAVE, 0, "nap")
         self.assertEqual((result.status, result.out), (124, ""), result)
@@ -320,17 +303,6 @@ class Pes(scenario.Case):
                 self.assertRegex(result.err, r"PE 1 on host\d left the job " + re.escape(words) + ".*Q0209")
                 self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_finalize({LINE})?|"
                                  rf"waiting in shmem_barrier_all{LINE}|running)")
-
-    def test_one_leaves_and_the_others_wait(self):
-        """exit(0) waits in shmem_finalize for PEs that wait for a flag: reported, since nothing progresses."""
-        for shape in self.shapes[:2]:
-            result = self.run_job("--timeout", "9s", *shape, MISBEHAVE, -1, "desert", 1)
-            self.assertEqual(result.status, 124, result)
-            self.assertRegex(result.err, r"warning: PE 1 on host\d waits in shmem_finalize, by exit\(0\).*\[Q0220\]")
-            self.assertEqual(result.err.count("Q0220"), 1)
-            self.assertRegex(result.err, "for flag != 0, which is 0")
-        result = self.run_job("--timeout", "8s", "-n", 3, MISBEHAVE, 0, "compute-on")
-        self.assertNotIn("Q0220", result.err)
 
     def test_all_leave_by_exit(self):
         for result in self.misbehave(-1, "exit", 0):
@@ -424,6 +396,38 @@ class Pes(scenario.Case):
             result = self.run_job(*shape, "sh", "-c", f"{quoted} 1 null; exit $?")
             self.assertEqual(result.status, 139, result)
             self.assertIn("killed by SIGSEGV", result.err)
+
+
+class Waits(Misbehaving):
+    def test_timeout_says_what_is_waited_for(self):
+        """Objects by name or address, signed values, the holder of a lock, and where a PE computes."""
+        for shape in self.shapes:
+            for deed, words in (("signed", "for signed_flag == 5, which is -3"),
+                                ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
+                                ("part", r"for words \+ 24 < 0, which is 4000000000"),
+                                ("several", r"for 3 objects from words, of which the first is 0 \(wanted: == 1\)")):
+                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 1, deed)
+                self.assertEqual(result.status, 124, result)
+                self.assertRegex(result.err, r"PE 1 was waiting in shmem_\w+" + LINE + " " + words)
+            result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, -1, "hold", 1)
+            self.assertRegex(result.err, r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds")
+            if HAS_LINES and not scenario.SANITIZE:
+                result = self.run_job("--timeout", "1s", *shape, MISBEHAVE, 0, "compute")
+                self.assertRegex(result.err, r"PE 0 was running \(in compute_for_ever\(\) misbehave.c:\d+\)")
+        result = self.run_job("--timeout", "1s", "--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 100ms for 100ms",
+                              MISBEHAVE, 0, "sleep", 100)
+        self.assertIn("links went down: 1-2 1 time\n", result.err)
+
+    def test_one_leaves_and_the_others_wait(self):
+        """exit(0) waits in shmem_finalize for PEs that wait for a flag: reported, since nothing progresses."""
+        for shape in self.shapes[:2]:
+            result = self.run_job("--timeout", "9s", *shape, MISBEHAVE, -1, "desert", 1)
+            self.assertEqual(result.status, 124, result)
+            self.assertRegex(result.err, r"warning: PE 1 on host\d waits in shmem_finalize, by exit\(0\).*\[Q0220\]")
+            self.assertEqual(result.err.count("Q0220"), 1)
+            self.assertRegex(result.err, "for flag != 0, which is 0")
+        result = self.run_job("--timeout", "8s", "-n", 3, MISBEHAVE, 0, "compute-on")
+        self.assertNotIn("Q0220", result.err)
 
 
 if __name__ == "__main__":

@@ -242,16 +242,6 @@ class Known(Tracing):
         seen = collections.Counter(part.name for part in trace.slices if part.category == "link")
         self.assertTrue(seen["link to the right down"] and seen["link to the left up"], seen)
 
-    def test_threads(self):
-        result = self.run_job("--trace", self.path, "--hosts", 2, "-n", 2, THREADS, "--seconds", 1)
-        self.assertEqual(result.status, 0, result)
-        trace = perfetto.Trace(self.path)
-        threads = {track["thread"]["tid"] for track in trace.tracks.values()
-                   if track["name"].startswith("PE 0 host0") and "thread" in track}
-        self.assertGreater(len(threads), 2)
-        if "lacks" not in result.err:  # on a busy machine the end of a call may be lost
-            self.assertEqual(trace.open, [])
-
 
 class Lost(Tracing):
     def test_what_is_lost_is_counted(self):
@@ -288,6 +278,18 @@ class Killed(Tracing):
                 # of them.
                 self.assertTrue(kind == "oshrun" or all(trace.name(part.track).startswith("PE ") for part in trace.open),
                                 trace.open)
+
+
+class Threads(Tracing):
+    def test_threads(self):
+        result = self.run_job("--trace", self.path, "--hosts", 2, "-n", 2, THREADS, "--seconds", 1)
+        self.assertEqual(result.status, 0, result)
+        trace = perfetto.Trace(self.path)
+        threads = {track["thread"]["tid"] for track in trace.tracks.values()
+                   if track["name"].startswith("PE 0 host0") and "thread" in track}
+        self.assertGreater(len(threads), 2)
+        if "lacks" not in result.err:  # on a busy machine the end of a call may be lost
+            self.assertEqual(trace.open, [])
 
 
 if __name__ == "__main__":
