@@ -24,6 +24,7 @@
 #define ROUNDS     2001
 #define CROSSINGS  501
 #define LINE_BYTES 64
+#define TRIES      5 /* of times that something else may have disturbed */
 #define GET_STEPS  3 /* of lanes, with work: request out, data out, data in */
 
 struct host {
@@ -295,7 +296,7 @@ static double get_across(struct ring *ring)
 }
 
 /* How much longer a frame takes because it goes from one processor to another: its lines travel. `alone_ns`: of the
- * same get by one thread. */
+ * same get by one thread. 0: there is one processor, or something else on the machine disturbed the times. */
 static double time_crossing(struct ring *ring, const int cores[2], double alone_ns, double look_ns)
 {
     struct server server = {.host = &ring->hosts[1], .core = cores[1]};
@@ -357,8 +358,11 @@ static void measure(struct ring *ring, const int cores[2], struct quoit_json *js
 {
     follow_links(ring);
     double clock_ns = calibrate_time_of(read_clock, NULL), look_ns = calibrate_time_of(look, ring);
-    double word_ns = calibrate_time_of(write_word, ring), pe_ns, work_ns;
-    time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
+    double word_ns = calibrate_time_of(write_word, ring), pe_ns, work_ns, crossing_ns = 0;
+    for (int i = 0; i < TRIES && crossing_ns == 0; i++) {
+        time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
+        crossing_ns = time_crossing(ring, cores, pe_ns + GET_STEPS * (look_ns + work_ns), look_ns);
+    }
     quoit_json_number(json, "clock_ns", clock_ns);
     quoit_json_number(json, "window_word_ns", word_ns);
     double line_ns = calibrate_time_of(write_line, ring);
@@ -371,8 +375,7 @@ static void measure(struct ring *ring, const int cores[2], struct quoit_json *js
     quoit_json_number(json, "doorbell_clear_ns", calibrate_time_of(clear_doorbell, ring));
     quoit_json_number(json, "look_ns", look_ns);
     quoit_json_number(json, "work_ns", work_ns);
-    quoit_json_number(json, "crossing_ns",
-                      time_crossing(ring, cores, pe_ns + GET_STEPS * (look_ns + work_ns), look_ns));
+    quoit_json_number(json, "crossing_ns", crossing_ns);
     quoit_json_number(json, "request_ns", pe_ns);
 }
 

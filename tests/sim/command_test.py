@@ -72,7 +72,6 @@ def test_machine():
     machine = json.loads(quoit("sim", "--machine").stdout)
     copies = machine.pop("copy_ns")
     check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
-    check(machine.pop("crossing_ns") >= 0, f"{machine}") # a difference of two others: on a busy machine nothing is left of it
     check(all(value > 0 for value in machine.values()) and machine["switch_ns"] > machine["pause_ns"], f"{machine}")
 
 
