@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -388,13 +389,25 @@ static void step(struct agent *agent)
         finish(agent, 1, GRACE_NS);
 }
 
+/* Also when its parent has not waited for it yet. */
+static bool has_ended(pid_t process)
+{
+    int fd = (int)syscall(SYS_pidfd_open, process, 0);
+    if (fd < 0)
+        return errno == ESRCH;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    bool is_ended = poll(&poll_fd, 1, 0) > 0;
+    close(fd);
+    return is_ended;
+}
+
 /* A PE may end between the fence and its connection. */
 static void find_missing(struct agent *agent, bool is_late)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         const struct member *member = &agent->members[pe];
         bool is_missing = !member->has_hello || (pe != agent->exchange.rank && !member->is_watched);
-        if (is_missing && member->process && kill(member->process, 0) != 0 && errno == ESRCH)
+        if (is_missing && member->process && has_ended(member->process))
             finish_start(agent, pe, "ended");
         if (is_missing && is_late)
             finish_start(agent, pe, "did not come for 60 s");

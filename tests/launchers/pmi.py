@@ -118,11 +118,14 @@ class Pmi(scenario.Case):
                 self.assertLess(server.seconds, scenario.SOON_S * SLOW)
 
     def test_killed_after_the_fence(self):
-        """Before it has come to the agent, or to the lowest PE's name."""
+        """Before it has come to the agent, or to the lowest PE's name. The launcher waits for PE 1 after PE 0."""
         for victim in (0, 1):
             with self.subTest(victim=victim):
+                is_killed = []
+
                 def kill(server):
-                    if server.fences and server.processes[victim].poll() is None:
+                    if server.fences and not is_killed:
+                        is_killed.append(True)
                         server.processes[victim].kill()
 
                 def lie(server, rank, request, answer):
