@@ -148,7 +148,8 @@ static bool parse_scaled(const char *text, const struct unit *units, uint64_t *v
     return unit->name && scale(&number, unit->factor, value_out);
 }
 
-bool quoit_parse_bytes(const char *text, uint64_t *bytes_out)
+/* *rest_out: what follows the suffix. */
+static bool parse_bytes_before(const char *text, uint64_t *bytes_out, const char **rest_out)
 {
     struct decimal number;
     if (!read_decimal(&text, &number))
@@ -156,7 +157,21 @@ bool quoit_parse_bytes(const char *text, uint64_t *bytes_out)
     const struct unit *unit = byte_units;
     while (unit->name && toupper((unsigned char)*text) != unit->name[0])
         unit++;
-    return unit->name && scale(&number, unit->factor, bytes_out);
+    if (!unit->name)
+        return false;
+    *rest_out = text + strlen(unit->name);
+    return scale(&number, unit->factor, bytes_out);
+}
+
+bool quoit_parse_bytes(const char *text, uint64_t *bytes_out)
+{
+    const char *rest;
+    uint64_t bytes;
+    if (!parse_bytes_before(text, &bytes, &rest) ||
+        (*rest != '\0' && strcasecmp(rest, "B") != 0 && strcasecmp(rest, "iB") != 0))
+        return false;
+    *bytes_out = bytes;
+    return true;
 }
 
 bool quoit_parse_duration(const char *text, uint64_t *ns_out)
@@ -184,11 +199,14 @@ bool quoit_parse_from_bytes(const char *text, uint64_t *number_out)
 
 static bool parse_value(enum quoit_option_type type, const char *text, uint64_t *number_out)
 {
+    const char *rest;
     switch (type) {
     case QUOIT_OPTION_UINT:
         return quoit_parse_uint(text, number_out) && *number_out <= UINT32_MAX;
     case QUOIT_OPTION_BYTES:
         return quoit_parse_bytes(text, number_out);
+    case QUOIT_OPTION_SHMEM_BYTES:
+        return parse_bytes_before(text, number_out, &rest);
     case QUOIT_OPTION_FROM_BYTES:
         return quoit_parse_from_bytes(text, number_out);
     case QUOIT_OPTION_DURATION:
@@ -212,6 +230,7 @@ static const char *type_wants(enum quoit_option_type type)
     case QUOIT_OPTION_UINT:
         return "a whole number";
     case QUOIT_OPTION_BYTES:
+    case QUOIT_OPTION_SHMEM_BYTES:
         return "a number with K, M, G or T, such as 512M or 1.5G";
     case QUOIT_OPTION_FROM_BYTES:
         return "auto, never, or a number with K, M or G, such as 16K";
@@ -237,7 +256,7 @@ static void format_scaled(uint64_t value, const struct unit *units, char *text_o
 
 static void format_number(enum quoit_option_type type, uint64_t number, char *text_out, size_t text_bytes)
 {
-    if (type == QUOIT_OPTION_BYTES)
+    if (type == QUOIT_OPTION_BYTES || type == QUOIT_OPTION_SHMEM_BYTES)
         format_scaled(number, byte_units, text_out, text_bytes);
     else if (type == QUOIT_OPTION_DURATION)
         format_scaled(number, time_units, text_out, text_bytes);
@@ -315,7 +334,7 @@ bool quoit_options_set(struct quoit_options *options, enum quoit_option_id id, c
         return false;
     }
     bool is_ranged = option->type == QUOIT_OPTION_UINT || option->type == QUOIT_OPTION_BYTES ||
-                     option->type == QUOIT_OPTION_DURATION;
+                     option->type == QUOIT_OPTION_SHMEM_BYTES || option->type == QUOIT_OPTION_DURATION;
     if (is_ranged && (number < option->smallest || (option->largest && number > option->largest))) {
         char range[80];
         describe_range(option, range, sizeof range);

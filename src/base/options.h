@@ -8,10 +8,10 @@
  * not in the table is a misspelling: quoit_options_unknown() reports it with the closest known name.
  *
  * Types: UINT 0..2^32-1. BYTES a number, decimals and exponents (1e6) allowed, with suffix K, M, G or T (powers of
- * 1024), rounded up; text after the suffix is ignored, as the specification says of SHMEM_SYMMETRIC_SIZE. DURATION a
- * number, decimals allowed, with suffix ns, us, ms, s, min or h; without a suffix it is in seconds. FROM_BYTES as
- * BYTES, or the word auto (0) or never (2^64-1). STRING. BOOL 0 1 no yes off on false true. ANY is on when the variable
- * is set, whatever its value. FLAG is an option without a value.
+ * 1024; KiB and KB are K), rounded up. SHMEM_BYTES as BYTES, but text after the suffix is ignored, as the
+ * specification says of SHMEM_SYMMETRIC_SIZE. DURATION a number, decimals allowed, with suffix ns, us, ms, s, min or h;
+ * without a suffix it is in seconds. FROM_BYTES as BYTES, or the word auto (0) or never (2^64-1). STRING. BOOL 0 1 no
+ * yes off on false true. ANY is on when the variable is set, whatever its value. FLAG is an option without a value.
  *
  * Threads: one thread sets the values at start; afterwards they are read-only.
  * Errors: a wrong value is described to the user in one line; the option keeps its previous value.
@@ -28,6 +28,7 @@
 enum quoit_option_type {
     QUOIT_OPTION_UINT,
     QUOIT_OPTION_BYTES,
+    QUOIT_OPTION_SHMEM_BYTES,
     QUOIT_OPTION_FROM_BYTES,
     QUOIT_OPTION_DURATION,
     QUOIT_OPTION_STRING,
@@ -125,7 +126,7 @@ enum quoit_option_type {
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING, LAUNCHER,                              \
       "end the job after TIME with status 124 and report where each PE waits",                                         \
       "Such as 60s, 500ms or 2min. 0: no limit.")                                                                      \
-    X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY, JOB,        \
+    X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", SHMEM_BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY, JOB,  \
       "limit of the symmetric heap of each PE",                                                                        \
       "Such as 512M or 1.5G. Memory is allocated as it is used. 0 is three quarters of the machine's memory, shared "  \
       "by the PEs. The old names SMA_SYMMETRIC_SIZE, SMA_INFO, SMA_VERSION and SMA_DEBUG are accepted, too.")          \

@@ -33,8 +33,8 @@ static void test_bytes(void **state)
         {"3.", 3},
         {"1.0000000001K", 1024},
         {"3.1M", 3250586}, /* rounded up */
-        {"20kk", 20480},   /* text after the suffix is ignored */
         {"1GiB", 1073741824},
+        {"64kb", 65536},
         {"1e6", 1000000},
         {"2.5E+3k", 2560000},
         {"1500e-3", 2},
@@ -46,10 +46,11 @@ static void test_bytes(void **state)
         assert_true(quoit_parse_bytes(good[i].text, &bytes));
         assert_int_equal(bytes, good[i].bytes);
     }
-    static const char *const bad[] = {"",    "12Q",   "K",   "-1",        "+1",
-                                      "1 K", " 1",    "1e",  "0x10",      ".",
-                                      "e6",  "1.2.3", "nan", "99999999T", "99999999999999999999999",
-                                      "1e-", "1e40",  "4xK", "1e1.5",     "1e99999999999"};
+    static const char *const bad[] = {"",     "12Q",   "K",        "-1",        "+1",
+                                      "1 K",  " 1",    "1e",       "0x10",      ".",
+                                      "e6",   "1.2.3", "nan",      "99999999T", "99999999999999999999999",
+                                      "1e-",  "1e40",  "4xK",      "1e1.5",     "1e99999999999",
+                                      "20kk", "4Gfoo", "16Gbit/s", "17iB",      "17B"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         uint64_t bytes = 99;
         assert_false(quoit_parse_bytes(bad[i], &bytes));
@@ -127,6 +128,11 @@ static void test_environment(void **state)
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_DEBUG].number, 1);
     assert_int_equal(options.values[QUOIT_OPT_SHMEM_INFO].number, 0);
     assert_int_equal(options.values[QUOIT_OPT_SLOTS].number, 16); /* empty means unset */
+
+    char *ignored[] = {"SHMEM_SYMMETRIC_SIZE=20kk", NULL};
+    quoit_options_default(&options);
+    assert_true(quoit_options_from_environment(&options, ignored, problem));
+    assert_int_equal(options.values[QUOIT_OPT_SYMMETRIC_SIZE].number, 20480);
 
     char *old[] = {"SMA_SYMMETRIC_SIZE=5M", "SMA_INFO=0", "SMA_VERSION=", "SMA_LANES=4", NULL};
     quoit_options_default(&options);
