@@ -149,6 +149,9 @@ def test_calibration():
     check([calibration.lacking(row) for row in rows] == ["processors", ""] and
           calibration.lacking([*small, 1, 2, 30, 50]) == "unsteady", f"{rows}")
     check(calibration.share(rows) == 50 and rows[0][-2] == 0 and rows[1][-2] > 1e6, f"{rows}")
+    check(calibration.share_of_rounds({small: [10, 10, 11], large: [10, 20, 60]}) == 50, "3 of 3 and none of 3 rounds")
+    check(calibration.typical([{"a": 1, "copy_ns": {"8": 9}}, {"a": 5, "copy_ns": {"8": 1}}, {"a": 2, "copy_ns": {"8": 2}}]) ==
+          {"a": 2, "copy_ns": {"8": 2}}, "medians of the passes")
     tree = calibration.report(machine, quick, {point: [2 * value] * 3 for point, value in quick.items()}, 50.0)
     check("NOT REACHED" in tree["text"][0] and "BUSY" in tree["text"][2], f"{tree['text']}")
 
