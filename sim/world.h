@@ -190,7 +190,7 @@ struct sim_world *sim_world_current(void);
 struct sim_world *sim_world_new(const struct sim_config *config, const struct sim_config *second);
 /* Of all clients. */
 void sim_world_free(struct sim_world *world);
-/* A fault: the second client ends, as docs/design/service.md describes it. */
+/* A fault: the second client ends, as docs/design/sharing.md describes it. */
 void sim_world_end_client(struct sim_world *client);
 /* The whole job: proxies start, PEs run the workload, everything becomes quiescent and is checked, proxies stop. With
  * two dead links it may end before that: when every live host has reported them, in time, by name. The same for a

@@ -487,16 +487,16 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     return open_host(job, host) && (job->plan->host_count == 1 || start_proxy(job, host));
 }
 
-/* On a ring of the same user, in the namespaces of their host, as quoit ring exec: they see its Ethernet device. Nobody
- * may enter those of another user: the PEs stay where oshrun is. */
-bool hosts_find_places(struct job *job)
+/* PEs run in the namespaces of their host, as commands of quoit ring exec do, and see its Ethernet device. On a ring of
+ * another user they stay in those of oshrun: the kernel lets no user enter. */
+bool hosts_get_namespaces(struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->has_ring; i++) {
         struct host *host = &job->hosts[i];
         if (quoit_job_config_pes_of_host(&job->config, i) == 0)
             continue;
-        enum quoit_status status = quoit_share_find_place(job->plan->ring_path, i, &host->place);
-        host->has_place = status == QUOIT_OK;
+        enum quoit_status status = quoit_share_get_namespaces(job->plan->ring_path, i, &host->namespaces);
+        host->has_namespaces = status == QUOIT_OK;
         if (status == QUOIT_UNSUPPORTED)
             return true;
         if (status != QUOIT_OK) {

@@ -7,8 +7,8 @@
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
 
-/* With --ring: finds out where PEs run. False: an error was reported. */
-bool hosts_find_places(struct job *job);
+/* With --ring: the namespaces in which PEs run. False: an error was reported. */
+bool hosts_get_namespaces(struct job *job);
 /* Creates memories and links and starts the proxies. False: an error was reported; the job must end. */
 bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */

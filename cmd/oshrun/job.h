@@ -74,9 +74,9 @@ struct host {
     uint32_t index;
     struct quoit_layout layout;
     int memory_fd;
-    int link_fd;    /* of the link to its right neighbour; -1 on a single host */
-    bool has_place; /* with --ring, where its PEs run; false: where oshrun does */
-    struct quoit_share_place place;
+    int link_fd;         /* of the link to its right neighbour; -1 on a single host */
+    bool has_namespaces; /* with --ring, in which its PEs run; false: in those of oshrun */
+    struct quoit_share_namespaces namespaces;
     void *front;              /* the memory up to the channels, mapped; NULL before the layout */
     bool has_proxy;           /* which has not ended */
     pid_t proxy_pid;          /* 0: none, ended, or on another machine */

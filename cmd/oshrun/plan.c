@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,23 +188,7 @@ static int take_command_line(struct plan *plan, int argc, char **argv)
     }
 }
 
-/* Whose ring: "NAME" or "USER:NAME", the user by name or number. UINT32_MAX: there is no such user. */
-static uint32_t user_of(const char *text, const char **ring_out)
-{
-    const char *colon = strchr(text, ':');
-    char user[64];
-    uint64_t number;
-    *ring_out = colon ? colon + 1 : text;
-    if (!colon)
-        return geteuid();
-    snprintf(user, sizeof user, "%.*s", (int)(colon - text), text);
-    if (quoit_parse_uint(user, &number) && number < UINT32_MAX)
-        return (uint32_t)number;
-    const struct passwd *entry = getpwnam(user);
-    return entry ? entry->pw_uid : UINT32_MAX;
-}
-
-/* With --ring: what the ring is like, which no option can change. */
+/* With --ring: the ring's config, which no option can change. */
 static int find_ring(struct plan *plan)
 {
     const char *name = plan_text(plan, QUOIT_OPT_RING);
@@ -220,15 +203,17 @@ static int find_ring(struct plan *plan)
             return bad_usage("--%s belongs to the ring: quoit ring up --ring %s ...", quoit_options_table[id].name,
                              name);
     const char *ring;
-    uint32_t uid = user_of(name, &ring);
+    uint32_t uid = quoit_share_user(name, &ring);
     if (uid == UINT32_MAX)
         return bad_usage("--ring %s: there is no user of that name", name);
     quoit_share_path(uid, ring, plan->ring_path);
-    enum quoit_status status = quoit_share_ask(plan->ring_path, &list);
+    enum quoit_status status = quoit_share_query(plan->ring_path, &list);
     if (status == QUOIT_GONE)
-        return bad_usage(
-            "--ring: there is no ring %s that you may use; its user makes it with: quoit ring up --ring %s", name,
-            ring);
+        return bad_usage("--ring: there is no ring %s; its user makes it with: quoit ring up --ring %s", name, ring);
+    if (status == QUOIT_UNSUPPORTED)
+        return bad_usage("--ring: only its user and root run jobs on the ring %s; its user allows others with: quoit "
+                         "ring up --jobs all",
+                         name);
     if (status == QUOIT_INVALID)
         return bad_usage("--ring: the ring %s is of another build", name);
     if (status != QUOIT_OK)

@@ -118,9 +118,9 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     if (pe->index != job->terminal.pe)
         terminal_renounce(&job->terminal);
     const struct host *host = &job->hosts[pe->host];
-    if (host->has_place && quoit_share_enter_place(&host->place) != QUOIT_OK)
+    if (host->has_namespaces && quoit_share_enter_namespaces(&host->namespaces) != QUOIT_OK)
         return -errno;
-    if (host->has_place && quoit_share_renew_sysfs() != QUOIT_OK)
+    if (host->has_namespaces && quoit_share_mount_sysfs() != QUOIT_OK)
         quoit_log(QUOIT_LOG_INFO, "PE %u sees the devices of this machine in /sys: %s", pe->index, strerror(errno));
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the namespaces, which clear it */
     if (getppid() != parent)
@@ -339,7 +339,7 @@ static bool open_output_folder(struct job *job)
 
 bool spawn_all(struct job *job)
 {
-    if (!open_output_folder(job) || !hosts_find_places(job))
+    if (!open_output_folder(job) || !hosts_get_namespaces(job))
         return false;
     int nothing_fd = open_nothing();
     bool is_started = nothing_fd >= 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring.h - rings that stay: what the parts of `quoit ring` share.
+/* ring.h - rings that stay: shared declarations of `quoit ring`.
  *
- * An emulated ring is a keeper process, which owns the links, shared by the Ethernet devices and jobs (share/share.h),
- * and answers requests on an abstract socket named after the user and the ring, and a process for each host in a
- * network namespace of its own: ring service and Ethernet device. Each host dies with the keeper, so nothing is left
- * behind whichever process is killed; a host that dies is started again, as a machine that boots. On a ring of bridges
- * each machine has a keeper with one host, which lives in the machine's own network namespace: the links are the cables
- * of its two ports, which the keeper holds open, and no job has a share of them.
+ * An emulated ring consists of a keeper process and one process per host. The keeper owns the links, which the Ethernet
+ * devices and the jobs share (share/share.h), and answers requests on an abstract socket named after user and ring. A
+ * host process runs in its own network namespace, with a ring service and the Ethernet device. Host processes die with
+ * the keeper, so killing any process leaves nothing behind; the keeper restarts a host that died, as a machine reboots.
+ *
+ * On a ring of bridges each machine has a keeper with one host, in the machine's own network namespace. The keeper
+ * holds the two ports open; there is no shared ring and there are no jobs.
  */
 #ifndef QUOIT_RING_H
 #define QUOIT_RING_H
@@ -14,7 +15,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "link/state.h"
 #include "port/driver.h"
@@ -23,11 +26,14 @@
 #include "share/share.h"
 #include "veth/veth.h"
 
-#define RING_HOSTS_MAX    64
-#define RING_NAME_BYTES   32
-#define RING_DEVICE_BYTES 64
-#define RING_DEVICE       "quoit0"
-#define RING_ETHERNET     UINT32_MAX /* the name of its share */
+#define RING_HOSTS_MAX     64
+#define RING_NAME_BYTES    32
+#define RING_NAME_LETTERS  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define RING_ADDRESS_BYTES 16
+#define RING_DEVICE_BYTES  64
+#define RING_DEVICE        "quoit0"
+#define RING_SOCKET        "quoit-ring" /* begins the name of a keeper's socket */
+#define RING_ETHERNET      UINT32_MAX   /* the id of the devices' share */
 
 struct ring_plan {
     char name[RING_NAME_BYTES];
@@ -37,22 +43,22 @@ struct ring_plan {
     uint32_t mtu;
     uint32_t has_offload;
     uint32_t queue_count;      /* of each device */
-    uint64_t dma_bytes;        /* from which on Ethernet frames go by DMA */
-    uint32_t serves_others;    /* jobs of other users too */
-    uint32_t jobs_of_user;     /* at once; 0 before `up` */
-    uint32_t ethernet_percent; /* of the rate; 0: as one job */
+    uint64_t dma_bytes;        /* Ethernet frames of at least this size leave by DMA */
+    uint32_t allows_all;       /* jobs of other users too */
+    uint32_t jobs_per_user;    /* at a time; 0: not decided yet */
+    uint32_t ethernet_percent; /* of the rate; 0: the part of one job */
     struct quoit_port_knobs knobs;
-    uint32_t is_joined; /* a ring of bridges, of which this machine is one host */
-    uint32_t host;      /* of it: this one, and its ports */
+    uint32_t is_joined; /* a ring of bridges; then: */
+    uint32_t host;      /* this machine's number */
     char devices[QUOIT_SIDE_COUNT][RING_DEVICE_BYTES];
 };
 
-/* The hosts on this machine. */
-static inline uint32_t ring_first(const struct ring_plan *plan)
+/* The hosts of this machine: from begin, below end. */
+static inline uint32_t ring_host_begin(const struct ring_plan *plan)
 {
     return plan->is_joined ? plan->host : 0;
 }
-static inline uint32_t ring_end(const struct ring_plan *plan)
+static inline uint32_t ring_host_end(const struct ring_plan *plan)
 {
     return plan->is_joined ? plan->host + 1 : plan->host_count;
 }
@@ -71,41 +77,46 @@ struct ring_host {
     uint64_t bytes;
     pid_t pid; /* 0: not running */
     uint32_t start_count;
-    uint64_t start_ns; /* when it is to be started again */
+    uint64_t restart_ns; /* when, if it is not running */
     int memory_fd;
-    int network_fd; /* its namespace, once something may have entered it; -1 before */
+    int network_fd; /* its namespace, if other processes may have entered it; else -1 */
 };
 
 struct ring {
     struct ring_plan plan;
     const struct quoit_port_driver *driver;
-    struct quoit_shared_ring *shared;  /* this and the next two are of emulated rings */
-    struct quoit_share_server *server; /* of jobs; NULL: not yet */
-    const struct quoit_share *share;   /* of the Ethernet device */
-    int bridge_fds[QUOIT_SIDE_COUNT];  /* of a ring of bridges */
+    /* Of an emulated ring. */
+    struct quoit_shared_ring *shared;
+    struct quoit_share_server *server; /* for jobs; NULL until the hosts are up */
+    const struct quoit_share *share;   /* of the Ethernet devices */
+    /* Of a ring of bridges. */
+    int bridge_fds[QUOIT_SIDE_COUNT];
     struct ring_host hosts[RING_HOSTS_MAX];
 };
 
-/* ring_host.c: the process of a host, from fork to its end; returns the exit status. */
-int ring_host_run(const struct ring *ring, const struct ring_host *host);
-/* Makes the namespaces of an emulated host and enters them; false, with errno: the kernel refuses. */
-bool ring_enter_namespaces(void);
-/* Kills the processes in that network namespace but this one. */
-void ring_end_guests(int network_fd);
-/* Leaves the terminal, or the pipes, of the command that made the ring. */
-void ring_detach(void);
-/* The ends of a host's links. */
-enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
-                                struct quoit_port_endpoint *endpoint_out);
+/* ring_host.c: the process of a host. */
 
-/* ring_bridge.c: opens the ports of this machine and makes its host's memory; false: it was said why not. */
+/* Runs in the forked child until the host ends; returns the exit status. */
+int ring_host_run(const struct ring *ring, const struct ring_host *host);
+/* Creates the namespaces of an emulated host and enters them. False, with errno: refused by the kernel. */
+bool ring_enter_namespaces(void);
+/* Kills the processes in a network namespace, except this one. */
+void ring_kill_processes_in(int network_fd);
+/* Redirects the standard streams to /dev/null. */
+void ring_detach_output(void);
+/* Describes one end of a host's link. */
+enum quoit_status ring_describe_link(const struct ring *ring, uint32_t host, enum quoit_side side,
+                                     struct quoit_port_endpoint *endpoint_out);
+
+/* ring_bridge.c: opens the ports of this machine and creates its host's memory. False: an error was reported. */
 bool ring_open_bridges(struct ring *ring);
 
-/* ring_keeper.c: makes the ring, starts its hosts, and answers until it is asked to end. Writes 'r' to ready_fd once
- * all hosts are up, or closes it; -1: it stays in the foreground. Returns the exit status. */
-int ring_keep(const struct ring_plan *plan, int listen_fd, int ready_fd);
+/* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. Writes 'r' to
+ * ready_fd when all hosts are up, and closes it without if they do not come up; -1: stays in the foreground. Returns
+ * the exit status. */
+int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
-/* A request is a head alone, whose `bytes` are those of the reply. DOWN is obeyed whichever build asks. */
+/* A request is a header alone, whose `bytes` is the size of the expected reply. DOWN is obeyed whichever build asks. */
 #define RING_MAGIC 0x51520001u
 enum ring_request_kind { RING_STATUS = 1, RING_DOWN };
 struct ring_host_status {
@@ -118,21 +129,40 @@ struct ring_host_status {
     uint32_t peer_sides[QUOIT_SIDE_COUNT];
     struct quoit_veth_stats stats;
 };
-/* Link i joins host i, at its right, to host i + 1. */
+/* Link i joins the right port of host i and the left port of the next host. Another build gets the header alone. */
 struct ring_reply {
-    struct quoit_share_head head; /* to another build this alone */
+    struct quoit_share_head head;
     struct ring_plan plan;
     struct ring_host_status hosts[RING_HOSTS_MAX];
 };
 
-/* ring.c: asks the keeper of this user's ring; false, with errno: it does not answer; EPROTO: it is of another build,
- * which reply->head says, if its magic is RING_MAGIC. */
+/* ring_ask.c: requests to the keeper of a ring of this user. `name` is the ring's; `given` is it as the user wrote it,
+ * [USER:]NAME. */
+
+/* Takes the identity of a ring's user, for good: user, groups, and the environment's HOME, USER and LOGNAME. Only root
+ * can become another user. False: refused by the kernel. */
+bool ring_become_user(uint32_t uid);
+/* The socket's address. */
+socklen_t ring_address(const char *name, struct sockaddr_un *address_out);
+/* False, with errno: no answer. EPROTO: the keeper is of another build, which reply->head describes if its magic is
+ * RING_MAGIC. */
 bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply);
-/* Says why ring_ask() was false, which left errno and the reply. */
-void ring_say_silent(const char *name, const struct ring_reply *reply);
-/* The process that keeps the ring, whether it answers or not; 0: there is none. */
-pid_t ring_keeper_of(const char *name);
-/* ring_doctor.c: says what is wrong with this machine or the ring, and the remedy; 0: nothing is. */
-int ring_doctor(const char *name);
+/* Reports why ring_ask() was false, from errno and the reply. */
+void ring_report_no_answer(const char *given, const struct ring_reply *reply);
+/* Ends the ring, by force if the keeper does not answer or does not understand. Returns the exit status. */
+int ring_down(const char *name, const char *given);
+/* The keeper's process, whether it answers or not; 0: no such ring. */
+pid_t ring_keeper_pid(const char *name);
+
+/* ring_status.c */
+
+/* Of a host's device, as text. */
+const char *ring_address_text(const struct ring_plan *plan, uint32_t host, char text_out[RING_ADDRESS_BYTES]);
+void ring_print_status(const struct ring_reply *reply, bool is_json);
+/* The rings of this user, one a line; for root also those of others, as USER:NAME. */
+void ring_print_list(void);
+
+/* ring_doctor.c: reports what is wrong with the machine or the ring, each with its remedy. 0: nothing. */
+int ring_doctor(const char *name, const char *given);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ports and the memory of a machine that joins a ring of bridges. */
+/* A machine that joins a ring of bridges: its ports and its host's memory. */
 #include "ring.h"
 
 #include <errno.h>

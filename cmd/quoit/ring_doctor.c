@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quoit ring doctor - what keeps a ring from working, each with its remedy. */
+/* quoit ring doctor - reports what keeps a ring from working, each problem with its remedy. */
 #include "ring.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,10 +16,11 @@
 #define MANY_OUTAGES 20u
 
 struct findings {
+    const char *given; /* the ring, as the user wrote it */
     uint32_t count;
 };
 
-__attribute__((format(printf, 2, 3))) static void find(struct findings *findings, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report(struct findings *findings, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -31,17 +33,17 @@ __attribute__((format(printf, 2, 3))) static void find(struct findings *findings
 static void check_device(struct findings *findings, const char *path)
 {
     if (access(path, R_OK | W_OK) != 0)
-        find(findings, "%s: %s\n  %s", path, strerror(errno),
-             errno == ENOENT ? "no port: the chip's driver and quoit_ntb must be loaded (docs/build-a-ring.md)"
-                             : "be root, or of the group ntb (kernel/60-quoit-ntb.rules)");
+        report(findings, "%s: %s\n  %s", path, strerror(errno),
+               errno == ENOENT ? "no port: the chip's driver and quoit_ntb must be loaded (docs/build-a-ring.md)"
+                               : "be root, or of the group ntb (kernel/60-quoit-ntb.rules)");
 }
 
 static void check_tun(struct findings *findings)
 {
     if (access(TUN_PATH, R_OK | W_OK) != 0)
-        find(findings, TUN_PATH ": %s\n  %s", strerror(errno),
-             errno == ENOENT ? "modprobe tun; in a container pass the device to it"
-                             : "rings need to open it: be root, or chmod 666 " TUN_PATH);
+        report(findings, TUN_PATH ": %s\n  %s", strerror(errno),
+               errno == ENOENT ? "modprobe tun; in a container pass the device to it"
+                               : "rings need to open it: be root, or chmod 666 " TUN_PATH);
 }
 
 static void check_namespaces(struct findings *findings)
@@ -52,13 +54,13 @@ static void check_namespaces(struct findings *findings)
     if (pid == 0)
         _exit(ring_enter_namespaces() ? 0 : errno);
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-        find(findings,
-             "no network namespace: %s\n  be root, or: sysctl kernel.unprivileged_userns_clone=1 "
-             "user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)",
-             WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it could not be tried");
+        report(findings,
+               "no network namespace: %s\n  be root, or: sysctl kernel.unprivileged_userns_clone=1 "
+               "user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)",
+               WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it could not be tried");
 }
 
-/* By SIGSTOP, or a debugger. */
+/* By SIGSTOP or a debugger. */
 static bool is_stopped(pid_t pid)
 {
     char path[40], state = 0;
@@ -74,27 +76,28 @@ static void check_host(struct findings *findings, const struct ring_reply *reply
 {
     const struct ring_host_status *host = &reply->hosts[index];
     if (is_stopped(host->pid))
-        find(findings, "host %u is stopped, and traffic through it too\n  kill -CONT %d", index, host->pid);
+        report(findings, "host %u is stopped, and traffic through it too\n  kill -CONT %d", index, host->pid);
     if (!host->is_ready)
-        find(findings,
-             "host %u is starting, for the %u. time\n  wait a second; if it stays so, its neighbours do not answer: "
-             "quoit ring status",
-             index, host->start_count);
+        report(findings,
+               "host %u is starting, for the %u. time\n  wait a second; if it stays so, its neighbours do not answer: "
+               "quoit ring status --ring %s",
+               index, host->start_count, findings->given);
     else if (host->start_count > 1 && !reply->plan.is_joined)
-        find(findings,
-             "host %u was started %u times: its process was killed\n  programs that ran on it have lost their "
-             "network: start them again",
-             index, host->start_count);
+        report(findings,
+               "host %u was started %u times: its process was killed\n  programs that ran on it have lost their "
+               "network: start them again",
+               index, host->start_count);
     if (host->stats.malformed_frames != 0)
-        find(findings, "host %u received %llu frames that cannot be\n  a neighbour writes garbage: make the ring anew",
-             index, (unsigned long long)host->stats.malformed_frames);
+        report(findings, "host %u received %llu malformed frames\n  a neighbour writes garbage: make the ring anew",
+               index, (unsigned long long)host->stats.malformed_frames);
     if (host->stats.refused_frames != 0)
-        find(findings,
-             "the device of host %u did not take %llu frames\n  is quoit0 down there, or its MTU less than elsewhere?",
-             index, (unsigned long long)host->stats.refused_frames);
+        report(
+            findings,
+            "the device of host %u did not take %llu frames\n  is quoit0 down there, or its MTU less than elsewhere?",
+            index, (unsigned long long)host->stats.refused_frames);
 }
 
-/* Both ends of link i: the right of host i, the left of the next. */
+/* Compares the states at both ends. */
 static void check_link(struct findings *findings, const struct ring_reply *reply, uint32_t link)
 {
     uint32_t next = quoit_ring_neighbour(reply->plan.host_count, QUOIT_RIGHT, link);
@@ -104,15 +107,15 @@ static void check_link(struct findings *findings, const struct ring_reply *reply
     if (!reply->hosts[link].is_ready || !reply->hosts[next].is_ready)
         return;
     if (near != QUOIT_LINK_STATE_UP || far != QUOIT_LINK_STATE_UP)
-        find(findings, "link %u is down: %s at host %u, %s at host %u\n  if it was cut: quoit ring mend %u", link,
-             quoit_link_state_name(near), link, quoit_link_state_name(far), next, link);
+        report(findings, "link %u is down: %s at host %u, %s at host %u\n  if it was cut: quoit ring mend --ring %s %u",
+               link, quoit_link_state_name(near), link, quoit_link_state_name(far), next, findings->given, link);
     else if (outages > MANY_OUTAGES)
-        find(findings,
-             "link %u flaps: it went down %u times\n  look for what cuts it; it is held down for a while after each",
-             link, outages);
+        report(findings,
+               "link %u flaps: it went down %u times\n  look for what cuts it; it is held down for a while after each",
+               link, outages);
 }
 
-/* What this machine sees of the ring of bridges that it joined: what each port leads to. */
+/* On bridges this machine sees only its own ports. Reports what each leads to. */
 static void check_cable(struct findings *findings, const struct ring_reply *reply, enum quoit_side side)
 {
     const struct ring_host_status *own = &reply->hosts[reply->plan.host];
@@ -121,28 +124,31 @@ static void check_cable(struct findings *findings, const struct ring_reply *repl
     bool is_up = own->link_states[side] == QUOIT_LINK_STATE_UP;
     const char *name = side == QUOIT_LEFT ? "left" : "right", *device = reply->plan.devices[side];
     if (own->peer_hosts[side] == 0)
-        find(findings,
-             "%s (%s): nobody answers\n  host %u must be on, with quoit ring join; the cable must be in; dmesg | grep "
-             "-i "
-             "ntb",
-             device, name, neighbour);
+        report(
+            findings,
+            "%s (%s): nobody answers\n  host %u must be on, with quoit ring join; the cable must be in; dmesg | grep "
+            "-i "
+            "ntb",
+            device, name, neighbour);
     else if (own->peer_sides[side] == (uint32_t)side + 1)
-        find(findings,
-             "%s (%s) leads to the %s port of host %u\n  a cable joins a right port to a left one: exchange --left and "
-             "--right, or the cables, of one of the two",
-             device, name, name, host);
+        report(
+            findings,
+            "%s (%s) leads to the %s port of host %u\n  a cable joins a right port to a left one: exchange --left and "
+            "--right, or the cables, of one of the two",
+            device, name, name, host);
     else if (host != neighbour)
-        find(
+        report(
             findings,
             "%s (%s) leads to host %u, but host %u belongs there\n  the cable goes to host %u, or a host has the wrong "
             "--host",
             device, name, host, neighbour, neighbour);
     else if (!is_up)
-        find(findings,
-             "%s (%s) leads to host %u, but the link is down (%s)\n  it is off, or its ring has another name, --hosts "
-             "or "
-             "version: quoit ring doctor there",
-             device, name, host, quoit_link_state_name((enum quoit_link_state)own->link_states[side]));
+        report(
+            findings,
+            "%s (%s) leads to host %u, but the link is down (%s)\n  it is off, or its ring has another name, --hosts "
+            "or "
+            "version: quoit ring doctor there",
+            device, name, host, quoit_link_state_name((enum quoit_link_state)own->link_states[side]));
     else
         printf("%s (%s) leads to host %u, up\n", device, name, host);
 }
@@ -156,35 +162,47 @@ static void check_joined(struct findings *findings, const struct ring_reply *rep
         check_cable(findings, reply, side);
 }
 
-int ring_doctor(const char *name)
+/* The keeper does not answer. errno and the reply are those of ring_ask(). */
+static void check_keeper(struct findings *findings, const char *name, const struct ring_reply *reply)
 {
-    struct findings findings = {0};
+    if (errno == EPROTO) {
+        ring_report_no_answer(findings->given, reply);
+        findings->count++;
+    } else if (errno == EAGAIN) {
+        pid_t keeper = ring_keeper_pid(name);
+        report(findings,
+               "process %d, which keeps the ring \"%s\", does not answer\n  kill -CONT %d, if it was stopped; else "
+               "quoit ring down --ring %s, which then kills it",
+               (int)keeper, findings->given, (int)keeper, findings->given);
+    } else {
+        printf("the ring \"%s\" does not exist: quoit ring up --ring %s\n", findings->given, findings->given);
+    }
+}
+
+/* A process that became another user may not write its own uid_map. */
+static bool can_try_namespaces(void)
+{
+    return prctl(PR_GET_DUMPABLE) == 1;
+}
+
+int ring_doctor(const char *name, const char *given)
+{
+    struct findings findings = {.given = given};
     struct ring_reply reply;
-    bool is_there = ring_ask(name, RING_STATUS, &reply);
+    bool is_up = ring_ask(name, RING_STATUS, &reply);
     int error = errno;
     check_tun(&findings);
-    if (!is_there || !reply.plan.is_joined)
+    if ((!is_up || !reply.plan.is_joined) && can_try_namespaces())
         check_namespaces(&findings);
-    if (is_there && reply.plan.is_joined) {
+    errno = error;
+    if (!is_up)
+        check_keeper(&findings, name, &reply);
+    else if (reply.plan.is_joined)
         check_joined(&findings, &reply);
-    } else if (is_there) {
-        for (uint32_t i = 0; i < reply.plan.host_count; i++)
-            check_host(&findings, &reply, i);
-        for (uint32_t i = 0; i < reply.plan.host_count; i++)
-            check_link(&findings, &reply, i);
-    } else if (error == EPROTO) {
-        errno = error;
-        ring_say_silent(name, &reply);
-        findings.count++;
-    } else if (error == EAGAIN) {
-        pid_t keeper = ring_keeper_of(name);
-        find(&findings,
-             "process %d, which keeps the ring \"%s\", does not answer\n  kill -CONT %d, if it was stopped; else "
-             "quoit ring down --ring %s, which then kills it",
-             (int)keeper, name, (int)keeper, name);
-    } else {
-        printf("the ring \"%s\" does not exist: quoit ring up --ring %s\n", name, name);
-    }
+    for (uint32_t i = 0; is_up && !reply.plan.is_joined && i < reply.plan.host_count; i++)
+        check_host(&findings, &reply, i);
+    for (uint32_t i = 0; is_up && !reply.plan.is_joined && i < reply.plan.host_count; i++)
+        check_link(&findings, &reply, i);
     if (findings.count == 0)
         printf("nothing is wrong\n");
     return findings.count != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process of one host of a ring that stays. */
+/* The process of a host. */
 #include "ring.h"
 
 #include <dirent.h>
@@ -33,7 +33,7 @@ static bool write_file(const char *path, const char *text)
     return is_written;
 }
 
-/* A user who is not root becomes root of a user namespace, which owns the network namespace. */
+/* A user other than root becomes root of a new user namespace, which owns the network namespace. */
 bool ring_enter_namespaces(void)
 {
     char uid_map[40], gid_map[40];
@@ -46,7 +46,7 @@ bool ring_enter_namespaces(void)
            write_file("/proc/self/gid_map", gid_map);
 }
 
-void ring_end_guests(int network_fd)
+void ring_kill_processes_in(int network_fd)
 {
     struct stat network, other;
     DIR *folder = fstat(network_fd, &network) == 0 ? opendir("/proc") : NULL;
@@ -63,8 +63,8 @@ void ring_end_guests(int network_fd)
         closedir(folder);
 }
 
-enum quoit_status ring_describe(const struct ring *ring, uint32_t host, enum quoit_side side,
-                                struct quoit_port_endpoint *endpoint_out)
+enum quoit_status ring_describe_link(const struct ring *ring, uint32_t host, enum quoit_side side,
+                                     struct quoit_port_endpoint *endpoint_out)
 {
     const struct quoit_port_site site = {
         .link_fd = ring->bridge_fds[side], .peer_memory_fd = -1, .side = side == QUOIT_RIGHT ? 0 : 1};
@@ -97,7 +97,7 @@ static enum quoit_status open_service(const struct ring *ring, const struct ring
                                           .park = &memory->manager,
                                           .park_offset = offsetof(struct ring_memory, manager)};
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        enum quoit_status status = ring_describe(ring, host->index, side, &ends[side]);
+        enum quoit_status status = ring_describe_link(ring, host->index, side, &ends[side]);
         if (status != QUOIT_OK)
             return status;
         config.ports[side] = (struct quoit_port_config){
@@ -106,22 +106,22 @@ static enum quoit_status open_service(const struct ring *ring, const struct ring
     return quoit_service_open(&config, service_out);
 }
 
-/* 24 bits of the ring's name, so that the addresses of two rings differ. */
-static uint32_t number_of(const char *name)
+/* 24 bits of the MAC addresses, which so differ between rings. */
+static uint32_t mac_number_of(const char *name)
 {
     return quoit_digest(name, strlen(name)) & 0xffffffu;
 }
 
-void ring_detach(void)
+void ring_detach_output(void)
 {
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
-        dup2(nothing, fd);
-    close(nothing);
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null_fd >= 0; fd++)
+        dup2(null_fd, fd);
+    close(null_fd);
 }
 
-/* The keeper has died, or somebody ends this host: all that runs here ends. */
-static void *await_end(void *arg)
+/* SIGTERM: the keeper has died, or the host is told to end. Kills what runs here. */
+static void *wait_for_end(void *arg)
 {
     sigset_t signals;
     int number;
@@ -130,33 +130,33 @@ static void *await_end(void *arg)
     sigaddset(&signals, SIGTERM);
     sigwait(&signals, &number);
     int network_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    ring_end_guests(network_fd);
+    ring_kill_processes_in(network_fd);
     _exit(0);
 }
 
-/* In the namespaces of an emulated host. */
-static bool move_in(const char *name)
+/* In the new namespaces of an emulated host. */
+static bool set_up_namespaces(const char *name)
 {
     pthread_t waiter;
     sigset_t signals;
-    (void)!sethostname(name, strlen(name)); /* for people alone */
+    (void)!sethostname(name, strlen(name)); /* shown to users only */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    return pthread_create(&waiter, NULL, await_end, NULL) == 0;
+    return pthread_create(&waiter, NULL, wait_for_end, NULL) == 0;
 }
 
 static void *manage(void *arg)
 {
-    _Atomic uint32_t never = 0; /* the process is killed */
+    _Atomic uint32_t never = 0; /* the host ends by a signal */
     if (quoit_service_manage(arg, &never) != QUOIT_OK)
-        exit(1); /* the host begins anew */
+        exit(1); /* the keeper restarts the host */
     return NULL;
 }
 
-/* The links of an emulated ring come up at once. Other machines may boot later, or never: the device is there and gets
- * its carrier with the first link. */
-static bool begin(const struct ring *ring, struct quoit_service *service)
+/* The links of an emulated ring come up at once. On bridges other machines may boot later or never: the device exists
+ * and gets its carrier with the first link. */
+static bool start_service(const struct ring *ring, struct quoit_service *service)
 {
     pthread_t manager;
     return (ring->plan.is_joined || quoit_service_start(service, START_NS) == QUOIT_OK) &&
@@ -169,9 +169,9 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
     struct quoit_service *service;
     struct quoit_veth *veth;
     pid_t keeper = getppid();
-    char who[24];
-    snprintf(who, sizeof who, "host%u", host->index);
-    quoit_log_setup(ring->plan.is_joined ? QUOIT_LOG_INFO : QUOIT_LOG_WARN, who);
+    char name[24];
+    snprintf(name, sizeof name, "host%u", host->index);
+    quoit_log_setup(ring->plan.is_joined ? QUOIT_LOG_INFO : QUOIT_LOG_WARN, name);
     prctl(PR_SET_NAME, "quoit-host");
     if (!ring->plan.is_joined && !ring_enter_namespaces()) {
         quoit_say("cannot make a network namespace: %s; be root, or have the administrator allow user namespaces "
@@ -180,11 +180,11 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
                   strerror(errno));
         return 1;
     }
-    prctl(PR_SET_PDEATHSIG, ring->plan.is_joined ? SIGKILL : SIGTERM); /* after the namespaces, which clear it */
-    if ((!ring->plan.is_joined && !move_in(who)) || getppid() != keeper)
+    prctl(PR_SET_PDEATHSIG, ring->plan.is_joined ? SIGKILL : SIGTERM); /* entering a user namespace clears it */
+    if ((!ring->plan.is_joined && !set_up_namespaces(name)) || getppid() != keeper)
         return 1;
     memset(memory->links, 0, sizeof memory->links);
-    uint32_t number = number_of(ring->plan.name);
+    uint32_t number = mac_number_of(ring->plan.name);
     struct quoit_veth_config config = {
         .records = memory->links,
         .memory = memory,
@@ -194,17 +194,17 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host)
         .ring = number,
         .channel_count = ring->plan.queue_count,
         .dma_bytes = ring->plan.dma_bytes,
-        .policy =
-            quoit_wait_policy_for((ring_end(&ring->plan) - ring_first(&ring->plan)) * 2, quoit_limits_core_count()),
+        .policy = quoit_wait_policy_for((ring_host_end(&ring->plan) - ring_host_begin(&ring->plan)) * 2,
+                                        quoit_limits_core_count()),
     };
     if (open_device(ring, host, number, config.device_fds) != QUOIT_OK ||
         open_service(ring, host, &service) != QUOIT_OK)
         return 1;
     config.service = service;
-    if (quoit_veth_open(&config, &veth) != QUOIT_OK || !begin(ring, service))
+    if (quoit_veth_open(&config, &veth) != QUOIT_OK || !start_service(ring, service))
         return 1;
     if (!ring->plan.is_joined)
-        ring_detach();
+        ring_detach_output();
     atomic_store(&memory->is_ready, 1);
     return quoit_veth_run(veth) == QUOIT_OK ? 0 : 1;
 }

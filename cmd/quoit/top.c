@@ -27,7 +27,7 @@ static void print_help(void)
     printf("usage: quoit top [OPTION]... [PID]\n\n"
            "Shows what each direction of each link of a running job carries, and where each PE is, once a second.\n"
            "PID is that of its oshrun; without it the only running job of this user is taken. q or Ctrl-C ends it.\n\n"
-           "  --ring NAME              show a ring that stays: its links, jobs and Ethernet devices\n"
+           "  --ring [USER:]NAME       show a ring that stays: its links, jobs and Ethernet devices; root any user's\n"
            "  --once                   tell once, after one interval, and end\n"
            "  --json                   print one JSON object a line\n"
            "  --interval TIME          between two looks (default 1s)\n"
@@ -239,7 +239,7 @@ static int watch_ring(const struct settings *settings)
     const struct subject subject = {.pid_fd = -1, .take = take_ring, .print = print_ring, .arg = &ring};
     bool has_told = ring.samples && watch(settings, &subject);
     if (ring.is_gone)
-        fprintf(stderr, "quoit top: there is no ring \"%s\" of yours%s (quoit ring list)\n", settings->ring,
+        fprintf(stderr, "quoit top: there is no ring \"%s\" that you control%s (quoit ring list)\n", settings->ring,
                 has_told ? " any more" : "");
     free(ring.samples);
     return ring.is_gone || (settings->is_once && !has_told) ? STATUS_NO_JOB : 0;

@@ -39,7 +39,7 @@ void top_print_json_string(const char *text, FILE *out);
 
 /* top_ring.c: a ring that stays. */
 struct top_ring_job {
-    uint32_t name;
+    uint32_t id;
     uint32_t uid;
     uint32_t pid;
     char program[QUOIT_SHARE_LABEL_BYTES];
@@ -54,8 +54,8 @@ struct top_ring_sample {
     uint32_t job_count;
     struct top_ring_job jobs[QUOIT_SHARES_MAX];
 };
-/* False: the ring does not answer. */
-bool top_ring_take(const char *name, struct top_ring_sample *sample);
+/* Of the ring [USER:]NAME. False: it does not answer. */
+bool top_ring_take(const char *given, struct top_ring_sample *sample);
 /* As for a job. */
 void top_ring_print_text(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);
 void top_ring_print_json(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);

@@ -29,24 +29,35 @@ static void take_job(struct top_ring_job *job)
     job_close(&view);
 }
 
-bool top_ring_take(const char *name, struct top_ring_sample *sample)
+/* False: the ring does not answer. */
+static bool query(const char *name, struct ring_reply *reply, struct quoit_share_list *list)
 {
-    struct quoit_share_list list;
     char path[QUOIT_SHARE_PATH_BYTES];
-    *sample = (struct top_ring_sample){.now_ns = quoit_clock_now_ns()};
-    quoit_share_path(geteuid(), name, path);
-    if (!ring_ask(name, RING_STATUS, &sample->ring)) {
+    list->client_count = 0;
+    if (!ring_ask(name, RING_STATUS, reply)) {
         if (errno == EPROTO)
-            ring_say_silent(name, &sample->ring);
+            ring_report_no_answer(name, reply);
         return false;
     }
-    if (sample->ring.plan.is_joined)
-        return true; /* no jobs there */
-    if (quoit_share_ask(path, &list) != QUOIT_OK)
+    quoit_share_path(geteuid(), name, path);
+    return reply->plan.is_joined || quoit_share_query(path, list) == QUOIT_OK; /* no jobs on bridges */
+}
+
+/* Root asks for another user's ring as that user, and reads the jobs as root. */
+bool top_ring_take(const char *given, struct top_ring_sample *sample)
+{
+    struct quoit_share_list list;
+    const char *name;
+    uid_t own = geteuid(), user = quoit_share_user(given, &name);
+    *sample = (struct top_ring_sample){.now_ns = quoit_clock_now_ns()};
+    if (user == UINT32_MAX || (user != own && seteuid(user) != 0))
+        return false;
+    bool is_there = query(name, &sample->ring, &list);
+    if ((user != own && seteuid(own) != 0) || !is_there)
         return false;
     for (uint32_t i = 0; i < list.client_count; i++) {
         struct top_ring_job *job = &sample->jobs[sample->job_count++];
-        job->name = list.clients[i].name;
+        job->id = list.clients[i].id;
         job->uid = list.clients[i].uid;
         job->pid = list.clients[i].pid;
         memcpy(job->program, list.clients[i].label, sizeof job->program);
@@ -77,7 +88,7 @@ static double per_second(const struct pair *pair, uint64_t before, uint64_t now)
 static const struct top_ring_job *earlier(const struct pair *pair, const struct top_ring_job *job)
 {
     for (uint32_t i = 0; i < pair->before->job_count; i++)
-        if (pair->before->jobs[i].name == job->name && pair->before->jobs[i].is_seen && job->is_seen)
+        if (pair->before->jobs[i].id == job->id && pair->before->jobs[i].is_seen && job->is_seen)
             return &pair->before->jobs[i];
     return NULL;
 }
@@ -150,7 +161,7 @@ static bool is_up(const struct pair *pair, const struct direction *direction)
 static bool is_here(const struct pair *pair, const struct direction *direction)
 {
     const struct ring_plan *plan = &pair->now->ring.plan;
-    return direction->from >= ring_first(plan) && direction->from < ring_end(plan);
+    return direction->from >= ring_host_begin(plan) && direction->from < ring_host_end(plan);
 }
 
 /* Text */
@@ -197,7 +208,7 @@ static void print_host(const struct pair *pair, uint32_t index, FILE *out)
 static void print_job(const struct pair *pair, const struct top_ring_job *job, FILE *out)
 {
     char bytes[40];
-    fprintf(out, "%4u  %-32s %8u %8u", job->name, job->program, job->pid, job->uid);
+    fprintf(out, "%4u  %-32s %8u %8u", job->id, job->program, job->pid, job->uid);
     if (job->is_seen)
         fprintf(out, " %6u %14s", job->pe_count, speed(bytes_of_job(pair, job), bytes));
     putc('\n', out);
@@ -219,7 +230,7 @@ void top_ring_print_text(const struct top_ring_sample *before, const struct top_
     }
     fprintf(out, "\n%c%4s  %8s %14s %14s %12s %12s %8s\n", TOP_MARK_HEADING, "host", "pid", "Ethernet out",
             "Ethernet in", "frames/s", "forwarded/s", "lost");
-    for (uint32_t host = ring_first(plan); host < ring_end(plan); host++)
+    for (uint32_t host = ring_host_begin(plan); host < ring_host_end(plan); host++)
         print_host(&pair, host, out);
     if (now->job_count)
         fprintf(out, "\n%c%4s  %-32s %8s %8s %6s %14s\n", TOP_MARK_HEADING, "job", "program", "pid", "user", "PEs",
@@ -260,7 +271,7 @@ static void print_json_host(const struct pair *pair, uint32_t index, FILE *out)
 
 static void print_json_job(const struct pair *pair, const struct top_ring_job *job, FILE *out)
 {
-    fprintf(out, "{\"job\": %u, \"program\": ", job->name);
+    fprintf(out, "{\"job\": %u, \"program\": ", job->id);
     top_print_json_string(job->program, out);
     fprintf(out, ", \"pid\": %u, \"uid\": %u", job->pid, job->uid);
     if (job->is_seen)
@@ -280,8 +291,8 @@ void top_ring_print_json(const struct top_ring_sample *before, const struct top_
         is_first &= !print_json_link(&pair, link, QUOIT_LEFT, is_first, out);
     }
     fprintf(out, "], \"hosts\": [");
-    for (uint32_t host = ring_first(plan); host < ring_end(plan); host++) {
-        fprintf(out, "%s", host > ring_first(plan) ? ", " : "");
+    for (uint32_t host = ring_host_begin(plan); host < ring_host_end(plan); host++) {
+        fprintf(out, "%s", host > ring_host_begin(plan) ? ", " : "");
         print_json_host(&pair, host, out);
     }
     fprintf(out, "], \"jobs\": [");

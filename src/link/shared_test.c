@@ -97,7 +97,7 @@ static void open_service(struct client *client, uint32_t index)
     assert_int_equal(quoit_service_open(&config, &host->service), QUOIT_OK);
     struct quoit_client as_client = {
         .name = "the test",
-        .digest = client->share->name,
+        .digest = client->share->id,
         .doorbell_least = 2,
         .doorbell_most = 3,
         .vectors = vectors_of,

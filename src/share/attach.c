@@ -3,6 +3,7 @@
 #include "share/message.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,21 +12,42 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/options.h"
 
-#define WAIT_S 1
+#define WAIT_S      1
+#define PATH_PREFIX "@quoit-share-"
 
-void quoit_share_path(uint32_t uid, const char *ring, char path_out[QUOIT_SHARE_PATH_BYTES])
+uint32_t quoit_share_user(const char *text, const char **name_out)
 {
-    snprintf(path_out, QUOIT_SHARE_PATH_BYTES, "@quoit-share-%u-%s", uid, ring);
+    const char *colon = strchr(text, ':');
+    char user[64];
+    uint64_t number;
+    *name_out = colon ? colon + 1 : text;
+    if (!colon)
+        return geteuid();
+    snprintf(user, sizeof user, "%.*s", (int)(colon - text), text);
+    if (quoit_parse_uint(user, &number) && number < UINT32_MAX)
+        return (uint32_t)number;
+    const struct passwd *entry = getpwnam(user);
+    return entry ? entry->pw_uid : UINT32_MAX;
 }
 
-/* Anybody may take an abstract name. */
+void quoit_share_path(uint32_t uid, const char *name, char path_out[QUOIT_SHARE_PATH_BYTES])
+{
+    snprintf(path_out, QUOIT_SHARE_PATH_BYTES, PATH_PREFIX "%u-%s", uid, name);
+}
+
+/* Any user may bind any abstract name, so the listener must be the user whom the name claims, or root. */
 static bool is_trusted(const char *path, int fd)
 {
     struct ucred owner;
     socklen_t bytes = sizeof owner;
-    return path[0] != '@' ||
-           (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &bytes) == 0 && (owner.uid == geteuid() || owner.uid == 0));
+    unsigned claimed;
+    if (path[0] != '@')
+        return true;
+    if (sscanf(path, PATH_PREFIX "%u-", &claimed) != 1)
+        claimed = geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &bytes) == 0 && (owner.uid == claimed || owner.uid == 0);
 }
 
 static enum quoit_status connect_to(const char *path, int *fd_out)
@@ -53,64 +75,84 @@ static enum quoit_status connect_to(const char *path, int *fd_out)
     return error == EAGAIN ? QUOIT_TIMEOUT : QUOIT_SYSTEM;
 }
 
-/* Puts what came where the owner marked it. */
-static uint32_t put_fds(int *fds, uint32_t most, const int *came, uint32_t count, uint32_t at)
+/* NULL: the owner's build has no message headers. */
+static void report_build(const struct quoit_share_head *owner)
 {
-    for (uint32_t i = 0; i < most; i++)
+    char own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
+    const struct quoit_share_head head =
+        quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof(struct quoit_share_message), QUOIT_SHARE_QUERY);
+    quoit_say("the ring is of another build of Quoit: %s, and this program is of %s; use the same, or make the "
+              "ring anew: quoit ring down, quoit ring up [Q0605]",
+              quoit_share_build_text(owner, other), quoit_share_build_text(&head, own));
+}
+
+/* Replaces the owner's markers by the received descriptors. */
+static uint32_t fill_fds(int *fds, uint32_t fd_max, const int *received, uint32_t received_count, uint32_t at)
+{
+    for (uint32_t i = 0; i < fd_max; i++)
         if (fds[i] >= 0)
-            fds[i] = at < count ? came[at++] : -1;
+            fds[i] = at < received_count ? received[at++] : -1;
     return at;
 }
 
-static enum quoit_status hear(int fd, uint32_t kind, struct quoit_share_message *message_out)
+static void take_descriptors(struct quoit_share_message *message, const int *fds, uint32_t fd_count)
+{
+    struct quoit_share *share = &message->body.share;
+    uint32_t at = 0;
+    if (message->head.kind == QUOIT_SHARE_ATTACH && message->head.status == QUOIT_OK) {
+        at = fill_fds(share->wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count, at);
+        at = fill_fds(share->link_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count, at);
+        at = fill_fds(share->memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, fd_count, at);
+    } else if (message->head.kind == QUOIT_SHARE_NAMESPACES && message->head.status == QUOIT_OK) {
+        at = fill_fds(message->body.namespaces.fds, QUOIT_SHARE_NS_COUNT, fds, fd_count, at);
+    }
+    while (at < fd_count)
+        close(fds[at++]);
+}
+
+/* GONE: the owner hung up without a reply. */
+static enum quoit_status receive_reply(int fd, uint32_t kind, struct quoit_share_message *message_out)
 {
     int fds[QUOIT_SHARE_FDS_MAX];
-    struct quoit_ancillary came = {.fds = fds, .fd_max = QUOIT_SHARE_FDS_MAX};
-    ssize_t n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &came, 0);
+    struct quoit_ancillary received = {.fds = fds, .fd_max = QUOIT_SHARE_FDS_MAX};
+    ssize_t n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &received, 0);
+    if (n < 0 && errno == ECONNRESET) /* closed before it read the request; a refusal may still be in the queue */
+        n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &received, 0);
     if (n < 0 && errno == EAGAIN)
         return QUOIT_TIMEOUT;
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return QUOIT_GONE;
     if (n < 0)
         return QUOIT_SYSTEM;
-    if (!quoit_share_head_fits(&message_out->head, (size_t)n, QUOIT_SHARE_MAGIC, sizeof *message_out) ||
-        message_out->head.kind != kind || came.is_truncated) {
-        char own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
-        const struct quoit_share_head head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof *message_out, kind);
-        bool has_head = quoit_share_head_is(&message_out->head, (size_t)n, QUOIT_SHARE_MAGIC);
-        quoit_say("the ring is of another build of Quoit: %s, and this program is of %s; use the same, or make the "
-                  "ring anew: quoit ring down, quoit ring up [Q0605]",
-                  quoit_share_build(has_head ? &message_out->head : NULL, other), quoit_share_build(&head, own));
-        for (uint32_t i = 0; i < came.fd_count; i++)
-            close(fds[i]);
-        return QUOIT_INVALID;
+    const struct quoit_share_head *head = &message_out->head;
+    if (quoit_share_head_matches(head, (size_t)n, QUOIT_SHARE_MAGIC, sizeof *message_out) && head->kind == kind &&
+        !received.is_truncated) {
+        take_descriptors(message_out, fds, received.fd_count);
+        return (enum quoit_status)head->status;
     }
-    if (kind == QUOIT_SHARE_ATTACH && message_out->head.status == QUOIT_OK) {
-        struct quoit_share *share = &message_out->body.share;
-        uint32_t at = put_fds(share->wire_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, 0);
-        at = put_fds(share->link_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
-        put_fds(share->memory_fds, QUOIT_SHARE_HOSTS_MAX, fds, came.fd_count, at);
-    }
-    if (kind == QUOIT_SHARE_PLACE && message_out->head.status == QUOIT_OK)
-        put_fds(message_out->body.place.fds, QUOIT_SHARE_NAMESPACE_COUNT, fds, came.fd_count, 0);
-    return (enum quoit_status)message_out->head.status;
+    bool has_head = quoit_share_head_is_present(head, (size_t)n, QUOIT_SHARE_MAGIC);
+    for (uint32_t i = 0; i < received.fd_count; i++)
+        close(fds[i]);
+    if (has_head && head->kind == QUOIT_SHARE_REFUSED && head->protocol == QUOIT_SHARE_PROTOCOL)
+        return QUOIT_UNSUPPORTED;
+    report_build(has_head ? head : NULL);
+    return QUOIT_INVALID;
 }
 
-/* One request and its reply, which takes its place. */
-static enum quoit_status ask(const char *path, struct quoit_share_message *message, int *connection_out)
+/* One request and its reply, which overwrites it. */
+static enum quoit_status exchange(const char *path, struct quoit_share_message *message, int *connection_out)
 {
     int fd;
     uint32_t kind = message->head.kind;
     enum quoit_status status = connect_to(path, &fd);
     if (status != QUOIT_OK)
         return status;
-    message->head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof *message, kind);
     ssize_t n;
     do
         n = send(fd, message, sizeof *message, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)sizeof *message)
-        status = hear(fd, kind, message);
+    if (n == (ssize_t)sizeof *message || errno == EPIPE || errno == ECONNRESET) /* a refusal may have come before */
+        status = receive_reply(fd, kind, message);
     else
         status = errno == EAGAIN ? QUOIT_TIMEOUT : QUOIT_GONE;
     if (status == QUOIT_OK && connection_out)
@@ -120,36 +162,72 @@ static enum quoit_status ask(const char *path, struct quoit_share_message *messa
     return status;
 }
 
-enum quoit_status quoit_share_ask(const char *path, struct quoit_share_list *list_out)
+/* An owner from before message headers hangs up on this request, every time. One that ended meanwhile, or that had to
+ * make room for other clients, does so once. */
+static enum quoit_status request(const char *path, struct quoit_share_message *message, int *connection_out)
 {
-    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_ASK};
-    enum quoit_status status = ask(path, &message, NULL);
-    if (status == QUOIT_OK)
-        *list_out = message.body.list;
-    return status;
+    int probe_fd;
+    message->head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof *message, message->head.kind);
+    enum quoit_status status = exchange(path, message, connection_out);
+    if (status == QUOIT_GONE)
+        status = exchange(path, message, connection_out);
+    if (status != QUOIT_GONE || connect_to(path, &probe_fd) != QUOIT_OK)
+        return status;
+    close(probe_fd);
+    report_build(NULL);
+    return QUOIT_INVALID;
 }
 
-enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *request,
+/* The owner may be another user: nothing it sends may reach past an array or change the state of a terminal. */
+static bool is_valid(const struct quoit_share_config *ring)
+{
+    return memchr(ring->driver, '\0', sizeof ring->driver) && ring->host_count >= 2 &&
+           ring->host_count <= QUOIT_SHARE_HOSTS_MAX;
+}
+
+enum quoit_status quoit_share_query(const char *path, struct quoit_share_list *list_out)
+{
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_QUERY};
+    struct quoit_share_list *list = &message.body.list;
+    enum quoit_status status = request(path, &message, NULL);
+    if (status != QUOIT_OK)
+        return status;
+    if (!is_valid(&list->ring) || list->client_count > QUOIT_SHARES_MAX)
+        return QUOIT_INVALID;
+    for (uint32_t i = 0; i < list->client_count; i++)
+        quoit_share_clean_label(list->clients[i].label);
+    *list_out = *list;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_share_attach(const char *path, const struct quoit_share_request *share_request,
                                      struct quoit_share *share_out, int *connection_out)
 {
-    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_ATTACH, .body.request = *request};
-    enum quoit_status status = ask(path, &message, connection_out);
-    if (status == QUOIT_OK)
-        *share_out = message.body.share;
-    return status;
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_ATTACH, .body.request = *share_request};
+    enum quoit_status status = request(path, &message, connection_out);
+    if (status != QUOIT_OK)
+        return status;
+    if (!is_valid(&message.body.share.ring)) {
+        quoit_share_close(&message.body.share);
+        close(*connection_out);
+        return QUOIT_INVALID;
+    }
+    *share_out = message.body.share;
+    return QUOIT_OK;
 }
 
 enum quoit_status quoit_share_cut(const char *path, uint32_t link, bool is_cut)
 {
     struct quoit_share_message message = {.head.kind = is_cut ? QUOIT_SHARE_CUT : QUOIT_SHARE_MEND, .body.link = link};
-    return ask(path, &message, NULL);
+    return request(path, &message, NULL);
 }
 
-enum quoit_status quoit_share_find_place(const char *path, uint32_t host, struct quoit_share_place *place_out)
+enum quoit_status quoit_share_get_namespaces(const char *path, uint32_t host,
+                                             struct quoit_share_namespaces *namespaces_out)
 {
-    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_PLACE, .body.link = host};
-    enum quoit_status status = ask(path, &message, NULL);
+    struct quoit_share_message message = {.head.kind = QUOIT_SHARE_NAMESPACES, .body.host = host};
+    enum quoit_status status = request(path, &message, NULL);
     if (status == QUOIT_OK)
-        *place_out = message.body.place;
+        *namespaces_out = message.body.namespaces;
     return status;
 }

@@ -13,18 +13,19 @@ struct quoit_share_head quoit_share_head_make(uint32_t magic, size_t bytes, uint
                                      .version = QUOIT_VERSION};
 }
 
-bool quoit_share_head_is(const struct quoit_share_head *head, size_t came, uint32_t magic)
+bool quoit_share_head_is_present(const struct quoit_share_head *head, size_t received_bytes, uint32_t magic)
 {
-    return came >= sizeof *head && head->magic == magic;
+    return received_bytes >= sizeof *head && head->magic == magic;
 }
 
-bool quoit_share_head_fits(const struct quoit_share_head *head, size_t came, uint32_t magic, size_t bytes)
+bool quoit_share_head_matches(const struct quoit_share_head *head, size_t received_bytes, uint32_t magic,
+                              size_t message_bytes)
 {
-    return quoit_share_head_is(head, came, magic) && head->protocol == QUOIT_SHARE_PROTOCOL && head->bytes == bytes &&
-           came == bytes;
+    return quoit_share_head_is_present(head, received_bytes, magic) && head->protocol == QUOIT_SHARE_PROTOCOL &&
+           head->bytes == message_bytes && received_bytes == message_bytes;
 }
 
-const char *quoit_share_build(const struct quoit_share_head *head, char text_out[QUOIT_SHARE_BUILD_BYTES])
+const char *quoit_share_build_text(const struct quoit_share_head *head, char text_out[QUOIT_SHARE_BUILD_BYTES])
 {
     char version[QUOIT_SHARE_VERSION_BYTES];
     if (!head) {
@@ -33,8 +34,8 @@ const char *quoit_share_build(const struct quoit_share_head *head, char text_out
     }
     memcpy(version, head->version, sizeof version);
     version[sizeof version - 1] = '\0';
-    for (char *at = version; *at != '\0'; at++) /* it may go to a terminal */
-        *at = *at > ' ' && *at <= '~' ? *at : '?';
+    for (char *c = version; *c != '\0'; c++) /* it may go to a terminal */
+        *c = *c > ' ' && *c <= '~' ? *c : '?';
     snprintf(text_out, QUOIT_SHARE_BUILD_BYTES, "%s (messages %u.%u)", version, head->protocol, head->bytes);
     return text_out;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.h - what clients and the owner of a shared ring say to each other. Private to share.
+/* message.h - requests and replies between the owner of a shared ring and its clients. Private to share.
  *
- * One request, one reply, each one packet of a SOCK_SEQPACKET that begins with a head; with a share come its
- * descriptors: those of the wires, the links and the memory of each host that has them; with a place those of its
- * namespaces. Both ends run on one machine.
+ * A client sends one request and receives one reply, each one SOCK_SEQPACKET packet. A reply to ATTACH carries the
+ * descriptors of the share's wires, links and memory, a reply to NAMESPACES those of the namespaces. The owner sends a
+ * header alone to a client of another build, and, with kind REFUSED and before any request, to a user who may not
+ * connect. Both ends run on one machine.
  */
 #ifndef QUOIT_SHARE_MESSAGE_H
 #define QUOIT_SHARE_MESSAGE_H
@@ -19,20 +20,31 @@
 #define QUOIT_SHARE_FDS_MAX (3 * QUOIT_SHARE_HOSTS_MAX)
 _Static_assert(QUOIT_SHARE_FDS_MAX <= QUOIT_DESCRIPTORS_MAX, "one message carries them");
 
-enum quoit_share_kind { QUOIT_SHARE_ASK = 1, QUOIT_SHARE_ATTACH, QUOIT_SHARE_CUT, QUOIT_SHARE_MEND, QUOIT_SHARE_PLACE };
+enum quoit_share_kind {
+    QUOIT_SHARE_REFUSED, /* never requested */
+    QUOIT_SHARE_QUERY,
+    QUOIT_SHARE_ATTACH,
+    QUOIT_SHARE_CUT,
+    QUOIT_SHARE_MEND,
+    QUOIT_SHARE_NAMESPACES
+};
 
+/* In a reply, descriptors that came with the message are 0 here, in the order of the members; others are -1. */
 struct quoit_share_message {
-    struct quoit_share_head head; /* its kind: enum quoit_share_kind; its status: enum quoit_status */
+    struct quoit_share_head head; /* kind: enum quoit_share_kind; status: enum quoit_status */
     union {
-        uint32_t link; /* of CUT and MEND; of PLACE the host */
+        uint32_t link; /* of CUT and MEND */
+        uint32_t host; /* of NAMESPACES */
         struct quoit_share_request request;
-        struct quoit_share share; /* a descriptor of 0 came with the message, in the order of the members; -1 did not */
+        struct quoit_share share;
         struct quoit_share_list list;
-        struct quoit_share_place place; /* its descriptors came likewise */
+        struct quoit_share_namespaces namespaces;
     } body;
 };
 
 /* 0 with errno: the path is too long. */
 socklen_t quoit_share_address(const char *path, struct sockaddr_un *address_out);
+/* Terminates it and replaces what is not printable: a label comes from another user and may go to a terminal. */
+void quoit_share_clean_label(char label[QUOIT_SHARE_LABEL_BYTES]);
 
 #endif

@@ -10,8 +10,7 @@
 #include "base/log.h"
 #include "env/map.h"
 
-#define LINK_SIDE  0
-#define NEXT_OF(i) (((i) + 1) % ring->config.host_count)
+#define LEFT_END 0 /* of a link: the right port of host i */
 
 struct lease {
     bool is_taken;
@@ -22,9 +21,9 @@ struct lease {
 struct quoit_shared_ring {
     struct quoit_share_config config;
     const struct quoit_port_driver *driver;
-    int wire_fds[QUOIT_SHARE_HOSTS_MAX]; /* of each link: what its shares have in common */
-    uint64_t cut_links;                  /* a bit for each */
-    uint32_t last_name;                  /* that was given */
+    int wire_fds[QUOIT_SHARE_HOSTS_MAX]; /* of each link: its rate, which the shares divide */
+    uint64_t cut_links;                  /* one bit per link */
+    uint32_t last_id;                    /* assigned */
     struct lease leases[QUOIT_SHARES_MAX];
 };
 
@@ -57,9 +56,9 @@ enum quoit_status quoit_shared_ring_open(const struct quoit_share_config *config
         return QUOIT_INVALID;
     }
     struct quoit_shared_ring *ring = calloc(1, sizeof *ring);
-    enum quoit_status status = ring ? QUOIT_OK : QUOIT_NO_MEMORY;
     if (!ring)
-        return status;
+        return QUOIT_NO_MEMORY;
+    enum quoit_status status = QUOIT_OK;
     ring->config = *config;
     ring->driver = driver;
     memset(ring->wire_fds, -1, sizeof ring->wire_fds);
@@ -88,11 +87,11 @@ enum quoit_status quoit_share_describe(const struct quoit_share *share, uint32_t
 {
     uint32_t host_count = share->ring.host_count;
     quoit_assert(host < host_count);
-    uint32_t link = side == LINK_SIDE ? host : (host + host_count - 1) % host_count;
+    uint32_t link = side == LEFT_END ? host : (host + host_count - 1) % host_count;
     const struct quoit_port_wire wire = {.fd = share->wire_fds[link], .share = share->index, .part = share->part};
     const struct quoit_port_site site = {
         .link_fd = share->link_fds[link],
-        .peer_memory_fd = share->memory_fds[side == LINK_SIDE ? (host + 1) % host_count : link],
+        .peer_memory_fd = share->memory_fds[side == LEFT_END ? (host + 1) % host_count : link],
         .side = side,
         .wire = &wire,
         .knobs = share->ring.knobs,
@@ -116,9 +115,8 @@ static enum quoit_status make_memory(struct quoit_shared_ring *ring, struct leas
     return QUOIT_OK;
 }
 
-/* Cuts or mends the client's part of a link. The owner has a port only for that, with the memory of a host, in which
- * the change wakes the client: so it maps nothing of a client in between, and a child that it forks has nothing either.
- */
+/* Cuts or mends a link of one share. Opens a port for that moment only, on the memory of the host whose sleepers the
+ * change wakes; otherwise neither the owner nor a child it forks has a client's memory mapped. */
 static enum quoit_status set_cut(const struct quoit_shared_ring *ring, const struct lease *lease, uint32_t link,
                                  bool is_cut)
 {
@@ -131,7 +129,7 @@ static enum quoit_status set_cut(const struct quoit_shared_ring *ring, const str
     if (!memory)
         return QUOIT_SYSTEM;
     const struct quoit_port_config config = {.driver = ring->driver, .memory = {memory, bytes}, .endpoint = &end};
-    enum quoit_status status = quoit_share_describe(&lease->share, link, LINK_SIDE, &end);
+    enum quoit_status status = quoit_share_describe(&lease->share, link, LEFT_END, &end);
     if (status == QUOIT_OK)
         status = quoit_port_open(&config, &port);
     if (status == QUOIT_OK) {
@@ -152,7 +150,7 @@ static enum quoit_status make_link(struct quoit_shared_ring *ring, struct lease 
     return status;
 }
 
-/* Memory is freed when the client's processes have closed it too; until then they see dead links. */
+/* The client's processes keep its memory until they close it; its links are dead to them. */
 static void release(struct quoit_shared_ring *ring, struct lease *lease)
 {
     close_fds(lease->share.link_fds, ring->config.host_count);
@@ -160,20 +158,20 @@ static void release(struct quoit_shared_ring *ring, struct lease *lease)
     memset(lease, 0, sizeof *lease);
 }
 
-static bool is_named(const struct quoit_shared_ring *ring, uint32_t name)
+static bool has_id(const struct quoit_shared_ring *ring, uint32_t id)
 {
     for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
-        if (ring->leases[i].is_taken && ring->leases[i].share.name == name)
+        if (ring->leases[i].is_taken && ring->leases[i].share.id == id)
             return true;
     return false;
 }
 
-static uint32_t next_name(struct quoit_shared_ring *ring)
+static uint32_t next_id(struct quoit_shared_ring *ring)
 {
     do
-        ring->last_name++;
-    while (ring->last_name == 0 || is_named(ring, ring->last_name));
-    return ring->last_name;
+        ring->last_id++;
+    while (ring->last_id == 0 || has_id(ring, ring->last_id));
+    return ring->last_id;
 }
 
 static struct lease *free_lease(struct quoit_shared_ring *ring)
@@ -193,18 +191,18 @@ enum quoit_status quoit_share_take(struct quoit_shared_ring *ring, const struct 
         any_bytes |= request->memory_bytes[host];
     if (any_bytes == 0 || request->part.weight > 100 || request->part.percent > 99)
         return QUOIT_INVALID;
-    if (!lease || (request->name != 0 && is_named(ring, request->name)))
+    if (!lease || (request->id != 0 && has_id(ring, request->id)))
         return QUOIT_FULL;
     memcpy(lease->memory_bytes, request->memory_bytes, sizeof lease->memory_bytes);
     lease->share = (struct quoit_share){.ring = ring->config,
-                                        .name = request->name ? request->name : next_name(ring),
+                                        .id = request->id ? request->id : next_id(ring),
                                         .index = (uint32_t)(lease - ring->leases),
                                         .part = request->part};
     clear_fds(&lease->share);
     lease->is_taken = true;
     enum quoit_status status = make_memory(ring, lease);
     for (uint32_t link = 0; link < ring->config.host_count && status == QUOIT_OK; link++)
-        if (lease->memory_bytes[link] != 0 && lease->memory_bytes[NEXT_OF(link)] != 0)
+        if (lease->memory_bytes[link] != 0 && lease->memory_bytes[(link + 1) % ring->config.host_count] != 0)
             status = make_link(ring, lease, link);
     if (status != QUOIT_OK)
         release(ring, lease);
@@ -218,7 +216,7 @@ void quoit_share_end(struct quoit_shared_ring *ring, const struct quoit_share *s
     struct lease *lease = &ring->leases[share->index];
     quoit_assert(lease->is_taken);
     for (uint32_t link = 0; link < ring->config.host_count; link++)
-        (void)!set_cut(ring, lease, link, true); /* a driver without cuts leaves that to the death of the client */
+        (void)!set_cut(ring, lease, link, true); /* a driver without cuts: the links die with the client's processes */
     release(ring, lease);
 }
 
@@ -229,20 +227,20 @@ enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t
         return QUOIT_OUT_OF_RANGE;
     ring->cut_links = (ring->cut_links & ~(UINT64_C(1) << link)) | (uint64_t)is_cut << link;
     for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++) {
-        enum quoit_status own = ring->leases[i].is_taken ? set_cut(ring, &ring->leases[i], link, is_cut) : QUOIT_OK;
-        status = own != QUOIT_OK ? own : status;
+        enum quoit_status result = ring->leases[i].is_taken ? set_cut(ring, &ring->leases[i], link, is_cut) : QUOIT_OK;
+        status = result != QUOIT_OK ? result : status;
     }
     return status;
 }
 
-void quoit_shared_ring_forget(struct quoit_shared_ring *ring, const struct quoit_share *except)
+void quoit_shared_ring_close_in_child(struct quoit_shared_ring *ring, const struct quoit_share *except)
 {
     for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
         if (ring->leases[i].is_taken && &ring->leases[i].share != except)
             release(ring, &ring->leases[i]);
 }
 
-void quoit_shared_ring_look(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,
+void quoit_shared_ring_info(const struct quoit_shared_ring *ring, struct quoit_share_config *config_out,
                             uint64_t *cut_links_out)
 {
     *config_out = ring->config;

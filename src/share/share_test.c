@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what share.h promises of several clients on one ring: own links and memory, cuts for all, an end that nobody
- * else notices, equal parts of the rate, limits, hostile registers, and clients in processes that are killed. Method: a
+/* Aim: what share.h promises of several clients on one ring: own links and memory, cuts for all, an end that
+ * disturbs no other client, division of the rate, limits, hostile registers, and processes that are killed. Method: a
  * ring of the emulated driver; ports opened on shares and used as port.h says. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,26 +51,26 @@ static struct quoit_shared_ring *open_ring(struct quoit_port_knobs knobs)
     return ring;
 }
 
-static struct quoit_share_request request_of(uint32_t name)
+static struct quoit_share_request request_of(uint32_t id)
 {
-    struct quoit_share_request request = {.name = name, .label = "a test"};
+    struct quoit_share_request request = {.id = id, .label = "a test"};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         request.memory_bytes[host] = MEMORY_BYTES;
     return request;
 }
 
-static const struct quoit_share *take_part(struct quoit_shared_ring *ring, uint32_t name, struct quoit_port_part part)
+static const struct quoit_share *take_part(struct quoit_shared_ring *ring, uint32_t id, struct quoit_port_part part)
 {
-    struct quoit_share_request request = request_of(name);
+    struct quoit_share_request request = request_of(id);
     const struct quoit_share *share;
     request.part = part;
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
     return share;
 }
 
-static const struct quoit_share *take(struct quoit_shared_ring *ring, uint32_t name)
+static const struct quoit_share *take(struct quoit_shared_ring *ring, uint32_t id)
 {
-    return take_part(ring, name, (struct quoit_port_part){0});
+    return take_part(ring, id, (struct quoit_port_part){0});
 }
 
 /* Both ends of link `link`, translated to WINDOW_AT. */
@@ -123,14 +123,14 @@ static void assert_writes(const struct pair *pair, uint64_t value)
     assert_int_equal(*(uint64_t *)(void *)(pair->memory[1] + WINDOW_AT + 64), value);
 }
 
-/* The same addresses, bits and scratchpads, and nothing of one is seen by the other. */
+/* Two clients use the same addresses, bits and scratchpads; neither sees the other's. */
 static void test_shares_are_apart(void **state)
 {
     (void)state;
     struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
     const struct quoit_share *shares[] = {take(ring, 7), take(ring, 0)};
-    assert_int_equal(shares[0]->name, 7);
-    assert_int_not_equal(shares[1]->name, 7);
+    assert_int_equal(shares[0]->id, 7);
+    assert_int_not_equal(shares[1]->id, 7);
     struct pair first = open_pair(shares[0], 1), second = open_pair(shares[1], 1);
     assert_writes(&first, 0x1111);
     assert_writes(&second, 0x2222);
@@ -154,7 +154,7 @@ static uint32_t park_epoch(const struct pair *pair, uint32_t side)
     return atomic_load(&((struct quoit_park *)(void *)(pair->memory[side] + PARK_AT))->epoch);
 }
 
-/* A cut is for all, also for one that comes later; it wakes both ends; the other links stay. */
+/* A cut takes the link down in all shares, later ones too, and wakes both ends; other links stay up. */
 static void test_a_cut_is_for_all(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void test_a_cut_is_for_all(void **state)
     struct pair whole = open_pair(shares[0], 0);
     struct quoit_share_config config;
     uint64_t cut_links;
-    for (uint32_t i = 0; i < 2; i++) /* a park wakes its sleepers; here they only announce themselves */
+    for (uint32_t i = 0; i < 2; i++) /* a wake needs a sleeper: these only announce themselves */
         for (uint32_t side = 0; side < 2; side++)
             quoit_park_prepare((struct quoit_park *)(void *)(cut[i].memory[side] + PARK_AT));
     uint32_t before[] = {park_epoch(&cut[0], 0), park_epoch(&cut[0], 1), park_epoch(&cut[1], 0),
@@ -177,7 +177,7 @@ static void test_a_cut_is_for_all(void **state)
     assert_link(&whole, true, 1);
     struct pair late = open_pair(take(ring, 3), 1);
     assert_link(&late, false, 0);
-    quoit_shared_ring_look(ring, &config, &cut_links);
+    quoit_shared_ring_info(ring, &config, &cut_links);
     assert_int_equal(cut_links, 1 << 1);
     assert_int_equal(quoit_shared_ring_cut(ring, 1, false), QUOIT_OK);
     assert_link(&cut[0], true, 2);
@@ -191,8 +191,7 @@ static void test_a_cut_is_for_all(void **state)
     quoit_shared_ring_close(ring);
 }
 
-/* What is left of an ended client writes into nothing; the next has fresh memory and epochs; the others notice nothing.
- */
+/* Writes of an ended client go nowhere; the next client has fresh memory and epochs; other clients are undisturbed. */
 static void test_an_end_moves_nobody_else(void **state)
 {
     (void)state;
@@ -238,15 +237,15 @@ static void test_limits(void **state)
     for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++)
         shares[i] = take(ring, 0);
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_FULL);
-    uint32_t name = shares[4]->name;
+    uint32_t id = shares[4]->id;
     quoit_share_end(ring, shares[5]);
-    request.name = name;
-    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_FULL); /* the name is taken */
+    request.id = id;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_FULL); /* the id is taken */
     quoit_share_end(ring, shares[4]);
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
     request = (struct quoit_share_request){0};
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
-    request.memory_bytes[0] = UINT64_MAX; /* what the kernel refuses leaves nothing */
+    request.memory_bytes[0] = UINT64_MAX; /* refused by the kernel; leaves nothing behind */
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_SYSTEM);
     request.memory_bytes[0] = request.memory_bytes[1] = MEMORY_BYTES;
     request.part.weight = 101;
@@ -273,8 +272,8 @@ static void test_limits(void **state)
     quoit_log_setup(QUOIT_LOG_WARN, "");
 }
 
-/* A client that writes chance into all registers and parks it has: the owner cuts, mends and ends it, and the other
- * client's link does what it should. */
+/* One client writes random values into all its registers and parks. The owner still cuts, mends and ends its links, and
+ * the other client's link works. */
 static void test_hostile_registers(void **state)
 {
     (void)state;
@@ -307,7 +306,7 @@ static void test_hostile_registers(void **state)
     quoit_shared_ring_close(ring);
 }
 
-#define RATE        (4u << 20) /* bytes a second: slow, so that processors do not decide */
+#define RATE        (4u << 20) /* bytes a second: slow, so that the wire is the limit, not the processors */
 #define FLOOD_NS    400000000u
 #define FLOOD_BYTES 16384u
 
@@ -330,8 +329,8 @@ static void *run_flood(void *arg)
     return NULL;
 }
 
-/* One client with three threads of large writes, one with a thread of smaller ones: the second gets its part, less what
- * a thread needs to wake, and together they do not get more than there is. One alone gets all. */
+/* One client floods with three threads of large writes, the other with one thread of smaller ones. The second gets its
+ * part, less the time that its thread needs to wake; together they stay below the rate. One alone gets all of it. */
 enum verdict { SHARED, NOT_SHARED, NOT_SHOWN };
 struct division {
     struct quoit_port_part parts[2];
@@ -370,8 +369,8 @@ static enum verdict share_rate(struct quoit_port_knobs knobs, uint32_t flood_cou
     return rate > 0.9 ? NOT_SHARED : NOT_SHOWN;
 }
 
-/* Threads that get no processor in time leave a part of the rate to nobody, and then it is not the wire that divides:
- * such a turn shows nothing, and a busy machine may have no other. Turns in which the wire was full must show it. */
+/* On a busy machine threads may get no processor in time, and the wire is idle: such a turn shows nothing. A turn with
+ * a full wire must show the division. */
 static void assert_rate_is_shared(struct quoit_port_knobs knobs, uint32_t flood_count, struct division division)
 {
     enum verdict verdict = NOT_SHOWN;
@@ -397,7 +396,7 @@ static void test_the_rate_is_shared(void **state)
     assert_rate_is_shared(posted, 1, all);
 }
 
-/* A flood of either kind leaves the other its part: a job and the Ethernet devices, and jobs of two weights. */
+/* A flood leaves the other client its part: a job and the Ethernet devices, and jobs of two weights. */
 static void test_the_rate_is_shared_in_parts(void **state)
 {
     (void)state;
@@ -432,7 +431,7 @@ static void *run_server(void *arg)
     return NULL;
 }
 
-/* set_up: before it answers; NULL: nothing. */
+/* set_up is called before the server's thread starts; NULL: nothing to do. */
 static void start_server_with(struct server *server, uint32_t host_count, void (*set_up)(struct quoit_share_server *))
 {
     const struct quoit_share_config config = {.driver = "emulated", .host_count = host_count};
@@ -465,24 +464,24 @@ static void await_clients(const struct server *server, uint32_t count)
     struct quoit_share_list list;
     uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
     do {
-        assert_int_equal(quoit_share_ask(server->path, &list), QUOIT_OK);
+        assert_int_equal(quoit_share_query(server->path, &list), QUOIT_OK);
         assert_true(quoit_clock_now_ns() < deadline_ns);
     } while (list.client_count != count);
 }
 
 /* A process that attaches, uses its links and waits to be killed. */
-static pid_t fork_client(const struct server *server, uint32_t name)
+static pid_t fork_client(const struct server *server, uint32_t id)
 {
     pid_t pid = fork();
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const struct quoit_share_request request = request_of(name);
+    const struct quoit_share_request request = request_of(id);
     struct quoit_share share;
     int connection;
     if (quoit_share_attach(server->path, &request, &share, &connection) != QUOIT_OK)
         _exit(1);
-    struct pair pair = open_pair(&share, name % HOST_COUNT);
+    struct pair pair = open_pair(&share, id % HOST_COUNT);
     for (uint64_t i = 0;; i++)
         (void)!quoit_port_write64(pair.ports[0], QUOIT_WINDOW_MEMORY, 8 * (i % 1000), i);
 }
@@ -511,8 +510,8 @@ static void test_processes_that_are_killed(void **state)
         assert_link(&pair, true, 1);
         assert_writes(&pair, turn);
     }
-    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
-    assert_int_equal(list.clients[0].name, 1000);
+    assert_int_equal(quoit_share_query(server.path, &list), QUOIT_OK);
+    assert_int_equal(list.clients[0].id, 1000);
     assert_int_equal(list.clients[0].pid, getpid());
     assert_int_equal(list.clients[0].uid, getuid());
     assert_string_equal(list.clients[0].label, "a test");
@@ -534,7 +533,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* Clients that are silent, say garbage, or say more than one thing hold nobody up and get nothing. */
+/* Clients that are silent, send garbage or send a second request delay no other client and get nothing. */
 static void test_clients_that_misbehave(void **state)
 {
     (void)state;
@@ -547,7 +546,7 @@ static void test_clients_that_misbehave(void **state)
     start_server(&server, HOST_COUNT);
     for (uint32_t i = 0; i < 60; i++)
         silent[i] = connect_to(server.path);
-    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(quoit_share_query(server.path, &list), QUOIT_OK);
     assert_int_equal(list.client_count, 0);
     int fd = connect_to(server.path);
     assert_int_equal(send(fd, "garbage", 7, 0), 7);
@@ -561,29 +560,29 @@ static void test_clients_that_misbehave(void **state)
     struct quoit_share_request request = request_of(5);
     memcpy(request.label, "\x1b[31m, and longer than there is room for it", QUOIT_SHARE_LABEL_BYTES);
     assert_int_equal(quoit_share_attach(server.path, &request, &share, &connection), QUOIT_OK);
-    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(quoit_share_query(server.path, &list), QUOIT_OK);
     assert_string_equal(list.clients[0].label, "?[31m, and longer than there is");
     struct quoit_share second;
     int other;
     assert_int_equal(quoit_share_attach(server.path, &request, &second, &other), QUOIT_FULL);
     assert_int_equal(send(connection, &garbage, sizeof garbage, 0), sizeof garbage);
-    await_clients(&server, 0); /* a client that has its share says nothing more */
+    await_clients(&server, 0); /* a message after the share was taken ends it */
     quoit_share_close(&share);
     close(connection);
     assert_int_equal(quoit_share_cut(server.path, 2, true), QUOIT_OK);
-    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_OK);
+    assert_int_equal(quoit_share_query(server.path, &list), QUOIT_OK);
     assert_int_equal(list.cut_links, 1 << 2);
     assert_int_equal(quoit_share_cut(server.path, 2, false), QUOIT_OK);
     assert_int_equal(quoit_share_cut(server.path, HOST_COUNT, true), QUOIT_OUT_OF_RANGE);
     for (uint32_t i = 0; i < 60; i++)
         close(silent[i]);
     stop_server(&server);
-    assert_int_equal(quoit_share_ask(server.path, &list), QUOIT_GONE);
+    assert_int_equal(quoit_share_query(server.path, &list), QUOIT_GONE);
 }
 
 static void set_limit(struct quoit_share_server *server)
 {
-    quoit_share_server_limit(server, 1);
+    quoit_share_server_set_user_limit(server, 1);
 }
 
 /* A user has no more shares than the limit, and no percentage of the rate. */
@@ -613,30 +612,184 @@ static pid_t process_of(void *arg, uint32_t host)
     return host == 0 ? getpid() : 0;
 }
 
-static void set_places(struct quoit_share_server *server)
+static void set_processes(struct quoit_share_server *server)
 {
-    quoit_share_server_places(server, process_of, NULL);
+    quoit_share_server_set_processes(server, process_of, NULL);
 }
 
-/* The namespaces of a host's process come to its user; this one may enter its own. */
-static void test_places_of_hosts(void **state)
+/* The user gets the namespaces of a host's process: here those of this process. */
+static void test_namespaces_of_hosts(void **state)
 {
     (void)state;
     struct server server;
-    struct quoit_share_place place;
+    struct quoit_share_namespaces namespaces;
     struct stat own, there;
     start_server(&server, HOST_COUNT);
-    assert_int_equal(quoit_share_find_place(server.path, 0, &place), QUOIT_UNSUPPORTED);
+    assert_int_equal(quoit_share_get_namespaces(server.path, 0, &namespaces), QUOIT_UNSUPPORTED);
     stop_server(&server);
-    start_server_with(&server, HOST_COUNT, set_places);
-    assert_int_equal(quoit_share_find_place(server.path, HOST_COUNT, &place), QUOIT_OUT_OF_RANGE);
-    assert_int_equal(quoit_share_find_place(server.path, 1, &place), QUOIT_AGAIN);
-    assert_int_equal(quoit_share_find_place(server.path, 0, &place), QUOIT_OK);
+    start_server_with(&server, HOST_COUNT, set_processes);
+    assert_int_equal(quoit_share_get_namespaces(server.path, HOST_COUNT, &namespaces), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_share_get_namespaces(server.path, 1, &namespaces), QUOIT_AGAIN);
+    assert_int_equal(quoit_share_get_namespaces(server.path, 0, &namespaces), QUOIT_OK);
     assert_int_equal(stat("/proc/self/ns/net", &own), 0);
-    assert_int_equal(fstat(place.fds[QUOIT_SHARE_NETWORK], &there), 0);
+    assert_int_equal(fstat(namespaces.fds[QUOIT_SHARE_NS_NET], &there), 0);
     assert_int_equal(own.st_ino, there.st_ino);
-    quoit_share_close_place(&place);
+    quoit_share_close_namespaces(&namespaces);
     stop_server(&server);
+}
+
+/* Owners that do not reply, and other users */
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = quoit_share_address(path, &address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+struct mute {
+    int listen_fd;
+    bool reads; /* the request, before it hangs up */
+    uint32_t connection_count;
+};
+
+static void *run_mute(void *arg)
+{
+    struct mute *mute = arg;
+    int fd;
+    while ((fd = accept(mute->listen_fd, NULL, NULL)) >= 0) {
+        char request[32];
+        if (mute->reads)
+            (void)!recv(fd, request, sizeof request, 0);
+        close(fd);
+        mute->connection_count++;
+    }
+    return NULL;
+}
+
+/* An owner that hangs up on every request is of a build from before message headers; if nobody listens there is none.
+ */
+static void test_an_owner_without_headers(void **state)
+{
+    (void)state;
+    char path[64];
+    struct quoit_share_list list;
+    snprintf(path, sizeof path, "@quoit-share-mute.%d", (int)getpid());
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        struct mute mute = {.listen_fd = listen_at(path), .reads = turn == 0};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_mute, &mute), 0);
+        quoit_log_setup((enum quoit_log_level) - 1, "what is said of the build");
+        assert_int_equal(quoit_share_query(path, &list), QUOIT_INVALID);
+        quoit_log_setup(QUOIT_LOG_WARN, "");
+        shutdown(mute.listen_fd, SHUT_RDWR); /* ends accept() */
+        pthread_join(thread, NULL);
+        close(mute.listen_fd);
+        assert_true(mute.connection_count >= 2); /* one hang-up is not enough */
+        assert_int_equal(quoit_share_query(path, &list), QUOIT_GONE);
+    }
+}
+
+#define OTHER_UID 65534
+
+static void become_other(void)
+{
+    if (setresgid(OTHER_UID, OTHER_UID, OTHER_UID) != 0 || setresuid(OTHER_UID, OTHER_UID, OTHER_UID) != 0)
+        _exit(77);
+}
+
+/* The status of a query by the other user. */
+static enum quoit_status query_as_other(const char *path)
+{
+    int result;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct quoit_share_list list;
+        become_other();
+        _exit((int)quoit_share_query(path, &list));
+    }
+    assert_int_equal(waitpid(pid, &result, 0), pid);
+    assert_true(WIFEXITED(result));
+    return (enum quoit_status)WEXITSTATUS(result);
+}
+
+/* A user who may not connect is told so, also while silent clients take all places. */
+static void test_other_users_are_refused(void **state)
+{
+    (void)state;
+    struct server server;
+    int silent[20];
+    if (geteuid() != 0)
+        skip();
+    start_server(&server, HOST_COUNT);
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(query_as_other(server.path), QUOIT_UNSUPPORTED);
+        silent[i] = connect_to(server.path);
+    }
+    for (uint32_t i = 0; i < 20; i++)
+        close(silent[i]);
+    stop_server(&server);
+}
+
+/* Serves a ring of the other user until it is killed. */
+static pid_t fork_owner(const char *path)
+{
+    int ready_fds[2];
+    char byte;
+    assert_int_equal(pipe(ready_fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct quoit_share_config config = {.driver = "emulated", .host_count = HOST_COUNT};
+        struct quoit_shared_ring *ring;
+        struct quoit_share_server *server;
+        become_other();
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (quoit_shared_ring_open(&config, &ring) != QUOIT_OK ||
+            quoit_share_server_open(ring, path, false, &server) != QUOIT_OK || write(ready_fds[1], "r", 1) != 1)
+            _exit(1);
+        struct pollfd polled = {.fd = quoit_share_server_fd(server), .events = POLLIN};
+        while (poll(&polled, 1, -1) > 0)
+            quoit_share_server_step(server);
+        _exit(1);
+    }
+    assert_int_equal(read(ready_fds[0], &byte, 1), 1);
+    close(ready_fds[0]);
+    close(ready_fds[1]);
+    return pid;
+}
+
+/* An abstract name counts only if its owner is the user whom it claims. */
+static void test_names_of_other_users(void **state)
+{
+    (void)state;
+    char path[QUOIT_SHARE_PATH_BYTES], name[32];
+    struct quoit_share_list list;
+    if (geteuid() != 0)
+        skip();
+    snprintf(name, sizeof name, "test.%d", (int)getpid());
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        quoit_share_path(turn == 0 ? OTHER_UID : 1, name, path);
+        pid_t owner = fork_owner(path);
+        assert_int_equal(quoit_share_query(path, &list), turn == 0 ? QUOIT_OK : QUOIT_GONE);
+        assert_int_equal(kill(owner, SIGKILL), 0);
+        assert_int_equal(waitpid(owner, NULL, 0), owner);
+    }
+}
+
+static void test_user_and_name(void **state)
+{
+    (void)state;
+    const char *name;
+    assert_int_equal(quoit_share_user("lab", &name), geteuid());
+    assert_string_equal(name, "lab");
+    assert_int_equal(quoit_share_user("1234:lab", &name), 1234);
+    assert_string_equal(name, "lab");
+    assert_int_equal(quoit_share_user("root:lab", &name), 0);
+    assert_int_equal(quoit_share_user("no-such-user:lab", &name), UINT32_MAX);
+    assert_int_equal(quoit_share_user(":lab", &name), UINT32_MAX);
 }
 
 /* All descriptors of the largest ring fit one message, and are what they should be. */
@@ -678,8 +831,12 @@ int main(void)
         cmocka_unit_test(test_processes_that_are_killed),
         cmocka_unit_test(test_clients_that_misbehave),
         cmocka_unit_test(test_the_largest_ring),
-        cmocka_unit_test(test_places_of_hosts),
+        cmocka_unit_test(test_namespaces_of_hosts),
         cmocka_unit_test(test_limits_of_a_user),
+        cmocka_unit_test(test_an_owner_without_headers),
+        cmocka_unit_test(test_other_users_are_refused),
+        cmocka_unit_test(test_names_of_other_users),
+        cmocka_unit_test(test_user_and_name),
     };
     quoit_park_setup();
     return cmocka_run_group_tests_name("share.share", tests, NULL, NULL);

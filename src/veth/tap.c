@@ -71,8 +71,10 @@ static bool set_mac(int socket_fd, const struct quoit_tap_config *config)
 static bool configure(int socket_fd, const struct quoit_tap_config *config)
 {
     uint32_t mask = config->prefix == 0 ? 0 : UINT32_MAX << (32 - config->prefix);
-    return set_mac(socket_fd, config) && set_number(socket_fd, config->name, SIOCSIFMTU, (int)config->mtu) &&
-           set_number(socket_fd, config->name, SIOCSIFTXQLEN, QUEUE_FRAMES) &&
+    /* Only root of the machine may set the queue length by this call; in a user's namespace it stays at 500. */
+    bool has_length = set_number(socket_fd, config->name, SIOCSIFTXQLEN, QUEUE_FRAMES) || errno == EPERM;
+    return has_length && set_mac(socket_fd, config) &&
+           set_number(socket_fd, config->name, SIOCSIFMTU, (int)config->mtu) &&
            (config->address == 0 || (set_address(socket_fd, config->name, SIOCSIFADDR, config->address) &&
                                      set_address(socket_fd, config->name, SIOCSIFNETMASK, mask))) &&
            set_flags(socket_fd, config->name);

@@ -44,7 +44,7 @@ struct quoit_veth_config {
     X(refused_frames, "frames that the device did not take")                                                           \
     X(link_out_frames, "frames written to the neighbours; what is out and in nowhere was lost with a link")            \
     X(link_in_frames, "frames taken from the neighbours")                                                              \
-    X(malformed_frames, "headers from a neighbour that cannot be")                                                     \
+    X(malformed_frames, "malformed frames from a neighbour")                                                           \
     X(full_waits, "times that the transmitter waited for slots")
 
 struct quoit_veth_stats {

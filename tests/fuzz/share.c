@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: whatever processes send on the socket of a shared ring, its owner stays consistent, and a share that is there
- * keeps its memory and its name. Method: an owner with one share of its own and four connections: each message is a
+ * keeps its memory and its id. Method: an owner with one share of its own and four connections: each message is a
  * valid one, mutated by the input, and handled as the owner's loop does; connections end where the input says so.
  * Input: for each message the connection, the kind (with the upper bits: end it first, ask for memory), the length, the
  * number of mutations and then these. */
@@ -13,7 +13,7 @@
 #define HOST_COUNT       3u
 #define CONNECTION_COUNT 4u
 #define MEMORY_BYTES     8192u
-#define OWN_NAME         77u
+#define OWN_ID           77u
 
 struct rig {
     struct quoit_shared_ring *ring;
@@ -33,7 +33,7 @@ static uint64_t *map_own(const struct rig *rig)
 static void open_rig(struct rig *rig)
 {
     const struct quoit_share_config config = {.driver = "emulated", .host_count = HOST_COUNT};
-    const struct quoit_share_request request = {.name = OWN_NAME, .memory_bytes = {MEMORY_BYTES, MEMORY_BYTES}};
+    const struct quoit_share_request request = {.id = OWN_ID, .memory_bytes = {MEMORY_BYTES, MEMORY_BYTES}};
     snprintf(rig->path, sizeof rig->path, "@quoit-fuzz-share.%d", (int)getpid());
     must(quoit_shared_ring_open(&config, &rig->ring) == QUOIT_OK);
     must(quoit_share_take(rig->ring, &request, &rig->own) == QUOIT_OK);
@@ -68,7 +68,7 @@ static int connection(struct rig *rig, uint32_t index)
 static void send_changed(struct rig *rig, const struct fuzz_step *step)
 {
     const uint8_t *head = step->head;
-    uint32_t kind = QUOIT_SHARE_ASK + (head[1] & 0x0fu) % (QUOIT_SHARE_PLACE + 1);
+    uint32_t kind = QUOIT_SHARE_QUERY + (head[1] & 0x0fu) % (QUOIT_SHARE_NAMESPACES + 1);
     struct quoit_share_message message = {.head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof message, kind)};
     uint32_t index = head[0] % CONNECTION_COUNT;
     if (head[1] & 0x80)
@@ -86,7 +86,7 @@ static void send_changed(struct rig *rig, const struct fuzz_step *step)
 static struct quoit_share_list ask(struct rig *rig)
 {
     struct quoit_share_message message = {
-        .head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof message, QUOIT_SHARE_ASK)};
+        .head = quoit_share_head_make(QUOIT_SHARE_MAGIC, sizeof message, QUOIT_SHARE_QUERY)};
     struct sockaddr_un address;
     socklen_t bytes = quoit_share_address(rig->path, &address);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -106,12 +106,12 @@ static void check(struct rig *rig)
     must(list.client_count <= CONNECTION_COUNT);
     for (uint32_t i = 0; i < list.client_count; i++) {
         const struct quoit_share_client *client = &list.clients[i];
-        must(client->name != 0 && client->name != OWN_NAME && client->pid == (uint32_t)getpid());
+        must(client->id != 0 && client->id != OWN_ID && client->pid == (uint32_t)getpid());
         must(memchr(client->label, '\0', sizeof client->label) != NULL);
         for (const char *c = client->label; *c; c++)
             must(*c >= ' ' && *c <= '~');
         for (uint32_t k = 0; k < i; k++)
-            must(client->name != list.clients[k].name);
+            must(client->id != list.clients[k].id);
     }
 }
 

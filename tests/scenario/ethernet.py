@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import select
 import shutil
 import socket
 import struct
@@ -17,19 +16,16 @@ import tempfile
 import time
 import unittest
 
+import frames
+from frames import PACKET_OUTGOING, PORT, RAW_KIND, packets
 from net import QUOIT, Ring
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT_S = 120
-PORT = 7100
 GROUP = "239.7.7.7"
-RAW_KIND = 0x88B5      # an Ethernet type for experiments
-EVERY_KIND = 3
 TAG_KIND = 0x8100
 VLAN = 0x2007          # priority 1, number 7
-SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 263, 8, 0x10
-PACKET_OUTGOING = 4
-SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+VLAN_VALID = 0x10
 IDLE_SHARE = 0.005     # of one processor, a host
 IDLE_S = 2.5
 # MPICH over UCX or libfabric would find out that the hosts are one machine.
@@ -37,15 +33,6 @@ SOCKETS = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "quoit0", "FI_PROVIDER": "t
 
 
 # What runs on the hosts
-
-def packets():
-    one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_KIND))
-    one.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
-    one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-    one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20)
-    one.bind(("quoit0", EVERY_KIND)) # tags are taken off before others see a frame
-    return one
-
 
 def body_of(number, size):
     return struct.pack("II", number, size) + random.Random(number).randbytes(size)
@@ -124,66 +111,6 @@ def say(kind, count):
         time.sleep(0.005)
 
 
-# Random traffic that may be lost: every frame that comes is whole, and both ends count
-
-def make_body(chance, number, largest):
-    """Number, digest, random bytes: 64 KB to 1 byte of them, all magnitudes as likely."""
-    block = chance.randbytes(min(largest, 1 + chance.randrange(1 << chance.randrange(1, 17))))
-    return struct.pack("I16s", number, hashlib.md5(block).digest()) + block
-
-
-def is_whole(body):
-    """Short frames are padded to the least size."""
-    return len(body) > 20 and any(hashlib.md5(body[20:end]).digest() == body[4:20]
-                                  for end in {len(body), *range(21, min(len(body), 60 - 14) + 1)})
-
-
-def shed(kind, dest, count, largest, seed):
-    """Prints how many the kernel took, for a MAC address (raw) or an IP address (udp)."""
-    chance, took = random.Random(int(seed)), 0
-    if kind == "raw":
-        source = packets()
-        head = bytes.fromhex(dest.replace(":", "")) + source.getsockname()[4] + struct.pack("!H", RAW_KIND)
-    else:
-        source, head = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), b""
-        source.connect((dest, PORT))
-    for number in range(int(count)):
-        body = make_body(chance, number, int(largest))
-        try:
-            source.send(head + body)
-            took += 1
-        except OSError:
-            time.sleep(0.001)
-        time.sleep(0.0005)
-    print(took)
-
-
-def gather(kind, largest, quiet):
-    """Until a line comes on the input and then nothing for so many seconds: prints how many came, how many were not whole, how
-    many the socket itself dropped."""
-    came = wrong = 0
-    if kind == "raw":
-        dest = packets()
-        dest.bind(("quoit0", RAW_KIND))
-    else:
-        dest = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        dest.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-        dest.bind(("", PORT))
-    print("ready", flush=True)
-    is_over = False
-    while (ready := select.select([dest] if is_over else [dest, sys.stdin], [], [], float(quiet))[0]) or not is_over:
-        if sys.stdin in ready:
-            sys.stdin.readline()
-            is_over = True
-        if dest in ready:
-            frame, where = dest.recvfrom(70000)
-            if kind == "udp" or where[2] != PACKET_OUTGOING:
-                came += 1
-                wrong += not is_whole(frame[14:] if kind == "raw" else frame)
-    dropped = struct.unpack("II", dest.getsockopt(SOL_PACKET, 6, 8))[1] if kind == "raw" else 0
-    print(came, wrong, dropped)
-
-
 # The tests
 
 def read_text(path):
@@ -233,6 +160,10 @@ class Programs(Ring):
     def begin_here(self, host, *words, ready="", **how):
         """A function of this file."""
         return self.begin_on(host, sys.executable, os.path.join(HERE, "ethernet.py"), *words, ready=ready, **how)
+
+    def begin_frames(self, host, *words, ready="", **how):
+        """One of frames.py."""
+        return self.begin_on(host, sys.executable, frames.__file__, *words, ready=ready, **how)
 
     def mac(self, host):
         return json.loads(self.run_on(host, "ip", "-j", "link", "show", "quoit0"))[0]["address"]
@@ -523,9 +454,9 @@ class Shed(Programs):
             self.tune(host, hosts)
         time.sleep(0.3) # what was on its way before
         first, (first_taken, first_dropped) = self.sums(), self.taken(hosts)
-        ears = {(kind, host): self.begin_here(host, "gather", kind, 64900, self.SECONDS_OF_QUIET, ready="ready", stdin=subprocess.PIPE)
+        ears = {(kind, host): self.begin_frames(host, "gather", kind, 64900, self.SECONDS_OF_QUIET, ready="ready", stdin=subprocess.PIPE)
                 for kind in ("raw", "udp") for host in range(hosts)}
-        mouths = [(kind, self.begin_here(host, "shed", kind, (self.macs if kind == "raw" else [self.address(h) for h in range(hosts)])
+        mouths = [(kind, self.begin_frames(host, "shed", kind, (self.macs if kind == "raw" else [self.address(h) for h in range(hosts)])
                                          [(host + 1 + chance.randrange(hosts - 1)) % hosts], count, 64900, seed + host))
                   for kind in ("raw", "udp") for host in range(hosts)]
         cuts = 0
@@ -641,7 +572,7 @@ class Short(Files):
 
 
 if __name__ == "__main__":
-    here = {one.__name__: one for one in (send_frames, take_frames, hear, say, shed, gather)}
+    here = {one.__name__: one for one in (send_frames, take_frames, hear, say)}
     if len(sys.argv) > 1 and sys.argv[1] in here:
         here[sys.argv[1]](*sys.argv[2:])
     else:

@@ -21,20 +21,18 @@ import time
 import unittest
 
 import scenario
+from frames import chunk
 
 QUOIT = os.path.join(scenario.BIN, "quoit")
 GARBAGE = scenario.program("scenario_garbage")
 BUSY = scenario.program("scenario_busy")
 LIMIT_S = 60
 PORT = 7000
+OTHER_UID = 65534
 HEAD = "=5I20s"            # of each message: src/share/head.h
 RING_MAGIC, SHARE_MAGIC = 0x51520001, 0x51530002
 RING_STATUS, RING_DOWN = 1, 2
 SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFHWADDR, IFF_RUNNING = 0x8913, 0x8915, 0x8927, 0x40
-
-
-def chunk(seed, at):
-    return random.Random(f"{seed} {at}").randbytes(65536)
 
 
 def serve_tcp(address):
@@ -94,7 +92,11 @@ def keep_other(name, kind):
     while True:
         ear = ears[0] if ears[0] in (ready := select.select(ears, [], [])[0]) else ready[0]
         peer, _ = ear.accept()
-        magic, _, _, asked, _, _ = struct.unpack_from(HEAD, peer.recv(100000))
+        request = peer.recv(100000)
+        if not request: # it looked whether anybody listens
+            peer.close()
+            continue
+        magic, _, _, asked, _, _ = struct.unpack_from(HEAD, request)
         if kind == "newer":
             peer.send(struct.pack(HEAD, magic, 7, 4711, asked, 0, b"99.1\033") + bytes(100))
         elif kind == "older":
@@ -177,6 +179,12 @@ class Ring(scenario.Case):
         self.assertEqual(child.returncode, 0, error)
         return out
 
+    def wait_until(self, what, condition):
+        end = time.monotonic() + scenario.SOON_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.02)
+
     def wait_for(self, what, condition):
         end = time.monotonic() + scenario.SOON_S
         while not condition():
@@ -235,7 +243,7 @@ class Net(Ring):
         self.wait_for("no carrier", lambda: self.finish(self.on(0, "look")).endswith(" 0\n"))
         self.ring("mend", 0)
         self.wait_for("one link is dead", lambda: self.ring("doctor", check=False).stdout.count("if it was cut") == 1)
-        self.assertIn("quoit ring mend 4", self.ring("doctor", check=False).stdout)
+        self.assertIn(f"quoit ring mend --ring {self.name} 4", self.ring("doctor", check=False).stdout)
         self.wait_for("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
         self.transfer(0, 3, 20)
 
@@ -254,8 +262,7 @@ class Net(Ring):
                                      rf"and this is {version} \(messages \d+\.\d+\); .*quoit ring down --ring {self.name} \[Q0605\]\n$")
                 job = self.run_job("--ring", self.name, BUSY, 1)
                 self.assertEqual(job.status, 2, job)
-                if kind != "oldest": # which hangs up, as on a user who may not
-                    self.assertRegex(job.err, rf"of another build of Quoit: {other}, and this program is of {version} .*\[Q0605\]")
+                self.assertRegex(job.err, rf"of another build of Quoit: {other}, and this program is of {version} .*\[Q0605\]")
                 result = self.ring("down")
                 self.assertEqual("was told to end" in result.stderr, kind != "newer", result)
                 self.assertEqual(keeper.wait(timeout=scenario.SOON_S), 0 if kind == "newer" else -signal.SIGTERM)
@@ -347,7 +354,54 @@ class Net(Ring):
                 self.skipTest(str(problem)) # the other user may not read the build
             out, err = job.communicate(timeout=LIMIT_S)
             self.assertEqual(job.returncode, expected, err)
+            self.assertEqual(b"only its user and root run jobs" in err, jobs == "own", err)
             self.ring("down")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare") and shutil.which("setpriv"), "needs root, unshare and setpriv")
+    def test_root_and_the_ring_of_another_user(self):
+        """Root controls it as its user does: USER:NAME; a third user does not."""
+        folder = tempfile.mkdtemp(prefix="quoit-net-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        os.chmod(folder, 0o755)
+        given = f"{OTHER_UID}:{self.name}"
+        other = ["setpriv", "--reuid", str(OTHER_UID), "--regid", str(OTHER_UID), "--clear-groups"]
+        tun = f"mknod {folder}/tun c 10 200 && chmod 666 {folder}/tun && mount --bind {folder}/tun /dev/net/tun"
+        made = subprocess.run(["unshare", "-m", "sh", "-c", f'{tun} && exec "$@"', "sh", *other, QUOIT, "ring", "up", "--ring", self.name,
+                               "--hosts", "3"], capture_output=True, text=True, timeout=LIMIT_S)
+        if made.returncode: # no user namespaces or no device here, or the other user may not read the build
+            self.skipTest(made.stderr.strip())
+
+        def root(*words, status=0, ring=given, before=()):
+            result = subprocess.run([*before, QUOIT, "ring", words[0], "--ring", ring, *map(str, words[1:])], capture_output=True,
+                                    text=True, timeout=LIMIT_S)
+            self.assertEqual(result.returncode, status, result)
+            return result.stdout + result.stderr
+        try:
+            self.assertEqual(len(json.loads(root("status", "--json"))["hosts"]), 3)
+            self.assertIn("there is no ring", root("status", ring=self.name, status=1))
+            self.assertIn(self.name, subprocess.run([QUOIT, "ring", "list"], capture_output=True, text=True).stdout)
+            said = root("exec", 1, "--", "sh", "-c", "hostname; id -u; cat /proc/self/uid_map")
+            self.assertEqual(said.split(), ["host1", "0", "0", str(OTHER_UID), "1"])
+            if shutil.which("ping"):
+                self.assertIn("1 received", root("exec", 0, "--", "ping", "-c1", "10.77.0.2"))
+            root("cut", 0)
+            self.wait_until("the link is down", lambda: f"quoit ring mend --ring {given} 0" in
+                            subprocess.run([QUOIT, "ring", "doctor", "--ring", given], capture_output=True, text=True).stdout)
+            root("mend", 0)
+            look = subprocess.run([QUOIT, "top", "--ring", given, "--once", "--json", "--interval", "50ms"], capture_output=True, text=True)
+            self.assertEqual(len(json.loads(look.stdout)["hosts"]), 3, look)
+            self.assertEqual(self.run_job("--ring", given, "-n", 3, BUSY, 3).status, 0)
+            third = ["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups"]
+            for words in (["status"], ["exec", 0, "--", "true"], ["down"]):
+                self.assertIn("only its user and root control the ring", root(*words, before=third, status=1))
+            self.assertIn("of the user who runs it", root("up", status=2))
+            guest = subprocess.Popen([QUOIT, "ring", "exec", "--ring", given, "0", "--", "sleep", "100"])
+            self.wait_until("the guest runs", lambda: scenario.name_of(guest.pid) == "sleep")
+            root("down")
+            self.assertEqual(guest.wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+            self.assertIn("there is no ring", root("status", status=1))
+        finally:
+            subprocess.run([QUOIT, "ring", "down", "--ring", given], capture_output=True)
 
     def test_jobs_of_one_user(self):
         self.ring("up", "--hosts", 2, "--user-jobs", 2)
