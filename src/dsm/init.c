@@ -420,12 +420,12 @@ void dsm_finalize(void)
     quoit_dsm_barrier(dsm);
     quoit_dsm_globals_save(dsm);
     shmem_barrier_all(); /* what was saved may have been fetched from a handler: none stops before */
-    quoit_dsm_stats_print(dsm);
     if (quoit_dsm_races_reads(dsm))
         sigaction(SIGTRAP, &process.trap, NULL);
     if (dsm->races)
         quoit_dsm_races_stop(dsm);
     quoit_dsm_service_stop(dsm);
+    quoit_dsm_stats_print(dsm); /* the handler, which counts too, has ended */
     quoit_dsm_syncs_stop(dsm);
     if (dsm->detector)
         dsm->detector->stop(dsm);
