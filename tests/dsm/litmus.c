@@ -36,6 +36,7 @@ struct shared {
     dsm_barrier_t some;
     uint64_t counter, pointer;
     uint64_t *kinds[KIND_COUNT];
+    struct page *block;
     dsm_flag_t arrived[64];
     dsm_lock_t locks[LOCK_COUNT];
     uint64_t counts[LOCK_COUNT];
@@ -505,6 +506,64 @@ static void kinds(uint64_t n)
     }
 }
 
+/* Chunks that are closed and opened as a whole, in part, and by a store: PE 0 is the home and changes a word of each
+ * page, the others read all pages of two chunks, in some steps all or some of two more, and sometimes write to the last
+ * three. Run alone: by handlers it takes seconds. */
+#define CHUNK_PAGES 64
+#define CHUNKS      5
+#define STEPS       12
+
+static void read_chunk(const struct page *pages, uint64_t n, int count)
+{
+    for (int i = 0; i < count; i++)
+        check(pages[i].words[5], n + (uint64_t)i, "a word of a chunk");
+}
+
+static void chunks(uint64_t n)
+{
+    static const struct dsm_attributes with = {DSM_ON_PE, 0, DSM_PROTOCOL_RUN, DSM_COPIES_INVALIDATE};
+    const size_t bytes = CHUNK_PAGES * sizeof(struct page);
+    if (!test.is_only)
+        return;
+    if (test.me == 0)
+        S->block = dsm_malloc_with((CHUNKS + 1) * bytes, &with);
+    dsm_barrier_all();
+    struct page *pages = (struct page *)(((uintptr_t)S->block + bytes - 1) / bytes * bytes);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        uint64_t value = n * 1000 + step * 100;
+        for (int i = 0; test.me == 0 && i < CHUNKS * CHUNK_PAGES; i++)
+            pages[i].words[5] = value + (uint64_t)(i % CHUNK_PAGES);
+        dsm_barrier_all();
+        bool is_writer = test.me != 0 && step % 4 == 3; /* of its own word of a page in chunks that are closed */
+        for (int chunk = 2; is_writer && chunk < CHUNKS; chunk++)
+            pages[chunk * CHUNK_PAGES + 7].words[100 + test.me] = value;
+        read_chunk(pages, value, CHUNK_PAGES);
+        read_chunk(pages + CHUNK_PAGES, value, CHUNK_PAGES);
+        read_chunk(pages + 2 * CHUNK_PAGES, value, step % 2 ? CHUNK_PAGES : 1);
+        read_chunk(pages + 3 * CHUNK_PAGES, value, step % 3 ? 0 : CHUNK_PAGES);
+        dsm_barrier_all();
+        for (int pe = 1; step % 4 == 3 && pe < test.pe_count; pe++)
+            check(pages[3 * CHUNK_PAGES + 7].words[100 + pe], value, "a word that was written to a closed chunk");
+        dsm_barrier_all();
+    }
+    if (test.me == 0)
+        dsm_free(S->block);
+}
+
+/* A page that PE 0 writes and the others read in every step, and one that they read in the first steps only. */
+static void habits(uint64_t n)
+{
+    for (uint64_t step = 0; step < STEPS; step++) {
+        if (test.me == 0)
+            S->x.words[9] = S->z.words[9] = n * 1000 + step;
+        dsm_barrier_all();
+        check(S->x.words[9], n * 1000 + step, "a word that is read in every step");
+        if (step < STEPS / 2)
+            check(S->z.words[9], n * 1000 + step, "a word that is read in the first steps");
+        dsm_barrier_all();
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(uint64_t n);
@@ -534,6 +593,8 @@ static const struct {
     {"migrating", migrating},
     {"ranges", ranges},
     {"kinds", kinds},
+    {"chunks", chunks},
+    {"habits", habits},
 };
 
 int main(int count, char **words)
