@@ -3,11 +3,12 @@
  * setting that has a goal.
  *
  * Each figure is the minimum and the median of several rounds, per page or per call. Run it with two PEs or more and a
- * protocol that moves pages: DSM_PROTOCOL=newgendsm oshrun -n 2 dsm; DSM_PREFETCH=1 for one page a fault.
+ * protocol that moves pages: DSM_PROTOCOL=newgendsm oshrun -n 2 dsm; DSM_PREFETCH=1 for one page a fault. Acquires drop
+ * copies of the pages, so that each round fetches them.
  *
  * Use: dsm [PART]: fetch, release, barrier or lock; without PART these four. size: barriers after 96 MiB were written
- * by one PE and read by the others. ring: on hosts in a ring, PEs 1 and 2 read pages of PE 0, one a fault, beside a
- * shmem_getmem of as many bytes. */
+ * by one PE and read by the others. ring: on hosts in a ring, PEs 1 and 2 read pages of PE 0, beside a shmem_getmem of
+ * 4 KiB. */
 #include <dsm.h>
 #include <shmem.h>
 #include <stdbool.h>
@@ -64,14 +65,19 @@ static double fetch_once(volatile long *pages, int reader, int round)
     return took;
 }
 
+static bool is_single_page(void)
+{
+    const char *prefetch = getenv("DSM_PREFETCH");
+    return prefetch && atoi(prefetch) == 1;
+}
+
 static void fetches(volatile long *pages)
 {
     double times[ROUNDS];
-    const char *prefetch = getenv("DSM_PREFETCH");
-    bool is_single = prefetch && atoi(prefetch) == 1;
     for (int round = 0; round < ROUNDS; round++)
         times[round] = fetch_once(pages, 1, round);
-    print(is_single ? "page fetch, one page a fault" : "page fetch, with prefetch", times, is_single ? 4.5 : 0.6);
+    print(is_single_page() ? "page fetch, one page a fault" : "page fetch, with prefetch", times,
+          is_single_page() ? 4.5 : 0.6);
 }
 
 static void ring(volatile long *pages)
@@ -91,7 +97,8 @@ static void ring(volatile long *pages)
             fetched[round] = fetch_once(pages, reader, round);
         }
         qsort(gets, ROUNDS, sizeof *gets, compare);
-        snprintf(what, sizeof what, "page fetch by PE %d, a get is %.2f us", reader, gets[0]);
+        snprintf(what, sizeof what, "page fetch by PE %d%s, a get is %.2f us", reader,
+                 is_single_page() ? "" : ", with prefetch", gets[0]);
         print_from(reader, what, fetched, RING_GOAL * gets[0]);
         shmem_barrier_all();
     }
@@ -190,9 +197,10 @@ int main(int count, char **words)
         fprintf(stderr, "dsm: wants two PEs or more\n");
         return 2;
     }
+    const struct dsm_attributes on_pe_0 = {.placement = DSM_ON_PE, .copies = DSM_COPIES_INVALIDATE};
     long *pages, **shared = dsm_all_malloc(sizeof *shared);
     if (dsm_my_pe() == 0)
-        *shared = dsm_malloc_placed((size_t)PAGES * PAGE, DSM_ON_PE, 0);
+        *shared = dsm_malloc_with((size_t)PAGES * PAGE, &on_pe_0);
     dsm_barrier_all();
     pages = *shared;
     if (is_asked("fetch", only))

@@ -49,8 +49,8 @@ void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe);
 /* A block whose pages are kept coherent otherwise than the rest of the run. A protocol with a handler (ASYNC, ARDMAR,
  * DRAW) needs a run with handlers: DSM_PROTOCOL is one of these, or DSM_HANDLER=on. Copies are dropped at an acquire
  * that brings a notice of a write and fetched again when they are touched, or brought up to date at the acquire, by
- * gets, for pages that are used after every acquire. Where DSM_PROTOCOL is direct there are no copies, and nothing is
- * chosen here. */
+ * gets, for pages that are used after every acquire. Where DSM_PROTOCOL is direct there are no copies, and protocol
+ * and copies have no effect. */
 enum dsm_protocol {
     DSM_PROTOCOL_RUN, /* as DSM_PROTOCOL says */
     DSM_PROTOCOL_ASYNC,
@@ -74,9 +74,9 @@ void dsm_free(void *ptr);
 void *dsm_all_malloc(size_t bytes);
 void dsm_all_free(void *ptr);
 
-/* A variable of the program, not of a library, that is shared: DSM_SHARED double sum; PE 0's initial value is the one
- * of all. It is no symmetric object of OpenSHMEM, and its address may differ from PE to PE. Before dsm_init it is
- * private. The section fills whole pages: one of the name with _end follows it. */
+/* A variable of the program, not of a library, that is shared: DSM_SHARED double sum; all PEs start with PE 0's initial
+ * value. It is not a symmetric object of OpenSHMEM, and its address may differ from PE to PE. Before dsm_init it is
+ * private. The section dsm_shared_end pads the variables to whole pages. */
 #define DSM_SHARED __attribute__((section("dsm_shared")))
 __asm__(".pushsection dsm_shared,\"aw\",%progbits\n.balign 4096\n.popsection\n"
         ".pushsection dsm_shared_end,\"awG\",%progbits,dsm_shared_end,comdat\n.balign 4096\n.quad 0\n.popsection\n");

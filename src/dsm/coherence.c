@@ -239,11 +239,14 @@ static enum quoit_dsm_event access_of(struct quoit_dsm *dsm, uint64_t page, uint
 }
 
 /* The window doubles while each fault comes behind the pages that the last one opened, in this chunk or the next, and
- * restarts when it does not. */
+ * restarts when it does not. A program that has come there has used those pages. */
 static uint64_t window_of(struct quoit_dsm *dsm, uint64_t page)
 {
-    uint64_t most = dsm->options.values[QUOIT_DSM_PREFETCH];
-    bool is_next = quoit_dsm_page_address(dsm, page) == dsm->opened_end;
+    uint64_t most = dsm->options.values[QUOIT_DSM_PREFETCH], opened_bytes = dsm->opened_count << dsm->page_shift;
+    bool is_next = opened_bytes > 0 &&
+                   quoit_dsm_page_address(dsm, page) == quoit_dsm_page_address(dsm, dsm->opened_page) + opened_bytes;
+    if (is_next)
+        memset(&dsm->was_used[dsm->opened_page], true, dsm->opened_count);
     dsm->window = is_next ? (uint32_t)(dsm->window * 2 > most ? most : dsm->window * 2) : 1;
     return dsm->window;
 }
@@ -325,7 +328,8 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
         uint64_t count = span_of(dsm, page, is_home(dsm, page) ? HOME_WINDOW : window);
         if (!is_home(dsm, page))
             dsm->stats.prefetched_pages += count - 1;
-        dsm->opened_end = quoit_dsm_page_address(dsm, page) + (count << dsm->page_shift);
+        dsm->opened_page = page;
+        dsm->opened_count = count;
         open_invalid(dsm, page, count, is_write);
         return;
     }
@@ -577,9 +581,33 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
     quoit_dsm_page_set(dsm, page, move->next);
 }
 
+/* Whether acquires update or drop a copy as the program uses it: where an update is no more than a copy in memory. */
+static bool is_adaptive(const struct quoit_dsm *dsm, uint64_t page)
+{
+    int home = dsm->home_of[page];
+    return quoit_dsm_copies_of(dsm, page) == QUOIT_DSM_COPIES_AUTO && !dsm->races && home != QUOIT_DSM_NO_HOME &&
+           home != dsm->me && dsm->peers[home].masters &&
+           !quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page));
+}
+
 static enum quoit_dsm_event event_of(const struct quoit_dsm *dsm, uint64_t page)
 {
-    return quoit_dsm_is_updated(dsm, page) ? QUOIT_DSM_RENEW : QUOIT_DSM_NOTICE;
+    bool is_updated = quoit_dsm_copies_of(dsm, page) == QUOIT_DSM_COPIES_UPDATE;
+    if (is_adaptive(dsm, page))
+        is_updated = dsm->is_stale[page] || quoit_dsm_habit_updates(&dsm->habits[page], dsm->was_used[page]);
+    return is_updated ? QUOIT_DSM_RENEW : QUOIT_DSM_NOTICE;
+}
+
+/* What the notice of a page says of the program's use of its copy. */
+static void learn_use(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm_move *move)
+{
+    struct quoit_dsm_habit *habit = &dsm->habits[page];
+    if (move->effects & QUOIT_DSM_DO_CLOSE)
+        quoit_dsm_habit_dropped(habit, dsm->was_used[page], dsm->acquires);
+    else if ((move->effects & QUOIT_DSM_DO_UPDATE) == 0)
+        quoit_dsm_habit_absent(habit, dsm->acquires);
+    else if (!dsm->is_stale[page])
+        quoit_dsm_habit_updated(habit);
 }
 
 /* Removes access from as many pages from the first on as must lose it and lie in one chunk: one system call for all.
@@ -610,6 +638,8 @@ static void noticed(struct quoit_dsm *dsm, uint64_t page, int writer, uint64_t v
         dsm->page_stats[page].false_sharing++;
     }
     give_up(dsm, page, &move);
+    if (is_adaptive(dsm, page))
+        learn_use(dsm, page, &move);
     if ((move.effects & QUOIT_DSM_DO_UPDATE) && !dsm->is_stale[page]) {
         dsm->stale[dsm->stale_count++] = (uint32_t)page;
         dsm->is_stale[page] = true;
@@ -708,6 +738,7 @@ void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
     if (dsm->is_direct || pe == dsm->me)
         return;
     read_known(dsm, pe, known);
+    dsm->acquires++;
     bool is_released = false;
     for (int writer = 0; writer < dsm->pe_count; writer++) {
         if (writer == dsm->me || known[writer] <= dsm->known[writer] ||
@@ -723,6 +754,7 @@ void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
 
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
 {
+    dsm->acquires++;
     for (int writer = 0; writer < dsm->pe_count; writer++) {
         if (writer != dsm->me && heads[writer] > dsm->known[writer])
             quoit_dsm_notice_apply(dsm, writer, heads[writer], true);

@@ -51,10 +51,10 @@ static inline bool quoit_dsm_diffs_by_service(enum quoit_dsm_protocol protocol)
     return protocol == QUOIT_DSM_ASYNC || protocol == QUOIT_DSM_ARDMAR;
 }
 
-static inline bool quoit_dsm_is_updated(const struct quoit_dsm *dsm, uint64_t page)
+static inline enum quoit_dsm_copies quoit_dsm_copies_of(const struct quoit_dsm *dsm, uint64_t page)
 {
-    uint8_t own = dsm->kind_of[page] >> 3;
-    return own != 0 ? own == 2 : dsm->options.values[QUOIT_DSM_COPIES] != 0;
+    uint64_t own = dsm->kind_of[page] >> 3;
+    return (enum quoit_dsm_copies)(own != 0 ? own : dsm->options.values[QUOIT_DSM_COPIES]);
 }
 
 /* A page was written in this epoch, here or, as a notice says, by another PE. */

@@ -216,6 +216,7 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->marked = sparse((pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
     dsm->has_twin = sparse(pages);
     dsm->was_used = sparse(pages);
+    dsm->habits = sparse(pages * sizeof *dsm->habits);
     dsm->home_of = sparse(pages * sizeof *dsm->home_of);
     dsm->kind_of = sparse(pages);
     dsm->stale = sparse(pages * sizeof *dsm->stale);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/prng.h"
+#include "dsm/habit.h"
 #include "dsm/options.h"
 #include "dsm/page.h"
 
@@ -138,18 +139,19 @@ struct quoit_dsm {
     uint32_t *mapped;       /* chunks that the program's view has, in order */
     uint64_t mapped_count;
     uint32_t *chunk_of_slot;
-    uint8_t *states;        /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
-    uint32_t *open_in;      /* [slot] pages that are open and watched */
-    uint8_t *idle_scans;    /* [slot] how many scans in a row found no write; of the async detector, see there */
+    uint8_t *states;     /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
+    uint32_t *open_in;   /* [slot] pages that are open and watched */
+    uint8_t *idle_scans; /* [slot] how many scans in a row found no write, or more; of the async detector, see there */
     uint32_t *exclusive_in; /* [slot] pages in exclusive mode */
     uint64_t *marked;       /* [page / 64] marks that this PE has set at homes */
     uint64_t marks_seen;    /* the count of marks at the last review */
     bool *has_twin;         /* [page] */
-    bool *was_used;         /* [page] an access faulted since the copy was fetched: the rest came by prefetch */
-    int16_t *home_of;       /* [page] last known home */
-    uint8_t *kind_of;       /* [page] learned with the home; see quoit_dsm_kind */
-    uint32_t *stale;        /* pages to bring up to date before the acquire ends */
-    bool *is_stale;         /* [page] */
+    bool *was_used; /* [page] since the copy was fetched an access faulted there, or behind the pages it came with */
+    struct quoit_dsm_habit *habits; /* [page] */
+    int16_t *home_of;               /* [page] last known home */
+    uint8_t *kind_of;               /* [page] learned with the home; see quoit_dsm_kind */
+    uint32_t *stale;                /* pages to bring up to date before the acquire ends */
+    bool *is_stale;                 /* [page] */
     uint64_t stale_count;
     char *twins;       /* [page] */
     uint64_t *needs;   /* [page][writer] */
@@ -163,10 +165,12 @@ struct quoit_dsm {
     uint64_t extra_count, extra_room;
     uint32_t epoch;
     uint32_t barrier_count;
-    uint64_t settled;       /* position of the own log up to which all diffs are known to have arrived */
-    const char *opened_end; /* of the pages that the last fault opened: where a program that goes on will fault next */
-    uint32_t window;        /* pages that it may open */
-    uint64_t arrived_page;  /* came along with the answer of its directory; UINT64_MAX: none */
+    uint64_t settled;     /* position of the own log up to which all diffs are known to have arrived */
+    uint64_t opened_page; /* first of the pages that the last fault opened; a program that goes on will fault behind */
+    uint64_t opened_count;
+    uint32_t window;       /* pages that it may open */
+    uint32_t acquires;     /* so far, of which notices were applied */
+    uint64_t arrived_page; /* came along with the answer of its directory; UINT64_MAX: none */
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;

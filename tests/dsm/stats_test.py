@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DSM_STATS: the parts of a PE's time add up to its wall time; pages and blocks count faults, fetches and diffs; the
-block that two PEs write at once stands out. Use: stats_test.py OSHRUN PROGRAM (races)"""
+block that two PEs write at once stands out; a handler's work is counted until it ends; a page that is used after every
+acquire is updated and does not fault. Use: stats_test.py OSHRUN RACES LITMUS"""
 import collections
 import json
 import os
@@ -10,10 +11,11 @@ import sys
 NAMES = ("diffs", "diff_bytes", "fetches", "write_faults", "invalidations", "false_sharing")
 
 
-def run(stats):
-    environment = dict(os.environ, DSM_PROTOCOL="newgendsm", DSM_STATS=stats, DSM_DETECT="wp", DSM_MEMORY="8M")
-    done = subprocess.run([sys.argv[1], "-n", "2", "--timeout", "60s", sys.argv[2], "adjacent-bytes"], env=environment,
-                          text=True, capture_output=True, timeout=90, check=False)
+def run(stats, program=(sys.argv[2], "adjacent-bytes"), **more):
+    environment = dict(os.environ, **{"DSM_PROTOCOL": "newgendsm", "DSM_STATS": stats, "DSM_DETECT": "wp", "DSM_MEMORY": "8M",
+                                      **more})
+    done = subprocess.run([sys.argv[1], "-n", "2", "--timeout", "60s", *program], env=environment, text=True,
+                          capture_output=True, timeout=90, check=False)
     if done.returncode != 0:
         sys.exit(f"stats: {done}")
     return [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
@@ -39,6 +41,13 @@ def main():
     shared = [one for one in blocks if one["bytes"] == 16416]
     expect(shared and sum(one["false_sharing"] for one in shared) > 0, f"no block shows that two wrote it: {blocks}")
     expect(all(one["bytes"] == 4096 for one in pages), f"{pages}")
+    for one in run("json", DSM_PROTOCOL="async"):
+        expect(one["served"] > 0 and one["service_ns"] > 0, f"a handler that did nothing: {one}")
+    program = (sys.argv[3], "--only", "habits", "--rounds", "10")
+    updated, dropped = (next(one for one in run("json", program, DSM_COPIES=copies) if one["pe"] == 1)
+                        for copies in ("auto", "invalidate"))
+    expect(dropped["updated_pages"] == 0 and updated["updated_pages"] > 60, f"{updated}")
+    expect(updated["read_faults"] < dropped["read_faults"] / 2, f"{updated['read_faults']} of {dropped['read_faults']} faults")
     print("PASSED")
 
 

@@ -77,6 +77,7 @@ class Machine:
             command += ["--hosts", str(hosts), "--write-latency", latency, "--link-rate", rate]
         command += [os.path.join(self.programs, program), *arguments]
         environment = {**os.environ, "DSM_PROTOCOL": PROTOCOLS[protocol], "DSM_STATS": "json", "DSM_MEMORY": "64M",
+                       "DSM_COPIES": "invalidate",  # as the paper's protocols do
                        **dict(variables)}
         print(f"quoit figures dsm: {protocol}, {bus or 'one host'}, {hosts} PEs: {program} {' '.join(arguments)}",
               file=sys.stderr)
