@@ -539,6 +539,39 @@ static void test_order_with_every_knob(void **state)
     rig_disconnect(ports);
 }
 
+/* Posted writes of random sizes and offsets, in entries as long as the rate allows: when the mark is there so is every
+ * byte, and nothing beside them has changed. */
+static void test_writes_of_a_paced_wire_are_whole(void **state)
+{
+    struct rig *rig = *state;
+    const uint64_t rates[] = {400000000, 1000000000, 4000000000}; /* entries of 4 KB, 8 KB, 16 KB */
+    static uint8_t source[70000], expected[WINDOW_BYTES];
+    struct quoit_prng chance = {.state = 20221};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        struct quoit_port *ports[2];
+        rig->knobs = (struct quoit_port_knobs){.rate_bytes_per_s = rates[i]};
+        connect_windows(rig, ports);
+        uint8_t *window = window_of(rig, 1);
+        _Atomic uint64_t *mark = (_Atomic uint64_t *)(void *)window;
+        memcpy(expected, window, sizeof expected);
+        for (uint64_t turn = 1; turn <= 60; turn++) {
+            size_t bytes = 1 + quoit_prng_choose(&chance, sizeof source);
+            uint64_t offset = sizeof *mark + quoit_prng_choose(&chance, sizeof expected - sizeof *mark - bytes);
+            for (size_t at = 0; at < bytes; at++)
+                source[at] = (uint8_t)(turn * 31 + at * 7 + at / 251);
+            memcpy(expected + offset, source, bytes);
+            uint64_t value = i << 32 | turn;
+            assert_int_equal(quoit_port_write_marked(ports[0], QUOIT_WINDOW_MEMORY, offset, source, bytes, 0, value),
+                             QUOIT_OK);
+            memset(source, 0xee, bytes); /* the write has taken its source */
+            while (atomic_load_explicit(mark, memory_order_acquire) != value)
+                sched_yield();
+            assert_memory_equal(window + sizeof *mark, expected + sizeof *mark, sizeof expected - sizeof *mark);
+        }
+        rig_disconnect(ports);
+    }
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -559,6 +592,7 @@ int main(void)
         T(test_dma_does_not_outlive_the_link),
         T(test_close_does_not_wait_for_dma),
         T(test_order_with_every_knob),
+        T(test_writes_of_a_paced_wire_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

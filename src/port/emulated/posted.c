@@ -14,7 +14,9 @@
 
 #define QUEUE_BYTES 262144u
 #define ENTRY_ALIGN 64u
-#define DATA_MAX    4096u /* of one entry */
+#define DATA_MAX    16384u /* of one entry */
+#define DATA_MIN    4096u  /* up to here a write is one entry at any rate */
+#define ENTRY_NS    8000u  /* that the wire is busy with a longer one */
 /* What arrives one after the other arrives together, so much later at most; the last of it in time. */
 #define BATCH_NS       50000u
 #define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time */
@@ -36,11 +38,26 @@ struct quoit_emulated_queue {
     pthread_t thread;
     bool is_started;
     bool is_closing;
-    uint64_t last_due_ns; /* of what was posted last */
-    uint64_t head;        /* counts of bytes, taken modulo QUEUE_BYTES */
+    uint32_t waiter_count; /* of `changed` */
+    uint64_t last_due_ns;  /* of what was posted last */
+    uint64_t head;         /* counts of bytes, taken modulo QUEUE_BYTES */
     uint64_t tail;
     _Alignas(ENTRY_ALIGN) char bytes[QUEUE_BYTES];
 };
+
+/* With the lock. Most changes find no waiter, and a broadcast to none takes as long as the copy of a small entry. */
+static void notify(struct quoit_emulated_queue *queue)
+{
+    if (queue->waiter_count != 0)
+        pthread_cond_broadcast(&queue->changed);
+}
+
+static void wait_for_change(struct quoit_emulated_queue *queue)
+{
+    queue->waiter_count++;
+    pthread_cond_wait(&queue->changed, &queue->lock);
+    queue->waiter_count--;
+}
 
 static struct entry *entry_at(struct quoit_emulated_queue *queue, uint64_t at)
 {
@@ -85,7 +102,7 @@ static void *run_queue(void *arg)
         if (queue->head == queue->tail) {
             if (queue->is_closing)
                 break;
-            pthread_cond_wait(&queue->changed, &queue->lock);
+            wait_for_change(queue);
             continue;
         }
         struct entry *entry = entry_at(queue, queue->head);
@@ -99,7 +116,7 @@ static void *run_queue(void *arg)
         }
         arrive(port, entry);
         queue->head += entry->total_bytes;
-        pthread_cond_broadcast(&queue->changed);
+        notify(queue);
     }
     pthread_mutex_unlock(&queue->lock);
     return NULL;
@@ -115,7 +132,7 @@ static struct entry *push_locked(struct quoit_emulated_port *port, uint32_t kind
     uint32_t skip = to_end < total ? to_end : 0;
     while (QUEUE_BYTES - (queue->tail - queue->head) < (uint64_t)total + skip) {
         *has_waited_out = true;
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        wait_for_change(queue);
     }
     if (queue->tail % QUEUE_BYTES != QUEUE_BYTES - to_end) /* another thread came first */
         return push_locked(port, kind, data_bytes, has_waited_out);
@@ -142,10 +159,17 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
     if (post->bytes != 0)
         memcpy(entry + 1, data, post->bytes);
     queue->tail += entry->total_bytes;
-    pthread_cond_broadcast(&queue->changed);
+    notify(queue);
     pthread_mutex_unlock(&queue->lock);
     if (has_waited)
         quoit_emulated_has_waited(port);
+}
+
+/* Short entries make a slow wire smooth; long ones cost less for each byte of a fast wire. */
+static uint32_t entry_bytes_of(const struct quoit_emulated_port *port)
+{
+    uint64_t bytes = port->knobs.rate_bytes_per_s / 1000 * ENTRY_NS / 1000000;
+    return bytes < DATA_MIN ? DATA_MIN : bytes < DATA_MAX ? (uint32_t)bytes & ~(ENTRY_ALIGN - 1) : DATA_MAX;
 }
 
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
@@ -153,8 +177,9 @@ void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state,
 {
     char data[DATA_MAX]; /* user memory is never read under a lock: one of its pages may fault */
     struct quoit_emulated_post part = post;
+    const uint32_t most = entry_bytes_of(port);
     while (post.bytes != 0) {
-        part.bytes = post.bytes < DATA_MAX ? post.bytes : DATA_MAX - (uint32_t)(post.offset % ENTRY_ALIGN);
+        part.bytes = post.bytes < most ? post.bytes : most - (uint32_t)(post.offset % ENTRY_ALIGN);
         part.offset = post.offset;
         part.has_mark = post.has_mark && part.bytes == post.bytes;
         memcpy(data, source, part.bytes);
@@ -186,7 +211,7 @@ void quoit_emulated_queue_arrive(struct quoit_emulated_port *port)
     pthread_mutex_lock(&queue->lock);
     uint64_t tail = queue->tail;
     while ((int64_t)(tail - queue->head) > 0)
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        wait_for_change(queue);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -203,7 +228,7 @@ void quoit_emulated_queue_lose(struct quoit_emulated_port *port)
             break; /* of the epoch that is up again, by another thread */
         queue->head += entry->total_bytes;
     }
-    pthread_cond_broadcast(&queue->changed);
+    notify(queue);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -233,7 +258,7 @@ void quoit_emulated_queue_close(struct quoit_emulated_port *port)
         return;
     pthread_mutex_lock(&queue->lock);
     queue->is_closing = true;
-    pthread_cond_broadcast(&queue->changed);
+    notify(queue);
     pthread_mutex_unlock(&queue->lock);
     if (queue->is_started)
         pthread_join(queue->thread, NULL);
