@@ -12,14 +12,15 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "lane/network.h"
+#include "lane/outbox.h"
 #include "net/net.h"
 #include "proxy/network_sleep.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_COUNT  32        /* requests of one PE before the others have their turn */
-#define FRAMED_BYTES 4096u     /* payload up to here travels in a frame */
+#define BATCH_COUNT  32 /* requests of one PE before the others have their turn */
+#define FRAMED_BYTES QUOIT_NETWORK_FRAMED_BYTES
 #define FLOW_BYTES   65536u    /* waiting in a flow, before it takes no more requests; replies are always taken */
 #define LEAVE_NS     300000000 /* for the farewell of all hosts; a launcher stops their proxies at the same time */
 
@@ -55,7 +56,7 @@ struct network {
     struct quoit_net_region *region;
     struct quoit_network_sleep *sleep;
     uint32_t part_bytes;  /* payload of a frame, at most */
-    struct open *open;    /* [local PE][request] */
+    struct open *open;    /* [local PE][request], then those of messages between hosts */
     struct flow *flows;   /* [host] */
     uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
@@ -320,6 +321,26 @@ static uint32_t poll_pe(struct network *network, uint32_t local)
     return done_count;
 }
 
+/* Messages of this host; their cookies follow those of the PEs. */
+static uint32_t poll_outbox(struct network *network)
+{
+    struct quoit_lane *lane = network->lane;
+    struct quoit_outbox *outbox = lane->group->outbox;
+    const struct quoit_frame *frame;
+    uint32_t done_count = 0, entry;
+    while (outbox && lane->status == QUOIT_OK && (frame = quoit_outbox_next(outbox, &entry)) != NULL) {
+        uint64_t cookie = quoit_lane_cookie(lane->layout->local_count, entry);
+        struct open *open = &network->open[cookie];
+        quoit_assert(open->state == OPEN_NONE);
+        open->frame = *frame;
+        append_request(network, &open->frame, lane->memory + quoit_layout_message(lane->layout, entry));
+        wait_for_ack(network, cookie);
+        quoit_outbox_taken(outbox);
+        done_count++;
+    }
+    return done_count;
+}
+
 /* What arrives */
 
 static void complete(struct network *network, uint64_t cookie)
@@ -377,7 +398,7 @@ static bool take_request(struct network *network, const struct quoit_frame *fram
     if (quoit_frame_needs_response(frame->kind)) {
         if (frame->kind == QUOIT_FRAME_GET || frame->bytes > network->part_bytes)
             return false; /* its data would not fit a reply */
-    } else if (frame->kind == QUOIT_FRAME_MESSAGE || frame->flow_sequence != flow->executed_sequence + 1) {
+    } else if (frame->flow_sequence != flow->executed_sequence + 1) {
         return false;
     }
     quoit_lane_deliver(network->lane, &(struct quoit_verdict){.kind = QUOIT_VERDICT_DELIVER, .frame = *frame}, payload);
@@ -477,6 +498,7 @@ static uint32_t step(struct quoit_lane *lane)
     for (uint32_t i = 0; i < local_count; i++)
         done_count += poll_pe(network, (lane->first_pe_turn + i) % local_count);
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
+    done_count += poll_outbox(network);
     send_all(network);
     return done_count;
 }
@@ -549,7 +571,7 @@ static enum quoit_status open(struct quoit_lane *lane)
         return QUOIT_NO_MEMORY;
     quoit_assert(lane->index == 0);
     network->lane = lane;
-    network->open = calloc(quoit_lane_cookie(local_count, 0), sizeof *network->open);
+    network->open = calloc(quoit_lane_cookie(local_count, QUOIT_MESSAGES_MAX), sizeof *network->open);
     network->flows = calloc(host_count, sizeof *network->flows);
     network->busy_hosts = calloc(host_count, sizeof *network->busy_hosts);
     network->put_counts = calloc(local_count, sizeof *network->put_counts);
@@ -585,7 +607,7 @@ static void arm(struct quoit_lane *lane)
 static bool is_quiescent(const struct quoit_lane *lane)
 {
     const struct network *network = lane->state;
-    for (uint64_t cookie = 0; cookie < quoit_lane_cookie(lane->layout->local_count, 0); cookie++)
+    for (uint64_t cookie = 0; cookie < quoit_lane_cookie(lane->layout->local_count, QUOIT_MESSAGES_MAX); cookie++)
         if (network->open[cookie].state != OPEN_NONE)
             return false;
     return network->busy_count == 0;

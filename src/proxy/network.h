@@ -7,6 +7,8 @@
 
 #include "lane/lane.h"
 
+#define QUOIT_NETWORK_FRAMED_BYTES 4096u /* payload of a put, or of a message between hosts, that a frame carries */
+
 extern const struct quoit_lane_engine quoit_network_engine;
 
 #endif

@@ -6,6 +6,7 @@
 #include "lane/outbox.h"
 #include "link/service.h"
 #include "proxy/engines.h"
+#include "proxy/network.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -251,6 +252,8 @@ enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host
 {
     if (!quoit_job_config_traits(&proxy->config.layout->job)->has_messages)
         return QUOIT_UNSUPPORTED;
+    if (proxy->config.network && bytes > QUOIT_NETWORK_FRAMED_BYTES)
+        return QUOIT_OUT_OF_RANGE;
     return quoit_outbox_send(&proxy->outbox, dest_host, port, payload, bytes);
 }
 

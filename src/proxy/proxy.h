@@ -58,9 +58,9 @@ QUOIT_MUST_USE enum quoit_status quoit_proxy_serve(struct quoit_proxy *proxy, ui
 /* Manages the links until header.is_stopping. Without it a link that goes down stays down. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_manage(struct quoit_proxy *proxy);
 const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint32_t lane_index);
-/* Sends a message to another host: exactly once, in order per destination, at most a chunk. Any thread, while the lanes
- * are served. FULL: too many are outstanding. OUT_OF_RANGE: no such host or port, or too long. UNSUPPORTED: the job's
- * protocol has no messages. */
+/* Sends a message to another host: exactly once, in order per destination, at most a chunk, and over a network at most
+ * QUOIT_NETWORK_FRAMED_BYTES. Any thread, while the lanes are served. FULL: too many are outstanding. OUT_OF_RANGE: no
+ * such host or port, or too long. UNSUPPORTED: the job's protocol has no messages. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port,
                                                   const void *payload, uint32_t bytes);
 /* After all of them have ended. NULL is allowed. */
