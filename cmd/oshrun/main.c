@@ -24,6 +24,7 @@
 #include "inject.h"
 #include "reap.h"
 #include "report.h"
+#include "serve.h"
 #include "service.h"
 #include "spawn.h"
 #include "stats.h"
@@ -300,6 +301,8 @@ int main(int argc, char **argv)
     char **own_argv = argv;
     fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
+    if (serve_is_asked(argc, argv))
+        return serve_host();
     if (agent_is_asked(argc, argv)) {
         status = agent_hear(&agent);
         if (status != PLAN_GO_ON)

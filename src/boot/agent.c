@@ -5,6 +5,7 @@
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
 #include "boot/protocol.h"
+#include "boot/proxy_process.h"
 #include "boot/vigil.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -31,6 +32,9 @@
 #define OBEY_NS   500000000u   /* for END to reach them */
 #define TICK_MS   1000         /* between two checks of the records */
 #define BACKLOG   4096
+#define TELL_NS   300000000u /* for the first host to say that another is lost, before the others do */
+#define SOON_MS   20
+#define NO_HOST   UINT32_MAX
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
 
@@ -47,15 +51,23 @@ struct member {
     bool is_gone;
     int talk_fd;
     int watch_fd;
+    uint32_t rank;
     pid_t process; /* until it has connected; 0: unknown */
 };
 
 struct agent {
     struct quoit_exchange exchange;
     struct quoit_boot host; /* layout, and the memory as far as the records */
-    struct member *members;
+    const struct quoit_hosts *hosts;
+    uint32_t host_index;
+    int proxy_fd;                   /* -1: one host */
+    bool is_ready_told;             /* to the proxy */
+    bool is_end_told;               /* to the proxy, or by it */
+    uint32_t lost_host;             /* NO_HOST */
+    uint64_t lost_ns;               /* when to say so */
+    struct member *members;         /* of this host, the lowest PE first, as all numbers of PEs here */
     struct connection *connections; /* at most two per PE; no more are accepted */
-    struct pollfd *polls;           /* [connection_max + 1] */
+    struct pollfd *polls;           /* [connection_max + 2] */
     uint32_t count;
     uint32_t connection_count, connection_max;
     uint32_t hello_count, ready_count;
@@ -131,6 +143,20 @@ static struct quoit_host_header *header_of(const struct agent *agent)
     return agent->host.memory;
 }
 
+static uint32_t pe_of(const struct agent *agent, uint32_t local)
+{
+    return agent->has_layout ? agent->host.layout.first_pe + local : agent->members[local].rank;
+}
+
+/* The PE of this host that is that rank of the launcher; agent->count: none. */
+static uint32_t local_of(const struct agent *agent, uint32_t rank)
+{
+    uint32_t local = 0;
+    while (local < agent->count && agent->members[local].rank != rank)
+        local++;
+    return local;
+}
+
 static struct quoit_pe_shared *record_of(const struct agent *agent, uint32_t pe)
 {
     return quoit_memory_pe(&agent->host.layout, agent->host.memory, pe);
@@ -181,7 +207,7 @@ static void kill_the_rest(struct agent *agent)
     for (uint32_t i = 0; i < agent->connection_count; i++) {
         struct ucred peer;
         socklen_t bytes = sizeof peer;
-        if (agent->connections[i].role == ROLE_WATCH && agent->connections[i].pe != agent->exchange.rank &&
+        if (agent->connections[i].role == ROLE_WATCH && agent->connections[i].pe != 0 &&
             getsockopt(agent->connections[i].fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0)
             kill(peer.pid, SIGKILL);
     }
@@ -192,6 +218,10 @@ __attribute__((noreturn)) static void finish(struct agent *agent, int status, ui
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_END};
     message.body.end.status = status;
+    if (agent->proxy_fd >= 0 && !agent->is_end_told)
+        quoit_proxy_process_say(
+            agent->proxy_fd,
+            &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_END, .body.status = status});
     quoit_clock_sleep_ns(grace_ns);
     for (uint32_t i = 0; i < agent->connection_count; i++)
         if (agent->connections[i].role == ROLE_WATCH)
@@ -210,14 +240,14 @@ __attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t p
     int status = quoit_ended_status(shared);
     bool is_told = !quoit_ended_claim(header_of(agent), status);
     if (!is_told)
-        quoit_ended_say(pe, shared);
+        quoit_ended_say(pe_of(agent, pe), shared);
     atomic_store(&header_of(agent)->is_told, 1);
     finish(agent, quoit_ended_decision(header_of(agent)), is_told ? 0 : GRACE_NS);
 }
 
 __attribute__((noreturn)) static void finish_start(struct agent *agent, uint32_t pe, const char *how)
 {
-    quoit_ended_line("PE %u %s during shmem_init; the job was ended [Q0312]", pe, how);
+    quoit_ended_line("PE %u %s during shmem_init; the job was ended [Q0312]", pe_of(agent, pe), how);
     finish(agent, 1, GRACE_NS);
 }
 
@@ -235,7 +265,7 @@ static void pe_gone(struct agent *agent, uint32_t pe)
 
 static void take_hello(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
 {
-    uint32_t pe = message->body.hello.pe, mask_count = 0;
+    uint32_t pe = local_of(agent, message->body.hello.pe), mask_count = 0;
     struct member *member = &agent->members[pe];
     connection->role = ROLE_TALK;
     connection->pe = pe;
@@ -261,9 +291,19 @@ static void take_watch(struct agent *agent, struct connection *connection, uint3
     agent->members[pe].watch_fd = connection->fd;
 }
 
+/* From the lowest PE, which reads it from the exchange, to the proxy. */
+static void pass_contact(struct agent *agent, const struct quoit_boot_message *message)
+{
+    struct quoit_proxy_message contact = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CONTACT};
+    contact.body.contact.host = message->body.contact.host;
+    memcpy(contact.body.contact.bytes, message->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
+    quoit_proxy_process_say(agent->proxy_fd, &contact);
+}
+
 static bool take_message(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
 {
-    uint32_t pe = message->body.hello.pe;
+    bool is_lowest = connection->role == ROLE_TALK && connection->pe == 0;
+    uint32_t pe = connection->role == ROLE_UNKNOWN ? local_of(agent, message->body.hello.pe) : agent->count;
     if (connection->role == ROLE_UNKNOWN && message->kind == QUOIT_BOOT_HELLO && pe < agent->count &&
         !agent->members[pe].has_hello) {
         take_hello(agent, connection, message);
@@ -276,6 +316,10 @@ static bool take_message(struct agent *agent, struct connection *connection, con
         agent->ready_count++;
     } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
         finish_for(agent, connection->pe);
+    } else if (is_lowest && message->kind == QUOIT_BOOT_CONTACT && agent->proxy_fd >= 0) {
+        pass_contact(agent, message);
+    } else if (is_lowest && message->kind == QUOIT_BOOT_FINALIZED && agent->proxy_fd >= 0) {
+        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
     } else {
         return false;
     }
@@ -316,7 +360,7 @@ static void accept_all(struct agent *agent)
 static bool have_all_come(const struct agent *agent)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++)
-        if (!agent->members[pe].has_hello || (pe != agent->exchange.rank && !agent->members[pe].is_watched))
+        if (!agent->members[pe].has_hello || (pe != 0 && !agent->members[pe].is_watched))
             return false;
     return true;
 }
@@ -335,17 +379,24 @@ static uint32_t core_count_of(const struct agent *agent)
 static void make_memory(struct agent *agent)
 {
     struct quoit_boot *host = &agent->host;
-    uint64_t heap_bytes = host->heap_bytes_asked;
-    if (heap_bytes == 0)
-        heap_bytes = quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes);
-    if (quoit_boot_make_memory(host, agent->count, agent->data_bytes, heap_bytes) != QUOIT_OK)
+    struct quoit_job_config job;
+    bool is_one_machine = agent->hosts->count == 1;
+    if (is_one_machine) {
+        uint64_t heap_bytes = host->heap_bytes_asked;
+        if (heap_bytes == 0)
+            heap_bytes = quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes);
+        job = quoit_boot_one_host(agent->count, agent->data_bytes, heap_bytes);
+    } else {
+        quoit_hosts_configure(agent->hosts, &job);
+    }
+    if (quoit_boot_make_memory(host, &job, agent->host_index) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);
     host->memory = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     if (host->memory == MAP_FAILED) {
         quoit_boot_say_unmapped(host, errno);
         finish(agent, 1, GRACE_NS);
     }
-    header_of(agent)->machine = quoit_machine_of(&host->layout.job, 0, true, core_count_of(agent));
+    header_of(agent)->machine = quoit_machine_of(&job, agent->host_index, is_one_machine, core_count_of(agent));
 }
 
 static void lay_out(struct agent *agent)
@@ -353,9 +404,13 @@ static void lay_out(struct agent *agent)
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
     make_memory(agent);
     message.body.layout.job = agent->host.layout.job;
+    message.body.layout.host = agent->host_index;
     agent->has_layout = true;
+    if (agent->hosts->count > 1 &&
+        quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
+        finish(agent, 1, GRACE_NS);
     for (uint32_t pe = 0; pe < agent->count; pe++) {
-        message.body.layout.pe = pe;
+        message.body.layout.pe = pe_of(agent, pe);
         say(agent->members[pe].talk_fd, &message, agent->host.memory_fd);
     }
     close(agent->host.socket_fd); /* which releases the name */
@@ -367,9 +422,105 @@ static void let_go(struct agent *agent)
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
     agent->is_going = true;
     agent->ready_count = 0;
+    agent->is_ready_told = false;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         agent->members[pe].is_ready = false;
         say(agent->members[pe].talk_fd, &message, -1);
+    }
+}
+
+/* Once: the proxy says when those of all hosts are. */
+static void tell_ready(struct agent *agent)
+{
+    if (!agent->is_ready_told)
+        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_READY);
+    agent->is_ready_told = true;
+}
+
+static const char *name_of(const struct agent *agent, uint32_t host)
+{
+    return host < agent->hosts->count ? agent->hosts->list[host].name : "another host";
+}
+
+/* The proxies of all hosts tell theirs. So that one host speaks, the others wait for its word. */
+static void lose_host(struct agent *agent, uint32_t host)
+{
+    bool is_first = agent->host_index == (host == 0 ? 1 : 0);
+    if (agent->lost_host != NO_HOST || host >= agent->hosts->count)
+        return;
+    agent->lost_host = host;
+    agent->lost_ns = quoit_clock_now_ns() + (is_first ? 0 : TELL_NS);
+}
+
+__attribute__((noreturn)) static void finish_lost(struct agent *agent)
+{
+    const struct quoit_job_config *job = &agent->host.layout.job;
+    uint32_t first = quoit_job_config_first_pe(job, agent->lost_host);
+    if (quoit_ended_claim(header_of(agent), 1))
+        quoit_ended_line("host %s, with the PEs %u..%u, was lost: it or its proxy ended, hangs or was cut off; the job "
+                         "was ended [Q0315]",
+                         name_of(agent, agent->lost_host), first,
+                         first + quoit_job_config_pes_of_host(job, agent->lost_host) - 1);
+    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+}
+
+__attribute__((noreturn)) static void lose_proxy(struct agent *agent)
+{
+    agent->is_end_told = true; /* nobody hears it */
+    if (quoit_ended_claim(header_of(agent), 1))
+        quoit_ended_line("the proxy of host %s ended; the job was ended [Q0315]", name_of(agent, agent->host_index));
+    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+}
+
+/* Another host has ended the job, and has said why. */
+__attribute__((noreturn)) static void finish_as_told(struct agent *agent, int status)
+{
+    agent->is_end_told = true;
+    (void)quoit_ended_claim(header_of(agent), status);
+    atomic_store(&header_of(agent)->is_told, 1);
+    finish(agent, quoit_ended_decision(header_of(agent)), 0);
+}
+
+static void say_contact(struct agent *agent, const struct quoit_proxy_message *contact)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CONTACT};
+    memcpy(message.body.contact.bytes, contact->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
+    say(agent->members[0].talk_fd, &message, -1);
+}
+
+static void let_go(struct agent *agent);
+
+static void hear_proxy(struct agent *agent)
+{
+    struct quoit_proxy_message message;
+    ssize_t n = recv(agent->proxy_fd, &message, sizeof message, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
+        lose_proxy(agent);
+    switch (message.kind) {
+    case QUOIT_PROXY_CONTACT:
+        say_contact(agent, &message);
+        break;
+    case QUOIT_PROXY_GO:
+        let_go(agent);
+        break;
+    case QUOIT_PROXY_FINALIZED:
+        atomic_fetch_add(&header_of(agent)->finalized_count, 1);
+        break;
+    case QUOIT_PROXY_END:
+        finish_as_told(agent, message.body.status);
+    case QUOIT_PROXY_LOST:
+        lose_host(agent, message.body.host);
+        break;
+    case QUOIT_PROXY_ABSENT:
+        if (quoit_ended_claim(header_of(agent), 1))
+            quoit_ended_line("the PEs of host %s ended, and others wait for them in another shmem_init; the job was "
+                             "ended [Q0204]",
+                             name_of(agent, message.body.host));
+        finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+    default:
+        break;
     }
 }
 
@@ -377,12 +528,16 @@ static void step(struct agent *agent)
 {
     if (!agent->has_layout && have_all_come(agent))
         lay_out(agent);
-    if (agent->ready_count == agent->count)
+    if (agent->ready_count == agent->count && agent->proxy_fd >= 0)
+        tell_ready(agent);
+    else if (agent->ready_count == agent->count)
         let_go(agent);
+    if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
+        finish_lost(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
             quoit_ended_line("PE %u ended, and others wait for it in another shmem_init; the job was ended [Q0204]",
-                             pe);
+                             pe_of(agent, pe));
             finish(agent, 1, GRACE_NS);
         }
     if (agent->is_going && quoit_vigil_step(&agent->vigil, quoit_clock_now_ns()) == QUOIT_VIGIL_LEFT)
@@ -406,7 +561,7 @@ static void find_missing(struct agent *agent, bool is_late)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         const struct member *member = &agent->members[pe];
-        bool is_missing = !member->has_hello || (pe != agent->exchange.rank && !member->is_watched);
+        bool is_missing = !member->has_hello || (pe != 0 && !member->is_watched);
         if (is_missing && member->process && has_ended(member->process))
             finish_start(agent, pe, "ended");
         if (is_missing && is_late)
@@ -422,10 +577,13 @@ static void run(void *arg)
         for (uint32_t i = 0; i < count; i++)
             agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
         agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
-        int n = poll(agent->polls, count + 1, TICK_MS);
+        agent->polls[count + 1] = (struct pollfd){.fd = agent->proxy_fd, .events = POLLIN};
+        int n = poll(agent->polls, count + 2, agent->lost_host == NO_HOST ? TICK_MS : SOON_MS);
         for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
             if (agent->polls[i].revents)
                 hear(agent, i);
+        if (n > 0 && agent->polls[count + 1].revents)
+            hear_proxy(agent);
         if (n > 0 && agent->polls[count].revents)
             accept_all(agent);
         step(agent);
@@ -434,34 +592,55 @@ static void run(void *arg)
     }
 }
 
-enum quoit_status quoit_agent_start(const struct quoit_exchange *exchange, int listen_fd, const pid_t *processes,
-                                    uint64_t heap_bytes_asked)
+static struct agent *make_agent(const struct quoit_agent_config *config)
 {
-    int is_shared = 0;
+    uint32_t count = config->hosts->list[config->host].pe_count;
     struct agent *agent = calloc(1, sizeof *agent);
+    uint32_t *ranks = calloc(count, sizeof *ranks);
     if (agent) {
-        agent->count = exchange->size;
-        agent->connection_max = 2 * exchange->size + 16;
-        agent->members = calloc(exchange->size, sizeof *agent->members);
+        agent->count = count;
+        agent->connection_max = 2 * count + 16;
+        agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
-        agent->polls = calloc(agent->connection_max + 1, sizeof *agent->polls);
+        agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);
     }
-    if (!agent || !agent->members || !agent->connections || !agent->polls) {
-        quoit_say("no memory for the records of %u PEs [Q0312]", exchange->size);
+    if (!agent || !ranks || !agent->members || !agent->connections || !agent->polls)
+        return NULL; /* the process ends */
+    quoit_hosts_ranks(config->hosts, config->host, ranks);
+    for (uint32_t i = 0; i < count; i++) {
+        agent->members[i].rank = ranks[i];
+        agent->members[i].process = config->processes[ranks[i]];
+    }
+    free(ranks);
+    return agent;
+}
+
+enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
+{
+    const struct quoit_boot *boot = config->boot;
+    int is_shared = 0;
+    struct agent *agent = make_agent(config);
+    if (!agent) {
+        quoit_say("no memory for the records of %u PEs [Q0312]", boot->exchange.size);
         return QUOIT_NO_MEMORY;
     }
-    agent->exchange = *exchange;
-    for (uint32_t pe = 0; pe < agent->count; pe++)
-        agent->members[pe].process = processes[pe];
-    agent->host = (struct quoit_boot){.socket_fd = listen_fd, .memory_fd = -1, .heap_bytes_asked = heap_bytes_asked};
+    agent->exchange = boot->exchange;
+    agent->hosts = config->hosts;
+    agent->host_index = config->host;
+    agent->proxy_fd = -1;
+    agent->lost_host = NO_HOST;
+    agent->host = (struct quoit_boot){.socket_fd = config->listen_fd,
+                                      .memory_fd = -1,
+                                      .heap_bytes_asked = boot->heap_bytes_asked,
+                                      .network = boot->network};
     agent->begin_ns = quoit_clock_now_ns();
     agent->vigil = (struct quoit_vigil){.host = &agent->host};
-    const int fds[] = {listen_fd, exchange->fd};
+    const int fds[] = {config->listen_fd, boot->exchange.fd};
     if (quoit_apart_start(run, agent, fds, 2, &is_shared) != QUOIT_OK) {
         quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
         return QUOIT_SYSTEM;
     }
     if (!is_shared)
-        close(listen_fd);
+        close(config->listen_fd);
     return QUOIT_OK;
 }

@@ -36,7 +36,8 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
 {
     uint64_t heap_bytes = boot->heap_bytes_asked ? boot->heap_bytes_asked : default_heap(data_bytes);
     for (;;) {
-        enum quoit_status status = quoit_boot_make_memory(boot, 1, data_bytes, heap_bytes);
+        const struct quoit_job_config job = quoit_boot_one_host(1, data_bytes, heap_bytes);
+        enum quoit_status status = quoit_boot_make_memory(boot, &job, 0);
         if (status != QUOIT_OK)
             return status;
         if (quoit_boot_map(boot) == QUOIT_OK) {

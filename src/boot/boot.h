@@ -2,7 +2,8 @@
 /* boot.h - bootstrap: this PE's place in the job, a barrier of all processes, and the job's end. launcher.h has the
  * table of launchers.
  *
- * Started by oshrun, a PE gets the answers from it; by a launcher with PMI or PMIx, from the lowest PE of its host.
+ * Started by oshrun, a PE gets the answers from it; by a launcher with PMI or PMIx, from the lowest PE of its host, and
+ * hosts are joined by a network.
  * Started alone, the process is a job of one PE with memory of its own. Started by a launcher that gives no way to find
  * the other PEs, quoit_boot_start says so and fails, rather than run N jobs of one PE.
  *
@@ -15,6 +16,17 @@
 #include "boot/protocol.h"
 
 struct quoit_boot_ops; /* launcher.h */
+struct quoit_hosts;    /* hosts.h */
+
+/* How hosts join each other under a launcher that is not oshrun. Texts: "": the driver's choice. */
+struct quoit_boot_network {
+    const char *driver;
+    const char *provider;
+    const char *device;
+    uint64_t link_timeout_ns;
+    uint64_t link_limit_ns;
+    uint32_t log_level;
+};
 
 struct quoit_boot {
     const struct quoit_boot_ops *ops; /* how this process was started; NULL before quoit_boot_start */
@@ -23,6 +35,9 @@ struct quoit_boot {
     uint64_t socket_inode;            /* of socket_fd: the program may close it and get its number for another file */
     const char *launcher;             /* set by the caller before start: the value of QUOIT_LAUNCHER; NULL: auto */
     uint64_t heap_bytes_asked;        /* set by the caller before start: heap limit without oshrun, bytes; 0: default */
+    struct quoit_boot_network network; /* set by the caller before start; the texts are valid until it returns */
+    const struct quoit_hosts *hosts;   /* without oshrun, in the lowest PE of a host */
+    uint32_t finalized_count;          /* how often this PE has passed shmem_finalize, without oshrun */
     uint32_t pe;
     uint32_t host;
     struct quoit_layout layout; /* of this PE's host */

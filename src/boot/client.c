@@ -125,6 +125,11 @@ enum quoit_status quoit_client_barrier(struct quoit_boot *boot)
     return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
 }
 
+enum quoit_status quoit_client_hear_contact(const struct quoit_boot *boot, struct quoit_boot_message *message_out)
+{
+    return hear_launcher(boot, QUOIT_BOOT_CONTACT, message_out, NULL, NULL);
+}
+
 /* A program that closes every descriptor, as daemons do, closes the socket too: what must be said is left in the record
  * of the PE. */
 void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status,

@@ -19,6 +19,9 @@ QUOIT_MUST_USE enum quoit_status quoit_client_say(const struct quoit_boot *boot,
 QUOIT_MUST_USE enum quoit_status quoit_client_join(struct quoit_boot *boot, const struct quoit_boot_message *hello);
 /* Sends READY and waits for GO. */
 QUOIT_MUST_USE enum quoit_status quoit_client_barrier(struct quoit_boot *boot);
+/* Waits for CONTACT, from the agent. */
+QUOIT_MUST_USE enum quoit_status quoit_client_hear_contact(const struct quoit_boot *boot,
+                                                           struct quoit_boot_message *message_out);
 /* Leaves LEAVING, FINALIZED, ABORT or EXITED in the record of the PE, where the other side finds it. */
 void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status,
                              uint64_t meeting_count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exchange.h - what Quoit needs of another launcher: the rank and size of the job, and one value per PE that all others
- * can read.
+/* exchange.h - what Quoit needs of another launcher: the rank and size of the job, and a few values per PE that all
+ * others can read.
  *
  * One row per interface: PMI (Hydra, srun --mpi=pmi2, Flux, mpirun_rsh) and PMIx (Open MPI, PRRTE, srun --mpi=pmix).
  * The PEs build the rest of the job on these values (member.c, agent.h).
@@ -44,12 +44,13 @@ struct quoit_exchange_ops {
     bool (*is_here)(void);
     /* Fills rank, size and job. */
     enum quoit_status (*open)(struct quoit_exchange *exchange);
-    /* Publishes this PE's value; once. */
-    enum quoit_status (*put)(struct quoit_exchange *exchange, const char *value);
+    /* Publishes a value of this PE; each part once. */
+    enum quoit_status (*put)(struct quoit_exchange *exchange, uint32_t part, const char *value);
     /* A barrier of all PEs. Values put before it can be read after it. */
     enum quoit_status (*fence)(struct quoit_exchange *exchange);
-    /* The value of one PE. */
-    enum quoit_status (*get)(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES]);
+    /* A value of one PE, who has put it. */
+    enum quoit_status (*get)(struct quoit_exchange *exchange, uint32_t rank, uint32_t part,
+                             char value_out[QUOIT_EXCHANGE_BYTES]);
     /* Tells the launcher that this process may end from now on. */
     void (*close)(struct quoit_exchange *exchange);
     /* Asks the launcher to end all processes of the job. It may return. */
@@ -62,5 +63,13 @@ extern const struct quoit_exchange_ops quoit_exchange_pmix;
 
 /* The row named `launcher`, a value of QUOIT_LAUNCHER; auto: the first whose is_here() is true. NULL: none. */
 const struct quoit_exchange_ops *quoit_exchange_find(const char *launcher);
+
+/* Bytes as values of the parts from `first_part` on; at most QUOIT_EXCHANGE_BLOCK_MAX, many of them 0. */
+#define QUOIT_EXCHANGE_BLOCK_MAX 1024u
+QUOIT_MUST_USE enum quoit_status quoit_exchange_put_block(struct quoit_exchange *exchange, uint32_t first_part,
+                                                          const void *bytes, uint32_t count);
+/* INVALID, reported: what that PE has put is no block of `count` bytes. */
+QUOIT_MUST_USE enum quoit_status quoit_exchange_get_block(struct quoit_exchange *exchange, uint32_t rank,
+                                                          uint32_t first_part, void *bytes_out, uint32_t count);
 
 #endif

@@ -35,9 +35,10 @@ extern const struct quoit_boot_ops quoit_boot_oshrun;
 extern const struct quoit_boot_ops quoit_boot_member;
 extern const struct quoit_boot_ops quoit_boot_alone;
 
-/* For rows: makes boot->memory_fd and boot->layout for pe_count PEs on the only host. Errors have been reported. */
-enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, uint32_t pe_count, uint64_t data_bytes,
-                                         uint64_t heap_bytes);
+/* For rows: the config of a job of one host. */
+struct quoit_job_config quoit_boot_one_host(uint32_t pe_count, uint64_t data_bytes, uint64_t heap_bytes);
+/* For rows: makes boot->memory_fd and boot->layout of a host. Errors have been reported. */
+enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, const struct quoit_job_config *job, uint32_t host);
 /* For rows: maps boot->memory_fd as boot->layout says. NO_MEMORY: errno says why; nothing was reported yet. */
 enum quoit_status quoit_boot_map(struct quoit_boot *boot);
 /* Reports that the memory cannot be mapped, `error` being the errno; returns the status for it. */

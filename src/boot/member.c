@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs of other launchers: PEs find each other through the launcher's key-value exchange (exchange.h), and the lowest
- * PE runs the agent, which stands in for oshrun (agent.h). */
+ * PE of each host runs the agent, which stands in for oshrun (agent.h). The hosts of a job find each other through the
+ * exchange too. */
 #include "boot/agent.h"
 #include "boot/client.h"
 #include "boot/ended.h"
+#include "boot/heap_default.h"
+#include "boot/hosts.h"
 #include "boot/launcher.h"
 #include "boot/watch.h"
 #include "base/log.h"
@@ -15,23 +18,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define JOINED_VARIABLE "QUOIT_JOINED" /* tells programs that a PE starts that they are not PEs */
-#define FIELD_BYTES     64
+#define FIELD_BYTES     QUOIT_HOSTS_TEXT_BYTES
+#define PART_CONTACT    0u /* of a PE, in the exchange */
+#define PART_NETWORK    1u /* and the next: of its host's proxy, from the lowest PE */
 #define LOOK_NS         50000u
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
 
-/* The value of a PE in the exchange: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT". */
+/* The value of a PE in the exchange: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT,NEEDS". */
 struct contact {
     char version[FIELD_BYTES]; /* of messages and records; PEs whose versions differ cannot work together */
     char machine[FIELD_BYTES]; /* PEs with the same value can connect to each other */
     char hostname[FIELD_BYTES];
     char process[FIELD_BYTES]; /* pid and pid namespace */
-    char agent[FIELD_BYTES];   /* of the lowest PE; "-" */
+    char agent[FIELD_BYTES];   /* the socket on which it will listen if it is the lowest of its host */
+    char needs[FIELD_BYTES];   /* numbers of struct quoit_hosts_entry, "DATA.HEAP.SHARE.TAG" */
 };
 
 /* Of the variables whose values launchers set per process. */
@@ -73,30 +80,42 @@ static void copy_plain(char *to, const char *from)
     to[i] = '\0';
 }
 
-/* Abstract sockets belong to a network namespace of a running kernel. */
-static void fill_contact(struct contact *contact, const char *agent)
+static void fill_machine(char machine_out[FIELD_BYTES])
 {
-    char boot_id[40] = "", name[FIELD_BYTES] = "";
-    struct stat net = {0}, pids = {0};
+    char boot_id[40] = "", machine[FIELD_BYTES];
+    struct stat net = {0};
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, boot_id, 36) < 0)
         boot_id[0] = '\0';
     if (fd >= 0)
         close(fd);
-    if (gethostname(name, sizeof name - 1) != 0)
-        snprintf(name, sizeof name, "unknown");
     if (stat("/proc/self/ns/net", &net) != 0)
         net.st_ino = 0; /* without /proc: assume one network namespace */
+    snprintf(machine, sizeof machine, "%s.%llu", boot_id, (unsigned long long)net.st_ino);
+    copy_plain(machine_out, machine);
+}
+
+/* Abstract sockets belong to a network namespace of a running kernel. */
+static void fill_contact(const struct quoit_boot *boot, uint64_t data_bytes, const char *agent, struct contact *contact)
+{
+    char name[FIELD_BYTES] = "";
+    struct stat pids = {0};
+    if (gethostname(name, sizeof name - 1) != 0)
+        snprintf(name, sizeof name, "unknown");
     snprintf(contact->version, sizeof contact->version, "%x.%zu.%zu.%zu", QUOIT_BOOT_MAGIC,
              sizeof(struct quoit_boot_message), sizeof(struct quoit_pe_shared), sizeof(struct quoit_host_header));
-    char machine[FIELD_BYTES];
-    snprintf(machine, sizeof machine, "%s.%llu", boot_id, (unsigned long long)net.st_ino);
-    copy_plain(contact->machine, machine);
+    fill_machine(contact->machine);
     copy_plain(contact->hostname, name);
     if (stat("/proc/self/ns/pid", &pids) != 0)
         pids.st_ino = (ino_t)getpid(); /* without /proc: no pid of another PE is used */
     snprintf(contact->process, sizeof contact->process, "%d.%llu", (int)getpid(), (unsigned long long)pids.st_ino);
     snprintf(contact->agent, sizeof contact->agent, "%s", agent);
+    uint64_t tag = 0;
+    if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag)
+        tag = (uint64_t)getpid();
+    snprintf(contact->needs, sizeof contact->needs, "%llx.%llx.%llx.%llx", (unsigned long long)data_bytes,
+             (unsigned long long)boot->heap_bytes_asked,
+             (unsigned long long)quoit_heap_default_bytes(1, 1, 1, data_bytes), (unsigned long long)tag);
 }
 
 static bool read_contact(const char *text, struct contact *contact_out)
@@ -104,8 +123,8 @@ static bool read_contact(const char *text, struct contact *contact_out)
     char copy[QUOIT_EXCHANGE_BYTES], *rest = copy;
     snprintf(copy, sizeof copy, "%s", text);
     const char *word = strsep(&rest, ",");
-    char *fields[] = {contact_out->version, contact_out->machine, contact_out->hostname, contact_out->process,
-                      contact_out->agent};
+    char *fields[] = {contact_out->version, contact_out->machine, contact_out->hostname,
+                      contact_out->process, contact_out->agent,   contact_out->needs};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const char *field = rest ? strsep(&rest, ",") : NULL;
         if (!field || strlen(field) >= FIELD_BYTES)
@@ -115,19 +134,39 @@ static bool read_contact(const char *text, struct contact *contact_out)
     return strcmp(word, "quoit") == 0 && !rest;
 }
 
+static bool read_needs(const char *text, struct quoit_hosts_entry *entry_out)
+{
+    uint64_t numbers[4];
+    char *end = NULL;
+    for (int i = 0; i < 4; i++) {
+        numbers[i] = strtoull(text, &end, 16);
+        if (end == text || *end != (i < 3 ? '.' : '\0'))
+            return false;
+        text = end + 1;
+    }
+    entry_out->data_bytes = numbers[0];
+    entry_out->heap_bytes = numbers[1];
+    entry_out->heap_share = numbers[2];
+    entry_out->tag = numbers[3];
+    return true;
+}
+
 static enum quoit_status put_contact(struct quoit_exchange *exchange, const struct contact *contact)
 {
-    char text[QUOIT_EXCHANGE_BYTES + 2 * FIELD_BYTES];
-    snprintf(text, sizeof text, "quoit,%s,%s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
-             contact->process, contact->agent);
-    enum quoit_status status = exchange->ops->put(exchange, text);
+    char text[QUOIT_EXCHANGE_BYTES + 3 * FIELD_BYTES];
+    snprintf(text, sizeof text, "quoit,%s,%s,%s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
+             contact->process, contact->agent, contact->needs);
+    if (strlen(text) >= QUOIT_EXCHANGE_BYTES) /* all else is short */
+        snprintf(text, sizeof text, "quoit,%s,%s,%.32s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
+                 contact->process, contact->agent, contact->needs);
+    enum quoit_status status = exchange->ops->put(exchange, PART_CONTACT, text);
     return status == QUOIT_OK ? exchange->ops->fence(exchange) : status;
 }
 
 static enum quoit_status get_contact(struct quoit_exchange *exchange, uint32_t rank, struct contact *contact_out)
 {
     char text[QUOIT_EXCHANGE_BYTES];
-    enum quoit_status status = exchange->ops->get(exchange, rank, text);
+    enum quoit_status status = exchange->ops->get(exchange, rank, PART_CONTACT, text);
     if (status == QUOIT_OK && !read_contact(text, contact_out)) {
         quoit_say("PE %u is not of this version of Quoit, or not of Quoit: build all programs of a job with one oshcc "
                   "[Q0311]",
@@ -144,33 +183,41 @@ static enum quoit_status refuse(struct quoit_exchange *exchange)
     return exchange->rank == 0 ? QUOIT_UNSUPPORTED : QUOIT_GONE;
 }
 
-/* 0: the PE is in another pid namespace. */
+/* 0: the PE is in another pid namespace, or on another host. */
 static pid_t process_of(const struct contact *own, const struct contact *other)
 {
     const char *ours = strchr(own->process, '.'), *theirs = strchr(other->process, '.');
-    return ours && theirs && strcmp(ours, theirs) == 0 ? atoi(other->process) : 0;
+    bool is_visible = ours && theirs && strcmp(ours, theirs) == 0 && strcmp(own->machine, other->machine) == 0;
+    return is_visible ? atoi(other->process) : 0;
 }
 
-/* PE 0 checks the contacts of all. */
-static enum quoit_status check_all(struct quoit_exchange *exchange, const struct contact *own, pid_t *processes_out)
+static bool is_of_version(const struct quoit_exchange *exchange, const struct contact *own, uint32_t rank,
+                          const struct contact *other)
+{
+    if (strcmp(other->version, own->version) == 0)
+        return true;
+    if (exchange->rank == 0)
+        quoit_say("PE %u runs another version of Quoit than PE 0: build all programs of a job with one oshcc [Q0311]",
+                  rank);
+    return false;
+}
+
+/* The lowest PE of a host reads the contacts of all. */
+static enum quoit_status read_all(struct quoit_exchange *exchange, const struct contact *own, struct quoit_hosts *hosts,
+                                  pid_t *processes_out)
 {
     struct contact other;
     for (uint32_t rank = 0; rank < exchange->size; rank++) {
         enum quoit_status status = get_contact(exchange, rank, &other);
         if (status != QUOIT_OK)
             return status;
-        if (strcmp(other.version, own->version) != 0) {
-            quoit_say("PE %u runs another version of Quoit than PE 0: build all programs of a job with one oshcc "
-                      "[Q0311]",
-                      rank);
+        struct quoit_hosts_entry entry = {.machine = other.machine, .name = other.hostname};
+        if (!is_of_version(exchange, own, rank, &other) || !read_needs(other.needs, &entry))
             return refuse(exchange);
-        }
-        if (strcmp(other.machine, own->machine) != 0) {
-            quoit_say("PE 0 is on %s and PE %u on %s%s: a job of several hosts needs a network engine, which this "
-                      "version does not have [Q0308]\n  start all PEs on one host: srun -N 1, mpiexec -hosts HOST, "
-                      "mpirun --host HOST:%u",
-                      own->hostname, rank, other.hostname,
-                      strcmp(own->hostname, other.hostname) ? "" : ", in another network namespace", exchange->size);
+        if (quoit_hosts_add(hosts, &entry) != QUOIT_OK) {
+            if (exchange->rank == 0)
+                quoit_say("a job has %d hosts at most, with %d PEs each at most: PE %u is on one more [Q0308]",
+                          QUOIT_PLACED_HOSTS_MAX, QUOIT_LOCAL_PES_MAX, rank);
             return refuse(exchange);
         }
         processes_out[rank] = process_of(own, &other);
@@ -178,39 +225,95 @@ static enum quoit_status check_all(struct quoit_exchange *exchange, const struct
     return QUOIT_OK;
 }
 
-static enum quoit_status become_lowest(struct quoit_boot *boot, char name_out[QUOIT_AGENT_NAME_BYTES])
+/* The lowest PE of a host: starts the agent, which then owns the socket. */
+static enum quoit_status become_lowest(struct quoit_boot *boot, const struct contact *own, int listen_fd)
 {
-    struct contact own;
-    int listen_fd = -1;
-    enum quoit_status status = quoit_agent_listen(name_out, &listen_fd);
-    if (status != QUOIT_OK)
-        return status;
-    fill_contact(&own, name_out);
-    pid_t *processes = calloc(boot->exchange.size, sizeof *processes);
-    status = processes ? put_contact(&boot->exchange, &own) : QUOIT_NO_MEMORY;
+    struct quoit_exchange *exchange = &boot->exchange;
+    struct quoit_hosts *hosts = NULL;
+    pid_t *processes = calloc(exchange->size, sizeof *processes);
+    enum quoit_status status = processes ? quoit_hosts_open(exchange->size, &hosts) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK)
-        status = check_all(&boot->exchange, &own, processes);
-    if (status == QUOIT_OK)
-        status = quoit_agent_start(&boot->exchange, listen_fd, processes, boot->heap_bytes_asked);
-    else
+        status = read_all(exchange, own, hosts, processes);
+    if (status == QUOIT_OK) {
+        const struct quoit_agent_config config = {.boot = boot,
+                                                  .hosts = hosts,
+                                                  .host = hosts->host_of_rank[exchange->rank],
+                                                  .processes = processes,
+                                                  .listen_fd = listen_fd};
+        boot->hosts = hosts;
+        status = quoit_agent_start(&config);
+    }
+    if (status != QUOIT_OK) {
         close(listen_fd);
+        quoit_hosts_close(hosts);
+    }
     free(processes);
     return status;
 }
 
-static enum quoit_status find_lowest(struct quoit_boot *boot, char name_out[QUOIT_AGENT_NAME_BYTES])
+/* The lowest rank on this machine, and what it says. */
+static enum quoit_status find_lowest(struct quoit_exchange *exchange, const struct contact *own, uint32_t *rank_out,
+                                     struct contact *lowest_out)
 {
+    for (uint32_t rank = 0; rank < exchange->rank; rank++) {
+        enum quoit_status status = get_contact(exchange, rank, lowest_out);
+        if (status != QUOIT_OK)
+            return status;
+        if (strcmp(lowest_out->machine, own->machine) == 0) {
+            *rank_out = rank;
+            return QUOIT_OK;
+        }
+    }
+    *rank_out = exchange->rank;
+    *lowest_out = *own;
+    return QUOIT_OK;
+}
+
+/* None knows before the fence which is the lowest of its host, so each has a socket. name_out: of the lowest's. */
+static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes, char name_out[QUOIT_AGENT_NAME_BYTES])
+{
+    struct quoit_exchange *exchange = &boot->exchange;
     struct contact own, lowest;
-    fill_contact(&own, "-");
-    enum quoit_status status = put_contact(&boot->exchange, &own);
-    if (status == QUOIT_OK)
-        status = get_contact(&boot->exchange, 0, &lowest);
+    uint32_t rank = 0;
+    int listen_fd = -1;
+    enum quoit_status status = quoit_agent_listen(name_out, &listen_fd);
     if (status != QUOIT_OK)
         return status;
-    if (strcmp(lowest.version, own.version) != 0 || strcmp(lowest.machine, own.machine) != 0)
-        return refuse(&boot->exchange);
+    fill_contact(boot, data_bytes, name_out, &own);
+    status = put_contact(exchange, &own);
+    if (status == QUOIT_OK)
+        status = find_lowest(exchange, &own, &rank, &lowest);
+    if (status == QUOIT_OK && rank == exchange->rank)
+        return become_lowest(boot, &own, listen_fd);
+    close(listen_fd);
+    if (status != QUOIT_OK)
+        return status;
+    if (strcmp(lowest.version, own.version) != 0)
+        return refuse(exchange);
     snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%s", lowest.agent);
     return quoit_watch_start(boot, name_out);
+}
+
+/* Hosts find each other: the lowest PE of each passes on what the proxy says, and hears; all pass the fence. */
+static enum quoit_status join_hosts(struct quoit_boot *boot)
+{
+    struct quoit_exchange *exchange = &boot->exchange;
+    struct quoit_boot_message message;
+    bool is_lowest = boot->pe == boot->layout.first_pe;
+    enum quoit_status status = is_lowest ? quoit_client_hear_contact(boot, &message) : QUOIT_OK;
+    if (status == QUOIT_OK && is_lowest)
+        status = quoit_exchange_put_block(exchange, PART_NETWORK, message.body.contact.bytes,
+                                          sizeof message.body.contact.bytes);
+    if (status == QUOIT_OK)
+        status = exchange->ops->fence(exchange);
+    for (uint32_t host = 0; host < boot->layout.job.host_count && is_lowest && status == QUOIT_OK; host++) {
+        message.body.contact.host = host;
+        status = quoit_exchange_get_block(exchange, boot->hosts->list[host].lowest_rank, PART_NETWORK,
+                                          message.body.contact.bytes, sizeof message.body.contact.bytes);
+        if (status == QUOIT_OK)
+            status = quoit_client_say(boot, &message);
+    }
+    return status;
 }
 
 static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, const char *name)
@@ -241,7 +344,7 @@ static bool is_here(const char *launcher)
 static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
 {
     struct quoit_exchange *exchange = &boot->exchange;
-    char name[QUOIT_AGENT_NAME_BYTES];
+    char name[QUOIT_AGENT_NAME_BYTES] = "";
     exchange->ops = quoit_exchange_find(boot->launcher);
     enum quoit_status status = exchange->ops->open(exchange);
     if (status != QUOIT_OK)
@@ -249,8 +352,10 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     mark_joined();
     if (exchange->size == 1)
         return quoit_boot_alone.join(boot, data_bytes);
-    status = exchange->rank == 0 ? become_lowest(boot, name) : find_lowest(boot, name);
-    return status == QUOIT_OK ? meet(boot, data_bytes, name) : status;
+    status = find_agent(boot, data_bytes, name);
+    if (status == QUOIT_OK)
+        status = meet(boot, data_bytes, name);
+    return status == QUOIT_OK && boot->layout.job.host_count > 1 ? join_hosts(boot) : status;
 }
 
 static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t pe)
@@ -289,17 +394,33 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
-/* The lowest PE runs the agent, so it leaves shmem_finalize last: the agent must still see other PEs die. */
+/* The proxy still carries the last barrier of other hosts' PEs. */
+static void wait_for_hosts(const struct quoit_boot *boot)
+{
+    const struct quoit_host_header *header = boot->memory;
+    const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
+    if (quoit_client_say(boot, &message) != QUOIT_OK) /* the program has closed the socket */
+        return;
+    while (atomic_load(&header->finalized_count) < boot->finalized_count)
+        quoit_clock_sleep_ns(LOOK_NS);
+}
+
+/* The lowest PE of a host runs the agent, so it leaves shmem_finalize last: the agent must still see other PEs die. */
 static void finalized(struct quoit_boot *boot)
 {
+    bool is_lowest = boot->pe == boot->layout.first_pe;
+    boot->finalized_count++;
     quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
-    for (uint32_t pe = 0; pe < boot->layout.job.pe_count && boot->pe == 0;) {
-        uint32_t kind = atomic_load_explicit(&record_of(boot, pe)->unsent_kind, memory_order_acquire);
+    for (uint32_t local = 0; local < boot->layout.local_count && is_lowest;) {
+        uint32_t kind =
+            atomic_load_explicit(&record_of(boot, boot->layout.first_pe + local)->unsent_kind, memory_order_acquire);
         if (kind == QUOIT_BOOT_FINALIZED || kind == QUOIT_BOOT_READY)
-            pe++;
+            local++;
         else
             quoit_clock_sleep_ns(LOOK_NS);
     }
+    if (is_lowest && boot->layout.job.host_count > 1)
+        wait_for_hosts(boot);
 }
 
 static void exiting(struct quoit_boot *boot, int status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of the only host of a job without oshrun. */
+/* The memory of a host of a job without oshrun. */
 #include "boot/launcher.h"
 #include "base/log.h"
 #include "env/limits.h"
@@ -26,11 +26,10 @@ static enum quoit_status say_no_memory(const struct quoit_boot *boot, int error)
     return QUOIT_SYSTEM;
 }
 
-enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, uint32_t pe_count, uint64_t data_bytes,
-                                         uint64_t heap_bytes)
+struct quoit_job_config quoit_boot_one_host(uint32_t pe_count, uint64_t data_bytes, uint64_t heap_bytes)
 {
     const uint64_t page_bytes = 4096;
-    const struct quoit_job_config job = {
+    return (struct quoit_job_config){
         .host_count = 1,
         .pe_count = pe_count,
         .lane_count = 1,
@@ -39,7 +38,11 @@ enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, uint32_t pe_co
         .data_bytes = data_bytes,
         .heap_bytes = (heap_bytes + page_bytes - 1) / page_bytes * page_bytes,
     };
-    enum quoit_status status = quoit_layout_make(&job, 0, &boot->layout);
+}
+
+enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, const struct quoit_job_config *job, uint32_t host)
+{
+    enum quoit_status status = quoit_layout_make(job, host, &boot->layout);
     if (status != QUOIT_OK)
         return status;
     if (boot->layout.total_bytes > quoit_limits_file_bytes())

@@ -319,13 +319,24 @@ static enum quoit_status open_second(struct quoit_exchange *exchange)
     return open_any(exchange, true);
 }
 
-static enum quoit_status put(struct quoit_exchange *exchange, const char *value)
+#define KEY_BYTES 32
+
+static const char *key_of(uint32_t rank, uint32_t part, char key[KEY_BYTES])
 {
-    char answer[QUOIT_PMI_MESSAGE_BYTES];
+    if (part == 0)
+        snprintf(key, KEY_BYTES, "quoit-%u", rank);
+    else
+        snprintf(key, KEY_BYTES, "quoit-%u-%u", rank, part);
+    return key;
+}
+
+static enum quoit_status put(struct quoit_exchange *exchange, uint32_t part, const char *value)
+{
+    char answer[QUOIT_PMI_MESSAGE_BYTES], key[KEY_BYTES];
+    key_of(exchange->rank, part, key);
     if (exchange->version == 2)
-        return ask(exchange, "kvs-put-response", answer, "cmd=kvs-put;key=quoit-%u;value=%s;", exchange->rank, value);
-    return ask(exchange, "put_result", answer, "cmd=put kvsname=%s key=quoit-%u value=%s\n", exchange->job,
-               exchange->rank, value);
+        return ask(exchange, "kvs-put-response", answer, "cmd=kvs-put;key=%s;value=%s;", key, value);
+    return ask(exchange, "put_result", answer, "cmd=put kvsname=%s key=%s value=%s\n", exchange->job, key, value);
 }
 
 static enum quoit_status fence(struct quoit_exchange *exchange)
@@ -336,15 +347,16 @@ static enum quoit_status fence(struct quoit_exchange *exchange)
     return ask(exchange, "barrier_out", answer, "cmd=barrier_in\n");
 }
 
-static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES])
+static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, uint32_t part,
+                             char value_out[QUOIT_EXCHANGE_BYTES])
 {
-    char answer[QUOIT_PMI_MESSAGE_BYTES];
+    char answer[QUOIT_PMI_MESSAGE_BYTES], key[KEY_BYTES];
     enum quoit_status status;
+    key_of(rank, part, key);
     if (exchange->version == 2)
-        status = ask(exchange, "kvs-get-response", answer, "cmd=kvs-get;jobid=%s;srcid=-1;key=quoit-%u;", exchange->job,
-                     rank);
+        status = ask(exchange, "kvs-get-response", answer, "cmd=kvs-get;jobid=%s;srcid=-1;key=%s;", exchange->job, key);
     else
-        status = ask(exchange, "get_result", answer, "cmd=get kvsname=%s key=quoit-%u\n", exchange->job, rank);
+        status = ask(exchange, "get_result", answer, "cmd=get kvsname=%s key=%s\n", exchange->job, key);
     if (status == QUOIT_OK && !quoit_pmi_value(answer, exchange->version, "value", value_out, QUOIT_EXCHANGE_BYTES))
         return say_broken(exchange, "has no value of a PE", answer);
     return status;

@@ -134,11 +134,21 @@ static enum quoit_status open_it(struct quoit_exchange *exchange)
     return QUOIT_OK;
 }
 
-static enum quoit_status put(struct quoit_exchange *exchange, const char *text)
+static const char *key_of(uint32_t part, char key[KEY_BYTES])
+{
+    if (part == 0)
+        snprintf(key, KEY_BYTES, "quoit");
+    else
+        snprintf(key, KEY_BYTES, "quoit-%u", part);
+    return key;
+}
+
+static enum quoit_status put(struct quoit_exchange *exchange, uint32_t part, const char *text)
 {
     const struct quoit_pmix *pmix = exchange->pmix;
+    char key[KEY_BYTES];
     struct value value = {.type = TYPE_STRING, .data.string = (char *)(uintptr_t)text}; /* it is copied */
-    int status = pmix->put(SCOPE_GLOBAL, "quoit", &value);
+    int status = pmix->put(SCOPE_GLOBAL, key_of(part, key), &value);
     if (status == 0)
         status = pmix->commit();
     return status == 0 ? QUOIT_OK : say_failed(pmix, "a value", status);
@@ -154,13 +164,15 @@ static enum quoit_status fence(struct quoit_exchange *exchange)
     return status == 0 ? QUOIT_OK : say_failed(pmix, "a fence", status);
 }
 
-static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, char value_out[QUOIT_EXCHANGE_BYTES])
+static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, uint32_t part,
+                             char value_out[QUOIT_EXCHANGE_BYTES])
 {
     const struct quoit_pmix *pmix = exchange->pmix;
+    char key[KEY_BYTES];
     struct process other = pmix->self;
     struct value *value = NULL;
     other.rank = rank;
-    int status = pmix->get(&other, "quoit", NULL, 0, &value);
+    int status = pmix->get(&other, key_of(part, key), NULL, 0, &value);
     if (status != 0 || !value || value->type != TYPE_STRING)
         return say_failed(pmix, "the value of a PE", status);
     snprintf(value_out, QUOIT_EXCHANGE_BYTES, "%s", value->data.string);

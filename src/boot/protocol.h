@@ -20,6 +20,9 @@
  * agent they are always left there, as is EXITED, and a second connection of each PE tells the agent when its process
  * ends:
  *
+ *   CONTACT bytes       ->                    from the lowest PE of a host, one of each host, after
+ *                       <-   CONTACT bytes    what the proxy of this host must tell the others
+ *   FINALIZED           ->                    from the lowest PE: all PEs of its host have passed shmem_finalize
  *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was told
  *   WATCH               ->                    on a connection of its own, held open by a thread of the PE
  *                       <-   END status       the job is ended: exit with this status
@@ -36,6 +39,7 @@
 
 #include "env/wait.h"
 #include "host/layout.h"
+#include "lane/network.h"
 #include "port/driver.h"
 
 #define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"
@@ -57,6 +61,7 @@ enum quoit_boot_kind {
     QUOIT_BOOT_END,
     QUOIT_BOOT_CRASHED,
     QUOIT_BOOT_EXITED, /* in a record only: exit with a status that is not 0 */
+    QUOIT_BOOT_CONTACT,
 };
 
 struct quoit_boot_message {
@@ -89,6 +94,10 @@ struct quoit_boot_message {
         struct {
             int32_t status;
         } end;
+        struct {
+            uint32_t host;
+            unsigned char bytes[QUOIT_NETWORK_CONTACT_BYTES];
+        } contact;
     } body;
 };
 

@@ -8,6 +8,7 @@
 #define STILL_NS      5000000000u /* of all PEs asleep, before the warning */
 #define TOLD_MAX      4
 
+/* pe: of this host, as everywhere here. */
 static struct quoit_pe_shared *record(const struct quoit_vigil *vigil, uint32_t pe)
 {
     return quoit_memory_pe(&vigil->host->layout, vigil->host->memory, pe);
@@ -25,9 +26,9 @@ static void say_where(const struct quoit_vigil *vigil, uint32_t pe)
     memcpy(call, record(vigil, pe)->waiting_in, sizeof call);
     call[sizeof call - 1] = '\0';
     if (call[0])
-        quoit_ended_line("  PE %u was in %s", pe, call);
+        quoit_ended_line("  PE %u was in %s", vigil->host->layout.first_pe + pe, call);
     else
-        quoit_ended_line("  PE %u was in no call", pe);
+        quoit_ended_line("  PE %u was in no call", vigil->host->layout.first_pe + pe);
 }
 
 /* shmem_finalize waits for all PEs. If one has left it while another has not entered it, or entered it after more
@@ -48,7 +49,7 @@ static bool has_left(const struct quoit_vigil *vigil)
                 return true;
             quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were "
                              "elsewhere; the job was ended [Q0209]",
-                             left);
+                             vigil->host->layout.first_pe + left);
         }
         if (told <= TOLD_MAX)
             say_where(vigil, pe);
@@ -96,6 +97,7 @@ enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t no
     vigil->next_ns = now_ns + LOOK_EVERY_NS;
     if (has_left(vigil))
         return QUOIT_VIGIL_LEFT;
-    warn_of_stillness(vigil, now_ns);
+    if (vigil->host->layout.job.host_count == 1) /* else they may wait for another host */
+        warn_of_stillness(vigil, now_ns);
     return QUOIT_VIGIL_FINE;
 }

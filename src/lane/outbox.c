@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define ALL_FREE ((uint32_t)(((uint64_t)1 << QUOIT_MESSAGES_MAX) - 1))
+
 _Static_assert(QUOIT_MESSAGES_MAX <= 32, "a bit for each");
 
 void quoit_outbox_open(struct quoit_outbox *outbox, const struct quoit_layout *layout, void *memory)
@@ -12,8 +14,7 @@ void quoit_outbox_open(struct quoit_outbox *outbox, const struct quoit_layout *l
     outbox->layout = layout;
     outbox->memory = memory;
     pthread_mutex_init(&outbox->lock, NULL);
-    atomic_store_explicit(&outbox->free_mask, (uint32_t)(((uint64_t)1 << QUOIT_MESSAGES_MAX) - 1),
-                          memory_order_relaxed);
+    atomic_store_explicit(&outbox->free_mask, ALL_FREE, memory_order_relaxed);
 }
 
 void quoit_outbox_close(struct quoit_outbox *outbox)
@@ -51,6 +52,11 @@ enum quoit_status quoit_outbox_send(struct quoit_outbox *outbox, uint32_t dest_h
     }
     pthread_mutex_unlock(&outbox->lock);
     return mask != 0 ? QUOIT_OK : QUOIT_FULL;
+}
+
+bool quoit_outbox_is_empty(const struct quoit_outbox *outbox)
+{
+    return atomic_load_explicit(&outbox->free_mask, memory_order_acquire) == ALL_FREE; /* pairs with complete() */
 }
 
 const struct quoit_frame *quoit_outbox_next(const struct quoit_outbox *outbox, uint32_t *entry_out)

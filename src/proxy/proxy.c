@@ -257,6 +257,11 @@ enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host
     return quoit_outbox_send(&proxy->outbox, dest_host, port, payload, bytes);
 }
 
+bool quoit_proxy_has_sent(const struct quoit_proxy *proxy)
+{
+    return quoit_outbox_is_empty(&proxy->outbox);
+}
+
 void quoit_proxy_close(struct quoit_proxy *proxy)
 {
     if (!proxy)

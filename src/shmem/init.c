@@ -112,7 +112,10 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
     uint32_t count = 0;
     for (int id = 0; id < QUOIT_OPT_COUNT && boot->exchange.ops && boot->exchange.size > 1 && boot->pe == 0; id++) {
         const struct quoit_option *option = &quoit_options_table[id];
+        bool is_of_network =
+            id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER || id == QUOIT_OPT_NETWORK_DEVICE;
         bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
+        is_idle &= !is_of_network || boot->layout.job.host_count == 1;
         size_t used = strlen(names);
         if (!is_idle || options->values[id].source == QUOIT_FROM_DEFAULT)
             continue;
@@ -320,6 +323,12 @@ void quoit_job_start(int thread_level)
     quoit_data_segments_find(&quoit_job.segments);
     boot->launcher = options.values[QUOIT_OPT_LAUNCHER].text;
     boot->heap_bytes_asked = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
+    boot->network = (struct quoit_boot_network){.driver = options.values[QUOIT_OPT_NETWORK].text,
+                                                .provider = options.values[QUOIT_OPT_NETWORK_PROVIDER].text,
+                                                .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
+                                                .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
+                                                .link_limit_ns = options.values[QUOIT_OPT_LINK_LIMIT].number,
+                                                .log_level = (uint32_t)quoit_options_log_level(&options)};
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
         quoit_boot_abort(boot, 1, ""); /* it has been told */

@@ -43,8 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const struct quoit_exchange_ops *ops = data[0] & 1 ? &quoit_exchange_pmi2 : &quoit_exchange_pmi;
     if (ops->open(&exchange) == QUOIT_OK) {
         must(exchange.rank < exchange.size);
-        if (ops->put(&exchange, "x") == QUOIT_OK && ops->fence(&exchange) == QUOIT_OK &&
-            ops->get(&exchange, 1, value) == QUOIT_OK)
+        if (ops->put(&exchange, 0, "x") == QUOIT_OK && ops->fence(&exchange) == QUOIT_OK &&
+            ops->get(&exchange, 1, 0, value) == QUOIT_OK)
             must(strlen(value) < sizeof value);
     }
     ops->close(&exchange);

@@ -19,10 +19,10 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
 import scenario
+from namespaces import RSH, Namespaces, ip
 
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
-RSH = os.path.join(HERE, "rsh.py")
 
 
 def has_network():
@@ -296,59 +296,15 @@ class Agents(Machines):
         self.end_of(job, 137, r"PE \d on (east|west) was killed by SIGKILL")
 
 
-def namespaces_problem():
-    """Why there can be none; None: there can."""
-    if os.geteuid() != 0:
-        return "only root makes network namespaces"
-    if not shutil.which("ip"):
-        return "no ip (iproute2)"
-    made = subprocess.run(["ip", "netns", "add", f"quoit{os.getpid()}"], capture_output=True, text=True, check=False)
-    subprocess.run(["ip", "netns", "delete", f"quoit{os.getpid()}"], capture_output=True, check=False)
-    return None if made.returncode == 0 else "the kernel makes no network namespaces: " + made.stderr
-
-
-def ip(*words):
-    subprocess.run(["ip", *map(str, words)], check=True)
-
-
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-class Hosts(Machines):
-    """Namespaces q0..q3, each with its address 10.99.0.1i, joined by a bridge in a namespace of its own. oshrun runs in q0."""
-
-    COUNT = 4
+class Hosts(Namespaces, Machines):
+    """oshrun runs in the first namespace."""
 
     @classmethod
     def setUpClass(cls):
-        problem = namespaces_problem()
-        if problem:
-            raise unittest.SkipTest(problem)
-        cls.mark_of_hosts = f"quoit{os.getpid()}"
-        cls.switch = cls.mark_of_hosts + "s"
-        cls.names = [f"{cls.mark_of_hosts}n{i}" for i in range(cls.COUNT)]
-        cls.addresses = [f"10.99.0.{10 + i}" for i in range(cls.COUNT)]
-        for name in (cls.switch, *cls.names):
-            ip("netns", "add", name)
-            cls.addClassCleanup(subprocess.run, ["ip", "netns", "delete", name], check=False)
-        ip("-n", cls.switch, "link", "add", "br0", "type", "bridge")
-        ip("-n", cls.switch, "link", "set", "br0", "up")
-        for i, name in enumerate(cls.names):
-            ip("-n", cls.switch, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
-            ip("-n", cls.switch, "link", "set", f"port{i}", "master", "br0", "up")
-            ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "address", "add", cls.addresses[i] + "/24", "dev", "eth0")
-            ip("-n", name, "link", "set", "eth0", "up")
-            server = subprocess.Popen(["ip", "netns", "exec", name, sys.executable, "-B", RSH, "serve", cls.addresses[i]],
-                                      stdout=subprocess.PIPE, text=True)
-            cls.addClassCleanup(cls.end, server)
-            server.stdout.readline()
+        super().setUpClass()
         cls.rsh = ("--rsh", f"{sys.executable} -B {RSH}")
         cls.options = cls.on(2)
-
-    @staticmethod
-    def end(server):
-        server.kill()
-        server.wait()
-        server.stdout.close()
 
     @classmethod
     def on(cls, count):
@@ -360,9 +316,6 @@ class Hosts(Machines):
         how.setdefault("stderr", subprocess.PIPE)
         return subprocess.Popen(["ip", "netns", "exec", self.names[0], scenario.OSHRUN, *map(str, arguments)],
                                 env=scenario.environment(self.mark, **(env or {})), **how)
-
-    def plug(self, host, state):
-        ip("-n", self.switch, "link", "set", f"port{host}", state)
 
     def test_greetings(self):
         for hosts, pes in ((1, 2), (2, 2), (4, 6)):

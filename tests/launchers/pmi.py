@@ -154,21 +154,22 @@ class Pmi(scenario.Case):
         self.assertLess(server.seconds, scenario.SOON_S * SLOW)
 
     def test_several_hosts(self):
-        def lie(server, rank, request, answer):
-            is_other = request["cmd"] == "get" and request["key"] == "quoit-2"
-            return answer.replace(b",", b",x", 2).replace(b",x", b",", 1) if is_other else answer
-
-        _, statuses, out, err = self.launch([GREET], [GREET], [GREET], lie=lie)
-        self.assertEqual((statuses, out), ([1] * 3, ""), err)
-        self.assertEqual(err.count("[Q0308]"), 1, err)
+        """Namespaces without a network: the hosts see that they are several, and cannot join."""
         net = ["unshare", "-n"]
-        if subprocess.run(net + ["true"], capture_output=True).returncode == 0:
-            _, statuses, out, err = self.launch([GREET], [*net, GREET], [*net, GREET])
-            self.assertEqual((statuses, out), ([1] * 3, ""), err)
-            self.assertEqual((err.count("[Q0308]"), err.count("another network namespace")), (1, 1), err)
+        if subprocess.run(net + ["true"], capture_output=True).returncode != 0:
+            self.skipTest("only root may make namespaces")
+
+        def end_all(server):
+            if server.aborts:
+                for process in server.processes:
+                    process.kill()
+
+        _, statuses, out, err = self.launch([GREET], [*net, GREET], [*net, GREET], each_step=end_all)
+        self.assertEqual((all(statuses), out), (True, ""), err)
+        self.assertRegex(err, r"\[Q0(222|315)\]")
 
     def test_other_versions(self):
-        for value, words in (("quoit,0.0.0.0,m,h,1.1,-", "another version of Quoit"), ("libfabric://x", "not of this version"),
+        for value, words in (("quoit,0.0.0.0,m,h,1.1,-,0.0.0.0", "another version of Quoit"), ("libfabric://x", "not of this version"),
                              ("quoit", "not of this version"), ("q" * 200, "not of this version")):
             def lie(server, rank, request, answer):
                 is_other = request["cmd"] == "get" and request["key"] == "quoit-1"

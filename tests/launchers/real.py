@@ -152,9 +152,18 @@ class Srun(Launchers):
 
     def test_several_hosts(self):
         for mpi in ("pmi2", "pmix"):
-            result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, GREET)
-            self.assertEqual((result.status, result.out, result.err.count("[Q0308]")), (1, "", 1), result)
-            self.assertRegex(result.err, "PE 0 is on node0 and PE . on node1")
+            self.check_greetings(["srun", "-N2", "--mpi=" + mpi], 4)
+            self.check_greetings(["srun", "-N2", "-m", "cyclic", "--mpi=" + mpi], 5)
+            result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, os.path.join(CONFORMANCE, "conformance_coll"))
+            self.assertEqual(result.status, 0, result)
+            for deed, argument, status, words in (("exit", 3, 3, "PE 3 exited with status 3 .*Q0202"), ("global-exit", 5, 5, ""),
+                                                  ("null", 0, 139, "PE 3 was killed by SIGSEGV")):
+                result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, MISBEHAVE, 3, deed, argument)
+                self.assertEqual(result.status, status, result)
+                self.assertRegex(result.err, words)
+        for launcher in (HYDRA, MPIRUN):
+            if has(launcher[0]):
+                self.check_greetings(["salloc", "-Q", "-N2", "-n4", *launcher], 4)
 
     def test_ends(self):
         for mpi in ("pmi2", "pmix"):

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "boot/ended.h"
+#include "boot/proxy_process.h"
+#include "env/clock.h"
+#include "env/descriptors.h"
+#include "env/map.h"
+#include "proxy/proxy.h"
+
+#define PORT     0          /* of words between proxies */
+#define SEND_NS  500000000u /* for the last words to arrive at all hosts, of which some may be gone */
+#define RETRY_NS 200000u
+
+/* What a proxy says to all others, in its own byte order. */
+struct word {
+    uint32_t kind; /* READY, FINALIZED, END, of enum quoit_proxy_kind; ABSENT: the PEs of the sender have ended */
+    int32_t status;
+};
+
+/* What is known of one host. */
+struct seen {
+    uint32_t ready_count;
+    uint32_t finalized_count;
+    bool is_absent;
+};
+
+struct serve {
+    struct quoit_layout layout;
+    void *memory;
+    struct quoit_proxy *proxy;
+    pthread_mutex_t lock; /* of the rest */
+    struct seen hosts[QUOIT_PLACED_HOSTS_MAX];
+    uint32_t gone_count; /* how often all were ready, */
+    uint32_t done_count; /* and had finalized */
+    bool is_absent_told;
+    bool is_ending;
+};
+
+bool serve_is_asked(int argc, char **argv)
+{
+    return argc == 2 && strcmp(argv[1], QUOIT_PROXY_ARGUMENT) == 0;
+}
+
+/* Words of and to other hosts */
+
+static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = (uint32_t)kind};
+    if (kind == QUOIT_PROXY_END)
+        message.body.status = status;
+    else
+        message.body.host = host;
+    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+}
+
+/* Tells the agent what has become true of all hosts. Under the lock. */
+static void step(struct serve *serve)
+{
+    uint32_t ready_count = UINT32_MAX, finalized_count = UINT32_MAX, absent = UINT32_MAX;
+    for (uint32_t i = 0; i < serve->layout.job.host_count; i++) {
+        const struct seen *seen = &serve->hosts[i];
+        if (seen->ready_count < ready_count)
+            ready_count = seen->ready_count;
+        if (seen->finalized_count < finalized_count && !seen->is_absent)
+            finalized_count = seen->finalized_count;
+        if (seen->is_absent)
+            absent = i;
+    }
+    const struct seen *own = &serve->hosts[serve->layout.host];
+    for (; serve->gone_count < ready_count; serve->gone_count++)
+        say(QUOIT_PROXY_GO, 0, 0);
+    for (; serve->done_count < finalized_count && serve->done_count < own->finalized_count; serve->done_count++)
+        say(QUOIT_PROXY_FINALIZED, 0, 0);
+    if (absent != UINT32_MAX && own->ready_count > serve->gone_count && !serve->is_absent_told) {
+        serve->is_absent_told = true;
+        say(QUOIT_PROXY_ABSENT, absent, 0);
+    }
+}
+
+static void note(struct serve *serve, uint32_t host, const struct word *word)
+{
+    pthread_mutex_lock(&serve->lock);
+    serve->hosts[host].ready_count += word->kind == QUOIT_PROXY_READY;
+    serve->hosts[host].finalized_count += word->kind == QUOIT_PROXY_FINALIZED;
+    serve->hosts[host].is_absent |= word->kind == QUOIT_PROXY_ABSENT;
+    if (word->kind == QUOIT_PROXY_END && !serve->is_ending) {
+        serve->is_ending = true;
+        say(QUOIT_PROXY_END, 0, word->status);
+    }
+    step(serve);
+    pthread_mutex_unlock(&serve->lock);
+}
+
+static void on_message(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
+{
+    struct word word;
+    if (port != PORT || bytes != sizeof word)
+        return;
+    memcpy(&word, payload, sizeof word);
+    note(arg, source_host, &word);
+}
+
+static void on_lost(void *arg, uint32_t host)
+{
+    struct serve *serve = arg;
+    pthread_mutex_lock(&serve->lock);
+    bool is_over = serve->done_count > 0 && serve->done_count == serve->gone_count;
+    if (!is_over && !serve->is_ending)
+        say(QUOIT_PROXY_LOST, host, 0);
+    pthread_mutex_unlock(&serve->lock);
+}
+
+static bool is_absent(struct serve *serve, uint32_t host)
+{
+    pthread_mutex_lock(&serve->lock);
+    bool is_so = serve->hosts[host].is_absent;
+    pthread_mutex_unlock(&serve->lock);
+    return is_so;
+}
+
+/* To all other hosts that are there; last words are waited for until they have arrived. The queue is short, and may be
+ * full for a while. */
+static void spread(struct serve *serve, enum quoit_proxy_kind kind, int32_t status)
+{
+    const struct word word = {.kind = (uint32_t)kind, .status = status};
+    bool is_final = kind == QUOIT_PROXY_END || kind == QUOIT_PROXY_ABSENT;
+    uint64_t deadline_ns = is_final ? quoit_clock_now_ns() + SEND_NS : UINT64_MAX;
+    for (uint32_t host = 0; host < serve->layout.job.host_count; host++)
+        while (host != serve->layout.host && !is_absent(serve, host) &&
+               quoit_proxy_send(serve->proxy, host, PORT, &word, sizeof word) == QUOIT_FULL &&
+               quoit_clock_now_ns() < deadline_ns)
+            quoit_clock_sleep_ns(RETRY_NS);
+    while (is_final && !quoit_proxy_has_sent(serve->proxy) && quoit_clock_now_ns() < deadline_ns)
+        quoit_clock_sleep_ns(RETRY_NS);
+}
+
+/* Until what was said has arrived, or the agent says more, which can only be that the job ends. */
+static void flush(struct serve *serve)
+{
+    struct pollfd agent = {.fd = QUOIT_PROXY_FD, .events = POLLIN};
+    while (!quoit_proxy_has_sent(serve->proxy) && poll(&agent, 1, 0) == 0)
+        quoit_clock_sleep_ns(RETRY_NS);
+}
+
+/* Words of the agent */
+
+__attribute__((noreturn)) static void end(struct serve *serve, int32_t status)
+{
+    spread(serve, QUOIT_PROXY_END, status);
+    _exit(0);
+}
+
+static bool have_finalized(const struct serve *serve)
+{
+    for (uint32_t local = 0; local < serve->layout.local_count; local++) {
+        const struct quoit_pe_shared *shared = quoit_memory_pe(&serve->layout, serve->memory, local);
+        /* Pairs with quoit_client_leave_word. */
+        if (atomic_load_explicit(&shared->unsent_kind, memory_order_acquire) != QUOIT_BOOT_FINALIZED)
+            return false;
+    }
+    return true;
+}
+
+/* The lowest PE has ended, and the agent with it. The PEs of this host see that too, and one process reports it. */
+static void lose_agent(struct serve *serve)
+{
+    struct quoit_host_header *header = serve->memory;
+    struct quoit_pe_shared *lowest = quoit_memory_pe(&serve->layout, serve->memory, 0);
+    if (have_finalized(serve)) {
+        spread(serve, QUOIT_PROXY_ABSENT, 0);
+        quoit_proxy_stop(&serve->layout, serve->memory);
+        return;
+    }
+    pthread_mutex_lock(&serve->lock);
+    bool is_ending = serve->is_ending;
+    serve->is_ending = true;
+    pthread_mutex_unlock(&serve->lock);
+    if (is_ending)
+        _exit(0);
+    if (quoit_ended_claim(header, quoit_ended_status(lowest)))
+        quoit_ended_say(serve->layout.first_pe, lowest);
+    end(serve, quoit_ended_decision(header));
+}
+
+static void take(struct serve *serve, const struct quoit_proxy_message *message)
+{
+    const struct word word = {.kind = message->kind, .status = message->body.status};
+    switch (message->kind) {
+    case QUOIT_PROXY_READY:
+    case QUOIT_PROXY_FINALIZED:
+        spread(serve, (enum quoit_proxy_kind)message->kind, 0);
+        if (message->kind == QUOIT_PROXY_FINALIZED)
+            flush(serve); /* the answer lets this host's PEs end, and the proxy with them */
+        note(serve, serve->layout.host, &word);
+        break;
+    case QUOIT_PROXY_END:
+        pthread_mutex_lock(&serve->lock);
+        serve->is_ending = true;
+        pthread_mutex_unlock(&serve->lock);
+        end(serve, message->body.status);
+    default:
+        break;
+    }
+}
+
+static void *converse(void *arg)
+{
+    struct serve *serve = arg;
+    struct quoit_proxy_message message;
+    for (;;) {
+        ssize_t n = recv(QUOIT_PROXY_FD, &message, sizeof message, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
+            break;
+        take(serve, &message);
+    }
+    lose_agent(serve);
+    return NULL;
+}
+
+/* Start */
+
+/* Through the lowest PE, which puts it into the launcher's exchange. */
+static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
+{
+    const struct serve *serve = arg;
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CONTACT};
+    memcpy(message.body.contact.bytes, own, bytes);
+    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+    for (uint32_t i = 0; i < serve->layout.job.host_count; i++) {
+        ssize_t n;
+        do
+            n = recv(QUOIT_PROXY_FD, &message, sizeof message, 0);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof message || message.kind != QUOIT_PROXY_CONTACT || message.body.contact.host != i)
+            return false; /* the lowest PE has ended, and said why */
+        memcpy((char *)all_out + (size_t)i * bytes, message.body.contact.bytes, bytes);
+    }
+    return true;
+}
+
+/* The text of a message, or NULL for "". */
+static const char *text_of(char text[QUOIT_PROXY_TEXT_BYTES])
+{
+    text[QUOIT_PROXY_TEXT_BYTES - 1] = '\0';
+    return text[0] ? text : NULL;
+}
+
+static bool hear_start(struct quoit_proxy_message *message_out, int *memory_fd_out)
+{
+    struct quoit_ancillary came = {.fds = memory_fd_out, .fd_max = 1};
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROXY_FD, message_out, sizeof *message_out, &came, 0);
+    if (n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC &&
+        message_out->kind == QUOIT_PROXY_START && came.fd_count == 1)
+        return true;
+    quoit_say(n < 0 ? "--proxy is what PEs of another launcher's job start [Q0210]"
+                    : "a PE says what no version of Quoit says: is this the oshrun of its library? [Q0311]");
+    return false;
+}
+
+/* Before anything else: the agent waits for it. The PE's process is not the parent of what runs on. */
+static bool leave_parent(void)
+{
+    pid_t pid = fork();
+    if (pid > 0)
+        _exit(0);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "quoit-proxy");
+    return pid == 0;
+}
+
+static bool open_host(struct serve *serve, struct quoit_proxy_message *start, int memory_fd)
+{
+    char who[24];
+    snprintf(who, sizeof who, "host%u", start->body.start.host);
+    quoit_log_setup((enum quoit_log_level)start->body.start.log_level, who);
+    if (quoit_layout_make(&start->body.start.job, start->body.start.host, &serve->layout) != QUOIT_OK)
+        return false;
+    serve->memory = quoit_map_file(memory_fd, serve->layout.total_bytes, PROT_READ | PROT_WRITE);
+    if (!serve->memory)
+        quoit_say("cannot map %llu MiB: %s", (unsigned long long)(serve->layout.total_bytes >> 20), strerror(errno));
+    return serve->memory != NULL;
+}
+
+int serve_host(void)
+{
+    struct quoit_proxy_message start;
+    struct serve serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread;
+    int memory_fd = -1;
+    if (!leave_parent() || !hear_start(&start, &memory_fd) || !open_host(&serve, &start, memory_fd))
+        return 1;
+    const struct quoit_lane_network network = {
+        .driver = text_of(start.body.start.driver),
+        .provider = text_of(start.body.start.provider),
+        .device = text_of(start.body.start.device),
+        .tag = start.body.start.tag,
+        .lost_limit_ns = start.body.start.link_limit_ns,
+        .exchange = exchange,
+        .on_lost = on_lost,
+        .arg = &serve,
+    };
+    const struct quoit_proxy_config config = {
+        .layout = &serve.layout,
+        .memory = serve.memory,
+        .network = &network,
+        .machine = start.body.start.machine,
+        .link_timeout_ns = start.body.start.link_timeout_ns,
+        .link_limit_ns = start.body.start.link_limit_ns,
+        .dma_bytes = QUOIT_DMA_NEVER,
+        .on_message = on_message,
+        .on_message_arg = &serve,
+    };
+    if (quoit_proxy_open(&config, &serve.proxy) != QUOIT_OK)
+        return 1;
+    if (pthread_create(&thread, NULL, converse, &serve) != 0)
+        return 1;
+    enum quoit_status status = quoit_proxy_serve(serve.proxy, 0);
+    quoit_proxy_close(serve.proxy);
+    return status == QUOIT_OK ? 0 : 1;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/proxy_process.h"
+#include "boot/protocol.h"
+#include "base/log.h"
+#include "env/descriptors.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* oshrun of the installation that this library is of; else the shell's. */
+static void find_oshrun(char path_out[PATH_MAX])
+{
+    static const char *const places[] = {"../bin/oshrun", "../../bin/oshrun", "oshrun"};
+    Dl_info info;
+    char folder[PATH_MAX] = "";
+    if (dladdr((void *)(uintptr_t)quoit_proxy_process_start, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
+        snprintf(folder, sizeof folder, "%s", info.dli_fname);
+    char *slash = strrchr(folder, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        slash[1] = '\0';
+        int bytes = snprintf(path_out, PATH_MAX, "%s%s", folder, places[i]);
+        if (bytes < PATH_MAX && access(path_out, X_OK) == 0)
+            return;
+    }
+    snprintf(path_out, PATH_MAX, "oshrun");
+}
+
+/* With the socket as QUOIT_PROXY_FD and standard error alone; in a process group of its own, so that what ends the
+ * program's group does not end the proxy before it has told the other hosts. */
+static int spawn(const char *path, int socket_fd, pid_t *pid_out)
+{
+    char *arguments[] = {(char *)(uintptr_t) "oshrun", (char *)(uintptr_t)QUOIT_PROXY_ARGUMENT, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, socket_fd, QUOIT_PROXY_FD);
+    posix_spawn_file_actions_addclosefrom_np(&files, QUOIT_PROXY_FD + 1);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes, &signals);
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawnp(pid_out, path, &files, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message)
+{
+    (void)quoit_send_with_descriptors(fd, message, sizeof *message, NULL, 0, 0);
+}
+
+void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind)
+{
+    quoit_proxy_process_say(fd, &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = kind});
+}
+
+static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
+{
+    const struct quoit_boot_network *network = &host->network;
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_START};
+    message.body.start.job = host->layout.job;
+    message.body.start.machine = ((const struct quoit_host_header *)host->memory)->machine;
+    message.body.start.host = host->layout.host;
+    message.body.start.log_level = network->log_level;
+    message.body.start.tag = tag;
+    message.body.start.link_timeout_ns = network->link_timeout_ns;
+    message.body.start.link_limit_ns = network->link_limit_ns;
+    snprintf(message.body.start.driver, QUOIT_PROXY_TEXT_BYTES, "%s",
+             strcmp(network->driver, "ring") == 0 ? "auto" : network->driver);
+    snprintf(message.body.start.provider, QUOIT_PROXY_TEXT_BYTES, "%s", network->provider);
+    snprintf(message.body.start.device, QUOIT_PROXY_TEXT_BYTES, "%s", network->device);
+    (void)quoit_send_with_descriptors(fd, &message, sizeof message, &host->memory_fd, 1, 0);
+}
+
+enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out)
+{
+    char path[PATH_MAX];
+    int ends[2];
+    pid_t pid;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        quoit_say("cannot start the proxy of a host: %s [Q0314]", strerror(errno));
+        return QUOIT_SYSTEM;
+    }
+    find_oshrun(path);
+    int error = spawn(path, ends[1], &pid);
+    close(ends[1]);
+    if (error != 0) {
+        quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", path, strerror(error));
+        close(ends[0]);
+        return QUOIT_SYSTEM;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) /* it forks, so that it is not a child of the program */
+        ;
+    say_start(host, tag, ends[0]);
+    *fd_out = ends[0];
+    return QUOIT_OK;
+}

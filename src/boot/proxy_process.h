@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* proxy_process.h - the proxy of a host without oshrun: a process that the agent (agent.h) starts when the job has
+ * several hosts, by `oshrun --proxy`, and what the two say to each other over a SOCK_SEQPACKET socket, a struct
+ * quoit_proxy_message a packet.
+ *
+ *   agent                    proxy
+ *   START + memory       ->                     which host of which job
+ *                        <-   CONTACT           what the other hosts must know (lane/network.h)
+ *   CONTACT host         ->                     of each host
+ *   READY                ->                     all PEs of the host are ready
+ *                        <-   GO                those of all hosts are
+ *   FINALIZED            ->                     all PEs of the host have passed shmem_finalize
+ *                        <-   FINALIZED         those of all hosts have
+ *   END status           ->                     the job is ended from here, which was reported
+ *                        <-   END status        it is ended from another host, which has reported it
+ *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
+ *
+ * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy ends its
+ * PEs. The proxy that loses the agent, which lives in the lowest PE, ends the job, unless all PEs have finalized.
+ */
+#ifndef QUOIT_BOOT_PROXY_PROCESS_H
+#define QUOIT_BOOT_PROXY_PROCESS_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "boot/boot.h"
+#include "host/layout.h"
+#include "lane/network.h"
+
+#define QUOIT_PROXY_ARGUMENT   "--proxy"
+#define QUOIT_PROXY_FD         3 /* its socket */
+#define QUOIT_PROXY_TEXT_BYTES 64
+
+enum quoit_proxy_kind {
+    QUOIT_PROXY_START = 1,
+    QUOIT_PROXY_CONTACT,
+    QUOIT_PROXY_READY,
+    QUOIT_PROXY_GO,
+    QUOIT_PROXY_FINALIZED,
+    QUOIT_PROXY_END,
+    QUOIT_PROXY_LOST,
+    QUOIT_PROXY_ABSENT,
+};
+
+struct quoit_proxy_message {
+    uint32_t magic; /* QUOIT_BOOT_MAGIC */
+    uint32_t kind;
+    union {
+        struct {
+            struct quoit_job_config job;
+            struct quoit_machine machine;
+            uint32_t host;
+            uint32_t log_level;
+            uint64_t tag;
+            uint64_t link_timeout_ns;
+            uint64_t link_limit_ns;
+            char driver[QUOIT_PROXY_TEXT_BYTES];
+            char provider[QUOIT_PROXY_TEXT_BYTES];
+            char device[QUOIT_PROXY_TEXT_BYTES];
+        } start;
+        struct {
+            uint32_t host;
+            unsigned char bytes[QUOIT_NETWORK_CONTACT_BYTES];
+        } contact;
+        uint32_t host;  /* LOST, ABSENT */
+        int32_t status; /* END */
+    } body;
+};
+
+/* Starts the proxy of the host whose memory and layout are those of *host. tag: as in struct quoit_lane_network. The
+ * socket goes to *fd_out. Errors have been reported. Of the lowest PE's agent alone, whose table of descriptors the
+ * child inherits in part. */
+QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out);
+/* Sends one message of a kind without a body, or a whole one. The other side may have ended. */
+void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message);
+void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind);
+
+#endif

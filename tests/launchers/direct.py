@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: other launchers start one job over several hosts: PEs find their host and each other however they are placed, every
+byte is right, and whatever ends (a PE, a proxy, a host, a cable) ends the job within the limit, with a line that names it.
+
+Method: hosts are network namespaces (namespaces.py). Pmi: a PMI server of our own, which ends no process, as srun without -K;
+Hydra: mpiexec.hydra starts its proxies by a remote shell of our own. srun is real.py's."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
+import scenario
+from machines import greetings, has_network, lines
+from namespaces import RSH, Namespaces
+from pmi_server import Server
+
+GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
+MIX = os.path.join(scenario.BIN, "mix")
+SOON_S = scenario.SOON_S * (8 if scenario.SANITIZE else 3)  # a start with networks, and an end
+
+
+PATIENT = {"QUOIT_LINK_LIMIT": "10s"}  # of a busy machine, where the limit is not what is tested
+
+SHELL = """#!/bin/sh
+# A remote shell as Hydra calls it: options, host, words for a shell.
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1; shift
+exec %s -B %s "$host" sh -c "$*"
+"""
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+@unittest.skipUnless(shutil.which("mpiexec.hydra"), "no mpiexec.hydra (mpich)")
+class Hydra(Namespaces, scenario.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.shell = os.path.join(cls.folder, "shell")
+        with open(cls.shell, "w") as file:
+            file.write(SHELL % (sys.executable, RSH))
+        os.chmod(cls.shell, 0o755)
+
+    def launch(self, per_host, count, *command):
+        words = ["mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", self.shell, "-hosts", ",".join(self.addresses[:3]),
+                 "-ppn", per_host, "-n", count, *command]
+        begin = time.monotonic()
+        result = subprocess.run(["ip", "netns", "exec", self.names[0], *map(str, words)], stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, errors="replace", timeout=scenario.LIMIT_S, check=False,
+                                env=scenario.environment(self.mark, **PATIENT))
+        self.assert_nothing_left()
+        return scenario.Result(result.returncode, result.stdout, result.stderr, time.monotonic() - begin)
+
+    def test_places(self):
+        """Blocks, and in turns, where PE numbers are not Hydra's ranks."""
+        for per_host, count in ((2, 6), (3, 7), (1, 5)):
+            with self.subTest(per_host=per_host, count=count):
+                result = self.launch(per_host, count, GREET)
+                self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(count), ""), result)
+
+    def test_conformance(self):
+        for name in ("coll", "again"):
+            result = self.launch(2, 6, os.path.join(scenario.BIN, "conformance_" + name))
+            self.assertEqual(result.status, 0, result)
+
+    def test_ends(self):
+        for deed, argument, status, words in (("exit", 3, 3, "PE 4 exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
+                                              ("bad-pe", 0, 1, "PE 4: .*Q0104"), ("_exit", 0, 1, "PE 4 ended .*Q0203")):
+            with self.subTest(deed=deed):
+                result = self.launch(2, 6, MISBEHAVE, 4, deed, argument)
+                self.assertEqual(result.status, status, result)
+                self.assertRegex(result.out + result.err, words)
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+class Pmi(Namespaces, scenario.Case):
+    def launch(self, hosts, *command, env=None, each_step=None, **how):
+        """A PE on each of `hosts`, numbers of namespaces."""
+        commands = [["ip", "netns", "exec", self.names[host], *map(str, command)] for host in hosts]
+        server = Server(commands, env=scenario.environment(self.mark, **{**PATIENT, **(env or {})}), **how)
+        begin = time.monotonic()
+        result = server.run(scenario.LIMIT_S, each_step)
+        self.assertIsNotNone(result, f"the job hangs: {hosts} {command}")
+        server.seconds = time.monotonic() - begin
+        self.assert_nothing_left()
+        return server, *result
+
+    def test_greetings(self):
+        for hosts in ((0, 1), (0, 0, 1), (0, 1, 0, 1), (2, 0, 1, 1, 0, 3, 2)):
+            for version in (1, 2):
+                with self.subTest(hosts=hosts, version=version):
+                    _, statuses, out, err = self.launch(hosts, GREET, version=version)
+                    self.assertEqual((statuses, err), ([0] * len(hosts), ""), out)
+                    self.assertEqual(lines(out), greetings(len(hosts)))
+
+    def test_short_jobs(self):
+        """Hosts that end at about the same time: none waits for the word of one that has gone."""
+        for run in range(12):
+            with self.subTest(run=run):
+                _, statuses, out, err = self.launch((2, 0, 1, 1, 0, 3, 2), GREET)
+                self.assertEqual((statuses, err), ([0] * 7, ""), out)
+
+    def test_conformance(self):
+        for name in ("coll", "again", "memory", "order", "signal", "amo", "library_data"):
+            with self.subTest(name=name):
+                _, statuses, out, err = self.launch((0, 1, 2, 0, 1), os.path.join(scenario.BIN, "conformance_" + name))
+                self.assertEqual(statuses, [0] * 5, out + err)
+
+    def test_every_byte(self):
+        _, statuses, out, err = self.launch((0, 1, 1, 2, 0, 1), MIX, "--seconds", 3, "--seed", 7)
+        self.assertEqual(statuses, [0] * 6, out + err)
+
+    def test_ends(self):
+        """All PEs end with the status of the one that failed, where it is known, and one line says which it was."""
+        for who in (1, 2):
+            for deed, argument, status, words in (
+                    ("exit", 3, 3, f"PE {who} exited with status 3 .*Q0202"), ("_exit", 3, 1, f"PE {who} ended before .*Q0203"),
+                    ("kill", 9, 1, f"PE {who} ended before shmem_finalize.*Q0203"),
+                    ("null", 0, 139, f"PE {who} was killed by SIGSEGV .*Q0201"),
+                    ("global-exit", 5, 5, "^$"), ("global-exit", 0, 0, "^$"), ("bad-pe", 0, 1, f"PE {who}: .*Q0104")):
+                if deed == "null" and scenario.SANITIZE:
+                    continue  # it takes the signal
+                with self.subTest(who=who, deed=deed):
+                    server, statuses, _, err = self.launch((0, 0, 1, 1), MISBEHAVE, who, deed, argument)
+                    self.assertRegex(err, words)
+                    self.assertEqual(err.count("[Q"), 0 if deed == "global-exit" else 1, err)
+                    self.assertEqual([s for pe, s in enumerate(statuses) if pe != who], [status] * 3, err)
+                    self.assertLess(server.seconds, SOON_S)
+
+    def kill_one(self, find, hosts=(0, 1, 2, 0, 1, 2), after_s=0.3):
+        """The processes that find() gives lose one by SIGKILL when all have begun."""
+        begun = []
+
+        def act(server):
+            if not begun and server.closed == len(hosts):
+                begun.append(time.monotonic())
+            if begun and begun[0] and time.monotonic() - begun[0] > after_s:
+                begun[0] = 0
+                find(server)
+
+        server, statuses, _, err = self.launch(hosts, BUSY, env={"QUOIT_LINK_LIMIT": "1s"}, each_step=act)
+        self.assertEqual(begun, [0])
+        self.assertTrue(all(status != 0 for status in statuses), (statuses, err))
+        self.assertLess(server.seconds, SOON_S)
+        return err
+
+    def proxies(self):
+        return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy")
+
+    def test_killed_proxy(self):
+        err = self.kill_one(lambda server: os.kill(self.proxies()[-1], signal.SIGKILL))
+        self.assertRegex(err, "the proxy of host .* ended.*Q0315|host .* with the PEs .* was lost.*Q0315")
+
+    def test_stopped_proxy(self):
+        """It hangs: the other hosts end within the limit, and its own when it is over."""
+        stopped = []
+
+        def stop(server):
+            stopped.append(self.proxies()[0])
+            os.kill(stopped[0], signal.SIGSTOP)
+            time.sleep(1.5)
+            os.kill(stopped[0], signal.SIGCONT)
+
+        self.assertRegex(self.kill_one(stop), "host .*, with the PEs .*, was lost.*Q0315")
+
+    def test_killed_host(self):
+        """All PEs of a host at once, the lowest first."""
+        def kill(server):
+            for rank in (1, 4):
+                server.processes[rank].kill()
+
+        self.assertRegex(self.kill_one(kill), r"PE [23] ended before shmem_finalize.*Q0203|Q0315")
+
+    def test_cut_cable(self):
+        self.addCleanup(self.plug, 2, "up")
+        err = self.kill_one(lambda server: self.plug(2, "down"))
+        self.assertRegex(err, r"host .*, with the PEs 4\.\.5, was lost.*Q0315")
+
+    def test_kills_at_random(self):
+        seed = int(os.environ.get("LAUNCHERS_SEED", random.SystemRandom().randrange(1 << 32)))
+        chance = random.Random(seed)
+        print(f"LAUNCHERS_SEED={seed}", file=sys.stderr)
+        for run in range(6):
+            def kill(server):
+                victims = [p.pid for p in server.processes] + self.proxies()
+                os.kill(chance.choice(victims), signal.SIGKILL)
+
+            with self.subTest(seed=seed, run=run):
+                self.assertRegex(self.kill_one(kill, after_s=chance.random() / 2), r"\[Q0(203|315)\]")
+
+    def test_killed_during_start(self):
+        """The launcher ends all then; nothing stays."""
+        for victim in (0, 1, 3):
+            for fences in (1, 2):
+                def kill(server):
+                    if server.fences >= fences and server.processes[victim].poll() is None:
+                        server.processes[victim].kill()
+                    if any(process.poll() not in (None, 0) for process in server.processes) or server.aborts:
+                        for process in server.processes:
+                            process.kill()
+
+                with self.subTest(victim=victim, fences=fences):
+                    server, statuses, _, err = self.launch((0, 0, 1, 1), MISBEHAVE, 0, "sleep", 60, each_step=kill)
+                    self.assertTrue(all(status != 0 for status in statuses), (statuses, err))
+                    self.assertLess(server.seconds, SOON_S)
+
+    def test_versions_that_differ(self):
+        def lie(server, rank, request, answer):
+            is_other = request["cmd"] == "get" and request["key"] == "quoit-2"
+            return answer.replace(b"quoit,", b"quoit,0", 1) if is_other else answer
+
+        _, statuses, out, err = self.launch((0, 0, 1, 1), GREET, lie=lie)
+        self.assertEqual((all(statuses), out, err.count("[Q0311]")), (True, "", 1), err)
+        self.assertIn("PE 2 runs another version of Quoit than PE 0", err)
+
+    def test_no_network(self):
+        """The driver's words come out, and the job ends."""
+        server, statuses, out, err = self.launch((0, 1), GREET, env={"QUOIT_NETWORK_DEVICE": "nowhere0"},
+                                                 each_step=self.end_all)
+        self.assertEqual((all(statuses), out), (True, ""), err)
+        self.assertRegex(err, r"nowhere0.*\[Q0222\]")
+
+    @staticmethod
+    def end_all(server):
+        """As a launcher does that is asked for it."""
+        if server.aborts:
+            for process in server.processes:
+                process.kill()
+
+
+if __name__ == "__main__":
+    scenario.main()

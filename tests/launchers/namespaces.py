@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hosts for tests, as root: network namespaces, each with its address 10.99.0.1i, joined by a bridge in a namespace of its own,
+with a remote shell of our own in each (rsh.py)."""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+RSH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rsh.py")
+
+
+def namespaces_problem():
+    """Why there can be none; None: there can."""
+    if os.geteuid() != 0:
+        return "only root makes network namespaces"
+    if not shutil.which("ip"):
+        return "no ip (iproute2)"
+    made = subprocess.run(["ip", "netns", "add", f"quoit{os.getpid()}"], capture_output=True, text=True, check=False)
+    subprocess.run(["ip", "netns", "delete", f"quoit{os.getpid()}"], capture_output=True, check=False)
+    return None if made.returncode == 0 else "the kernel makes no network namespaces: " + made.stderr
+
+
+def ip(*words):
+    subprocess.run(["ip", *map(str, words)], check=True)
+
+
+class Namespaces:
+    """Mixed into a TestCase."""
+
+    COUNT = 4
+
+    @classmethod
+    def setUpClass(cls):
+        problem = namespaces_problem()
+        if problem:
+            raise unittest.SkipTest(problem)
+        cls.mark_of_hosts = f"quoit{os.getpid()}"
+        cls.switch = cls.mark_of_hosts + "s"
+        cls.names = [f"{cls.mark_of_hosts}n{i}" for i in range(cls.COUNT)]
+        cls.addresses = [f"10.99.0.{10 + i}" for i in range(cls.COUNT)]
+        for name in (cls.switch, *cls.names):
+            ip("netns", "add", name)
+            cls.addClassCleanup(subprocess.run, ["ip", "netns", "delete", name], check=False)
+        ip("-n", cls.switch, "link", "add", "br0", "type", "bridge")
+        ip("-n", cls.switch, "link", "set", "br0", "up")
+        for i, name in enumerate(cls.names):
+            ip("-n", cls.switch, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("-n", cls.switch, "link", "set", f"port{i}", "master", "br0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "address", "add", cls.addresses[i] + "/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+            server = subprocess.Popen(["ip", "netns", "exec", name, sys.executable, "-B", RSH, "serve", cls.addresses[i]],
+                                      stdout=subprocess.PIPE, text=True)
+            cls.addClassCleanup(cls.end, server)
+            server.stdout.readline()
+
+    @staticmethod
+    def end(server):
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    def plug(self, host, state):
+        ip("-n", self.switch, "link", "set", f"port{host}", state)
