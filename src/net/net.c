@@ -27,6 +27,7 @@ enum host_state { HOST_UNKNOWN, HOST_CONNECTED, HOST_LEFT, HOST_LOST };
 
 struct host {
     uint8_t state; /* enum host_state */
+    bool is_heard; /* it has said something */
     bool is_farewell_sent;
     bool is_broken; /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
@@ -62,6 +63,7 @@ struct quoit_net {
     struct quoit_net_region *regions;
     struct quoit_net_window *windows;
     uint64_t outstanding_count;
+    uint32_t unheard_count; /* connected hosts that have said nothing yet */
     uint64_t now_ns;        /* of the last progress */
     uint64_t next_watch_ns; /* when heartbeats are looked after */
     uint64_t dropped_count; /* messages of strangers */
@@ -122,12 +124,17 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
     if (!is_ours(net, header, bytes))
         return;
     struct host *host = &net->hosts[header->host];
+    net->unheard_count -= !host->is_heard && host->state == HOST_CONNECTED;
+    host->is_heard = true;
     host->heard_sequence = header->sequence;
     host->heard_ns = net->now_ns;
-    if (header->kind == MESSAGE_LEAVING)
+    if (header->kind == MESSAGE_LEAVING) {
         host->state = HOST_LEFT;
-    else if (header->kind == MESSAGE_PAYLOAD)
+        if (net->config.on_left)
+            net->config.on_left(net->config.arg, header->host);
+    } else if (header->kind == MESSAGE_PAYLOAD) {
         net->config.on_message(net->config.arg, header->host, header + 1, bytes - (uint32_t)sizeof *header);
+    }
 }
 
 /* Heartbeats and lost hosts */
@@ -170,6 +177,7 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
     if (host->state == HOST_LOST)
         return;
     host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
+    net->unheard_count -= was_connected && !host->is_heard;
     net->driver->abandon(net->end, host_index);
     if (was_connected)
         net->config.on_lost(net->config.arg, host_index, status);
@@ -334,6 +342,7 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     net->now_ns = quoit_clock_now_ns();
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
+    net->unheard_count += !host->is_heard;
     return QUOIT_OK;
 }
 
@@ -463,6 +472,11 @@ bool quoit_net_is_lost(const struct quoit_net *net, uint32_t host)
     return net->hosts[host].state == HOST_LOST;
 }
 
+bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)
+{
+    return net->hosts[host].state == HOST_CONNECTED;
+}
+
 /* Whether something to the host, or to any, was done with GONE; forgets it. */
 static bool take_gone(struct quoit_net *net, uint32_t host)
 {
@@ -499,7 +513,7 @@ int quoit_net_wait_fd(const struct quoit_net *net)
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
 {
     *until_ns_out = net->next_watch_ns;
-    return net->driver->arm(net->end);
+    return net->unheard_count == 0 && net->driver->arm(net->end);
 }
 
 /* Whether all have said that they leave, and know that this host does. */

@@ -92,7 +92,8 @@ struct quoit_net_config {
     /* The payload is 8-byte aligned, and valid during the call. */
     void (*on_message)(void *arg, uint32_t host, const void *payload, uint32_t bytes);
     void (*on_lost)(void *arg, uint32_t host, enum quoit_status status); /* TIMEOUT: silent; GONE: disconnected */
-    void *arg;                                                           /* of all three */
+    void (*on_left)(void *arg, uint32_t host);                           /* it has said so; NULL: nobody asks */
+    void *arg;                                                           /* of all four */
 };
 
 /* UNSUPPORTED: there is no such driver or network here; `problem` says why. */
@@ -136,10 +137,13 @@ uint64_t quoit_net_outstanding(const struct quoit_net *net, uint32_t host);
  */
 QUOIT_MUST_USE enum quoit_status quoit_net_flush(struct quoit_net *net, uint32_t host, uint64_t timeout_ns);
 bool quoit_net_is_lost(const struct quoit_net *net, uint32_t host);
+/* Whether it was connected, and is neither lost nor has left. */
+bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host);
 
 /* For sleeping: a descriptor that poll(2) finds readable when progress has something to do. Before each sleep
  * quoit_net_arm() must have said true, and the sleep must end by the time that it names, for heartbeats. -1: the
- * network has none, and must be polled. */
+ * network has none, and must be polled. It must be polled too until every host has said something: UCX's descriptor is
+ * readable all the time while the other host does not answer a connection. */
 int quoit_net_wait_fd(const struct quoit_net *net);
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
 

@@ -29,6 +29,7 @@
 #define RIG_MEMORY_BYTES ((uint64_t)24 << 20)
 #define RIG_DEADLINE_NS  60000000000u /* of any wait */
 #define RIG_TAG          0x51756f6974u
+#define RIG_CONNECTED    2u /* the barrier after which all are */
 
 struct rig_board {
     _Atomic uint32_t arrived_count;
@@ -43,6 +44,7 @@ struct rig {
     const char *provider;
     const char *device;
     uint64_t lost_limit_ns; /* 0: the default */
+    uint64_t late_ns;       /* so long the last host makes no progress when all have connected */
     uint32_t host_count;
     uint32_t host;     /* of this process */
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
@@ -98,6 +100,8 @@ static inline void rig_barrier(struct rig *rig)
     uint32_t target = ++rig->barrier_count * rig->host_count;
     uint64_t deadline_ns = quoit_clock_now_ns() + RIG_DEADLINE_NS;
     atomic_fetch_add(&rig->board->arrived_count, 1);
+    if (rig->late_ns && rig->host == rig->host_count - 1 && rig->barrier_count == RIG_CONNECTED)
+        quoit_clock_sleep_ns(rig->late_ns);
     while (atomic_load(&rig->board->arrived_count) < target) {
         if (rig->net && quoit_net_progress(rig->net) != 0)
             continue;
