@@ -201,6 +201,7 @@ static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 struct network_end {
     struct network_seat seat; /* first */
     int ready_fd;
+    bool is_lost_told; /* of the first host, which ends the job */
 };
 
 static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
@@ -213,8 +214,10 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 
 static void tell_lost(void *arg, uint32_t host)
 {
-    const struct network_end *end = arg;
-    tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host});
+    struct network_end *end = arg;
+    if (!end->is_lost_told)
+        tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host});
+    end->is_lost_told = true;
 }
 
 static void join_network(const struct job *job, uint32_t host, struct network_end *end)

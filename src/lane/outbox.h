@@ -33,7 +33,7 @@ void quoit_outbox_close(struct quoit_outbox *outbox);
 QUOIT_MUST_USE enum quoit_status quoit_outbox_send(struct quoit_outbox *outbox, uint32_t dest_host, uint32_t port,
                                                    const void *payload, uint32_t bytes);
 
-/* Whether every message has arrived: none is outstanding. Any thread. */
+/* Whether no message is outstanding. Any thread. */
 bool quoit_outbox_is_empty(const struct quoit_outbox *outbox);
 
 /* The next frame to submit, and its entry; NULL: none. The same one until quoit_outbox_taken(). */

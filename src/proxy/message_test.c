@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: messages between hosts arrive exactly once, in order, with their bytes, over several hops and through links that
- * are cut meanwhile; what cannot be sent is refused. Method: the proxies of a small ring in threads of this process, on
- * the emulated driver; each host sends every other one numbered messages of random sizes, and counts what it receives.
+ * are cut meanwhile; what cannot be sent is refused. The same over a network, where hosts are lost and leave. Method:
+ * the proxies of a small ring in threads of this process, on the emulated driver, or on the network driver of
+ * tests/drivers; each host sends every other one numbered messages of random sizes, and counts what it receives.
  * QUOIT_SEED replays the sizes.
  */
 #include <setjmp.h>
@@ -18,7 +19,10 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
+#include "lane/network.h"
 #include "lane/outbox.h"
+#include "net/net.h"
+#include "proxy/network.h"
 #include "proxy/proxy.h"
 #include "proxy/ring_rig.h"
 
@@ -26,6 +30,7 @@
 #define CHUNK_BYTES   1024
 #define MESSAGE_COUNT 400 /* from each host to each other one */
 #define LIMIT_NS      60000000000u
+#define LOST_NS       1000000000u
 
 struct world;
 struct host {
@@ -36,13 +41,19 @@ struct host {
     uint32_t received_counts[HOSTS_MAX]; /* lane 0's */
     _Atomic uint32_t received_total;
     _Atomic uint32_t error_count;
+    _Atomic uint32_t lost_mask; /* of hosts */
+    bool has_ended;             /* its lane */
     pthread_t opener, lane, manager;
+    struct quoit_lane_network network;
 };
 struct world {
     bool has_died; /* its share ended under it: what it received last may be cut short */
     uint32_t host_count;
+    uint64_t lost_limit_ns;
     uint64_t seed;
     struct ring_rig rig;
+    pthread_barrier_t meeting; /* of hosts that join a network */
+    char contacts[HOSTS_MAX][QUOIT_NETWORK_CONTACT_BYTES];
     struct host hosts[HOSTS_MAX];
 };
 
@@ -78,6 +89,25 @@ static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     (void)arg, (void)first_link, (void)second_link;
 }
 
+static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
+{
+    struct host *host = arg;
+    struct world *world = host->world;
+    memcpy(world->contacts[host->rig->layout.host], own, bytes);
+    pthread_barrier_wait(&world->meeting);
+    for (uint32_t i = 0; i < world->host_count; i++)
+        memcpy((char *)all_out + (size_t)i * bytes, world->contacts[i], bytes);
+    return true;
+}
+
+static void note_lost(void *arg, uint32_t lost_host)
+{
+    struct host *host = arg;
+    uint32_t before = atomic_fetch_or(&host->lost_mask, 1u << lost_host);
+    if (before >> lost_host & 1)
+        atomic_fetch_add(&host->error_count, 1);
+}
+
 static void *open_proxy(void *arg)
 {
     struct host *host = arg;
@@ -94,6 +124,14 @@ static void *open_proxy(void *arg)
         .on_message_arg = host,
     };
     rig_ports(&host->world->rig, host->rig, config.ports);
+    host->network = (struct quoit_lane_network){.driver = "shuffle",
+                                                .tag = 1,
+                                                .lost_limit_ns = host->world->lost_limit_ns,
+                                                .exchange = exchange,
+                                                .on_lost = note_lost,
+                                                .arg = host};
+    if (host->rig->layout.job.protocol == QUOIT_PROTOCOL_NETWORK)
+        config.network = &host->network;
     host->status = quoit_proxy_open(&config, &host->proxy);
     return NULL;
 }
@@ -112,18 +150,22 @@ static void *manage(void *arg)
     return NULL;
 }
 
-/* `shared`: the ring on which the job has a share; NULL: one of its own. */
-static void open_world_on(struct world *world, uint32_t host_count, uint8_t protocol, struct quoit_shared_ring *shared)
+/* `shared`: the ring on which the job has a share; NULL: one of its own. `lost_limit_ns` is of a network. */
+static void open_world_on(struct world *world, uint32_t host_count, uint8_t protocol, struct quoit_shared_ring *shared,
+                          uint64_t lost_limit_ns)
 {
     const char *text = getenv("QUOIT_SEED");
+    bool is_network = protocol == QUOIT_PROTOCOL_NETWORK;
     const struct quoit_job_config job = {.host_count = host_count,
                                          .pe_count = host_count,
                                          .lane_count = 1,
                                          .slot_count = 2,
-                                         .chunk_bytes = CHUNK_BYTES,
+                                         .chunk_bytes = is_network ? 2 * QUOIT_NETWORK_FRAMED_BYTES : CHUNK_BYTES,
                                          .protocol = protocol};
     memset(world, 0, sizeof *world);
     world->host_count = host_count;
+    world->lost_limit_ns = lost_limit_ns;
+    pthread_barrier_init(&world->meeting, NULL, host_count);
     world->seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
     printf("replay with QUOIT_SEED=%llu\n", (unsigned long long)world->seed);
     if (shared)
@@ -148,21 +190,28 @@ static void open_world_on(struct world *world, uint32_t host_count, uint8_t prot
 
 static void open_world(struct world *world, uint32_t host_count, uint8_t protocol)
 {
-    open_world_on(world, host_count, protocol, NULL);
+    open_world_on(world, host_count, protocol, NULL, 0);
+}
+
+static void end_host(struct host *host)
+{
+    if (host->has_ended)
+        return;
+    host->has_ended = true;
+    quoit_proxy_stop(&host->rig->layout, host->rig->memory);
+    pthread_join(host->lane, NULL);
+    pthread_join(host->manager, NULL);
+    assert_int_equal(host->status, QUOIT_OK);
+    assert_true(host->error_count == 0 || host->world->has_died);
 }
 
 static void close_world(struct world *world)
 {
-    for (uint32_t i = 0; i < world->host_count; i++) {
-        struct host *host = &world->hosts[i];
-        quoit_proxy_stop(&host->rig->layout, host->rig->memory);
-        pthread_join(host->lane, NULL);
-        pthread_join(host->manager, NULL);
-        assert_int_equal(host->status, QUOIT_OK);
-        assert_true(host->error_count == 0 || world->has_died);
-    }
+    for (uint32_t i = 0; i < world->host_count; i++)
+        end_host(&world->hosts[i]);
     for (uint32_t i = 0; i < world->host_count; i++)
         quoit_proxy_close(world->hosts[i].proxy);
+    pthread_barrier_destroy(&world->meeting);
     rig_free(&world->rig);
 }
 
@@ -304,14 +353,14 @@ static void test_two_jobs_on_one_ring(void **state)
     pthread_t cutter, teller;
     assert_non_null(jobs);
     assert_int_equal(quoit_shared_ring_open(&config, &ring), QUOIT_OK);
-    open_world_on(&jobs[0], config.host_count, QUOIT_PROTOCOL_QUEUE, ring);
-    open_world_on(&jobs[1], config.host_count, QUOIT_PROTOCOL_QUEUE, ring);
+    open_world_on(&jobs[0], config.host_count, QUOIT_PROTOCOL_QUEUE, ring, 0);
+    open_world_on(&jobs[1], config.host_count, QUOIT_PROTOCOL_QUEUE, ring, 0);
     assert_int_equal(pthread_create(&cutter, NULL, tell_with_cuts, &jobs[0]), 0);
     assert_int_equal(pthread_create(&teller, NULL, tell_one, &jobs[1]), 0);
     send_everything(&jobs[0], false);
     pthread_join(teller, NULL);
     pthread_join(cutter, NULL);
-    open_world_on(&jobs[2], config.host_count, QUOIT_PROTOCOL_QUEUE, ring);
+    open_world_on(&jobs[2], config.host_count, QUOIT_PROTOCOL_QUEUE, ring, 0);
     for (uint32_t from = 0; from < config.host_count; from++) /* under way when the job ends */
         (void)!quoit_proxy_send(jobs[1].hosts[from].proxy, (from + 1) % config.host_count, 0, "bytes", 5);
     quoit_share_end(ring, jobs[1].rig.share);
@@ -327,12 +376,99 @@ static void test_two_jobs_on_one_ring(void **state)
     free(jobs);
 }
 
+static void skip_without_driver(void)
+{
+    struct quoit_net_choice choice;
+    const struct quoit_net_config config = {.driver = "shuffle"};
+    if (quoit_net_survey(&config, &choice, 1) == 0 || !choice.is_usable)
+        skip();
+}
+
+static void until(bool (*condition)(const struct world *world), const struct world *world)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while (!condition(world)) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(1000000);
+    }
+}
+
+static bool have_arrived(const struct world *world)
+{
+    for (uint32_t i = 0; i < world->host_count; i++)
+        if (!world->hosts[i].has_ended && !quoit_proxy_has_sent(world->hosts[i].proxy))
+            return false;
+    return true;
+}
+
+static void test_over_a_network(void **state)
+{
+    (void)state;
+    struct world world;
+    static const unsigned char bytes[QUOIT_NETWORK_FRAMED_BYTES + 1];
+    skip_without_driver();
+    open_world_on(&world, 3, QUOIT_PROTOCOL_NETWORK, NULL, LIMIT_NS);
+    struct quoit_proxy *proxy = world.hosts[0].proxy;
+    assert_int_equal(quoit_proxy_send(proxy, 1, 0, bytes, sizeof bytes), QUOIT_OUT_OF_RANGE);
+    assert_int_equal(quoit_proxy_send(proxy, 3, 0, bytes, 1), QUOIT_OUT_OF_RANGE);
+    send_everything(&world, false);
+    until(have_arrived, &world);
+    for (uint32_t i = 0; i < world.host_count; i++)
+        assert_int_equal(world.hosts[i].lost_mask, 0);
+    close_world(&world);
+}
+
+static bool is_third_lost(const struct world *world)
+{
+    return world->hosts[0].lost_mask == 1u << 2 && world->hosts[1].lost_mask == 1u << 2;
+}
+
+static bool is_second_lost(const struct world *world)
+{
+    return (world->hosts[0].lost_mask & 1u << 1) != 0;
+}
+
+/* What is said to a host that hangs holds nobody up for longer than the limit, and no later message. One that has left
+ * is told when something is said to it. */
+static void test_to_hosts_that_are_gone(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t sent_count = 0;
+    skip_without_driver();
+    open_world_on(&world, 3, QUOIT_PROTOCOL_NETWORK, NULL, LOST_NS);
+    struct quoit_proxy *proxy = world.hosts[0].proxy;
+    world.has_died = true; /* what it is told is not numbered */
+    end_host(&world.hosts[2]);
+    while (quoit_proxy_send(proxy, 2, 0, "word", 4) == QUOIT_OK)
+        sent_count++;
+    assert_in_range(sent_count, QUOIT_MESSAGES_MAX, 2 * QUOIT_MESSAGES_MAX);
+    until(is_third_lost, &world);
+    until(have_arrived, &world);
+    assert_int_equal(quoit_proxy_send(proxy, 2, 0, "word", 4), QUOIT_OK);
+    assert_int_equal(quoit_proxy_send(proxy, 1, 0, "word", 4), QUOIT_OK);
+    until(have_arrived, &world);
+    assert_int_equal(world.hosts[1].received_total, 1);
+    end_host(&world.hosts[1]);
+    quoit_proxy_close(world.hosts[1].proxy);
+    world.hosts[1].proxy = NULL;
+    assert_int_equal(world.hosts[0].lost_mask, 1u << 2);
+    assert_int_equal(quoit_proxy_send(proxy, 1, 0, "word", 4), QUOIT_OK);
+    until(is_second_lost, &world);
+    until(have_arrived, &world);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_comes_once_and_in_order),        cmocka_unit_test(test_through_links_that_are_cut),
-        cmocka_unit_test(test_what_cannot_be_sent_is_refused),      cmocka_unit_test(test_two_jobs_on_one_ring),
+        cmocka_unit_test(test_each_comes_once_and_in_order),
+        cmocka_unit_test(test_through_links_that_are_cut),
+        cmocka_unit_test(test_what_cannot_be_sent_is_refused),
+        cmocka_unit_test(test_two_jobs_on_one_ring),
         cmocka_unit_test(test_as_many_outstanding_as_there_may_be),
+        cmocka_unit_test(test_over_a_network),
+        cmocka_unit_test(test_to_hosts_that_are_gone),
     };
     return cmocka_run_group_tests_name("proxy.message", tests, NULL, NULL);
 }

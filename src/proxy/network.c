@@ -48,6 +48,7 @@ struct flow {
     uint32_t told_sequence;
     uint32_t first_open, last_open; /* UNTIL_ACK, in order, as cookie + 1; 0: none */
     bool is_busy;                   /* in the list of those that may have something to send */
+    bool is_lost_told;
 };
 
 struct network {
@@ -61,7 +62,6 @@ struct network {
     uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
     uint32_t *put_counts; /* [local PE]: puts of the network under way */
-    bool is_lost_told;
 };
 
 /* What every host knows of every other. */
@@ -242,18 +242,24 @@ static uint32_t append_parts(struct network *network, const struct quoit_frame *
     return part_count;
 }
 
+/* Behind those that wait already. */
+static void wait_in_flow(struct network *network, struct flow *flow, uint64_t cookie)
+{
+    network->open[cookie].next = 0;
+    if (flow->last_open)
+        network->open[flow->last_open - 1].next = (uint32_t)cookie + 1;
+    else
+        flow->first_open = (uint32_t)cookie + 1;
+    flow->last_open = (uint32_t)cookie + 1;
+}
+
 static void wait_for_ack(struct network *network, uint64_t cookie)
 {
     struct open *open = &network->open[cookie];
     struct flow *flow = &network->flows[open->frame.dest_host];
     open->state = OPEN_UNTIL_ACK;
     open->sequence = flow->sent_sequence;
-    open->next = 0;
-    if (flow->last_open)
-        network->open[flow->last_open - 1].next = (uint32_t)cookie + 1;
-    else
-        flow->first_open = (uint32_t)cookie + 1;
-    flow->last_open = (uint32_t)cookie + 1;
+    wait_in_flow(network, flow, cookie);
 }
 
 /* Payload from memory to memory. False: not now. */
@@ -321,6 +327,40 @@ static uint32_t poll_pe(struct network *network, uint32_t local)
     return done_count;
 }
 
+static void complete(struct network *network, uint64_t cookie)
+{
+    network->open[cookie].state = OPEN_NONE;
+    quoit_lane_complete(network->lane, cookie);
+}
+
+/* Messages to the host are done: nobody acknowledges them any more. Requests of PEs stay open, and the job ends. */
+static void drop_messages(struct network *network, uint32_t host)
+{
+    struct flow *flow = &network->flows[host];
+    uint64_t first_message = quoit_lane_cookie(network->lane->layout->local_count, 0);
+    uint32_t next = flow->first_open;
+    flow->first_open = flow->last_open = 0;
+    while (next) {
+        uint64_t cookie = next - 1;
+        next = network->open[cookie].next;
+        if (cookie >= first_message)
+            complete(network, cookie);
+        else
+            wait_in_flow(network, flow, cookie);
+    }
+}
+
+static void lose(struct network *network, uint32_t host)
+{
+    const struct quoit_lane_network *config = network->lane->group->network;
+    struct flow *flow = &network->flows[host];
+    drop_messages(network, host);
+    if (flow->is_lost_told || quoit_lane_is_stopping(network->lane))
+        return;
+    flow->is_lost_told = true;
+    config->on_lost(config->arg, host);
+}
+
 /* Messages of this host; their cookies follow those of the PEs. */
 static uint32_t poll_outbox(struct network *network)
 {
@@ -336,18 +376,14 @@ static uint32_t poll_outbox(struct network *network)
         append_request(network, &open->frame, lane->memory + quoit_layout_message(lane->layout, entry));
         wait_for_ack(network, cookie);
         quoit_outbox_taken(outbox);
+        if (!quoit_net_is_connected(network->net, frame->dest_host))
+            lose(network, frame->dest_host);
         done_count++;
     }
     return done_count;
 }
 
 /* What arrives */
-
-static void complete(struct network *network, uint64_t cookie)
-{
-    network->open[cookie].state = OPEN_NONE;
-    quoit_lane_complete(network->lane, cookie);
-}
 
 static bool take_ack(struct network *network, uint32_t host, uint32_t sequence)
 {
@@ -479,13 +515,13 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
 
 static void on_lost(void *arg, uint32_t host, enum quoit_status status)
 {
-    struct network *network = arg;
-    const struct quoit_lane_network *config = network->lane->group->network;
-    if (network->is_lost_told || quoit_lane_is_stopping(network->lane))
-        return;
-    network->is_lost_told = true;
     quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
-    config->on_lost(config->arg, host);
+    lose(arg, host);
+}
+
+static void on_left(void *arg, uint32_t host)
+{
+    drop_messages(arg, host);
 }
 
 /* The engine */
@@ -541,6 +577,7 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .on_done = on_done,
                                          .on_message = on_message,
                                          .on_lost = on_lost,
+                                         .on_left = on_left,
                                          .arg = network};
     enum quoit_status status = quoit_net_open(&net, &network->net, problem);
     if (status != QUOIT_OK) {

@@ -63,7 +63,8 @@ const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint3
  * such host or port, or too long. UNSUPPORTED: the job's protocol has no messages. */
 QUOIT_MUST_USE enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port,
                                                   const void *payload, uint32_t bytes);
-/* Whether all messages of quoit_proxy_send() have arrived. Any thread. */
+/* Whether all messages of quoit_proxy_send() have arrived, but those over a network to hosts that are gone. Any thread.
+ */
 bool quoit_proxy_has_sent(const struct quoit_proxy *proxy);
 /* After all of them have ended. NULL is allowed. */
 void quoit_proxy_close(struct quoit_proxy *proxy);
