@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -66,7 +68,7 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
     quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
 }
 
-/* Tells the agent what has become true of all hosts. Under the lock. */
+/* Tells the agent what has become true of all hosts. Hosts whose PEs have ended wait for nobody. Under the lock. */
 static void step(struct serve *serve)
 {
     uint32_t ready_count = UINT32_MAX, finalized_count = UINT32_MAX, absent = UINT32_MAX;
@@ -113,13 +115,18 @@ static void on_message(void *arg, uint32_t source_host, uint32_t port, const voi
     note(arg, source_host, &word);
 }
 
+/* Once its PEs have finalized, nobody needs a host but who calls shmem_init again. */
 static void on_lost(void *arg, uint32_t host)
 {
     struct serve *serve = arg;
     pthread_mutex_lock(&serve->lock);
-    bool is_over = serve->done_count > 0 && serve->done_count == serve->gone_count;
-    if (!is_over && !serve->is_ending)
+    struct seen *seen = &serve->hosts[host];
+    if (serve->gone_count > 0 && seen->finalized_count == serve->gone_count) {
+        seen->is_absent = true;
+        step(serve);
+    } else if (!serve->is_ending) {
         say(QUOIT_PROXY_LOST, host, 0);
+    }
     pthread_mutex_unlock(&serve->lock);
 }
 
@@ -131,27 +138,33 @@ static bool is_absent(struct serve *serve, uint32_t host)
     return is_so;
 }
 
-/* To all other hosts that are there; last words are waited for until they have arrived. The queue is short, and may be
- * full for a while. */
+/* While words are under way the agent has no other to say but END, or is gone. */
+static bool is_agent_silent(void)
+{
+    struct pollfd agent = {.fd = QUOIT_PROXY_FD, .events = POLLIN};
+    return poll(&agent, 1, 0) == 0;
+}
+
+/* To all other hosts that are there. The queue is short, and may be full for a while, or for ever when many hosts hang.
+ * Last words are waited for until they have arrived. */
 static void spread(struct serve *serve, enum quoit_proxy_kind kind, int32_t status)
 {
     const struct word word = {.kind = (uint32_t)kind, .status = status};
     bool is_final = kind == QUOIT_PROXY_END || kind == QUOIT_PROXY_ABSENT;
-    uint64_t deadline_ns = is_final ? quoit_clock_now_ns() + SEND_NS : UINT64_MAX;
+    uint64_t deadline_ns = quoit_clock_now_ns() + SEND_NS;
     for (uint32_t host = 0; host < serve->layout.job.host_count; host++)
         while (host != serve->layout.host && !is_absent(serve, host) &&
                quoit_proxy_send(serve->proxy, host, PORT, &word, sizeof word) == QUOIT_FULL &&
-               quoit_clock_now_ns() < deadline_ns)
+               (is_final ? quoit_clock_now_ns() < deadline_ns : is_agent_silent()))
             quoit_clock_sleep_ns(RETRY_NS);
     while (is_final && !quoit_proxy_has_sent(serve->proxy) && quoit_clock_now_ns() < deadline_ns)
         quoit_clock_sleep_ns(RETRY_NS);
 }
 
-/* Until what was said has arrived, or the agent says more, which can only be that the job ends. */
+/* Until what was said has arrived at every host that is there, or the job ends. */
 static void flush(struct serve *serve)
 {
-    struct pollfd agent = {.fd = QUOIT_PROXY_FD, .events = POLLIN};
-    while (!quoit_proxy_has_sent(serve->proxy) && poll(&agent, 1, 0) == 0)
+    while (!quoit_proxy_has_sent(serve->proxy) && is_agent_silent())
         quoit_clock_sleep_ns(RETRY_NS);
 }
 
@@ -267,19 +280,32 @@ static bool hear_start(struct quoit_proxy_message *message_out, int *memory_fd_o
     if (n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC &&
         message_out->kind == QUOIT_PROXY_START && came.fd_count == 1)
         return true;
-    quoit_say(n < 0 ? "--proxy is what PEs of another launcher's job start [Q0210]"
-                    : "a PE says what no version of Quoit says: is this the oshrun of its library? [Q0311]");
+    if (n != 0) /* else the PE has ended */
+        quoit_say("a PE says what no version of Quoit says: is this the oshrun of its library? [Q0311]");
     return false;
 }
 
-/* Before anything else: the agent waits for it. The PE's process is not the parent of what runs on. */
+static bool has_agent(void)
+{
+    struct stat stat;
+    if (fstat(QUOIT_PROXY_FD, &stat) == 0 && S_ISSOCK(stat.st_mode))
+        return true;
+    quoit_say("--proxy is what PEs of another launcher's job start [Q0210]");
+    return false;
+}
+
+/* Before anything else: the agent waits for it. The PE's process is not the parent of what runs on. Launchers send
+ * signals to all processes of a host; what the PEs do with them is theirs, and the proxy ends after them. */
 static bool leave_parent(void)
 {
+    static const int of_the_job[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
     pid_t pid = fork();
     if (pid > 0)
         _exit(0);
     setpgid(0, 0);
     prctl(PR_SET_NAME, "quoit-proxy");
+    for (size_t i = 0; i < sizeof of_the_job / sizeof of_the_job[0]; i++)
+        signal(of_the_job[i], SIG_IGN);
     return pid == 0;
 }
 
@@ -302,6 +328,8 @@ int serve_host(void)
     struct serve serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread;
     int memory_fd = -1;
+    if (!has_agent())
+        return 2;
     if (!leave_parent() || !hear_start(&start, &memory_fd) || !open_host(&serve, &start, memory_fd))
         return 1;
     const struct quoit_lane_network network = {
@@ -329,7 +357,9 @@ int serve_host(void)
         return 1;
     if (pthread_create(&thread, NULL, converse, &serve) != 0)
         return 1;
-    enum quoit_status status = quoit_proxy_serve(serve.proxy, 0);
+    if (quoit_proxy_serve(serve.proxy, 0) != QUOIT_OK)
+        _exit(1); /* all see that; the thread may speak through the proxy meanwhile */
+    pthread_join(thread, NULL);
     quoit_proxy_close(serve.proxy);
-    return status == QUOIT_OK ? 0 : 1;
+    return 0;
 }

@@ -62,6 +62,7 @@ struct agent {
     uint32_t host_index;
     int proxy_fd;                   /* -1: one host */
     bool is_ready_told;             /* to the proxy */
+    bool is_finalized_told;         /* to the proxy, since the last GO */
     bool is_end_told;               /* to the proxy, or by it */
     uint32_t lost_host;             /* NO_HOST */
     uint64_t lost_ns;               /* when to say so */
@@ -300,6 +301,12 @@ static void pass_contact(struct agent *agent, const struct quoit_boot_message *m
     quoit_proxy_process_say(agent->proxy_fd, &contact);
 }
 
+static void tell_finalized(struct agent *agent)
+{
+    quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
+    agent->is_finalized_told = true;
+}
+
 static bool take_message(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
 {
     bool is_lowest = connection->role == ROLE_TALK && connection->pe == 0;
@@ -319,7 +326,7 @@ static bool take_message(struct agent *agent, struct connection *connection, con
     } else if (is_lowest && message->kind == QUOIT_BOOT_CONTACT && agent->proxy_fd >= 0) {
         pass_contact(agent, message);
     } else if (is_lowest && message->kind == QUOIT_BOOT_FINALIZED && agent->proxy_fd >= 0) {
-        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
+        tell_finalized(agent);
     } else {
         return false;
     }
@@ -423,6 +430,7 @@ static void let_go(struct agent *agent)
     agent->is_going = true;
     agent->ready_count = 0;
     agent->is_ready_told = false;
+    agent->is_finalized_told = false;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         agent->members[pe].is_ready = false;
         say(agent->members[pe].talk_fd, &message, -1);
@@ -488,8 +496,6 @@ static void say_contact(struct agent *agent, const struct quoit_proxy_message *c
     say(agent->members[0].talk_fd, &message, -1);
 }
 
-static void let_go(struct agent *agent);
-
 static void hear_proxy(struct agent *agent)
 {
     struct quoit_proxy_message message;
@@ -524,6 +530,17 @@ static void hear_proxy(struct agent *agent)
     }
 }
 
+/* The lowest PE says so, unless its program has closed the socket. Then the hosts must not wait until it ends. */
+static void look_for_finalized(struct agent *agent)
+{
+    if (agent->proxy_fd < 0 || !agent->is_going || agent->is_finalized_told || agent->members[0].talk_fd >= 0)
+        return;
+    for (uint32_t pe = 0; pe < agent->count; pe++) /* pairs with quoit_client_leave_word */
+        if (atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire) != QUOIT_BOOT_FINALIZED)
+            return;
+    tell_finalized(agent);
+}
+
 static void step(struct agent *agent)
 {
     if (!agent->has_layout && have_all_come(agent))
@@ -534,6 +551,7 @@ static void step(struct agent *agent)
         let_go(agent);
     if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
         finish_lost(agent);
+    look_for_finalized(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
             quoit_ended_line("PE %u ended, and others wait for it in another shmem_init; the job was ended [Q0204]",

@@ -115,8 +115,18 @@ class Pmi(Namespaces, scenario.Case):
                 self.assertEqual(statuses, [0] * 5, out + err)
 
     def test_every_byte(self):
-        _, statuses, out, err = self.launch((0, 1, 1, 2, 0, 1), MIX, "--seconds", 3, "--seed", 7)
-        self.assertEqual(statuses, [0] * 6, out + err)
+        """Meanwhile the proxies get what launchers send to all processes of a host."""
+        signalled = []
+
+        def signal_proxies(server):
+            if server.closed == 6 and not signalled:
+                signalled.extend(self.proxies())
+                for pid in signalled:
+                    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+                        os.kill(pid, number)
+
+        _, statuses, out, err = self.launch((0, 1, 1, 2, 0, 1), MIX, "--seconds", 3, "--seed", 7, each_step=signal_proxies)
+        self.assertEqual((statuses, len(signalled)), ([0] * 6, 3), out + err)
 
     def test_ends(self):
         """All PEs end with the status of the one that failed, where it is known, and one line says which it was."""
@@ -178,6 +188,39 @@ class Pmi(Namespaces, scenario.Case):
                 server.processes[rank].kill()
 
         self.assertRegex(self.kill_one(kill), r"PE [23] ended before shmem_finalize.*Q0203|Q0315")
+
+    def proxy_of(self, server, rank):
+        net = os.readlink(f"/proc/{server.processes[rank].pid}/ns/net")
+        return [pid for pid in self.proxies() if os.readlink(f"/proc/{pid}/ns/net") == net][0]
+
+    def test_lowest_without_socket(self):
+        """It cannot say that it has finalized, and goes on for long: the others do not wait for its end."""
+        def kill(server):
+            if server.processes[1].poll() is not None and server.processes[0].poll() is None:
+                server.processes[0].kill()
+
+        server, statuses, _, err = self.launch((0, 1), MISBEHAVE, 0, "linger", 60, each_step=kill)
+        self.assertEqual((statuses, err), ([-signal.SIGKILL, 0], ""))
+        self.assertLess(server.seconds, SOON_S)
+
+    def test_lost_after_finalize(self):
+        """PE 0 waits in another shmem_init for PE 1, whose host goes: that ends PE 0. Had it not waited, none would mind."""
+        for victim, statuses in (("proxy", [1, 1]), ("PE", [1, -signal.SIGKILL])):
+            begun = []
+
+            def kill(server):
+                if server.closed < 2:
+                    return
+                begun.append(time.monotonic())
+                if begun[0] and begun[-1] - begun[0] > 0.7:
+                    begun[0] = 0
+                    os.kill(self.proxy_of(server, 1) if victim == "proxy" else server.processes[1].pid, signal.SIGKILL)
+
+            with self.subTest(victim=victim):
+                server, ends, _, err = self.launch((0, 1), MISBEHAVE, 0, "again", 60, each_step=kill)
+                self.assertEqual(ends, statuses, err)
+                self.assertRegex(err, "the PEs of host .* ended, and others wait .*Q0204")
+                self.assertLess(server.seconds, SOON_S)
 
     def test_cut_cable(self):
         self.addCleanup(self.plug, 2, "up")

@@ -156,7 +156,7 @@ class Srun(Launchers):
             self.check_greetings(["srun", "-N2", "-m", "cyclic", "--mpi=" + mpi], 5)
             result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, os.path.join(CONFORMANCE, "conformance_coll"))
             self.assertEqual(result.status, 0, result)
-            for deed, argument, status, words in (("exit", 3, 3, "PE 3 exited with status 3 .*Q0202"), ("global-exit", 5, 5, ""),
+            for deed, argument, status, words in (("exit", 3, 3, "PE 3 exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
                                                   ("null", 0, 139, "PE 3 was killed by SIGSEGV")):
                 result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, MISBEHAVE, 3, deed, argument)
                 self.assertEqual(result.status, status, result)

@@ -145,7 +145,13 @@ static void misbehave(const char *deed, int argument)
     } else if (strcmp(deed, "signed") == 0 || strcmp(deed, "part") == 0 || strcmp(deed, "several") == 0 ||
                strcmp(deed, "heap") == 0)
         wait_in_vain(deed);
-    else if (strncmp(deed, "close-all", 9) == 0) {
+    else if (strcmp(deed, "linger") == 0) {
+        close_all();
+        shmem_barrier_all();
+        shmem_finalize();
+        sleep((unsigned)argument);
+        exit(0);
+    } else if (strncmp(deed, "close-all", 9) == 0) {
         close_all();
         if (deed[9])
             misbehave(deed + 10, argument);
@@ -168,14 +174,20 @@ int main(int argc, char **argv)
         return 2;
     *heap_place = 2;
     shmem_barrier_all();
-    if (strcmp(argv[2], "compute-on") == 0 && shmem_my_pe() != who)
+    int me = shmem_my_pe();
+    if (strcmp(argv[2], "compute-on") == 0 && me != who)
         exit(0);
-    if (who == -1 || shmem_my_pe() == who)
+    if (who == -1 || me == who)
         misbehave(argv[2], argument);
     shmem_barrier_all();
-    if (strcmp(argv[2], "exit-late") == 0 && shmem_my_pe() == who)
+    if (strcmp(argv[2], "exit-late") == 0 && me == who)
         exit(argument);
-    int is_late = strcmp(argv[2], "return") == 0 && shmem_my_pe() == who;
+    int is_late = strcmp(argv[2], "return") == 0 && me == who;
     shmem_finalize();
+    if (strcmp(argv[2], "again") == 0) { /* it waits in another shmem_init for the others, which sleep */
+        if (me == who)
+            shmem_init();
+        sleep((unsigned)argument);
+    }
     return is_late ? argument : 0;
 }
