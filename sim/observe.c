@@ -14,5 +14,6 @@ const struct quoit_observer sim_observer = {
     .frame_executed = sim_frame_executed,
     .request_completing = sim_request_completing,
     .link_followed = sim_link_followed,
+    .link_moved = sim_link_moved,
     .copied = sim_copied,
 };

@@ -24,5 +24,6 @@ void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct 
                      const struct quoit_verdict *verdict);
 void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verdict);
 void sim_link_followed(struct quoit_lane *lane, int side);
+void sim_link_moved(const struct quoit_link_record *record, int state);
 
 #endif

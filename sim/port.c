@@ -379,6 +379,8 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
     if (!is_up(end) || end->link_epoch != epoch)
         return QUOIT_LINK_DOWN;
     opening_of(port)->bound_epoch = epoch;
+    if (config_of(end)->trace)
+        sim_trace(end->world, "bind", end->index, epoch, 0);
     return QUOIT_OK;
 }
 
@@ -562,8 +564,11 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
 {
     struct sim_end *end = enter(port);
     sim_spend(end->world, model_of(end)->scratchpad_write_ns + driver_ns(end));
-    if (reaches(port))
-        send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
+    if (!reaches(port))
+        return;
+    if (config_of(end)->trace)
+        sim_trace(end->world, "word", end->index, index, value);
+    send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
 }
 
 static bool port_ring(struct quoit_port *port, uint64_t bits)

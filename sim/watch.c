@@ -89,12 +89,14 @@ static void check_taken(struct sim_world *world, const struct quoit_lane *lane, 
                  frame->source_host, lane->layout->host);
 }
 
-/* A move of the ring, for tests/model/moves.py: the side and class of the queue, what stands there, and `value`. */
+/* A move of the ring, for tests/model/moves.py: the side and class of the queue, what stands there, its topology
+ * version, and `value`. */
 static void trace_move(struct sim_world *world, const char *what, const struct quoit_lane *lane, uint32_t side,
                        uint32_t class, const struct quoit_frame *frame, uint32_t value)
 {
     sim_trace(world, what, lane->layout->host,
-              (uint64_t)value << 16 | (uint64_t)lane->index << 10 | (uint64_t)frame->kind << 2 | side << 1 | class,
+              (uint64_t)frame->topology_version << 32 | (uint64_t)value << 16 | (uint64_t)lane->index << 10 |
+                  (uint64_t)frame->kind << 2 | side << 1 | class,
               (uint64_t)frame->source_host << 48 | (uint64_t)frame->dest_host << 32 | frame->flow_sequence);
 }
 
@@ -145,6 +147,21 @@ void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence)
 
 void sim_link_followed(struct quoit_lane *lane, int side)
 {
-    (void)side;
-    sim_canary_forget(sim_world_current(), lane);
+    struct sim_world *world = sim_world_current();
+    const struct quoit_ring *ring = quoit_queue_of(lane)->ring;
+    sim_canary_forget(world, lane);
+    if (world->config.trace)
+        sim_trace(world, "follow", lane->layout->host,
+                  lane->index << 2 | (uint32_t)side << 1 | quoit_ring_link_is_up(ring, (enum quoit_side)side),
+                  ring->links.topology_version);
+}
+
+void sim_link_moved(const struct quoit_link_record *record, int state)
+{
+    struct sim_world *world = sim_world_current();
+    for (uint32_t host = 0; world->config.trace && host < world->config.job.host_count; host++) {
+        const struct quoit_host_header *header = (const struct quoit_host_header *)world->hosts[host].memory;
+        if (record == &header->links[QUOIT_LEFT] || record == &header->links[QUOIT_RIGHT])
+            sim_trace(world, "moved", host, (uint64_t)(record - header->links), (uint64_t)state);
+    }
 }

@@ -14,6 +14,7 @@
 
 struct quoit_frame;
 struct quoit_lane;
+struct quoit_link_record;
 struct quoit_ring_engine;
 struct quoit_slot;
 struct quoit_verdict;
@@ -38,6 +39,8 @@ struct quoit_observer {
     void (*frame_executed)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*request_completing)(struct quoit_lane *lane, uint64_t cookie);
     void (*link_followed)(struct quoit_lane *lane, int side);
+    /* Manager: its end of a link is now in this state. */
+    void (*link_moved)(const struct quoit_link_record *record, int state);
     /* The processor copies, or has copied, this many bytes within its host's memory. */
     void (*copied)(size_t bytes);
 };

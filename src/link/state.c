@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "link/state.h"
 #include "base/assert.h"
+#include "base/observer.h"
 
 #define MOVES(to) (1u << QUOIT_LINK_STATE_##to)
 
@@ -48,4 +49,5 @@ void quoit_link_move(struct quoit_link_record *record, enum quoit_link_state to,
     count_outage(record, to, now_ns);
     atomic_store_explicit(&record->since_ns, now_ns, memory_order_relaxed);
     atomic_store_explicit(&record->state, to, memory_order_release);
+    quoit_observe(link_moved, record, to);
 }

@@ -16,7 +16,9 @@
  *   request n), SLOTS, REPLY_SLOTS, UPDATES (states in one TOPOLOGY frame), CUTS_0, CUTS_1, CUTS_2 (outages of each link),
  *   STAYS (the link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3: none).
  * Options: DMA (payload lands by DMA, and the frame is written when it has landed), EAGER (an update leaves at once,
- *   see below), PLAIN (none of the reductions that forget what has no effect any more).
+ *   see below), LATE_LANE (the lane follows its manager at any later time), PLAIN (none of the reductions that forget
+ *   what has no effect any more).
+ * MOVES: moves.h has the moves of one run of the production code, by moves.py: each must be a step that is possible here.
  * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_VERSION, NO_QUIESCE, LAND_RESENT,
  *   UPDATES_LATER, KEEP_RESPONSES, NO_REST, EARLY_QUIET.
  */
@@ -32,16 +34,38 @@
 #define PEER(end)     (((end) & 1) -> ((end) + 1) % ENDS : ((end) + ENDS - 1) % ENDS)
 #define OPPOSITE(end) ((end) ^ 1)
 
-/* enum quoit_link_state. The lane follows at once, so there is no DRAINING. */
+/* enum quoit_link_state. A lane that follows at once leaves no DRAINING. */
 #define UP       0
 #define ABSENT   1
 #define PROPOSED 2
 #define CLEAN    3
+#define DRAINING 4
+
+/* Numbers of requests, and sets of them: request n is bit n, in a run of the code bit n % WINDOW. */
+#ifdef MOVES
+#include "moves.h"
+#define LATE_LANE
+#define PLAIN
+#define NUMBER      int
+#define SET         int
+#define WINDOW      31
+#define BIT(n)      (1 << ((n) % WINDOW))
+#define FIRST(n)    ((n) > WINDOW - 1 -> (n) - (WINDOW - 1) : 1) /* a request before it is complete when n is sent */
+#define IS_FETCH(n) ((fetches & BIT(n)) != 0)
+#define WAITING     64
+#else
+#define NUMBER      byte
+#define SET         byte
+#define BIT(n)      (1 << (n))
+#define FIRST(n)    1
+#define IS_FETCH(n) (FETCHES & (1 << (n)))
+#define WAITING     2
+#endif
 
 typedef Frame {
-    byte version; /* the sender's topology version */
-    byte number;  /* request: its number in the flow; reply: all up to it are executed */
-    byte more;    /* request: 1 if retransmitted, so ORDERED; reply: the request that it responds to, 0: an
+    NUMBER version; /* the sender's topology version */
+    NUMBER number;  /* request: its number in the flow; reply: all up to it are executed */
+    NUMBER more;    /* request: 1 if retransmitted, so ORDERED; reply: the request that it responds to, 0: an
                    * acknowledgement only */
     bit lands;    /* request: its payload is a posted write before it, which may still be on its way */
     bit is_update;
@@ -58,7 +82,7 @@ typedef End {
     bit is_bound;   /* to the port epoch of now: what is written arrives */
     byte epoch;     /* of the link: proposed or agreed */
     byte pending;   /* struct quoit_ring_link; bit e: the update about end e for the neighbour */
-    byte adopted;
+    NUMBER adopted;
     bit is_confirmed;
     byte dma;       /* the request whose payload lands by DMA, in a slot that is taken; 0: none */
     Queue queue[2]; /* inbound: requests, replies */
@@ -73,13 +97,18 @@ Host host[HOSTS];
 bit is_cut[HOSTS]; /* of links */
 byte cuts[HOSTS];  /* outages still to come */
 
-/* Host 0: bit n is request n */
-byte sent, acknowledged, plain, fetching, resending;
+/* Host 0 */
+NUMBER sent, acknowledged;
+SET plain, fetching, resending;
 /* Host 1 */
-byte executed, ack_sent, waiting_count, waiting[2];
-byte cached; /* struct quoit_ring_response_cache: the last fetching request executed; fetch_max is 1 */
+NUMBER executed, ack_sent;
+byte waiting_count;
+NUMBER waiting[WAITING];
+NUMBER cached; /* struct quoit_ring_response_cache: the last fetching request executed; fetch_max is 1 */
 
-hidden byte i, j, r, version, number, more, out, is_new, again;
+hidden byte i, j, r, out, is_new, again;
+hidden NUMBER version, number, more;
+hidden int up_to, at_bit;
 
 #define VERSION(h) \
     (host[h].state[0] + host[h].state[1] + host[h].state[2] + host[h].state[3] + host[h].state[4] + host[h].state[5])
@@ -230,8 +259,9 @@ inline adopt(h)
     :: h == 1 ->
 #ifndef KEEP_RESPONSES
         waiting_count = 0;
-        waiting[0] = 0;
-        waiting[1] = 0
+        for (j : 0 .. WAITING - 1) {
+            waiting[j] = 0
+        }
 #endif
     :: else
     fi
@@ -281,12 +311,28 @@ inline ring_up(e)
 #define HAS_SENT_CLEAN(e) (HAS_SENT(e) && (end[PEER(e)].link_state == CLEAN || end[PEER(e)].link_state == UP))
 #define IS_OTHER_CLEAN(e) (HAS_SENT_CLEAN(e) && end[PEER(e)].epoch == end[e].epoch)
 
-/* begin_down() */
+/* begin_down(), and at once follow_links() of src/proxy/queue.c */
 inline begin_down(e)
 {
     end[e].link_state = ABSENT;
     end[e].epoch++;
     ring_down(e);
+    printf("host %d: link %d went down\n", HOST(e), LINK(e))
+}
+/* LATE_LANE: the two by themselves. A lane that was late does not see a link that was up for a short time only. */
+inline drain(e)
+{
+    end[e].link_state = DRAINING;
+    end[e].epoch++;
+    printf("host %d: link %d is draining\n", HOST(e), LINK(e))
+}
+inline follow_down(e)
+{
+    if
+    :: IS_OWN_UP(e) -> ring_down(e)
+    :: else
+    fi;
+    end[e].link_state = ABSENT; /* has_followed() */
     printf("host %d: link %d went down\n", HOST(e), LINK(e))
 }
 #define MAY_PROPOSE(e) (end[e].link_state == ABSENT && !is_cut[LINK(e)])
@@ -314,6 +360,16 @@ inline clean(e)
 inline come_up(e)
 {
     end[e].link_state = UP;
+    ring_up(e);
+    printf("host %d: link %d is up in epoch %d\n", HOST(e), LINK(e), end[e].epoch)
+}
+inline agree(e)
+{
+    end[e].link_state = UP;
+    printf("host %d: the manager has link %d up in epoch %d\n", HOST(e), LINK(e), end[e].epoch)
+}
+inline follow_up(e)
+{
     ring_up(e);
     printf("host %d: link %d is up in epoch %d\n", HOST(e), LINK(e), end[e].epoch)
 }
@@ -376,19 +432,19 @@ inline submit(e)
     assert(!(QUIETS & (2 << sent)) || executed == sent); /* after a quiet */
     sent++;
     if
-    :: FETCHES & (1 << sent) -> fetching = fetching | (1 << sent)
-    :: else -> plain = plain | (1 << sent)
+    :: IS_FETCH(sent) -> fetching = fetching | BIT(sent)
+    :: else -> plain = plain | BIT(sent)
     fi;
     send(e, sent, 0)
 }
 inline resend(e)
 {
-    number = 1;
+    number = FIRST(sent);
     do
-    :: (resending & (1 << number)) == 0 -> number++
+    :: (resending & BIT(number)) == 0 -> number++
     :: else -> break
     od;
-    resending = resending - (1 << number);
+    resending = resending - BIT(number);
     send(e, number, 1)
 }
 
@@ -410,11 +466,13 @@ inline execute(e)
     :: number == executed + 1 ->
         executed = number;
         if
-        :: FETCHES & (1 << number) -> cached = number
+        :: IS_FETCH(number) -> cached = number
         :: else
         fi
     :: else ->
-        assert(!(FETCHES & (1 << number)) || cached == number); /* quoit_ring_response_cache_find() */
+#ifndef MOVES
+        assert(!IS_FETCH(number) || cached == number); /* quoit_ring_response_cache_find() */
+#endif
         if
         :: number - 1 < ack_sent -> ack_sent = number - 1
         :: else
@@ -426,7 +484,10 @@ inline execute(e)
         assert(!MAY_STILL_LAND(3, i))
     }
     if
-    :: FETCHES & (1 << number) -> waiting[waiting_count] = number; waiting_count++
+    :: IS_FETCH(number) ->
+        assert(waiting_count < WAITING);
+        waiting[waiting_count] = number;
+        waiting_count++
     :: else
     fi;
     printf("host 1 receives request %d\n", number)
@@ -443,12 +504,26 @@ inline reply_up_to(e, response)
 inline respond(e)
 {
     more = waiting[0];
-    waiting[0] = waiting[1];
-    waiting[1] = 0;
+    for (i : 1 .. WAITING - 1) {
+        waiting[i - 1] = waiting[i]
+    }
+    waiting[WAITING - 1] = 0;
     waiting_count--;
     reply_up_to(e, more)
 }
 
+/* The set of all requests up to n. */
+inline find_up_to(n)
+{
+#ifdef MOVES
+    up_to = 0;
+    for (at_bit : FIRST(sent) .. n) {
+        up_to = up_to | BIT(at_bit)
+    }
+#else
+    up_to = (2 << (n)) - 1
+#endif
+}
 /* receive_reply() */
 inline take_reply(e)
 {
@@ -459,13 +534,15 @@ inline take_reply(e)
     assert(number <= executed);
     if
     :: more ->
-        assert((fetching & ((2 << more) - 1)) == 1 << more); /* a response to the oldest, */
-        assert((resending & (1 << more)) == 0); /* sent in this version */
-        fetching = fetching - (1 << more)
+        find_up_to(more);
+        assert((fetching & up_to) == BIT(more)); /* a response to the oldest, */
+        assert((resending & BIT(more)) == 0); /* sent in this version */
+        fetching = fetching - BIT(more)
     :: else
     fi;
     acknowledged = number;
-    plain = plain & ~((2 << number) - 1);
+    find_up_to(number);
+    plain = plain & ~up_to;
     resending = resending & (plain | fetching);
     printf("host 0 receives a reply up to %d, response to %d\n", number, more)
 }
@@ -510,11 +587,23 @@ inline forward_reply(e)
 #define IS_QUIET (!(QUIETS & (2 << sent)) || (plain | fetching) == 0)
 #endif
 
+#define MAY_FOLLOW_UP(e)   (end[e].link_state == UP && !IS_OWN_UP(e))
+#define MAY_FOLLOW_DOWN(e) (end[e].link_state == DRAINING)
+#ifdef LATE_LANE
+#define MANAGE(e)                                                                        \
+    :: d_step { end[e].link_state == UP && HAS_LOST(e) -> drain(e) }                     \
+    :: d_step { MAY_FOLLOW_DOWN(e) && IS_AT_REST(HOST(e)) -> follow_down(e) }            \
+    :: d_step { MAY_PROPOSE(e) -> propose(e) }                                           \
+    :: d_step { MAY_CLEAN(e) -> clean(e) }                                               \
+    :: d_step { end[e].link_state == CLEAN && IS_OTHER_CLEAN(e) -> agree(e) }            \
+    :: d_step { MAY_FOLLOW_UP(e) && IS_AT_REST(HOST(e)) -> follow_up(e) }
+#else
 #define MANAGE(e)                                                                                  \
     :: d_step { end[e].link_state == UP && HAS_LOST(e) && IS_AT_REST(HOST(e)) -> begin_down(e) }   \
     :: d_step { MAY_PROPOSE(e) -> propose(e) }                                                     \
     :: d_step { MAY_CLEAN(e) -> clean(e) }                                                         \
     :: d_step { end[e].link_state == CLEAN && IS_OTHER_CLEAN(e) && IS_AT_REST(HOST(e)) -> come_up(e) }
+#endif
 
 #define LEARN(e)                                                             \
     :: d_step { end[e].pending != 0 && FREE(e, REPLY) >= 1 -> advertise(e) } \
@@ -539,7 +628,8 @@ inline cut(l, right, left)
 
 #define IS_IDLE(e)                                                                                  \
     (end[e].pending == 0 && end[e].dma == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
-     ((end[e].link_state == UP && !HAS_LOST(e)) || (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].link_state == ABSENT)))
+     ((end[e].link_state == UP && IS_OWN_UP(e) && !HAS_LOST(e)) || \
+      (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].link_state == ABSENT)))
 #define HAS_TOPOLOGY_OF_1(h)                                                         \
     (host[h].state[0] == host[1].state[0] && host[h].state[1] == host[1].state[1] && \
      host[h].state[2] == host[1].state[2] && host[h].state[3] == host[1].state[3] && \
@@ -684,7 +774,8 @@ c_code {
     :: IS_EAGER(e) -> assert(FREE(e, REPLY) >= 1); advertise(e); again = 1                                  \
     :: IS_REPLY(e) && IS_OUTDATED(e, REPLY) -> consume(e, REPLY); again = 1                                 \
     :: MAY_BE_DROPPED(e) && HAS_LANDED(e) -> consume(e, REQUEST); again = 1                                 \
-    :: end[e].link_state >= PROPOSED && HAS_LOST(e) -> end[e].link_state = ABSENT; again = 1                \
+    :: (end[e].link_state == PROPOSED || end[e].link_state == CLEAN) && HAS_LOST(e) ->                      \
+        end[e].link_state = ABSENT; again = 1                                                               \
     :: IS_SURE(e) && MAY_PROPOSE(e) -> propose(e); again = 1                                                \
     :: IS_SURE(e) && MAY_CLEAN(e) -> clean(e); again = 1                                                    \
     :: end[e].link_state == ABSENT && end[e].queue[REQUEST].filled + end[e].queue[REPLY].filled > 0 ->      \
@@ -713,6 +804,127 @@ inline begin_absent(e)
     end[e].is_confirmed = 0
 }
 
+#ifdef MOVES
+/* The moves of one flow, source and destination as hosts 0 and 1, and of all links. moves.h defines MOVE_COUNT,
+ * load_moves(), and INITIAL_UP: bit e: the ring has end e up when it starts. */
+int move[MOVE_COUNT];
+hidden int at_move, fetches, before, its_number, its_version;
+hidden byte kind, at_end, at_link, at_peer, flag;
+
+inline lose_proposal(e)
+{
+    if
+    :: (end[e].link_state == PROPOSED || end[e].link_state == CLEAN) && HAS_LOST(e) -> end[e].link_state = ABSENT
+    :: else
+    fi
+}
+inline note_kind(n, is_fetch)
+{
+    assert(((plain | fetching) & BIT(n)) == 0); /* else more are outstanding than a set holds */
+    fetches = (fetches | BIT(n)) ^ ((is_fetch) -> 0 : BIT(n))
+}
+inline take_request(e, is_delivered)
+{
+    assert(HAS_FRAME(e, REQUEST) && HEAD(e, REQUEST).number == its_number && HEAD(e, REQUEST).version == its_version);
+    before = executed;
+    if
+    :: IS_OUTDATED(e, REQUEST) -> consume(e, REQUEST)
+    :: else ->
+        assert(IS_CURRENT(e, REQUEST));
+        if
+        :: HOST(e) == 1 -> assert(IS_QUIESCED); execute(e)
+        :: else -> assert(!IS_OPEN(OPPOSITE(e))); consume(e, REQUEST)
+        fi
+    fi;
+    assert((executed != before) == is_delivered)
+}
+inline take_any_reply(e)
+{
+    assert(IS_REPLY(e) && HEAD(e, REPLY).number == its_number && HEAD(e, REPLY).version == its_version);
+    if
+    :: IS_OUTDATED(e, REPLY) -> consume(e, REPLY)
+    :: else ->
+        assert(IS_CURRENT(e, REPLY));
+        if
+        :: HOST(e) == 0 -> take_reply(e)
+        :: else -> assert(!IS_OPEN(OPPOSITE(e))); consume(e, REPLY)
+        fi
+    fi
+}
+inline follow_move(e)
+{
+    if
+    :: kind == 0 -> at_link = LINK(e); at_peer = PEER(e); assert(!is_cut[at_link]); cuts[at_link] = 1; cut(at_link, e, at_peer)
+    :: kind == 1 -> assert(is_cut[LINK(e)]); is_cut[LINK(e)] = 0
+    :: kind == 2 -> lose_proposal(e); assert(MAY_PROPOSE(e)); propose(e)
+    :: kind == 3 -> assert(MAY_CLEAN(e)); clean(e); assert(end[e].epoch == its_number)
+    :: kind == 4 -> assert(end[e].link_state == CLEAN && IS_OTHER_CLEAN(e)); agree(e)
+    :: kind == 5 -> assert(end[e].link_state == UP && HAS_LOST(e)); drain(e)
+    :: kind == 6 && flag -> assert(MAY_FOLLOW_UP(e)); follow_up(e); assert(VERSION(HOST(e)) == its_version)
+    :: kind == 6 && !flag ->
+        assert(MAY_FOLLOW_DOWN(e)); follow_down(e); assert(VERSION(HOST(e)) == its_version);
+        sweep(e, REQUEST); sweep(e, REPLY) /* nothing reads it any more, and what is in flight is lost */
+    :: kind == 7 ->
+        assert(end[e].pending != 0 && FREE(e, REPLY) >= 1 && VERSION(HOST(e)) == its_version); advertise(e)
+    :: kind == 8 -> assert(IS_UPDATE(e) && HEAD(e, REPLY).version == its_version); learn(e)
+    :: kind == 9 ->
+        assert(!resending && IS_REACHABLE_0 && ROUTE_0 == e && MAY_INJECT_REQUEST(e) && VERSION(0) == its_version);
+        note_kind(its_number, flag); submit(e); assert(sent == its_number)
+    :: kind == 10 ->
+        assert(resending && IS_REACHABLE_0 && ROUTE_0 == e && MAY_INJECT_REQUEST(e) && VERSION(0) == its_version);
+        resend(e); assert(number == its_number)
+    :: kind == 11 -> take_request(e, flag)
+    :: kind == 12 -> take_any_reply(e)
+    :: kind == 13 ->
+        assert(IS_REQUEST_CURRENT(e) && HEAD(e, REQUEST).number == its_number && HEAD(e, REQUEST).version == its_version);
+        assert(IS_OPEN(OPPOSITE(e)) && FREE(OPPOSITE(e), REQUEST) >= 1); forward_request(e)
+    :: kind == 14 ->
+        assert(IS_REPLY_CURRENT(e) && HEAD(e, REPLY).number == its_number && HEAD(e, REPLY).version == its_version);
+        assert(IS_OPEN(OPPOSITE(e)) && MAY_FOLLOW_UPDATES(OPPOSITE(e)) && FREE(OPPOSITE(e), REPLY) >= 1);
+        forward_reply(e)
+    :: kind == 15 ->
+        assert(waiting_count > 0 && ROUTE_1 == e && MAY_INJECT_REPLY(e) && VERSION(1) == its_version);
+        respond(e); assert(ack_sent == its_number)
+    :: kind == 16 ->
+        assert(ack_sent != executed && ROUTE_1 == e && MAY_INJECT_REPLY(e) && VERSION(1) == its_version);
+        reply_up_to(e, 0); assert(ack_sent == its_number)
+    fi
+}
+
+init
+{
+    load_moves();
+    d_step {
+        for (i : 0 .. ENDS - 1) {
+            end[i].link_state = ABSENT;
+            end[i].is_confirmed = (INITIAL_UP >> i) & 1;
+            host[HOST(i)].state[i] = 1 - ((INITIAL_UP >> i) & 1)
+        }
+        is_cut[0] = 1;
+        is_cut[1] = 1;
+        is_cut[2] = 1
+    }
+    do
+    :: at_move < MOVE_COUNT ->
+        d_step {
+            printf("move %d\n", at_move);
+            kind = move[at_move] & 31;
+            at_end = (move[at_move] >> 5) & 7;
+            flag = (move[at_move] >> 8) & 1;
+            its_number = (move[at_move] >> 9) & 2047;
+            its_version = move[at_move] >> 20;
+            follow_move(at_end);
+            at_move++
+        }
+    :: else -> break
+    od;
+    assert((plain | fetching | resending) == 0 && executed == sent && acknowledged == sent);
+    for (i : 0 .. ENDS - 1) {
+        assert(end[i].pending == 0 && end[i].queue[REQUEST].filled == 0 && end[i].queue[REPLY].filled == 0)
+    }
+    printf("%d moves, %d requests complete\n", MOVE_COUNT, executed)
+}
+#else
 active proctype Ring()
 {
     d_step {
@@ -774,3 +986,4 @@ active proctype Ring()
     :: IS_COMPLETE -> break
     od
 }
+#endif
