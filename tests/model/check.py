@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models of the ring's flow control, of its failover, of direct puts and of users of a link, searched by spin.
+"""The models of the ring's flow control, of its failover, of direct puts, of users of a link and of barriers, searched by spin.
 
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
-or never when links fail; and a protocol with one rule broken does so. Method: each run below is one of the models with
-its own sizes. spin generates a verifier that visits every state (exhaustively: no bit-state hashing). A run that must
-pass must also have completed its search; the run without reductions must have reached every statement of the model. A
+or never when links fail, or lets a host out of a barrier too early or never; and a protocol with one rule broken does so.
+Method: each run below is one of the models with its own sizes. spin generates a verifier that visits every state
+(exhaustively: no bit-state hashing). A run that must pass must also have completed its search; the run without reductions must have reached every statement of the model. A
 variant must fail with the error that its broken rule causes.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
-                                                      failover, direct, lanes or shared; --only: whose name contains WORD
+                                                      failover, direct, lanes, shared or barrier; --only: whose name has WORD
      check.py --show NAME                             the steps of the counterexample of a variant
 Exit status: 0 all results as expected, 1 not, 77 spin is not installed.
 """
@@ -46,6 +46,7 @@ ROOM, ONCE, TWICE_DOWN = {"REPLY_SLOTS": 10}, {"REPLY_SLOTS": 10, "CUTS_0": 1}, 
 REDUCTIONS = ("REDUCE", "ROTATE")
 PASS, STUCK, ACYCLIC = "passes", "invalid end state", "no cycle"
 ORDER = r"assertion violated .*before"
+EARLY = r"assertion violated .*entered"
 TWICE = r"assertion violated ..landed&.1<<"
 TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "FETCHES_ONE_HOP": 0b010, "FETCHES_TWO_HOPS": 0b100}
 
@@ -118,6 +119,19 @@ class Lanes(Run):
         return True  # a link that stays up is followed by no lane
 
 
+class Barrier(Run):
+    model = "barrier.pml"
+
+    def __init__(self, name, hosts, options, expected=PASS, barriers=2, is_long=False):
+        super().__init__(name, {"HOSTS": hosts, "BARRIERS": barriers}, options, expected, is_long)
+
+    def defines(self):
+        return [f"-D{name}={self.sizes[name]}" for name in ("HOSTS", "BARRIERS")] + [f"-D{name}" for name in self.options]
+
+    def has_reductions(self):
+        return True  # with one host more or less a branch is never taken
+
+
 RUNS = [
     Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "FETCHES_TWO_HOPS": 0b110, "OUTSTANDING": 2}),
     Run("3 hosts, every step by itself", options=()),
@@ -148,6 +162,9 @@ RUNS = [
     Failover("links: down and up once, DMA", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER", "DMA")),
     Failover("links: down and up once, quiet", {**ONCE, "REQUESTS": 2, "QUIETS": 0b100}, ("EAGER",)),
     Failover("links: down and up once, every run ends", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",), ACYCLIC),
+    Failover("links: down and up once, lanes follow late", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER", "LATE_LANE")),
+    Failover("links: lanes follow late, every run ends", ONCE, ("EAGER", "LATE_LANE"), ACYCLIC),
+    Failover("links: lanes follow late, NO_QUIESCE", ONCE, ("EAGER", "LATE_LANE", "NO_QUIESCE"), r"assertion violated .executed<number"),
     Failover("links: down and up twice", TWICE_DOWN, ("EAGER",)),
     Failover("links: twice, NO_RESEND", TWICE_DOWN, ("EAGER", "NO_RESEND"), STUCK),
     Failover("links: twice, LAND_RESENT", TWICE_DOWN, ("EAGER", "LAND_RESENT"), r"assertion violated .executed<number"),
@@ -204,11 +221,32 @@ RUNS = [
     Shared("users: SWEEP_ALL", options=("SWEEP_ALL",), expected=STUCK),
     Shared("users: CUT_ALL", options=("CUT_ALL",), expected=STUCK),
     Shared("users: NO_REPEAT_CHECK", options=("NO_REPEAT_CHECK",), expected=r"assertion violated .number=="),
+    Barrier("barrier: doorbells", 3, ("DOORBELLS",), barriers=3),
+    Barrier("barrier: doorbells, every run ends", 3, ("DOORBELLS",), ACYCLIC),
+    Barrier("barrier: exchange", 4, ("EXCHANGE",)),
+    Barrier("barrier: exchange, odd", 5, ("EXCHANGE",), barriers=1),
+    Barrier("barrier: exchange, every run ends", 3, ("EXCHANGE",), ACYCLIC),
+    Barrier("barrier: arrivals", 3, ("ARRIVALS",)),
+    Barrier("barrier: arrivals, a dead link", 4, ("ARRIVALS", "DEAD_LINK")),
+    Barrier("barrier: arrivals, every run ends", 3, ("ARRIVALS",), ACYCLIC),
+    Barrier("barrier: dissemination", 4, ("DISSEMINATE",)),
+    Barrier("barrier: dissemination, every run ends", 3, ("DISSEMINATE",), ACYCLIC),
+    Barrier("barrier: EARLY_LEAVE", 3, ("DOORBELLS", "EARLY_LEAVE"), EARLY),
+    Barrier("barrier: NO_WAKE", 3, ("DOORBELLS", "NO_WAKE"), STUCK),
+    Barrier("barrier: NO_LAST_LOOK", 3, ("DOORBELLS", "NO_LAST_LOOK"), STUCK),
+    Barrier("barrier: exchange, FEW_ROUNDS", 4, ("EXCHANGE", "FEW_ROUNDS"), EARLY),
+    Barrier("barrier: dissemination, FEW_ROUNDS", 5, ("DISSEMINATE", "FEW_ROUNDS"), EARLY),
+    Barrier("barrier: NO_BASE", 4, ("ARRIVALS", "NO_BASE"), EARLY),
+    Barrier("barrier: NO_FORWARD", 5, ("ARRIVALS", "NO_FORWARD"), STUCK),
+    Barrier("long: barrier: doorbells, 4 hosts", 4, ("DOORBELLS",), is_long=True),
+    Barrier("long: barrier: arrivals, 4 hosts", 4, ("ARRIVALS",), barriers=1, is_long=True),
+    Barrier("long: barrier: exchange, 5 hosts", 5, ("EXCHANGE",), is_long=True),
     Direct("long: direct, two outages", {"CUTS": 2}, is_long=True),
     Direct("long: direct, two outages, then for good", {"CUTS": 2, "STAYS": 1}, is_long=True),
     Direct("long: direct, two outages, marks can be cut off", {"CUTS": 2}, ("SPLIT", "TWICE"), is_long=True),
     Direct("long: direct, two outages, NO_WAIT", {"CUTS": 2}, ("NO_WAIT",), is_long=True),
     Direct("long: direct, one outage, every run ends", expected=ACYCLIC, is_long=True),
+    Failover("long: links: twice, two requests", {**TWICE_DOWN, "REQUESTS": 2}, ("EAGER",), is_long=True),
     Failover("long: links: twice, a response", {**TWICE_DOWN, "FETCHES": 0b10}, ("EAGER",), is_long=True),
     Failover("long: links: twice, DMA", TWICE_DOWN, ("EAGER", "DMA"), is_long=True),
     Failover("long: links: twice, every run ends", TWICE_DOWN, ("EAGER",), ACYCLIC, True),
@@ -250,7 +288,9 @@ def search(run, where):
     kind = "-DNP" if run.expected == ACYCLIC else "-DSAFETY"
     # -O1 compiles faster, which is most of a short run
     level = "-O2" if run.expected in (PASS, ACYCLIC) and (run.is_long or run.model == Run.model) else "-O1"
-    status, text = command(["cc", level, "-w", kind, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
+    # A state in parts that many states have in common: a tenth of the memory. Every state is visited all the same.
+    parts = ["-DCOLLAPSE"] if run.is_long else []
+    status, text = command(["cc", level, "-w", kind, *parts, f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], where, 180)
     if status:
         raise Trouble("cc refuses the verifier:\n" + text)
     # -DNP -l searches for non-progress cycles; no state is labelled progress, so this finds every cycle
@@ -298,6 +338,8 @@ def check(run):
 def describe(sizes):
     if "SHARES" in sizes:
         return f"{sizes['SHARES']} shares {sizes['SLOTS']} slots {sizes['REQUESTS']} requests"
+    if "BARRIERS" in sizes:
+        return f"{sizes['HOSTS']} hosts {sizes['BARRIERS']} barriers"
     if "OPERATIONS" in sizes:
         return f"{sizes['OPERATIONS']} operations, {sizes['CUTS']} cuts"
     requests = sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
@@ -329,9 +371,10 @@ def show(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="search the models of the ring, of direct puts and of shares")
+    parser = argparse.ArgumentParser(description="search the models of the ring, of direct puts, of shares and of barriers")
     parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
-    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "lanes", "shared"], help="runs of this model")
+    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "lanes", "shared", "barrier"],
+                        help="runs of this model")
     parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
     parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")
     arguments = parser.parse_args()
