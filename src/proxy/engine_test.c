@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a lane of a ring that cannot be opened for want of memory says so and gives back what it had taken; an error of
+ * a port, other than a link that is down, ends the lane with that error. Method: the lanes of one host of two. Each
+ * allocation of opening them fails once, with each engine; each kind of write of the queues' lane fails once, by a port
+ * whose operations are replaced. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane/lane.h"
+#include "proxy/allocation_rig.h"
+#include "proxy/engines.h"
+#include "proxy/ring_rig.h"
+
+#define LANES_MAX      2u
+#define ALLOCATION_MAX 100u
+#define CHUNK_BYTES    1024u
+#define SMALL_BYTES    64u /* travels with its header */
+#define ANYWHERE       UINT64_MAX
+#define NOWHERE        (UINT64_MAX - 1)
+
+struct world {
+    struct ring_rig rig;
+    struct quoit_lane_group group;
+    struct quoit_lane lanes[LANES_MAX];
+};
+
+static void open_ports(struct world *world, uint8_t protocol, uint8_t barrier, uint32_t lane_count)
+{
+    const struct quoit_job_config job = {.host_count = 2,
+                                         .pe_count = 4,
+                                         .lane_count = lane_count,
+                                         .slot_count = 2,
+                                         .chunk_bytes = CHUNK_BYTES,
+                                         .protocol = protocol,
+                                         .barrier = barrier,
+                                         .heap_bytes = 4096};
+    struct quoit_port_config ports[QUOIT_SIDE_COUNT];
+    *world = (struct world){0};
+    rig_make(&world->rig, &job, &(struct quoit_port_knobs){0});
+    struct rig_host *host = &world->rig.hosts[0];
+    struct quoit_host_header *header = host->memory;
+    rig_ports(&world->rig, host, ports);
+    world->group = (struct quoit_lane_group){.layout = &host->layout,
+                                             .memory = host->memory,
+                                             .links = header->links,
+                                             .dma_bytes = QUOIT_DMA_NEVER,
+                                             .engine = quoit_engine_of(&job),
+                                             .barrier = quoit_barrier_of(&job)};
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_link_record *link = &header->links[side];
+        uint64_t bits = (UINT64_C(1) << quoit_doorbells_most(&job, host->layout.local_count)) - 1;
+        assert_int_equal(quoit_port_open(&ports[side], &world->group.ports[side]), QUOIT_OK);
+        atomic_store(&link->own_doorbells, bits);
+        atomic_store(&link->peer_doorbells, bits);
+        atomic_store(&link->target, QUOIT_LINK_TARGET(0, true));
+    }
+}
+
+static void close_ports(struct world *world)
+{
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        quoit_port_close(world->group.ports[side]);
+    rig_free(&world->rig);
+}
+
+/* As quoit_proxy_open() does it. */
+static enum quoit_status open_lanes(struct world *world, uint32_t *lane_count_out)
+{
+    enum quoit_status status = world->group.engine->group_open(&world->group);
+    for (*lane_count_out = 0; status == QUOIT_OK && *lane_count_out < world->group.layout->job.lane_count;
+         ++*lane_count_out)
+        status = quoit_lane_open(&world->lanes[*lane_count_out], &world->group, *lane_count_out);
+    return status;
+}
+
+static void close_lanes(struct world *world, uint32_t lane_count)
+{
+    for (uint32_t i = 0; i < lane_count; i++)
+        quoit_lane_close(&world->lanes[i]);
+    world->group.engine->group_close(&world->group);
+}
+
+/* Memory */
+
+static void fail_each_allocation(uint8_t protocol, uint8_t barrier)
+{
+    struct world world;
+    uint32_t lane_count, fails_at = 0;
+    bool has_failed;
+    open_ports(&world, protocol, barrier, LANES_MAX);
+    do {
+        assert_in_range(++fails_at, 1, ALLOCATION_MAX);
+        rig_allocations_begin(fails_at);
+        enum quoit_status status = open_lanes(&world, &lane_count);
+        has_failed = rig_allocations_has_failed();
+        close_lanes(&world, lane_count);
+        assert_int_equal(rig_allocations_end(), 0);
+        assert_int_equal(status, has_failed ? QUOIT_NO_MEMORY : QUOIT_OK);
+    } while (has_failed);
+    assert_true(fails_at > 2 * LANES_MAX);
+    close_ports(&world);
+}
+
+static void test_no_memory_for_queues(void **state)
+{
+    (void)state;
+    fail_each_allocation(QUOIT_PROTOCOL_QUEUE, QUOIT_BARRIER_AUTO);
+}
+
+static void test_no_memory_for_scratchpads(void **state)
+{
+    (void)state;
+    fail_each_allocation(QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_BARRIER_AUTO);
+}
+
+static void test_no_memory_for_the_barrier(void **state)
+{
+    (void)state;
+    fail_each_allocation(QUOIT_PROTOCOL_QUEUE, QUOIT_BARRIER_PAPERS);
+}
+
+/* Ports */
+
+/* Which operation returns SYSTEM. Operations of a port have no handle but the port, which is the driver's. */
+static struct {
+    bool fails_write, fails_dma;
+    uint64_t fails_word_at; /* in the window; ANYWHERE: every word; NOWHERE: none */
+    uint64_t dma_cookie;
+    bool has_dma; /* under way */
+} faults;
+
+static enum quoit_status faulty_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                      const void *source, size_t bytes)
+{
+    (void)port, (void)window, (void)offset, (void)source, (void)bytes;
+    return faults.fails_write ? QUOIT_SYSTEM : QUOIT_OK;
+}
+
+static enum quoit_status faulty_write64(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                        uint64_t value)
+{
+    (void)port, (void)window, (void)value;
+    return faults.fails_word_at == ANYWHERE || faults.fails_word_at == offset ? QUOIT_SYSTEM : QUOIT_OK;
+}
+
+static enum quoit_status faulty_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                       uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
+{
+    (void)port, (void)channel, (void)window, (void)offset, (void)source, (void)bytes;
+    faults.dma_cookie = cookie;
+    faults.has_dma = true;
+    return QUOIT_OK;
+}
+
+static uint32_t faulty_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                            uint32_t max_count)
+{
+    (void)port, (void)channel, (void)max_count;
+    bool had_dma = faults.has_dma;
+    done_out[0] =
+        (struct quoit_dma_done){.cookie = faults.dma_cookie, .status = faults.fails_dma ? QUOIT_SYSTEM : QUOIT_OK};
+    faults.has_dma = false;
+    return had_dma;
+}
+
+static bool quiet_ring(struct quoit_port *port, uint64_t bits)
+{
+    (void)port, (void)bits;
+    return true;
+}
+
+static void open_faulty(struct world *world, uint64_t dma_bytes)
+{
+    uint32_t lane_count;
+    memset(&faults, 0, sizeof faults);
+    faults.fails_word_at = NOWHERE;
+    open_ports(world, QUOIT_PROTOCOL_QUEUE, QUOIT_BARRIER_AUTO, 1);
+    world->group.dma_bytes = dma_bytes;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port *port = world->group.ports[side];
+        port->ops.write = faulty_write;
+        port->ops.write64 = faulty_write64;
+        port->ops.dma_submit = faulty_submit;
+        port->ops.dma_poll = faulty_poll;
+        port->ops.ring = quiet_ring;
+    }
+    assert_int_equal(open_lanes(world, &lane_count), QUOIT_OK);
+}
+
+static void close_faulty(struct world *world)
+{
+    close_lanes(world, 1);
+    close_ports(world);
+}
+
+/* PE 0 puts to the other host; the lane takes it, and does what follows. */
+static enum quoit_status put(struct world *world, uint32_t bytes)
+{
+    const struct quoit_layout *layout = world->group.layout;
+    struct quoit_channel *channel = quoit_memory_channel(layout, world->group.memory, 0, 0);
+    channel->requests[0] = (struct quoit_request){
+        .frame = {.kind = QUOIT_FRAME_PUT, .dest_host = 1, .bytes = bytes, .offset = layout->segment_heap},
+        .data_offset = quoit_layout_staging(layout, 0, 0, 0)};
+    atomic_store(&channel->submit_tail, 1);
+    for (int i = 0; i < 3; i++)
+        world->lanes[0].engine->step(&world->lanes[0]);
+    assert_int_equal(world->lanes[0].submit_heads[0], 1);
+    return world->lanes[0].status;
+}
+
+/* A small request of the other host's, by its right port. */
+static void receive(struct world *world)
+{
+    const struct quoit_layout *layout = world->group.layout;
+    char *slot =
+        (char *)world->group.memory + layout->slots[QUOIT_LEFT] + quoit_layout_slot(layout, 0, QUOIT_CLASS_REQUEST, 0);
+    const struct quoit_frame frame = {.sequence = 1,
+                                      .kind = QUOIT_FRAME_PUT,
+                                      .flags = QUOIT_FRAME_RIGHT,
+                                      .source_host = 1,
+                                      .bytes = SMALL_BYTES,
+                                      .offset = layout->segment_heap,
+                                      .flow_sequence = 1};
+    memcpy(slot, &frame, sizeof frame);
+}
+
+static void test_no_port_fails(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    receive(&world);
+    assert_int_equal(put(&world, CHUNK_BYTES), QUOIT_OK);
+    close_faulty(&world);
+    open_faulty(&world, 1);
+    faults.fails_dma = true; /* which is made good by a copy */
+    assert_int_equal(put(&world, CHUNK_BYTES), QUOIT_OK);
+    close_faulty(&world);
+}
+
+static void test_a_header_is_not_written(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    faults.fails_write = true;
+    assert_int_equal(put(&world, SMALL_BYTES), QUOIT_SYSTEM);
+    close_faulty(&world);
+}
+
+static void test_a_sequence_is_not_written(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    faults.fails_word_at = ANYWHERE;
+    assert_int_equal(put(&world, SMALL_BYTES), QUOIT_SYSTEM);
+    close_faulty(&world);
+}
+
+static void test_payload_is_not_written(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    faults.fails_write = true;
+    assert_int_equal(put(&world, CHUNK_BYTES), QUOIT_SYSTEM);
+    close_faulty(&world);
+}
+
+static void test_failed_dma_is_not_made_good(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, 1);
+    faults.fails_dma = true;
+    faults.fails_write = true;
+    assert_int_equal(put(&world, CHUNK_BYTES), QUOIT_SYSTEM);
+    close_faulty(&world);
+}
+
+static void test_credits_are_not_written(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    faults.fails_word_at = quoit_layout_credit(world.group.layout, 0, QUOIT_CLASS_REQUEST);
+    receive(&world);
+    for (int i = 0; i < 3; i++)
+        world.lanes[0].engine->step(&world.lanes[0]);
+    assert_int_equal(world.lanes[0].status, QUOIT_SYSTEM);
+    close_faulty(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_memory_for_queues),      cmocka_unit_test(test_no_memory_for_scratchpads),
+        cmocka_unit_test(test_no_memory_for_the_barrier), cmocka_unit_test(test_no_port_fails),
+        cmocka_unit_test(test_a_header_is_not_written),   cmocka_unit_test(test_a_sequence_is_not_written),
+        cmocka_unit_test(test_payload_is_not_written),    cmocka_unit_test(test_failed_dma_is_not_made_good),
+        cmocka_unit_test(test_credits_are_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what a host of the job sends over a network is checked before it has an effect: a malformed message ends the
+ * lane and changes no memory; a lane that cannot be opened for want of memory gives back what it had taken. Method: the
+ * engine runs on a network of this file, which holds what the lane sends and hands in what the test writes; each
+ * message differs from a good one in one thing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "lane/lane.h"
+#include "lane/network.h"
+#include "net/net.h"
+#include "proxy/allocation_rig.h"
+#include "proxy/network.h"
+
+#define CHUNK_BYTES    1024u
+#define MESSAGE_BYTES  8192u
+#define WANTED_BYTES   64u  /* of the get that is outstanding */
+#define ELEMENT_BYTES  8u   /* it is strided, so its data comes in frames */
+#define BUFFER_BYTES   256u /* of memory that is compared, where its data goes */
+#define UNTOUCHED      0x5a
+#define ALLOCATION_MAX 100u
+
+/* The network. */
+struct quoit_net {
+    struct quoit_net_config config;
+    struct quoit_net_limits limits;
+    struct quoit_net_choice choice;
+    struct quoit_net_address address;
+    _Alignas(8) char sent[MESSAGE_BYTES]; /* the last message */
+    uint32_t sent_bytes;
+    _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
+    uint32_t coming_bytes;                  /* 0: nothing */
+};
+struct quoit_net_region {
+    struct quoit_net_key key;
+};
+
+struct world {
+    struct quoit_net net;
+    struct quoit_net_region region;
+    struct quoit_layout layout;
+    char *memory;
+    struct quoit_lane_network network;
+    struct quoit_lane_group group;
+    struct quoit_lane lane;
+};
+static struct world *world_of_net; /* quoit_net_open() has no handle */
+
+enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
+                                 char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    (void)problem;
+    world_of_net->net = (struct quoit_net){
+        .config = *config,
+        .limits = {.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20}};
+    *net_out = &world_of_net->net;
+    return QUOIT_OK;
+}
+
+void quoit_net_close(struct quoit_net *net)
+{
+    (void)net;
+}
+
+const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net)
+{
+    return &net->limits;
+}
+
+const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net)
+{
+    return &net->choice;
+}
+
+const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
+{
+    return &net->address;
+}
+
+enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const struct quoit_net_address *address)
+{
+    (void)net, (void)host, (void)address;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
+                                     struct quoit_net_region **region_out)
+{
+    (void)net, (void)memory, (void)bytes;
+    *region_out = &world_of_net->region;
+    return QUOIT_OK;
+}
+
+const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)
+{
+    return &region->key;
+}
+
+enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
+                                   struct quoit_net_window **window_out)
+{
+    (void)net, (void)host, (void)key;
+    *window_out = NULL;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                const void *source, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    (void)net, (void)window, (void)offset, (void)source, (void)region, (void)bytes, (void)cookie;
+    fail_msg("no request here is a put of the network");
+    return QUOIT_FULL;
+}
+
+enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                void *destination, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    (void)net, (void)window, (void)offset, (void)destination, (void)region, (void)bytes, (void)cookie;
+    fail_msg("no request here is a get of the network");
+    return QUOIT_FULL;
+}
+
+enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
+{
+    assert_int_equal(host, 1);
+    assert_in_range(bytes, 1, MESSAGE_BYTES);
+    memcpy(net->sent, payload, bytes);
+    net->sent_bytes = bytes;
+    return QUOIT_OK;
+}
+
+uint32_t quoit_net_progress(struct quoit_net *net)
+{
+    uint32_t bytes = net->coming_bytes;
+    net->coming_bytes = 0;
+    if (bytes)
+        net->config.on_message(net->config.arg, 1, net->coming, bytes);
+    return bytes != 0;
+}
+
+int quoit_net_wait_fd(const struct quoit_net *net)
+{
+    (void)net;
+    return -1;
+}
+
+bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
+{
+    (void)net;
+    *until_ns_out = 0;
+    return false;
+}
+
+bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)
+{
+    (void)net, (void)host;
+    return true;
+}
+
+enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
+{
+    (void)net, (void)timeout_ns;
+    return QUOIT_OK;
+}
+
+/* The lane of host 0 of two, with two PEs each. */
+
+static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
+{
+    (void)arg;
+    memcpy(all_out, own, bytes);
+    memcpy((char *)all_out + bytes, own, bytes);
+    return true;
+}
+
+static void make_world(struct world *world)
+{
+    const struct quoit_job_config job = {.host_count = 2,
+                                         .pe_count = 4,
+                                         .lane_count = 1,
+                                         .slot_count = 2,
+                                         .chunk_bytes = CHUNK_BYTES,
+                                         .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .heap_bytes = 4096};
+    *world = (struct world){0};
+    world_of_net = world;
+    assert_int_equal(quoit_layout_make(&job, 0, &world->layout), QUOIT_OK);
+    world->memory = mmap(NULL, world->layout.total_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(world->memory, MAP_FAILED);
+    world->network = (struct quoit_lane_network){.exchange = exchange};
+    world->group = (struct quoit_lane_group){
+        .layout = &world->layout, .memory = world->memory, .network = &world->network, .engine = &quoit_network_engine};
+}
+
+static void free_world(struct world *world)
+{
+    munmap(world->memory, world->layout.total_bytes);
+}
+
+static char *buffer_of(const struct world *world)
+{
+    return world->memory + quoit_layout_staging(&world->layout, 0, 0, 0);
+}
+
+static struct quoit_channel *channel_of(const struct world *world)
+{
+    return quoit_memory_channel(&world->layout, world->memory, 0, 0);
+}
+
+/* PE 0 asks for data of the first PE of the other host; the lane has sent it. */
+static void open_with_get(struct world *world)
+{
+    make_world(world);
+    assert_int_equal(quoit_lane_open(&world->lane, &world->group, 0), QUOIT_OK);
+    memset(buffer_of(world), UNTOUCHED, BUFFER_BYTES);
+    struct quoit_channel *channel = channel_of(world);
+    channel->requests[0] = (struct quoit_request){.frame = {.kind = QUOIT_FRAME_GET_STRIDED,
+                                                            .size = ELEMENT_BYTES,
+                                                            .dest_host = 1,
+                                                            .bytes = WANTED_BYTES,
+                                                            .offset = world->layout.segment_heap,
+                                                            .operand = 2 * ELEMENT_BYTES},
+                                                  .data_offset = quoit_layout_staging(&world->layout, 0, 0, 0)};
+    atomic_store(&channel->submit_tail, 1);
+    world->lane.engine->step(&world->lane);
+    assert_int_equal(world->lane.status, QUOIT_OK);
+    assert_int_equal(world->net.sent_bytes, QUOIT_FRAME_BYTES);
+}
+
+static void close_world(struct world *world)
+{
+    quoit_lane_close(&world->lane);
+    free_world(world);
+}
+
+/* The reply to what was sent, as the other host's respond() makes it. */
+static struct quoit_frame good_reply(const struct world *world)
+{
+    struct quoit_frame reply;
+    memcpy(&reply, world->net.sent, sizeof reply);
+    assert_int_equal(reply.kind, QUOIT_FRAME_GET_STRIDED);
+    reply.kind = QUOIT_FRAME_DATA;
+    reply.source_host = 1;
+    reply.dest_host = 0;
+    reply.source_pe = reply.dest_pe;
+    reply.dest_pe = 0;
+    return reply;
+}
+
+/* A message of this frame and its payload, of which the network delivers `bytes`. */
+static void hand_in(struct world *world, const struct quoit_frame *frame, uint32_t bytes)
+{
+    memset(world->net.coming, 'd', sizeof world->net.coming);
+    memcpy(world->net.coming, frame, sizeof *frame);
+    world->net.coming_bytes = bytes;
+    world->lane.engine->step(&world->lane);
+}
+
+static uint32_t message_bytes(const struct quoit_frame *frame)
+{
+    return QUOIT_FRAME_BYTES + ((quoit_frame_payload_bytes(frame) + 7) & ~7u);
+}
+
+/* So many bytes of data have come, at `at`, and nothing else. */
+static void check_buffer(const struct world *world, uint32_t at, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < BUFFER_BYTES; i++)
+        assert_int_equal(buffer_of(world)[i], i >= at && i < at + bytes ? 'd' : UNTOUCHED);
+}
+
+static void test_a_reply_completes_its_request(void **state)
+{
+    struct world world;
+    (void)state;
+    open_with_get(&world);
+    struct quoit_frame reply = good_reply(&world);
+    hand_in(&world, &reply, message_bytes(&reply));
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    check_buffer(&world, 0, WANTED_BYTES);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    hand_in(&world, &reply, message_bytes(&reply)); /* nothing waits for it any more */
+    assert_int_equal(world.lane.status, QUOIT_INVALID);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    close_world(&world);
+}
+
+/* The parts of the wanted bytes that are allowed: any that ends where they end. */
+static void test_a_part_goes_to_its_place(void **state)
+{
+    struct world world;
+    (void)state;
+    open_with_get(&world);
+    struct quoit_frame reply = good_reply(&world);
+    reply.operand2 = WANTED_BYTES - ELEMENT_BYTES;
+    reply.bytes = ELEMENT_BYTES;
+    hand_in(&world, &reply, message_bytes(&reply));
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    check_buffer(&world, WANTED_BYTES - ELEMENT_BYTES, ELEMENT_BYTES);
+    close_world(&world);
+}
+
+static void too_many_bytes(struct quoit_frame *frame)
+{
+    frame->bytes = WANTED_BYTES + ELEMENT_BYTES;
+}
+static void part_beyond_the_end(struct quoit_frame *frame)
+{
+    frame->operand2 = ELEMENT_BYTES;
+}
+static void part_behind_the_end(struct quoit_frame *frame)
+{
+    frame->operand2 = WANTED_BYTES + ELEMENT_BYTES;
+    frame->bytes = ELEMENT_BYTES;
+}
+static void part_far_away(struct quoit_frame *frame)
+{
+    frame->operand2 = UINT64_MAX - ELEMENT_BYTES + 1; /* with the bytes it would wrap to 0 */
+    frame->bytes = ELEMENT_BYTES;
+}
+static void token_of_no_request(struct quoit_frame *frame)
+{
+    frame->token = 1;
+}
+static void token_of_no_channel(struct quoit_frame *frame)
+{
+    frame->token = 2 * QUOIT_REQUESTS_A_CHANNEL;
+}
+static void value_instead_of_data(struct quoit_frame *frame)
+{
+    frame->kind = QUOIT_FRAME_VALUE;
+}
+static void for_another_pe(struct quoit_frame *frame)
+{
+    frame->dest_pe = 1;
+}
+static void for_another_host(struct quoit_frame *frame)
+{
+    frame->source_host = 0;
+    frame->dest_host = 1;
+}
+static void acknowledgement_of_nothing(struct quoit_frame *frame)
+{
+    *frame = (struct quoit_frame){.kind = QUOIT_FRAME_ACK, .source_host = 1, .flow_sequence = 1};
+}
+static void put_that_skips_one(struct quoit_frame *frame)
+{
+    frame->kind = QUOIT_FRAME_PUT;
+    frame->flow_sequence = 2;
+}
+static void get_that_frames_do_not_carry(struct quoit_frame *frame)
+{
+    frame->kind = QUOIT_FRAME_GET;
+}
+static void message_that_skips_one(struct quoit_frame *frame)
+{
+    frame->kind = QUOIT_FRAME_MESSAGE;
+    frame->flow_sequence = 2;
+}
+static void link_update(struct quoit_frame *frame)
+{
+    *frame = (struct quoit_frame){.kind = QUOIT_FRAME_TOPOLOGY, .source_host = 1, .size = 1};
+}
+static void unknown_kind(struct quoit_frame *frame)
+{
+    frame->kind = QUOIT_FRAME_KIND_COUNT;
+}
+
+static void test_malformed(void **state)
+{
+    static void (*const mistakes[])(struct quoit_frame * frame) = {
+        too_many_bytes,         part_beyond_the_end,
+        part_behind_the_end,    part_far_away,
+        token_of_no_request,    token_of_no_channel,
+        value_instead_of_data,  for_another_pe,
+        for_another_host,       acknowledgement_of_nothing,
+        put_that_skips_one,     get_that_frames_do_not_carry,
+        message_that_skips_one, link_update,
+        unknown_kind,
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        struct world world;
+        open_with_get(&world);
+        struct quoit_frame frame = good_reply(&world);
+        mistakes[i](&frame);
+        hand_in(&world, &frame, message_bytes(&frame));
+        if (world.lane.status != QUOIT_INVALID || atomic_load(&channel_of(&world)->complete_tail) != 0)
+            fail_msg("mistake %zu: status %s, %u requests complete", i, quoit_status_text(world.lane.status),
+                     atomic_load(&channel_of(&world)->complete_tail));
+        check_buffer(&world, 0, 0);
+        close_world(&world);
+    }
+}
+
+/* A message that ends before its frame, or before its payload. */
+static void test_cut_short(void **state)
+{
+    static const uint32_t lengths[] = {1, QUOIT_FRAME_BYTES - 1, QUOIT_FRAME_BYTES,
+                                       QUOIT_FRAME_BYTES + WANTED_BYTES - 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        struct world world;
+        open_with_get(&world);
+        struct quoit_frame reply = good_reply(&world);
+        hand_in(&world, &reply, lengths[i]);
+        assert_int_equal(world.lane.status, QUOIT_INVALID);
+        check_buffer(&world, 0, 0);
+        close_world(&world);
+    }
+}
+
+static void test_no_memory(void **state)
+{
+    struct world world;
+    bool has_failed = true;
+    (void)state;
+    for (uint32_t fails_at = 1; has_failed; fails_at++) {
+        assert_in_range(fails_at, 1, ALLOCATION_MAX);
+        make_world(&world);
+        rig_allocations_begin(fails_at);
+        enum quoit_status status = quoit_lane_open(&world.lane, &world.group, 0);
+        has_failed = rig_allocations_has_failed();
+        quoit_lane_close(&world.lane);
+        assert_int_equal(rig_allocations_end(), 0);
+        assert_int_equal(status, has_failed ? QUOIT_NO_MEMORY : QUOIT_OK);
+        free_world(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_reply_completes_its_request),
+        cmocka_unit_test(test_a_part_goes_to_its_place),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
