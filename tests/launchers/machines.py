@@ -23,6 +23,7 @@ from namespaces import RSH, Namespaces, ip
 
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
+START_S = 3 * (6 if scenario.SANITIZE else 1)  # of 64 PEs on 4 hosts that share a busy machine
 
 
 def has_network():
@@ -321,6 +322,20 @@ class Hosts(Namespaces, Machines):
         for hosts, pes in ((1, 2), (2, 2), (4, 6)):
             result = self.run_job(*self.on(hosts), "-n", pes, GREET)
             self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(pes), ""), result)
+
+    def test_start_of_many(self):
+        """64 PEs on 4 hosts; the lines say how long it took, by each driver."""
+        for driver in ("ofi", "ucx"):
+            seconds = []
+            for _ in range(3):
+                result = self.run_job(*self.on(4), "--network", driver, "-n", 64, GREET)
+                if "[Q0222]" in result.err:
+                    break
+                self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(64), ""), result)
+                seconds.append(result.seconds)
+            if seconds:
+                print(f"64 PEs on 4 hosts, {driver}: {min(seconds):.2f} s", file=sys.stderr)
+                self.assertLess(min(seconds), START_S)
 
     def test_conformance(self):
         for name in ("coll", "again", "memory", "order", "signal", "amo"):
