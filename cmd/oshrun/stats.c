@@ -88,6 +88,44 @@ static void tell_dma(const struct quoit_direction *direction, FILE *out)
         fprintf(out, "  host%u -> host%u: by programmed copy alone\n", direction->from, direction->to);
 }
 
+static bool has_network(const struct job *job)
+{
+    return job->plan->host_count > 1 && !quoit_job_config_traits(&job->config)->has_links;
+}
+
+static void survey_network(const struct job *job, uint32_t index, struct quoit_network_survey *network_out)
+{
+    const struct host *host = &job->hosts[index];
+    quoit_survey_network(&host->layout, host->front, quoit_clock_now_ns(), network_out);
+}
+
+static void print_network(const struct job *job, FILE *out)
+{
+    fprintf(out,
+            "oshrun: what the hosts sent and fetched over the network\n  %-6s %10s %14s %10s %14s %11s %14s %8s %5s\n",
+            "host", "puts", "bytes", "gets", "bytes", "messages", "bytes", "sleeps", "lost");
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        struct quoit_network_survey network;
+        survey_network(job, i, &network);
+        fprintf(out, "  %-6u %10llu %14llu %10llu %14llu %11llu %14llu %8llu %5llu\n", i,
+                (unsigned long long)network.put_count, (unsigned long long)network.put_bytes,
+                (unsigned long long)network.get_count, (unsigned long long)network.get_bytes,
+                (unsigned long long)network.message_count, (unsigned long long)network.message_bytes,
+                (unsigned long long)network.sleep_count, (unsigned long long)network.lost_count);
+    }
+}
+
+static void write_network(const struct job *job, FILE *out)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        struct quoit_network_survey network;
+        survey_network(job, i, &network);
+        fprintf(out, "%s\n  {", i ? "," : "");
+        quoit_survey_print_network(&network, out);
+        fprintf(out, "}");
+    }
+}
+
 static void tell_json(const struct quoit_direction *direction, FILE *out)
 {
     bool is_first = direction->link == 0 && direction->side == QUOIT_RIGHT;
@@ -104,8 +142,8 @@ static void print(struct job *job, FILE *out)
         fprintf(out, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
-    if (!quoit_job_config_traits(&job->config)->has_links) {
-        fprintf(out, "oshrun: the hosts are joined by a network, so nothing travelled over links\n");
+    if (has_network(job)) {
+        print_network(job, out);
         return;
     }
     fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
@@ -138,8 +176,11 @@ bool stats_write(const struct job *job, const char *path)
     FILE *out = fopen(path, "we");
     if (out) {
         fprintf(out, "{\"hosts\": %u, \"pes\": %u, \"links\": [", job->plan->host_count, job->plan->pe_count);
-        if (job->has_layout)
+        if (job->has_layout && !has_network(job))
             each_direction(job, tell_json, out);
+        fprintf(out, "], \"network\": [");
+        if (job->has_layout && has_network(job))
+            write_network(job, out);
         fprintf(out, "]}\n");
     }
     bool is_written = out && fclose(out) == 0;

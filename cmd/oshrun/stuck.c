@@ -14,7 +14,24 @@ static uint64_t mix(uint64_t digest, uint64_t value)
     return (digest ^ value) * 0x9e3779b97f4a7c15u + 1;
 }
 
-/* Changes whenever a PE falls asleep again or a link carries something. 0: a PE is awake, or has ended. */
+/* Changes whenever the host sends or fetches something. */
+static uint64_t traffic_of(const struct job *job, const struct host *host, uint64_t now_ns)
+{
+    uint64_t count = 0;
+    if (!quoit_job_config_traits(&job->config)->has_links) {
+        struct quoit_network_survey network;
+        quoit_survey_network(&host->layout, host->front, now_ns, &network);
+        return network.message_count + network.put_count + network.get_count;
+    }
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_direction direction;
+        quoit_survey_direction(&host->layout, host->front, side, now_ns, &direction);
+        count += direction.message_count + direction.resend_count;
+    }
+    return count;
+}
+
+/* Changes whenever a PE falls asleep again or a host sends something. 0: a PE is awake, or has ended. */
 static uint64_t digest_of(const struct job *job, uint64_t now_ns)
 {
     uint64_t digest = 1;
@@ -25,12 +42,7 @@ static uint64_t digest_of(const struct job *job, uint64_t now_ns)
         digest = mix(digest, atomic_load(&shared->waiting_since_ns));
     }
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
-        for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-            struct quoit_direction direction;
-            quoit_survey_direction(&job->hosts[i].layout, job->hosts[i].front, (enum quoit_side)side, now_ns,
-                                   &direction);
-            digest = mix(digest, direction.message_count + direction.resend_count);
-        }
+        digest = mix(digest, traffic_of(job, &job->hosts[i], now_ns));
     return digest ? digest : 1;
 }
 

@@ -115,7 +115,10 @@ static void declare_direction(const struct job *job, uint32_t host, enum quoit_s
     uint32_t to = hosts_neighbour(job, host, side), direction = QUOIT_SIDE_COUNT * host + side;
     uint64_t proxy = track_of(TRACK_PROXY, host, 0);
     const char *way = side == QUOIT_RIGHT ? "right" : "left";
-    snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
+    if (quoit_job_config_traits(&job->config)->has_links)
+        snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
+    else
+        snprintf(name, sizeof name, "host%u network bytes %s", host, side == QUOIT_RIGHT ? "sent" : "fetched");
     perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), proxy, PERFETTO_UNIT_BYTES, name);
     for (uint32_t lane = 0; lane < job->config.lane_count && job->trace->has_slots; lane++) {
         snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
@@ -165,7 +168,8 @@ static void declare_host(struct job *job, struct host *host)
 static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
-    trace->has_slots = quoit_job_config_traits(&job->config)->slot_count == 0;
+    const struct quoit_protocol_traits *traits = quoit_job_config_traits(&job->config);
+    trace->has_slots = traits->has_links && traits->slot_count == 0;
     size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->config.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
     trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
@@ -433,20 +437,32 @@ static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t
     put_lost(job->trace, writer, now_ns);
 }
 
-static void put_bytes(const struct job *job, uint64_t now_ns)
+/* Of a direction of a ring; over a network what the host sent (RIGHT), and fetched (LEFT). */
+static uint64_t bytes_of(const struct job *job, const struct host *host, enum quoit_side side, uint64_t now_ns)
 {
     struct quoit_direction direction;
+    struct quoit_network_survey network;
+    if (quoit_job_config_traits(&job->config)->has_links) {
+        quoit_survey_direction(&host->layout, host->front, side, now_ns, &direction);
+        return direction.byte_count;
+    }
+    quoit_survey_network(&host->layout, host->front, now_ns, &network);
+    return side == QUOIT_RIGHT ? network.put_bytes + network.message_bytes : network.get_bytes;
+}
+
+static void put_bytes(const struct job *job, uint64_t now_ns)
+{
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
             uint64_t *told = &job->trace->bytes_told[QUOIT_SIDE_COUNT * i + side];
-            quoit_survey_direction(&job->hosts[i].layout, job->hosts[i].front, side, now_ns, &direction);
+            uint64_t bytes = bytes_of(job, &job->hosts[i], side, now_ns);
             struct perfetto_event event = {.type = PERFETTO_COUNTER,
                                            .track = track_of(TRACK_BYTES, QUOIT_SIDE_COUNT * i + side, 0),
                                            .time_ns = now_ns,
-                                           .counter = (int64_t)direction.byte_count};
-            if (direction.byte_count != *told)
+                                           .counter = (int64_t)bytes};
+            if (bytes != *told)
                 perfetto_put_event(job->trace->out, &event);
-            *told = direction.byte_count;
+            *told = bytes;
         }
 }
 

@@ -17,8 +17,9 @@
 
 struct top_sample {
     uint64_t now_ns;
-    struct quoit_direction *directions; /* [2 host_count]: 2 host + side; NULL with one host */
-    struct quoit_pe_survey *pes;        /* [pe_count] */
+    struct quoit_direction *directions;    /* [2 host_count]: 2 host + side; NULL: no links */
+    struct quoit_network_survey *networks; /* [host_count]; NULL: no network */
+    struct quoit_pe_survey *pes;           /* [pe_count] */
 };
 
 /* top_sample.c. False: no memory. */

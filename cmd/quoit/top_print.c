@@ -79,6 +79,50 @@ static void describe(void *arg, uint32_t from, enum quoit_side side, char text_o
         snprintf(text_out, QUOIT_PICTURE_TEXT_BYTES, "DOWN");
 }
 
+/* Rates of one host on a network between two samples, per second. */
+struct network_rate {
+    double puts, put_bytes, gets, get_bytes, messages, message_bytes;
+    double asleep; /* share of the time */
+};
+
+static struct network_rate network_rate_of(const struct pair *pair, uint32_t host)
+{
+    const struct quoit_network_survey *a = &pair->before->networks[host], *b = &pair->now->networks[host];
+    double seconds = (double)(pair->now->now_ns - pair->before->now_ns) / NS_PER_S;
+    double asleep = per_second(a->sleep_ns, b->sleep_ns, seconds) / NS_PER_S;
+    return (struct network_rate){
+        .puts = per_second(a->put_count, b->put_count, seconds),
+        .put_bytes = per_second(a->put_bytes, b->put_bytes, seconds),
+        .gets = per_second(a->get_count, b->get_count, seconds),
+        .get_bytes = per_second(a->get_bytes, b->get_bytes, seconds),
+        .messages = per_second(a->message_count, b->message_count, seconds),
+        .message_bytes = per_second(a->message_bytes, b->message_bytes, seconds),
+        .asleep = asleep > 1 ? 1 : asleep,
+    };
+}
+
+static const char *speed_text(double bytes, char text[40])
+{
+    char number[32];
+    snprintf(text, 40, "%s/s", quoit_survey_format_bytes(bytes, number));
+    return text;
+}
+
+static void print_networks(const struct pair *pair, FILE *out)
+{
+    fprintf(out, "\n%c%-9s %9s %12s %9s %12s %11s %12s %8s %5s\n", TOP_MARK_HEADING, "host", "puts/s", "bytes",
+            "gets/s", "bytes", "messages/s", "bytes", "asleep", "lost");
+    for (uint32_t host = 0; host < pair->job->config.host_count; host++) {
+        char puts[40], gets[40], messages[40];
+        struct network_rate rate = network_rate_of(pair, host);
+        uint64_t lost_count = pair->now->networks[host].lost_count;
+        fprintf(out, "%shost%-5u %9.0f %12s %9.0f %12s %11.0f %12s %7.0f%% %5llu\n",
+                lost_count == 0 ? "" : (const char[]){TOP_MARK_TROUBLE, '\0'}, host, rate.puts,
+                speed_text(rate.put_bytes, puts), rate.gets, speed_text(rate.get_bytes, gets), rate.messages,
+                speed_text(rate.message_bytes, messages), 100 * rate.asleep, (unsigned long long)lost_count);
+    }
+}
+
 static const char *state_of(const struct quoit_pe_survey *pe)
 {
     return pe->pid == 0 ? "outside" : pe->is_waiting ? "waiting" : "running";
@@ -144,6 +188,8 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
             print_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
         }
     }
+    if (now->networks)
+        print_networks(&pair, out);
     fprintf(out, "\n%c%4s  %-9s %8s  %-8s %-32s %12s\n", TOP_MARK_HEADING, "PE", "host", "pid", "state", "call",
             "waiting");
     for (uint32_t pe = 0; pe < job->config.pe_count; pe++)
@@ -177,6 +223,17 @@ static void print_json_direction(const struct pair *pair, uint32_t from, enum qu
             rate.bytes, rate.messages, rate.relays, rate.doorbells, rate.resends, rate.asleep);
 }
 
+static void print_json_network(const struct pair *pair, uint32_t host, FILE *out)
+{
+    struct network_rate rate = network_rate_of(pair, host);
+    putc('{', out);
+    quoit_survey_print_network(&pair->now->networks[host], out);
+    fprintf(out,
+            ", \"puts_per_s\": %.1f, \"put_bytes_per_s\": %.1f, \"gets_per_s\": %.1f, \"get_bytes_per_s\": %.1f, "
+            "\"messages_per_s\": %.1f, \"message_bytes_per_s\": %.1f, \"asleep\": %.3f}",
+            rate.puts, rate.put_bytes, rate.gets, rate.get_bytes, rate.messages, rate.message_bytes, rate.asleep);
+}
+
 static void print_json_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
     char wish[QUOIT_WISH_TEXT_BYTES];
@@ -205,6 +262,11 @@ void top_print_json(const struct job_view *job, const struct top_sample *before,
         print_json_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
         fprintf(out, ", ");
         print_json_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
+    }
+    fprintf(out, "], \"network\": [");
+    for (uint32_t host = 0; now->networks && host < job->config.host_count; host++) {
+        fprintf(out, "%s", host ? ", " : "");
+        print_json_network(&pair, host, out);
     }
     fprintf(out, "], \"PEs\": [");
     for (uint32_t pe = 0; pe < job->config.pe_count; pe++) {

@@ -7,10 +7,14 @@
 
 bool top_sample_open(struct top_sample *sample, const struct job_view *job)
 {
+    uint32_t host_count = job->config.host_count;
+    bool has_links = quoit_job_config_traits(&job->config)->has_links;
     *sample = (struct top_sample){.pes = calloc(job->config.pe_count, sizeof *sample->pes)};
-    if (job->config.host_count > 1)
-        sample->directions = calloc((size_t)QUOIT_SIDE_COUNT * job->config.host_count, sizeof *sample->directions);
-    if (sample->pes && (sample->directions || job->config.host_count == 1))
+    if (host_count > 1 && has_links)
+        sample->directions = calloc((size_t)QUOIT_SIDE_COUNT * host_count, sizeof *sample->directions);
+    else if (host_count > 1)
+        sample->networks = calloc(host_count, sizeof *sample->networks);
+    if (sample->pes && (sample->directions || sample->networks || host_count == 1))
         return true;
     top_sample_close(sample);
     return false;
@@ -24,6 +28,8 @@ void top_sample_take(struct top_sample *sample, const struct job_view *job)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && sample->directions; side++)
             quoit_survey_direction(&host->layout, host->front, side, sample->now_ns,
                                    &sample->directions[QUOIT_SIDE_COUNT * i + side]);
+        if (sample->networks)
+            quoit_survey_network(&host->layout, host->front, sample->now_ns, &sample->networks[i]);
         for (uint32_t local = 0; local < host->layout.local_count; local++)
             quoit_survey_pe(&host->layout, host->front, local, sample->now_ns,
                             &sample->pes[host->layout.first_pe + local]);
@@ -33,6 +39,7 @@ void top_sample_take(struct top_sample *sample, const struct job_view *job)
 void top_sample_close(struct top_sample *sample)
 {
     free(sample->directions);
+    free(sample->networks);
     free(sample->pes);
     *sample = (struct top_sample){0};
 }

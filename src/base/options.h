@@ -119,8 +119,8 @@ enum quoit_option_type {
       "print what each link carried, after the job",                                                                   \
       "Bytes, messages, relays, doorbells, resends and outages of each link and direction, and how often the service " \
       "threads of its sending host slept, as a table and a picture of the ring, on standard error. With --protocol "   \
-      "scratchpad also "                                                                                               \
-      "the time of each step of a put.")                                                                               \
+      "scratchpad also the time of each step of a put. With --network what each host sent and fetched instead: puts "  \
+      "and gets from memory to memory, messages, which carry the rest, and hosts that it lost.")                       \
     X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT, LAUNCHER,                        \
       "write what each link carried to FILE as JSON, after the job", "The same numbers as --stats.")                   \
     X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING, LAUNCHER,                              \

@@ -20,13 +20,10 @@ static void add_count(struct quoit_direction *sum, const struct quoit_link_count
 }
 
 /* Includes the current sleep. */
-static void add_sleep(struct quoit_direction *sum, const struct quoit_lane_shared *lane, uint64_t now_ns)
+static uint64_t sleep_of(const struct quoit_lane_shared *lane, uint64_t now_ns)
 {
     uint64_t since_ns = load(&lane->sleep_since_ns);
-    sum->sleep_count += load(&lane->sleep_count);
-    sum->sleep_ns += load(&lane->sleep_ns);
-    if (since_ns && now_ns > since_ns)
-        sum->sleep_ns += now_ns - since_ns;
+    return load(&lane->sleep_ns) + (since_ns && now_ns > since_ns ? now_ns - since_ns : 0);
 }
 
 void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
@@ -48,7 +45,8 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
     for (uint32_t i = 0; i < layout->job.lane_count; i++) {
         const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, i);
         add_count(&sum, &lane->out[side]);
-        add_sleep(&sum, lane, now_ns);
+        sum.sleep_count += load(&lane->sleep_count);
+        sum.sleep_ns += sleep_of(lane, now_ns);
     }
     for (uint32_t local = 0; local < layout->local_count; local++) {
         const struct quoit_link_count *direct = &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->direct[side];
@@ -56,6 +54,25 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
         sum.doorbell_count += load(&direct->message_count); /* each direct put rings once, and is not counted twice */
     }
     *direction_out = sum;
+}
+
+void quoit_survey_network(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
+                          struct quoit_network_survey *network_out)
+{
+    const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, 0); /* the only one */
+    const struct quoit_network_count *count = &lane->network;
+    *network_out = (struct quoit_network_survey){
+        .host = layout->host,
+        .put_count = load(&count->put_count),
+        .put_bytes = load(&count->put_bytes),
+        .get_count = load(&count->get_count),
+        .get_bytes = load(&count->get_bytes),
+        .message_count = load(&count->message_count),
+        .message_bytes = load(&count->message_bytes),
+        .lost_count = load(&count->lost_count),
+        .sleep_count = load(&lane->sleep_count),
+        .sleep_ns = sleep_of(lane, now_ns),
+    };
 }
 
 void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
@@ -93,6 +110,18 @@ void quoit_survey_print_direction(const struct quoit_direction *direction, FILE 
         (unsigned long long)direction->doorbell_count, (unsigned long long)direction->resend_count,
         (unsigned long long)direction->down_count, (unsigned long long)direction->sleep_count,
         (unsigned long long)direction->sleep_ns);
+}
+
+void quoit_survey_print_network(const struct quoit_network_survey *network, FILE *out)
+{
+    fprintf(out,
+            "\"host\": %u, \"puts\": %llu, \"put_bytes\": %llu, \"gets\": %llu, \"get_bytes\": %llu, "
+            "\"messages\": %llu, \"message_bytes\": %llu, \"lost\": %llu, \"sleeps\": %llu, \"asleep_ns\": %llu",
+            network->host, (unsigned long long)network->put_count, (unsigned long long)network->put_bytes,
+            (unsigned long long)network->get_count, (unsigned long long)network->get_bytes,
+            (unsigned long long)network->message_count, (unsigned long long)network->message_bytes,
+            (unsigned long long)network->lost_count, (unsigned long long)network->sleep_count,
+            (unsigned long long)network->sleep_ns);
 }
 
 const char *quoit_survey_format_bytes(double bytes, char text[32])

@@ -36,6 +36,21 @@ struct quoit_direction {
     uint64_t sleep_ns;
 };
 
+/* What one host sent and fetched over the network that joins it to the others. Sleep times are those of its service
+ * thread. */
+struct quoit_network_survey {
+    uint32_t host;
+    uint64_t put_count; /* from memory to memory; small ones travel in messages */
+    uint64_t put_bytes;
+    uint64_t get_count;
+    uint64_t get_bytes;
+    uint64_t message_count;
+    uint64_t message_bytes;
+    uint64_t lost_count; /* hosts that it lost */
+    uint64_t sleep_count;
+    uint64_t sleep_ns;
+};
+
 struct quoit_pe_survey {
     uint32_t pid; /* 0: not, or no longer, in an OpenSHMEM job */
     bool is_waiting;
@@ -44,14 +59,17 @@ struct quoit_pe_survey {
     struct quoit_wish wish;           /* for what; boot/wish.h describes it */
 };
 
-/* The job has more than one host. */
+/* The job has more than one host; _direction: joined by links, _network: by a network. */
 void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
                             struct quoit_direction *direction_out);
+void quoit_survey_network(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
+                          struct quoit_network_survey *network_out);
 void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
                      struct quoit_pe_survey *pe_out);
 
-/* Prints a direction as members of a JSON object, without the braces. */
+/* Prints a direction, or a host's network, as members of a JSON object, without the braces. */
 void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out);
+void quoit_survey_print_network(const struct quoit_network_survey *network, FILE *out);
 
 /* "1.5 MiB" */
 const char *quoit_survey_format_bytes(double bytes, char text[32]);

@@ -137,18 +137,17 @@ static uint32_t record_bytes(const char *record)
     return QUOIT_FRAME_BYTES + padded(quoit_frame_payload_bytes(&frame));
 }
 
-/* A network has no sides; the counts of the right one are its. */
-static void count_sent(struct network *network, uint64_t bytes)
+static void count_one(_Atomic uint64_t *count, _Atomic uint64_t *byte_count, uint64_t bytes)
 {
-    struct quoit_link_count *count = &network->lane->shared->out[QUOIT_RIGHT];
-    quoit_lane_count_up(&count->byte_count, bytes);
-    quoit_lane_count_up(&count->message_count, 1);
+    quoit_lane_count_up(count, 1);
+    quoit_lane_count_up(byte_count, bytes);
 }
 
 /* Sends whole records, as many as a message holds. True: nothing waits any more. */
 static bool send_flow(struct network *network, uint32_t host)
 {
     struct flow *flow = &network->flows[host];
+    struct quoit_network_count *counts = &network->lane->shared->network;
     uint32_t most = quoit_net_limits(network->net)->message_bytes;
     while (flow->out_head < flow->out_tail) {
         uint32_t bytes = 0;
@@ -168,7 +167,7 @@ static bool send_flow(struct network *network, uint32_t host)
             return true;
         }
         flow->out_head += bytes;
-        count_sent(network, bytes);
+        count_one(&counts->message_count, &counts->message_bytes, bytes);
     }
     return true;
 }
@@ -275,6 +274,11 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
                : quoit_net_get(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie);
     if (status != QUOIT_OK)
         return false; /* full; or the host is lost, which ends the job */
+    struct quoit_network_count *counts = &lane->shared->network;
+    if (is_put)
+        count_one(&counts->put_count, &counts->put_bytes, frame->bytes);
+    else
+        count_one(&counts->get_count, &counts->get_bytes, frame->bytes);
     network->open[cookie].state = is_put ? OPEN_PUT : OPEN_GET;
     network->put_counts[frame->source_pe] += is_put;
     return true;
@@ -515,8 +519,10 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
 
 static void on_lost(void *arg, uint32_t host, enum quoit_status status)
 {
+    struct network *network = arg;
     quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
-    lose(arg, host);
+    quoit_lane_count_up(&network->lane->shared->network.lost_count, 1);
+    lose(network, host);
 }
 
 static void on_left(void *arg, uint32_t host)

@@ -3,8 +3,10 @@
 networks says. The data is checked by conformance.*.network and stress.mix.network. Skipped without a driver."""
 import json
 import os
+import re
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -53,12 +55,56 @@ class Options(scenario.Case):
         self.assertEqual({network["usable"] for network in found}, {False})
 
 
-class Ending(scenario.Case):
+class WithNetwork(scenario.Case):
     def setUp(self):
         super().setUp()
         if not usable_drivers():
             self.skipTest("no network driver finds a network here: quoit info networks")
 
+
+class Counts(WithNetwork):
+    NAMES = ("host", "puts", "put_bytes", "gets", "get_bytes", "messages", "message_bytes", "sleeps", "lost")
+
+    def test_stats(self):
+        """10 rounds: 20,000 bytes to each other host, from memory to memory, and an atomic and barriers in messages."""
+        for driver in usable_drivers():
+            with self.subTest(driver=driver), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "stats.json")
+                result = self.run_job("--hosts", 3, "-n", 3, "--network", driver, "--stats", "--stats-json", path, BUSY, 10)
+                self.assertEqual(result.status, 0, result)
+                with open(path) as file:
+                    told = json.load(file)
+                self.assertEqual((told["links"], [row["host"] for row in told["network"]]), ([], [0, 1, 2]))
+                for row in told["network"]:
+                    self.assertEqual((row["puts"], row["put_bytes"], row["gets"], row["get_bytes"], row["lost"]), (20, 400000, 0, 0, 0))
+                    self.assertGreater(row["messages"], 30)
+                    self.assertGreater(row["message_bytes"], 64 * row["messages"])
+                rows = [tuple(map(int, line)) for line in re.findall(r"^ +" + r" +".join([r"(\d+)"] * len(self.NAMES)) + "$",
+                                                                     result.err, re.MULTILINE)]
+                self.assertEqual(rows, [tuple(row[name] for name in self.NAMES) for row in told["network"]], result.err)
+
+    def test_top(self):
+        job = self.start("--hosts", 2, "-n", 4, *NETWORK, BUSY)
+        self.assertEqual(job.stdout.readline(), b"begun\n")
+        watcher = subprocess.Popen([QUOIT, "top", "--json", "--interval", "200ms", str(job.pid)], text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=scenario.environment(self.mark))
+        before, now = (json.loads(watcher.stdout.readline()) for _ in range(2))
+        text = subprocess.run([QUOIT, "top", "--once", "--interval", "50ms", str(job.pid)], capture_output=True, text=True,
+                              timeout=scenario.LIMIT_S, env=scenario.environment(self.mark), check=False).stdout
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        watcher.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual((now["links"], [row["host"] for row in now["network"]]), ([], [0, 1]))
+        for a, b in zip(before["network"], now["network"]):
+            self.assertGreater(b["puts"], a["puts"])
+            for name in ("puts", "put_bytes", "gets", "get_bytes", "messages", "message_bytes"):
+                rate = (b[name] - a[name]) / now["interval_s"]
+                self.assertAlmostEqual(b[name + "_per_s"], rate, delta=0.06 + rate / 1e5)
+        self.assertEqual(len(re.findall(r"^host[01] +\d+ +[\d.]+ \S*B/s +0 +0 B/s +\d+ ", text, re.MULTILINE)), 2, text)
+        self.assertNotIn("link", text)
+
+
+class Ending(WithNetwork):
     def busy(self, driver, *options):
         job = self.start("--hosts", 3, "--network", driver, *options, "-n", 6, BUSY)
         self.assertEqual(job.stdout.readline(), b"begun\n")

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -160,6 +161,21 @@ class Known(Tracing):
                       part.notes["pe"] == row["to"]]
             self.assertEqual(len(sent) + len(direct), row["messages"])
             self.assertEqual(len([part for part in sent if part.category == "relay"]), row["relays"])
+
+    def test_network_counters(self):
+        found = subprocess.run([os.path.join(scenario.BIN, "quoit"), "info", "networks"], capture_output=True, text=True,
+                               timeout=scenario.LIMIT_S, check=False)
+        if "taken" not in found.stdout:
+            self.skipTest("no network driver finds a network here")
+        stats = os.path.join(self.folder.name, "stats.json")
+        trace = self.trace("--stats-json", stats, "--hosts", 2, "-n", 2, "--network", "auto", BUSY, 20)
+        with open(stats) as file:
+            rows = json.load(file)["network"]
+        for row in rows:
+            sent = trace.counters[self.named(trace, f"host{row['host']} network bytes sent")]
+            self.assertEqual(sent[-1][1], row["put_bytes"] + row["message_bytes"])
+            self.assertEqual(sent, sorted(sent))
+        self.assertFalse([track for track in trace.tracks.values() if " -> " in track["name"]])
 
     def take_dma(self, trace, chain):
         """The chain without its DMA slices, which are returned as (host, name)."""
