@@ -5,8 +5,9 @@
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
 or never when links fail, or lets a host out of a barrier too early or never; and a protocol with one rule broken does so.
 Method: each run below is one of the models with its own sizes. spin generates a verifier that visits every state
-(exhaustively: no bit-state hashing). A run that must pass must also have completed its search; the run without reductions must have reached every statement of the model. A
-variant must fail with the error that its broken rule causes.
+(exhaustively: no bit-state hashing). A run that must pass must also have completed its search; the run without
+reductions must have reached every statement of the model. A variant must fail with the error that its broken rule
+causes.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
                                                       failover, direct, lanes, shared or barrier; --only: whose name has WORD
@@ -164,7 +165,8 @@ RUNS = [
     Failover("links: down and up once, every run ends", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",), ACYCLIC),
     Failover("links: down and up once, lanes follow late", {**ONCE, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER", "LATE_LANE")),
     Failover("links: lanes follow late, every run ends", ONCE, ("EAGER", "LATE_LANE"), ACYCLIC),
-    Failover("links: lanes follow late, NO_QUIESCE", ONCE, ("EAGER", "LATE_LANE", "NO_QUIESCE"), r"assertion violated .executed<number"),
+    Failover("links: lanes follow late, NO_QUIESCE", ONCE, ("EAGER", "LATE_LANE", "NO_QUIESCE"),
+             r"assertion violated .executed<number"),
     Failover("links: down and up twice", TWICE_DOWN, ("EAGER",)),
     Failover("links: twice, NO_RESEND", TWICE_DOWN, ("EAGER", "NO_RESEND"), STUCK),
     Failover("links: twice, LAND_RESENT", TWICE_DOWN, ("EAGER", "LAND_RESENT"), r"assertion violated .executed<number"),
@@ -247,7 +249,8 @@ RUNS = [
     Direct("long: direct, two outages, NO_WAIT", {"CUTS": 2}, ("NO_WAIT",), is_long=True),
     Direct("long: direct, one outage, every run ends", expected=ACYCLIC, is_long=True),
     Failover("long: links: twice, two requests", {**TWICE_DOWN, "REQUESTS": 2}, ("EAGER",), is_long=True),
-    Failover("long: links: twice, two requests, a response", {**TWICE_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",), is_long=True),
+    Failover("long: links: twice, two requests, a response", {**TWICE_DOWN, "REQUESTS": 2, "FETCHES": 0b100}, ("EAGER",),
+             is_long=True),
     Failover("long: links: twice, lanes follow late", TWICE_DOWN, ("EAGER", "LATE_LANE"), is_long=True),
     Failover("long: links: twice, a response", {**TWICE_DOWN, "FETCHES": 0b10}, ("EAGER",), is_long=True),
     Failover("long: links: twice, DMA", TWICE_DOWN, ("EAGER", "DMA"), is_long=True),
