@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -67,9 +68,9 @@ static enum quoit_status copy(struct quoit_emulated_channel *channel, const stru
         return QUOIT_LINK_DOWN;
     bool fails = port->knobs.dma_failures != 0 && quoit_prng_choose(&channel->chance, 1000) < port->knobs.dma_failures;
     size_t bytes = fails ? quoit_prng_choose(&channel->chance, entry->bytes + 1) : entry->bytes;
-    enum quoit_status status =
-        bytes == 0 ? QUOIT_OK
-                   : quoit_emulated_copy_out(port, entry->state, entry->window, entry->offset, entry->source, bytes);
+    enum quoit_status status = bytes == 0 ? QUOIT_OK
+                                          : quoit_emulated_copy_out(port, entry->state, entry->window, entry->offset,
+                                                                    entry->source, bytes, true);
     return fails && status == QUOIT_OK ? QUOIT_SYSTEM : status;
 }
 
@@ -84,6 +85,7 @@ static void wake(const struct quoit_emulated_channel *channel, const struct quoi
 static void *run_channel(void *arg)
 {
     struct quoit_emulated_channel *channel = arg;
+    prctl(PR_SET_TIMERSLACK, 1); /* it waits for the wire by short sleeps */
     pthread_mutex_lock(&channel->lock);
     while (wait_for_work(channel)) {
         uint64_t done = atomic_load_explicit(&channel->done_count, memory_order_relaxed);

@@ -122,8 +122,9 @@ enum quoit_status quoit_emulated_write_marked(struct quoit_port *port, enum quoi
                                               const void *source, size_t bytes, uint64_t mark_offset, uint64_t mark);
 enum quoit_status quoit_emulated_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
                                             void *head, size_t head_bytes, size_t bytes, ssize_t *count_out);
+/* may_sleep as in quoit_emulated_pace(). */
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
-                                          uint64_t offset, const char *source, size_t bytes);
+                                          uint64_t offset, const char *source, size_t bytes, bool may_sleep);
 
 /* Performs a posted write if the link is still in `state`. */
 void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state,
@@ -184,7 +185,8 @@ void quoit_emulated_wait_until(uint64_t deadline_ns, uint64_t sleep_from_ns, uin
 uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t bytes);
 /* A sender has waited for what it posted before: time of the wire that it lost by that is not lost to the rate. */
 void quoit_emulated_has_waited(struct quoit_emulated_port *port);
-/* As take_wire(), and waits until then. */
-void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes);
+/* As take_wire(), and waits until then. may_sleep: also for short times, which end some us late, but leave the
+ * processor to the threads that make the next bytes and take these. */
+void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes, bool may_sleep);
 
 #endif

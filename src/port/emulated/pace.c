@@ -146,11 +146,11 @@ uint64_t quoit_emulated_take_wire(struct quoit_emulated_port *port, uint64_t byt
     return port->wire != NULL ? take_part(port, bytes) : take_whole(port, bytes);
 }
 
-void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes)
+void quoit_emulated_pace(struct quoit_emulated_port *port, uint64_t bytes, bool may_sleep)
 {
     if (port->knobs.rate_bytes_per_s == 0)
         return;
     uint64_t end_ns = quoit_emulated_take_wire(port, bytes);
-    quoit_emulated_wait_until(end_ns, SLEEP_FROM_NS, SLEEP_EARLY_NS);
+    quoit_emulated_wait_until(end_ns, may_sleep ? 0 : SLEEP_FROM_NS, may_sleep ? 0 : SLEEP_EARLY_NS);
     set_late(port, quoit_clock_now_ns(), end_ns);
 }

@@ -92,18 +92,29 @@ static void post(struct quoit_emulated_port *port, uint64_t bytes)
     (void)quoit_emulated_take_wire(port, bytes);
 }
 
+static void pace(struct quoit_emulated_port *port, uint64_t bytes)
+{
+    quoit_emulated_pace(port, bytes, false);
+}
+
+static void pace_asleep(struct quoit_emulated_port *port, uint64_t bytes)
+{
+    quoit_emulated_pace(port, bytes, true);
+}
+
 static void test_late_wakes_lose_nothing(void **state)
 {
     struct rig *rig = *state;
     for (uint32_t late_us = 0; late_us <= 3000; late_us += 500) {
         clock_of_test.late_ns = late_us * US;
         rig->port.wire = NULL;
-        uint64_t alone = send_parts(rig, quoit_emulated_pace);
+        uint64_t alone = send_parts(rig, pace), asleep = send_parts(rig, pace_asleep);
         rig->port.wire = &rig->wire;
-        uint64_t shared = send_parts(rig, quoit_emulated_pace), posted = send_parts(rig, post);
-        print_message("late by up to %u us: %lu, %lu and %lu hundredths of the wire's time\n", late_us, alone, shared,
-                      posted);
+        uint64_t shared = send_parts(rig, pace), posted = send_parts(rig, post);
+        print_message("late by up to %u us: %lu, %lu, %lu and %lu hundredths of the wire's time\n", late_us, alone,
+                      asleep, shared, posted);
         assert_in_range(alone, 97, 103);
+        assert_in_range(asleep, 97, 103);
         assert_in_range(shared, 97, 103);
         assert_in_range(posted, 97, 103);
     }

@@ -102,14 +102,14 @@ static uint64_t chunk_bytes_of(struct quoit_emulated_port *port, uint64_t offset
 }
 
 static enum quoit_status copy_out_with_knobs(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
-                                             uint64_t offset, const char *source, size_t bytes)
+                                             uint64_t offset, const char *source, size_t bytes, bool may_sleep)
 {
     quoit_emulated_delay(port->knobs.write_latency_ns);
     for (;;) {
         uint64_t chunk_bytes = chunk_bytes_of(port, offset);
         if (chunk_bytes > bytes)
             chunk_bytes = bytes;
-        quoit_emulated_pace(port, chunk_bytes);
+        quoit_emulated_pace(port, chunk_bytes, may_sleep);
         if (!quoit_emulated_is_up(state))
             break;
         if (quoit_emulated_state(port->link) != state) {
@@ -131,10 +131,10 @@ static enum quoit_status copy_out_with_knobs(struct quoit_emulated_port *port, u
 }
 
 enum quoit_status quoit_emulated_copy_out(struct quoit_emulated_port *port, uint64_t state, enum quoit_window window,
-                                          uint64_t offset, const char *source, size_t bytes)
+                                          uint64_t offset, const char *source, size_t bytes, bool may_sleep)
 {
     if (!port->is_plain)
-        return copy_out_with_knobs(port, state, window, offset, source, bytes);
+        return copy_out_with_knobs(port, state, window, offset, source, bytes, may_sleep);
     if (!quoit_emulated_is_up(state))
         return QUOIT_LINK_DOWN;
     if (state & QUOIT_EMULATED_DYING)
@@ -159,10 +159,10 @@ static enum quoit_status send(struct quoit_emulated_port *port, uint64_t state, 
 {
     if (port->queue == NULL) {
         enum quoit_status status =
-            quoit_emulated_copy_out(port, state, post->window, post->offset, source, post->bytes);
+            quoit_emulated_copy_out(port, state, post->window, post->offset, source, post->bytes, false);
         if (status == QUOIT_OK && post->has_mark)
             status = quoit_emulated_copy_out(port, state, post->window, post->mark_offset, (const char *)&post->mark,
-                                             sizeof post->mark);
+                                             sizeof post->mark, false);
         return status;
     }
     if (!quoit_emulated_is_up(state)) {
@@ -248,7 +248,7 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
     const char *from = source;
     uint64_t state = quoit_emulated_sending_state(self);
     if (self->queue == NULL)
-        return quoit_emulated_copy_out(self, state, window, offset, from, bytes);
+        return quoit_emulated_copy_out(self, state, window, offset, from, bytes, false);
     enum quoit_status status = QUOIT_OK;
     for (size_t part; bytes != 0 && status == QUOIT_OK; from += part, offset += part, bytes -= part) {
         part = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
