@@ -154,7 +154,7 @@ static void describe_transport(const struct quoit_info *info, const struct quoit
     uint32_t own = quoit_job_config_host_of_pe(job, info->pe), host = quoit_job_config_host_of_pe(job, pe);
     uint32_t forward = (host + job->host_count - own) % job->host_count;
     uint32_t hops = forward < job->host_count - forward ? forward : job->host_count - forward;
-    bool is_direct = info->peers ? info->peers[pe].capabilities & QUOIT_PEER_DIRECT : hops == 1;
+    bool is_direct = info->peers ? info->peers[pe].is_direct : hops == 1;
     if (hops == 0)
         snprintf(text_out, bytes, "local: mapped memory of host %u", host);
     else if (is_direct)

@@ -38,22 +38,16 @@ struct quoit_engine {
     bool has_host_barrier; /* hosts of this job synchronise by ops->host_barrier */
 };
 
-/* What an engine can do for one peer. */
-enum quoit_peer_capability {
-    QUOIT_PEER_MAPPED = 1, /* the processor's loads, stores and atomics reach `segment` and wake `park` */
-    QUOIT_PEER_DIRECT = 2, /* a put is a copy by this PE into the segment; the other side does no work */
-};
-
 /* A PE as seen from this one. */
 struct quoit_peer {
     struct quoit_engine *engine;
     void *of_engine;         /* the engine's record of it */
-    char *segment;           /* MAPPED: this PE's mapping of its segment, else NULL */
-    struct quoit_park *park; /* MAPPED: where it sleeps, else NULL */
+    char *segment;           /* this PE's mapping of its segment, for loads, stores and atomics; NULL: there is none */
+    struct quoit_park *park; /* where it sleeps; NULL: its segment is not mapped here */
     uint32_t pe;
     uint16_t host;
     uint16_t local; /* index on its host */
-    uint32_t capabilities;
+    bool is_direct; /* not mapped, but a put is a copy by this PE through a window; the other side does no work */
 };
 
 /* One context's outstanding work with engine `ring`. A zeroed struct is a valid start. */

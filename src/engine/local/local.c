@@ -41,7 +41,6 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     peer->of_engine = own;
     peer->segment = self->memory + segment;
     peer->park = &shared->park;
-    peer->capabilities = QUOIT_PEER_MAPPED | QUOIT_PEER_DIRECT;
     return true;
 }
 

@@ -467,7 +467,7 @@ static int start(void **state)
 {
     (void)state;
     start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT);
-    assert_int_equal(test.peer.capabilities, QUOIT_PEER_DIRECT);
+    assert_true(test.peer.is_direct);
     return 0;
 }
 
@@ -734,7 +734,7 @@ static void puts_are_direct_where_none_arrives_twice(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         start_with(rows[i].capabilities, rows[i].wish);
-        assert_int_equal(test.peer.capabilities, rows[i].is_direct ? QUOIT_PEER_DIRECT : 0);
+        assert_int_equal(test.peer.is_direct, rows[i].is_direct);
         put(1, 0, 3);
         assert_int_equal(test.wire_count != 0, rows[i].is_direct);
         arrive(test.wire_count);

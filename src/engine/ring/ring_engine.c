@@ -51,7 +51,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     own->doorbell = quoit_doorbell_of_pe(&doorbells, peer->local);
     own->window_offset = start;
     own->window_bytes = window - start < layout->segment_stride ? window - start : layout->segment_stride;
-    peer->capabilities = QUOIT_PEER_DIRECT;
+    peer->is_direct = true;
     return true;
 }
 
