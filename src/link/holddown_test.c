@@ -47,12 +47,25 @@ static void test_a_flapping_link_is_held_most_of_the_time(void **state)
     assert_int_equal(quoit_holddown_outage(&holddown, now_ns), 0);
 }
 
+/* The score has a bound, so a link that flapped for hours is forgiven as soon as one that flapped for seconds. */
+static void test_the_score_is_bounded(void **state)
+{
+    (void)state;
+    struct quoit_holddown holddown = {0};
+    const uint64_t forgive_ns = QUOIT_FLAP_FORGIVE_NS;
+    for (uint32_t i = 0; i < 10 * QUOIT_FLAP_MOST; i++)
+        quoit_holddown_outage(&holddown, 5 * S);
+    assert_int_equal(holddown.score, QUOIT_FLAP_MOST);
+    assert_int_equal(quoit_holddown_outage(&holddown, 5 * S + (QUOIT_FLAP_MOST - QUOIT_FLAP_FREE + 1) * forgive_ns), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rare_outages_are_free),
         cmocka_unit_test(test_some_outages_in_a_row_are_free),
         cmocka_unit_test(test_a_flapping_link_is_held_most_of_the_time),
+        cmocka_unit_test(test_the_score_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

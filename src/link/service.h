@@ -72,7 +72,7 @@ struct quoit_client {
     void (*changed)(void *arg, enum quoit_side side);
     /* Whether the whole client has done what `target` asks for. */
     bool (*has_followed)(void *arg, enum quoit_side side);
-    /* No end writes: reset the range of that side. */
+    /* No end writes, and no doorbell bit of the client's is set: reset the range of that side. */
     void (*clean)(void *arg, enum quoit_side side);
     /* QUOIT_DEAD_LINKS(): two links that the client knows to be down, of however many; 0: not two. NULL: it never
      * knows.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what service.h promises: one client at a time, consecutive jobs on the same ports, doorbell bits of any mask,
- * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down, a ring that is cut.
+ * neighbours that disagree, a link that is cut and comes back, one that flaps and is held down, a ring that is cut, and
+ * managers that sleep meanwhile.
  * Method: two hosts and the two links between them, emulated; the managers in threads of their own, a client that
  * follows at once and counts its notifications. */
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/membarrier.h"
 #include "link/handshake.h"
 #include "link/holddown.h"
 #include "link/service.h"
@@ -34,6 +36,7 @@ struct host {
     _Atomic uint32_t clean_count[QUOIT_SIDE_COUNT];
     _Atomic uint32_t is_stopping;
     _Atomic uint64_t dead_links;
+    _Atomic uint32_t look_count; /* of the manager, which asks for dead links each time */
     uint32_t cut_links[2];
     _Atomic uint64_t cut_off_ns; /* when the service told of them; 0: not yet */
     enum quoit_status status;
@@ -70,6 +73,7 @@ static void clean(void *arg, enum quoit_side side)
 static uint64_t dead_links(void *arg)
 {
     struct host *host = arg;
+    atomic_fetch_add(&host->look_count, 1);
     return atomic_load(&host->dead_links);
 }
 
@@ -207,6 +211,14 @@ static void assert_all_up(struct world *world)
     }
 }
 
+static void stop_manager(struct host *host)
+{
+    atomic_store(&host->is_stopping, 1);
+    quoit_service_wake(host->service);
+    pthread_join(host->thread, NULL);
+    assert_int_equal(host->status, QUOIT_OK);
+}
+
 static void stop_managers(struct world *world)
 {
     for (uint32_t i = 0; i < HOST_COUNT; i++) {
@@ -233,6 +245,16 @@ static void await_link(struct world *world, uint32_t link, uint32_t outage_count
     }
 }
 
+/* Until these doorbell bits of a port are all set, or all clear. */
+static void await_bits(struct quoit_port *port, uint64_t bits, bool are_set)
+{
+    const uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while ((quoit_port_doorbell_read(port) & bits) != (are_set ? bits : 0)) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(100000);
+    }
+}
+
 static void cut(struct world *world, uint32_t link)
 {
     struct quoit_port *port = quoit_service_port(world->hosts[link].service, QUOIT_RIGHT);
@@ -247,8 +269,10 @@ static void test_a_job_after_a_job(void **state)
     open_world(&world, "emulated");
     for (uint32_t job = 0; job < 4; job++) {
         uint64_t word = 100 + job;
-        for (uint32_t i = 0; i < HOST_COUNT; i++)
+        for (uint32_t i = 0; i < HOST_COUNT; i++) {
             world.hosts[i].client.digest = job + 7;
+            world.hosts[i].client.doorbell_most = 2 + job % 2;
+        }
         attach_and_start(&world);
         assert_all_up(&world);
         struct quoit_port *port = quoit_service_port(world.hosts[0].service, QUOIT_RIGHT);
@@ -408,18 +432,60 @@ static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
     close_world(&world);
 }
 
+/* Standard error, into a file, from catch_log() to read_log(). */
+struct caught_log {
+    int file_fd;
+    int stderr_fd;
+};
+
+static struct caught_log catch_log(void)
+{
+    struct caught_log log = {.file_fd = memfd_create("log", MFD_CLOEXEC), .stderr_fd = dup(STDERR_FILENO)};
+    assert_true(log.file_fd >= 0);
+    assert_true(log.stderr_fd >= 0);
+    assert_int_equal(dup2(log.file_fd, STDERR_FILENO), STDERR_FILENO);
+    return log;
+}
+
+static void read_log(const struct caught_log *log, char *text_out, size_t bytes)
+{
+    assert_int_equal(dup2(log->stderr_fd, STDERR_FILENO), STDERR_FILENO);
+    ssize_t length = pread(log->file_fd, text_out, bytes - 1, 0);
+    assert_true(length >= 0);
+    text_out[length] = '\0';
+    close(log->file_fd);
+    close(log->stderr_fd);
+}
+
+/* Each end that found the mistake names both of its ends. */
+static void assert_names_wrong_cables(const struct world *world, const char *text)
+{
+    char line[160];
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            const char *name = side == QUOIT_LEFT ? "left" : "right";
+            if (world->hosts[i].records[side].peer_side != side + 1)
+                continue;
+            snprintf(line, sizeof line, "wrong cabling: the %s port leads to the %s port of host %u,", name, name,
+                     1 - i);
+            assert_non_null(strstr(text, line));
+        }
+}
+
 /* With two hosts the neighbour is the right one at either side, so only the sides tell. */
 static void test_a_cable_between_two_right_ports_is_refused(void **state)
 {
     (void)state;
     struct world world;
+    char text[2048];
     open_world(&world, "emulated");
     quoit_service_close(world.hosts[1].service);
     world.is_crossed = true;
     open_host(&world, 1);
-    quoit_log_setup((enum quoit_log_level) - 1, "the message about the cable");
+    struct caught_log log = catch_log();
     attach_and_start(&world);
-    quoit_log_setup(QUOIT_LOG_WARN, "");
+    read_log(&log, text, sizeof text);
+    assert_names_wrong_cables(&world, text);
     struct quoit_link_record *records =
         world.hosts[0].status == QUOIT_INVALID ? world.hosts[0].records : world.hosts[1].records;
     assert_true(world.hosts[0].status == QUOIT_INVALID || world.hosts[1].status == QUOIT_INVALID);
@@ -434,10 +500,15 @@ static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
     open_world(&world, "emulated");
     attach_and_start(&world);
     each_host(&world, run_manager);
+    struct quoit_port *right = quoit_service_port(world.hosts[0].service, QUOIT_RIGHT);
+    const uint64_t bits = quoit_service_doorbells(world.hosts[0].service, QUOIT_RIGHT);
     for (uint32_t i = 1; i <= QUOIT_FLAP_FREE; i++) {
         uint32_t before = world.hosts[0].records[QUOIT_RIGHT].target;
+        assert_true(quoit_port_ring(quoit_service_port(world.hosts[1].service, QUOIT_LEFT), bits));
+        await_bits(right, bits, true);
         cut(&world, 0);
         await_link(&world, 0, i);
+        assert_int_equal(quoit_port_doorbell_read(right) & bits, 0); /* no ring of an earlier epoch is left */
         assert_true(world.hosts[0].records[QUOIT_RIGHT].target > before);
         assert_int_equal(world.hosts[0].records[QUOIT_RIGHT].target, world.hosts[1].records[QUOIT_LEFT].target);
     }
@@ -451,10 +522,9 @@ static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
 }
 
 /* Host 1 as played by a test: introduces itself on link 0, and says what it is told to. */
-static struct quoit_port *introduce_host_1(struct world *world)
+static struct quoit_port *introduce_host_1(struct world *world, struct quoit_handshake_bits bits)
 {
     struct quoit_port *port = quoit_service_port(world->hosts[1].service, QUOIT_LEFT);
-    const struct quoit_handshake_bits bits = {.client = 0x3};
     const uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
     while (!quoit_port_link_is_up(port) || quoit_port_bind(port, quoit_port_link_epoch(port)) != QUOIT_OK ||
            quoit_handshake_read(port).kind != QUOIT_HANDSHAKE_PROPOSED) {
@@ -495,10 +565,11 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
     open_world(&world, "emulated");
     struct host *host = &world.hosts[0];
     const struct quoit_link_record *record = &host->records[QUOIT_RIGHT];
+    const struct quoit_handshake_bits bits = {.client = 0x3};
     assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
     assert_int_equal(pthread_create(&host->thread, NULL, run_manager, host), 0);
 
-    struct quoit_port *port = introduce_host_1(&world);
+    struct quoit_port *port = introduce_host_1(&world, bits);
     say(port, QUOIT_HANDSHAKE_PROPOSED, 5);
     await_state(record, QUOIT_LINK_STATE_CLEAN);
     assert_int_equal(quoit_handshake_read(port).epoch, 5);
@@ -512,7 +583,7 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
 
     quoit_port_link_disable(port);
     quoit_port_link_enable(port);
-    port = introduce_host_1(&world);
+    port = introduce_host_1(&world, bits);
     assert_int_equal(quoit_handshake_read(port).epoch, 6);
     say(port, QUOIT_HANDSHAKE_CLEAN, 5);
     assert_stays(record, QUOIT_LINK_STATE_PROPOSED);
@@ -520,10 +591,73 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
     await_state(record, QUOIT_LINK_STATE_UP);
     assert_int_equal(record->target, QUOIT_LINK_TARGET(7, true));
 
-    atomic_store(&host->is_stopping, 1);
-    quoit_service_wake(host->service);
-    pthread_join(host->thread, NULL);
-    assert_int_equal(host->status, QUOIT_OK);
+    stop_manager(host);
+    close_world(&world);
+}
+
+/* Too few bits, or bits that the port does not have, which this end could not ring. */
+static void test_a_neighbour_with_wrong_bits_is_refused(void **state)
+{
+    static const struct quoit_handshake_bits rows[] = {
+        {.client = 0x1},
+        {.client = 0x3 | UINT64_C(1) << 63},
+        {.client = 0x3, .control = UINT64_C(1) << 63},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct world world;
+        open_world(&world, "emulated");
+        struct host *host = &world.hosts[0];
+        assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
+        quoit_log_setup((enum quoit_log_level) - 1, "the message about the bits");
+        assert_int_equal(pthread_create(&host->thread, NULL, run_start, host), 0);
+        say(introduce_host_1(&world, rows[i]), QUOIT_HANDSHAKE_PROPOSED, 5);
+        pthread_join(host->thread, NULL);
+        quoit_log_setup(QUOIT_LOG_WARN, "");
+        assert_int_equal(host->status, QUOIT_INVALID);
+        close_world(&world);
+    }
+}
+
+/* The service's own bit, too, wakes only when it was clear before. */
+static void test_the_manager_clears_its_own_bit(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct host *host = &world.hosts[0];
+    struct quoit_port *own = quoit_service_port(host->service, QUOIT_RIGHT);
+    struct quoit_port *peer = quoit_service_port(world.hosts[1].service, QUOIT_LEFT);
+    struct quoit_port_limits limits;
+    quoit_port_limits(own, &limits);
+    const uint64_t highest = UINT64_C(1) << (QUOIT_DOORBELL_COUNT - 1 - __builtin_clzll(limits.doorbell_bits));
+    rig_await_link(peer, true);
+    assert_true(quoit_port_ring(peer, highest));
+    await_bits(own, highest, true);
+    assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
+    assert_int_equal(pthread_create(&host->thread, NULL, run_manager, host), 0);
+    await_bits(own, highest, false);
+    stop_manager(host);
+    close_world(&world);
+}
+
+/* Nothing happens, so it looks once after each IDLE_NS of service.c at most. */
+static void test_a_manager_sleeps_while_both_links_are_up(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    if (!quoit_membarrier_exists()) { /* every sleep is cut short; see park.h */
+        close_world(&world);
+        skip();
+    }
+    attach_and_start(&world);
+    each_host(&world, run_manager);
+    quoit_clock_sleep_ns(20 * MS);
+    uint32_t before = atomic_load(&world.hosts[0].look_count);
+    quoit_clock_sleep_ns(200 * MS);
+    assert_in_range(atomic_load(&world.hosts[0].look_count) - before, 0, 3);
+    stop_managers(&world);
     close_world(&world);
 }
 
@@ -570,6 +704,43 @@ static struct host *open_world_to_cut(struct world *world)
     attach_and_start(world);
     each_host(world, run_manager);
     return &world->hosts[0];
+}
+
+static void await_cut_off(struct host *host)
+{
+    const uint64_t deadline_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while (atomic_load(&host->cut_off_ns) == 0) {
+        assert_true(quoit_clock_now_ns() < deadline_ns);
+        quoit_clock_sleep_ns(MS);
+    }
+}
+
+/* Once, and so is the client after it. */
+static void test_each_client_is_told_that_it_is_cut_off(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct host *host = &world.hosts[0];
+    host->client.cut_off_limit_ns = CUT_LIMIT_NS;
+    for (uint32_t job = 0; job < 2; job++) {
+        attach_and_start(&world);
+        each_host(&world, run_manager);
+        tell_dead(host, QUOIT_DEAD_LINKS(1, 3, 5));
+        await_cut_off(host);
+        const uint64_t told_ns = host->cut_off_ns;
+        tell_dead(host, QUOIT_DEAD_LINKS(1, 1, 3));
+        quoit_clock_sleep_ns(20 * MS);
+        stop_managers(&world);
+        assert_int_equal(host->cut_off_ns, told_ns);
+        atomic_store(&host->dead_links, 0);
+        atomic_store(&host->cut_off_ns, 0);
+        for (uint32_t i = 0; i < HOST_COUNT; i++) {
+            quoit_service_detach(world.hosts[i].service);
+            atomic_store(&world.hosts[i].is_stopping, 0);
+        }
+    }
+    close_world(&world);
 }
 
 /* A third link that goes down and comes back does not postpone the end: links 3 and 5 are dead all the time. */
@@ -625,7 +796,11 @@ int main(void)
         cmocka_unit_test(test_a_cable_between_two_right_ports_is_refused),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
         cmocka_unit_test(test_a_link_comes_up_only_in_the_epoch_of_both_ends),
+        cmocka_unit_test(test_a_neighbour_with_wrong_bits_is_refused),
+        cmocka_unit_test(test_the_manager_clears_its_own_bit),
+        cmocka_unit_test(test_a_manager_sleeps_while_both_links_are_up),
         cmocka_unit_test(test_a_link_that_flaps_is_held_down),
+        cmocka_unit_test(test_each_client_is_told_that_it_is_cut_off),
         cmocka_unit_test(test_hosts_are_cut_off_while_a_third_link_flaps),
         cmocka_unit_test(test_different_cuts_are_not_one),
     };
