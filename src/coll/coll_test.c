@@ -7,7 +7,7 @@
  * all of it afterwards, and overwrites its source at once. Teams come and go on the same pieces. QUOIT_SEED replays a
  * failure. */
 #include "base/prng.h"
-#include "coll/coll.h"
+#include "coll/team.h"
 #include "env/clock.h"
 #include "proxy/proxy.h"
 #include "proxy/ring_rig.h"
@@ -525,11 +525,20 @@ static void step(struct pe *pe)
 
 /* --- Teams --- */
 
+/* Small windows cover the first segments of a host, and only its first PE may enter a barrier between hosts. */
+static void check_leader(const struct pe *pe)
+{
+    for (uint32_t i = 0; i < pe->team->local_count; i++)
+        if (quoit_team_workspace(pe->team, i) < pe->team->leader_workspace)
+            note_error(pe, "a segment stands before the leader's", 0);
+}
+
 static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_team_range range, uint32_t rank)
 {
     pe->team = team;
     pe->range = range;
     pe->rank = rank;
+    check_leader(pe);
 }
 
 /* Splits the PEs into teams, every stride-th PE in ascending or descending order, on pieces that were in use before.

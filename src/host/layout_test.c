@@ -239,6 +239,10 @@ static void test_doorbells_have_a_bit_for_each_use(void **state)
     struct quoit_doorbells doorbells = quoit_doorbells_of(&job, 0x2b);
     assert_int_equal(doorbells.lane_count, 3);
     assert_int_equal(doorbells.rest_count, 1);
+    doorbells = quoit_doorbells_of(&job, 0x3ff); /* no more for lanes than there are: PEs share what is left */
+    assert_int_equal(doorbells.lane_count, 4);
+    assert_int_equal(doorbells.rest, 4);
+    assert_int_equal(doorbells.rest_count, 6);
 }
 
 int main(void)

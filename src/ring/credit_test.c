@@ -151,6 +151,23 @@ static void a_turn_that_no_injection_takes_ends(void **state)
     assert_int_equal(transit(&out, 26), 1);
 }
 
+/* A pause was injection's alone, so what transit relayed before it does not count. */
+static void turns_begin_anew_after_a_pause(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 2};
+    quoit_ring_set_turn(&out, 2);
+    assert_false(may_inject(&out, 0));
+    assert_int_equal(transit(&out, 1), 1);
+    assert_int_equal(transit(&out, 2), 1);
+    assert_int_equal(transit(&out, 100), 120);
+    assert_false(may_inject(&out, 110));
+    out.sent_total = 1; /* two are free */
+    assert_int_equal(transit(&out, 120), 1);
+    assert_int_equal(transit(&out, 121), 1);
+    assert_int_equal(transit(&out, 122), 142);
+}
+
 static void a_new_topology_has_no_turn_taken(void **state)
 {
     (void)state;
@@ -194,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest),
         cmocka_unit_test(on_a_line_injection_and_transit_take_turns),
         cmocka_unit_test(a_turn_that_no_injection_takes_ends),
+        cmocka_unit_test(turns_begin_anew_after_a_pause),
         cmocka_unit_test(a_new_topology_has_no_turn_taken),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
     };
