@@ -43,7 +43,7 @@ bool quoit_direct_reaches_strided(const struct quoit_peer *peer, const struct qu
 }
 
 /* The data has arrived, but the doorbell that wakes its waiter was lost with the link: a request that changes nothing,
- * executed at the PE, wakes it. */
+ * executed at the PE, wakes it. It adds 0 to the first word; quoit_channel_take() has cleared the rest. */
 static void wake_by_request(struct quoit_context *context, const struct quoit_peer *peer)
 {
     struct quoit_slot slot;
@@ -51,8 +51,6 @@ static void wake_by_request(struct quoit_context *context, const struct quoit_pe
     slot.request->frame.kind = QUOIT_FRAME_AMO;
     slot.request->frame.op = QUOIT_AMO_ADD;
     slot.request->frame.size = 8;
-    slot.request->frame.offset = 0;
-    slot.request->frame.operand = 0;
     quoit_channel_submit(quoit_ring_engine_of(peer), &slot);
 }
 

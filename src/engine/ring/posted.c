@@ -124,8 +124,7 @@ static void send_lost(struct quoit_ring_engine *ring, enum quoit_side side, uint
                           (struct quoit_put_manner){.keeps_lane = true, .is_ordered = true});
         atomic_fetch_add_explicit(&direct->resend_count, 1, memory_order_relaxed);
     }
-    if (atomic_load_explicit(&direct->context.ring.outstanding_count, memory_order_acquire) != 0)
-        quoit_channel_wait64(ring, &direct->context.ring.outstanding_count);
+    quoit_channel_wait64(ring, &direct->context.ring.outstanding_count);
 }
 
 void quoit_posted_recover(struct quoit_ring_engine *ring, enum quoit_side side)

@@ -47,9 +47,14 @@ static struct {
     uint64_t heap;   /* where the heap begins in a segment */
     /* the link */
     uint32_t capabilities;
+    uint64_t window_bytes;
     bool is_cut;
     uint32_t epoch;
     uint32_t bound;
+    uint32_t bind_count;
+    uint32_t open_count;      /* ports */
+    uint32_t attempt_count;   /* to open one */
+    uint32_t refused_attempt; /* this one fails; 0: none */
     struct posted *wire;
     uint32_t wire_count;
     /* requests */
@@ -175,9 +180,12 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
 static enum quoit_status port_open(const struct quoit_port_config *config, struct quoit_port **port_out)
 {
     (void)config;
+    if (++test.attempt_count == test.refused_attempt)
+        return QUOIT_SYSTEM;
+    test.open_count++;
     *port_out = calloc(1, sizeof **port_out);
     assert_non_null(*port_out);
-    (*port_out)->limits = (struct quoit_port_limits){.window_bytes = {1 << 20, WINDOW_BYTES},
+    (*port_out)->limits = (struct quoit_port_limits){.window_bytes = {1 << 20, test.window_bytes},
                                                      .translation_align = 4096,
                                                      .translation_bytes_align = 1,
                                                      .doorbell_bits = BELLS,
@@ -188,6 +196,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
 
 static void port_close(struct quoit_port *port)
 {
+    test.open_count--;
     free(port);
 }
 
@@ -209,6 +218,7 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
     if (test.is_cut || epoch != test.epoch)
         return QUOIT_LINK_DOWN;
     test.bound = epoch;
+    test.bind_count++;
     return QUOIT_OK;
 }
 
@@ -426,7 +436,7 @@ static char *map(uint64_t bytes)
     return memory;
 }
 
-static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts)
+static void make_host(uint32_t capabilities, enum quoit_direct_puts direct_puts, uint64_t window_bytes)
 {
     const struct quoit_job_config job = {.host_count = 3,
                                          .pe_count = 3,
@@ -436,10 +446,9 @@ static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts
                                          .direct_puts = (uint8_t)direct_puts,
                                          .data_bytes = 4096,
                                          .heap_bytes = WORDS_MAX * 8};
-    const struct quoit_port_endpoint endpoint = {0};
-    struct quoit_port_config ports[QUOIT_SIDE_COUNT];
     memset(&test, 0, sizeof test);
     test.capabilities = capabilities;
+    test.window_bytes = window_bytes;
     test.epoch = 1;
     test.is_in_order = true;
     assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
@@ -449,15 +458,36 @@ static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts
     test.wire = calloc(POSTED_MAX, sizeof *test.wire);
     assert_non_null(test.wire);
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        ports[side] = (struct quoit_port_config){
-            .driver = &port_driver, .memory = {test.memory, test.layout.total_bytes}, .endpoint = &endpoint};
         header()->direct_bytes[side] = QUOIT_DMA_NEVER;
         header()->links[side].own_doorbells = header()->links[side].peer_doorbells = BELLS;
     }
     atomic_store(&header()->links[SIDE].port_epoch, test.epoch);
     quoit_primitives = &primitives;
     quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 2));
-    assert_int_equal(quoit_engine_ring_open(&test.self, ports, &test.engine), QUOIT_OK);
+}
+
+static void free_host(void)
+{
+    quoit_primitives = NULL;
+    munmap(test.memory, test.layout.total_bytes);
+    munmap(test.neighbour, test.layout.segment_stride);
+    free(test.wire);
+}
+
+static enum quoit_status open_engine(void)
+{
+    const struct quoit_port_endpoint endpoint = {0};
+    struct quoit_port_config ports[QUOIT_SIDE_COUNT];
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+        ports[side] = (struct quoit_port_config){
+            .driver = &port_driver, .memory = {test.memory, test.layout.total_bytes}, .endpoint = &endpoint};
+    return quoit_engine_ring_open(&test.self, ports, &test.engine);
+}
+
+static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts, uint64_t window_bytes)
+{
+    make_host(capabilities, direct_puts, window_bytes);
+    assert_int_equal(open_engine(), QUOIT_OK);
     test.self.engines[test.self.engine_count++] = test.engine;
     test.peer = (struct quoit_peer){.engine = test.engine, .pe = 1, .host = 1};
     assert_true(test.engine->ops->connect(test.engine, &test.peer));
@@ -466,7 +496,7 @@ static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts
 static int start(void **state)
 {
     (void)state;
-    start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT);
+    start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, WINDOW_BYTES);
     assert_true(test.peer.is_direct);
     return 0;
 }
@@ -475,10 +505,8 @@ static int stop(void **state)
 {
     (void)state;
     test.engine->ops->close(test.engine);
-    quoit_primitives = NULL;
-    munmap(test.memory, test.layout.total_bytes);
-    munmap(test.neighbour, test.layout.segment_stride);
-    free(test.wire);
+    assert_int_equal(test.open_count, 0);
+    free_host();
     return 0;
 }
 
@@ -733,7 +761,7 @@ static void puts_are_direct_where_none_arrives_twice(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        start_with(rows[i].capabilities, rows[i].wish);
+        start_with(rows[i].capabilities, rows[i].wish, WINDOW_BYTES);
         assert_int_equal(test.peer.is_direct, rows[i].is_direct);
         put(1, 0, 3);
         assert_int_equal(test.wire_count != 0, rows[i].is_direct);
@@ -741,6 +769,63 @@ static void puts_are_direct_where_none_arrives_twice(void **state)
         quiet();
         check_once(3);
         stop(state);
+    }
+}
+
+/* The window ends behind word 3: a put that ends there is direct, one that goes on goes by requests, whole. */
+static void puts_are_direct_up_to_the_end_of_the_window(void **state)
+{
+    static const struct {
+        uint64_t word;
+        size_t word_count;
+        bool is_direct;
+    } rows[] = {{0, 4, true}, {3, 1, true}, {3, 2, false}, {4, 1, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, QUOIT_RUNTIME_BYTES);
+        test.heap = QUOIT_RUNTIME_BYTES - 4 * sizeof(uint64_t);
+        put(1, rows[i].word, rows[i].word_count);
+        assert_int_equal(test.wire_count, rows[i].is_direct);
+        arrive(test.wire_count);
+        quiet();
+        for (uint64_t word = 0; word < 5; word++)
+            assert_int_equal(test.write_counts[word], word >= rows[i].word && word < rows[i].word + rows[i].word_count);
+        stop(state);
+    }
+}
+
+/* Otherwise each quiet would cost the next put a new binding, or the way through the proxy. */
+static void quiet_closes_nothing_where_nothing_is_lost(void **state)
+{
+    (void)state;
+    put(1, 0, 1);
+    quiet();
+    put(2, 1, 1);
+    assert_int_equal(test.wire_count, 1);
+    quiet();
+    check_once(2);
+    assert_int_equal(test.bind_count, 1);
+    cut();
+    put(3, 2, 1);
+    quiet();
+    come_back();
+    put(4, 3, 1);
+    assert_int_equal(test.wire_count, 1);
+    assert_int_equal(test.bind_count, 2);
+    quiet();
+    check_once(4);
+}
+
+static void a_port_that_cannot_be_opened_is_an_error(void **state)
+{
+    (void)state;
+    for (uint32_t attempt = 1; attempt <= QUOIT_SIDE_COUNT; attempt++) {
+        make_host(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, WINDOW_BYTES);
+        test.refused_attempt = attempt;
+        assert_int_equal(open_engine(), QUOIT_SYSTEM);
+        assert_int_equal(test.attempt_count, attempt);
+        assert_int_equal(test.open_count, 0);
+        free_host();
     }
 }
 
@@ -757,7 +842,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_strided_put_finds_a_loss_once, start, stop),
         cmocka_unit_test_setup_teardown(random_losses, start, stop),
         cmocka_unit_test_setup_teardown(a_large_put_is_there_when_it_returns, start, stop),
+        cmocka_unit_test_setup_teardown(quiet_closes_nothing_where_nothing_is_lost, start, stop),
         cmocka_unit_test(puts_are_direct_where_none_arrives_twice),
+        cmocka_unit_test(puts_are_direct_up_to_the_end_of_the_window),
+        cmocka_unit_test(a_port_that_cannot_be_opened_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
