@@ -1,30 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what a host of the job sends over a network is checked before it has an effect: a malformed message ends the
- * lane and changes no memory; a lane that cannot be opened for want of memory gives back what it had taken. Method: the
- * engine runs on a network of this file, which holds what the lane sends and hands in what the test writes; each
- * message differs from a good one in one thing. */
+ * lane and changes no memory; a lane that cannot be opened for want of memory gives back what it had taken. Requests
+ * keep their order and their turns, each is acknowledged once, a lane that sleeps is woken, and one that closes says
+ * so. Method: the engine runs on a network of this file, which holds what the lane sends and hands in what the test
+ * writes; each malformed message differs from a good one in one thing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdatomic.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "env/clock.h"
 #include "lane/lane.h"
 #include "lane/network.h"
 #include "net/net.h"
 #include "proxy/allocation_rig.h"
 #include "proxy/network.h"
 
-#define CHUNK_BYTES    1024u
+#define CHUNK_BYTES    8192u
 #define MESSAGE_BYTES  8192u
 #define WANTED_BYTES   64u  /* of the get that is outstanding */
 #define ELEMENT_BYTES  8u   /* it is strided, so its data comes in frames */
 #define BUFFER_BYTES   256u /* of memory that is compared, where its data goes */
 #define UNTOUCHED      0x5a
 #define ALLOCATION_MAX 100u
+#define LARGE_BYTES    (QUOIT_NETWORK_FRAMED_BYTES + 8) /* of a put of the network */
+#define WORD_BYTES     8u
+#define FAR_NS         UINT64_MAX /* a time that does not come */
+#define WOKEN_NS       UINT64_C(20000000000)
+#define ASLEEP_NS      UINT64_C(30000000)
 
 /* The network. */
 struct quoit_net {
@@ -34,6 +44,11 @@ struct quoit_net {
     struct quoit_net_address address;
     _Alignas(8) char sent[MESSAGE_BYTES]; /* the last message */
     uint32_t sent_bytes;
+    uint32_t sent_count;
+    uint64_t put_offset, put_bytes, put_cookie; /* of the last put of the network */
+    uint32_t put_count;
+    bool is_put_done; /* the next progress says so */
+    bool has_left, is_closed;
     _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
     uint32_t coming_bytes;                  /* 0: nothing */
 };
@@ -49,6 +64,9 @@ struct world {
     struct quoit_lane_network network;
     struct quoit_lane_group group;
     struct quoit_lane lane;
+    int wait_fd;  /* the network's; -1: it has none */
+    bool can_arm; /* what quoit_net_arm() says */
+    uint64_t until_ns;
 };
 static struct world *world_of_net; /* quoit_net_open() has no handle */
 
@@ -65,7 +83,8 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
 
 void quoit_net_close(struct quoit_net *net)
 {
-    (void)net;
+    if (net)
+        net->is_closed = true;
 }
 
 const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net)
@@ -114,9 +133,13 @@ enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_wi
                                 const void *source, const struct quoit_net_region *region, uint64_t bytes,
                                 uint64_t cookie)
 {
-    (void)net, (void)window, (void)offset, (void)source, (void)region, (void)bytes, (void)cookie;
-    fail_msg("no request here is a put of the network");
-    return QUOIT_FULL;
+    (void)window, (void)source;
+    assert_ptr_equal(region, &world_of_net->region);
+    net->put_offset = offset;
+    net->put_bytes = bytes;
+    net->put_cookie = cookie;
+    net->put_count++;
+    return QUOIT_OK;
 }
 
 enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
@@ -134,29 +157,34 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
     assert_in_range(bytes, 1, MESSAGE_BYTES);
     memcpy(net->sent, payload, bytes);
     net->sent_bytes = bytes;
+    net->sent_count++;
     return QUOIT_OK;
 }
 
 uint32_t quoit_net_progress(struct quoit_net *net)
 {
     uint32_t bytes = net->coming_bytes;
+    bool is_put_done = net->is_put_done;
     net->coming_bytes = 0;
+    net->is_put_done = false;
+    if (is_put_done)
+        net->config.on_done(net->config.arg, 1, net->put_cookie, QUOIT_OK);
     if (bytes)
         net->config.on_message(net->config.arg, 1, net->coming, bytes);
-    return bytes != 0;
+    return bytes != 0 || is_put_done;
 }
 
 int quoit_net_wait_fd(const struct quoit_net *net)
 {
     (void)net;
-    return -1;
+    return world_of_net->wait_fd;
 }
 
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
 {
     (void)net;
-    *until_ns_out = 0;
-    return false;
+    *until_ns_out = world_of_net->until_ns;
+    return world_of_net->can_arm;
 }
 
 bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)
@@ -167,7 +195,9 @@ bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)
 
 enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
 {
-    (void)net, (void)timeout_ns;
+    (void)timeout_ns;
+    assert_false(net->is_closed);
+    net->has_left = true;
     return QUOIT_OK;
 }
 
@@ -190,7 +220,7 @@ static void make_world(struct world *world)
                                          .chunk_bytes = CHUNK_BYTES,
                                          .protocol = QUOIT_PROTOCOL_NETWORK,
                                          .heap_bytes = 4096};
-    *world = (struct world){0};
+    *world = (struct world){.wait_fd = -1};
     world_of_net = world;
     assert_int_equal(quoit_layout_make(&job, 0, &world->layout), QUOIT_OK);
     world->memory = mmap(NULL, world->layout.total_bytes, PROT_READ | PROT_WRITE,
@@ -216,29 +246,57 @@ static struct quoit_channel *channel_of(const struct world *world)
     return quoit_memory_channel(&world->layout, world->memory, 0, 0);
 }
 
-/* PE 0 asks for data of the first PE of the other host; the lane has sent it. */
-static void open_with_get(struct world *world)
+static void open_world(struct world *world)
 {
     make_world(world);
     assert_int_equal(quoit_lane_open(&world->lane, &world->group, 0), QUOIT_OK);
-    memset(buffer_of(world), UNTOUCHED, BUFFER_BYTES);
-    struct quoit_channel *channel = channel_of(world);
-    channel->requests[0] = (struct quoit_request){.frame = {.kind = QUOIT_FRAME_GET_STRIDED,
-                                                            .size = ELEMENT_BYTES,
-                                                            .dest_host = 1,
-                                                            .bytes = WANTED_BYTES,
-                                                            .offset = world->layout.segment_heap,
-                                                            .operand = 2 * ELEMENT_BYTES},
-                                                  .data_offset = quoit_layout_staging(&world->layout, 0, 0, 0)};
-    atomic_store(&channel->submit_tail, 1);
+}
+
+/* Local PE `local` hands over a request to the first PE of the other host. */
+static void submit(struct world *world, uint32_t local, struct quoit_frame frame)
+{
+    struct quoit_channel *channel = quoit_memory_channel(&world->layout, world->memory, local, 0);
+    uint32_t tail = atomic_load(&channel->submit_tail);
+    assert_in_range(tail, 0, QUOIT_REQUESTS_A_CHANNEL - 1);
+    frame.dest_host = 1;
+    frame.offset = world->layout.segment_heap;
+    channel->requests[tail] =
+        (struct quoit_request){.frame = frame, .data_offset = quoit_layout_staging(&world->layout, local, 0, tail)};
+    channel->submit[tail] = (uint16_t)tail;
+    atomic_store(&channel->submit_tail, tail + 1);
+}
+
+static void submit_put(struct world *world, uint32_t local, uint32_t bytes, uint8_t flags)
+{
+    submit(world, local, (struct quoit_frame){.kind = QUOIT_FRAME_PUT, .bytes = bytes, .flags = flags});
+}
+
+static void step(struct world *world)
+{
     world->lane.engine->step(&world->lane);
+}
+
+/* PE 0 asks for data of the first PE of the other host; the lane has sent it. */
+static void open_with_get(struct world *world)
+{
+    open_world(world);
+    memset(buffer_of(world), UNTOUCHED, BUFFER_BYTES);
+    submit(world, 0,
+           (struct quoit_frame){.kind = QUOIT_FRAME_GET_STRIDED,
+                                .size = ELEMENT_BYTES,
+                                .bytes = WANTED_BYTES,
+                                .operand = 2 * ELEMENT_BYTES});
+    step(world);
     assert_int_equal(world->lane.status, QUOIT_OK);
     assert_int_equal(world->net.sent_bytes, QUOIT_FRAME_BYTES);
 }
 
+/* A host that closed without a farewell would be taken for lost. */
 static void close_world(struct world *world)
 {
     quoit_lane_close(&world->lane);
+    assert_true(world->net.has_left);
+    assert_true(world->net.is_closed);
     free_world(world);
 }
 
@@ -262,7 +320,7 @@ static void hand_in(struct world *world, const struct quoit_frame *frame, uint32
     memset(world->net.coming, 'd', sizeof world->net.coming);
     memcpy(world->net.coming, frame, sizeof *frame);
     world->net.coming_bytes = bytes;
-    world->lane.engine->step(&world->lane);
+    step(world);
 }
 
 static uint32_t message_bytes(const struct quoit_frame *frame)
@@ -419,6 +477,206 @@ static void test_cut_short(void **state)
     }
 }
 
+/* The frame that stands at `at` in the last message. */
+static struct quoit_frame sent_frame(const struct world *world, uint32_t at)
+{
+    struct quoit_frame frame;
+    assert_in_range(at + sizeof frame, sizeof frame, world->net.sent_bytes);
+    memcpy(&frame, world->net.sent + at, sizeof frame);
+    return frame;
+}
+
+static void acknowledge(struct world *world, uint32_t sequence)
+{
+    const struct quoit_frame ack = {.kind = QUOIT_FRAME_ACK, .source_host = 1, .flow_sequence = sequence};
+    hand_in(world, &ack, QUOIT_FRAME_BYTES);
+}
+
+/* Payload that no frame carries is a put of the network, of which a frame tells the other host when it is done. Behind
+ * a fence it waits for the puts before it, and travels in a frame. */
+static void test_a_put_behind_a_fence_waits(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    submit_put(&world, 0, LARGE_BYTES, 0);
+    submit_put(&world, 0, LARGE_BYTES, QUOIT_FRAME_ORDERED);
+    memset(world.memory + quoit_layout_staging(&world.layout, 0, 0, 1), 'o', LARGE_BYTES);
+    step(&world);
+    step(&world);
+    assert_int_equal(world.net.put_count, 1);
+    assert_int_equal(world.net.put_bytes, LARGE_BYTES);
+    assert_int_equal(world.net.put_offset, world.layout.segments + world.layout.segment_heap);
+    assert_int_equal(world.net.sent_count, 0);
+    assert_int_equal(world.lane.submit_heads[0], 1);
+
+    world.net.is_put_done = true;
+    step(&world);
+    assert_int_equal(world.net.put_count, 1);
+    assert_int_equal(world.lane.submit_heads[0], 2);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(world.net.sent_bytes, 2 * QUOIT_FRAME_BYTES + LARGE_BYTES);
+    assert_int_equal(sent_frame(&world, 0).flags, QUOIT_FRAME_LANDED);
+    const struct quoit_frame ordered = sent_frame(&world, QUOIT_FRAME_BYTES);
+    assert_int_equal(ordered.kind, QUOIT_FRAME_PUT);
+    assert_int_equal(ordered.flags, QUOIT_FRAME_ORDERED);
+    assert_int_equal(ordered.flow_sequence, 2);
+    for (uint32_t i = 0; i < LARGE_BYTES; i++)
+        assert_int_equal(world.net.sent[2 * QUOIT_FRAME_BYTES + i], 'o');
+
+    acknowledge(&world, 2);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 2);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    close_world(&world);
+}
+
+static void test_an_acknowledgement_does_not_go_back(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    submit_put(&world, 0, WORD_BYTES, 0);
+    submit_put(&world, 0, WORD_BYTES, 0);
+    step(&world);
+    acknowledge(&world, 1);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    acknowledge(&world, 2);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 2);
+    acknowledge(&world, 2);
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    acknowledge(&world, 1);
+    assert_int_equal(world.lane.status, QUOIT_INVALID);
+    close_world(&world);
+}
+
+static void test_a_request_is_acknowledged_once(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    const struct quoit_frame put = {.kind = QUOIT_FRAME_PUT,
+                                    .source_host = 1,
+                                    .bytes = WORD_BYTES,
+                                    .offset = world.layout.segment_heap,
+                                    .flow_sequence = 1};
+    hand_in(&world, &put, message_bytes(&put));
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_memory_equal(world.memory + quoit_layout_segment(&world.layout, 0) + put.offset, "dddddddd", WORD_BYTES);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(world.net.sent_bytes, QUOIT_FRAME_BYTES);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_ACK);
+    assert_int_equal(sent_frame(&world, 0).flow_sequence, 1);
+    submit_put(&world, 0, WORD_BYTES, 0);
+    step(&world);
+    assert_int_equal(world.net.sent_count, 2);
+    assert_int_equal(world.net.sent_bytes, QUOIT_FRAME_BYTES + WORD_BYTES);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_PUT);
+    close_world(&world);
+}
+
+/* However many requests a PE hands over at once, the next one has its turn before the last of them. */
+static void test_pes_take_turns(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    for (uint32_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
+        submit_put(&world, 0, WORD_BYTES, 0);
+    submit_put(&world, 1, WORD_BYTES, 0);
+    step(&world);
+    assert_in_range(world.lane.submit_heads[0], 1, QUOIT_REQUESTS_A_CHANNEL - 1);
+    assert_int_equal(world.lane.submit_heads[1], 1);
+    for (uint32_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
+        step(&world);
+    assert_int_equal(world.lane.submit_heads[0], QUOIT_REQUESTS_A_CHANNEL);
+    acknowledge(&world, QUOIT_REQUESTS_A_CHANNEL + 1);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    close_world(&world);
+}
+
+/* Sleep */
+
+/* Whether the lane is woken when it sleeps now, for limit_ns at most. `fd` becomes readable meanwhile, if it is one. */
+static bool is_woken(struct world *world, uint64_t limit_ns, int fd)
+{
+    const uint64_t one = 1, end_ns = quoit_clock_now_ns() + limit_ns;
+    struct quoit_park *park = world->lane.waiter.park;
+    uint32_t key = quoit_park_prepare(park);
+    errno = EINTR; /* as a signal may have left it */
+    world->lane.engine->arm(&world->lane);
+    if (fd >= 0)
+        assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+    while (!quoit_park_was_woken(park, key) && quoit_clock_now_ns() < end_ns)
+        quoit_clock_sleep_ns(200000);
+    bool was_woken = quoit_park_was_woken(park, key);
+    quoit_park_cancel(park);
+    return was_woken;
+}
+
+/* The descriptor says something only while quoit_net_arm() says so; else the network is looked at every so often. */
+static void test_what_cannot_be_waited_for_is_polled(void **state)
+{
+    (void)state;
+    for (int has_fd = 0; has_fd < 2; has_fd++)
+        for (int can_arm = 0; can_arm < 2; can_arm++) {
+            struct world world;
+            make_world(&world);
+            int fd = has_fd ? eventfd(0, EFD_CLOEXEC) : -1;
+            assert_int_equal(fd >= 0, has_fd);
+            world.wait_fd = fd;
+            world.can_arm = can_arm != 0;
+            world.until_ns = FAR_NS;
+            assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
+            bool is_polled = !has_fd || !can_arm;
+            assert_int_equal(is_woken(&world, is_polled ? WOKEN_NS : ASLEEP_NS, -1), is_polled);
+            close_world(&world);
+            if (fd >= 0)
+                close(fd);
+        }
+}
+
+static void test_the_network_wakes_the_lane(void **state)
+{
+    struct world world;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    (void)state;
+    assert_true(fd >= 0);
+    make_world(&world);
+    world.wait_fd = fd;
+    world.can_arm = true;
+    world.until_ns = FAR_NS;
+    assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
+    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    assert_true(is_woken(&world, WOKEN_NS, fd)); /* the thread polls already */
+    uint64_t count;
+    assert_int_equal(read(fd, &count, sizeof count), sizeof count);
+    world.until_ns = quoit_clock_now_ns() + ASLEEP_NS;
+    assert_true(is_woken(&world, WOKEN_NS, -1)); /* by the time, for heartbeats */
+    assert_true(quoit_clock_now_ns() >= world.until_ns);
+    world.until_ns = FAR_NS;
+    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    close_world(&world);
+    close(fd);
+}
+
+/* Memory */
+
+static void test_no_memory_for_what_is_sent(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    submit_put(&world, 0, WORD_BYTES, 0);
+    rig_allocations_begin(1);
+    step(&world);
+    assert_true(rig_allocations_has_failed());
+    assert_int_equal(rig_allocations_end(), 0);
+    assert_int_equal(world.lane.status, QUOIT_NO_MEMORY);
+    assert_int_equal(world.net.sent_count, 0);
+    close_world(&world);
+}
+
 static void test_no_memory(void **state)
 {
     struct world world;
@@ -444,6 +702,13 @@ int main(void)
         cmocka_unit_test(test_a_part_goes_to_its_place),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_a_put_behind_a_fence_waits),
+        cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
+        cmocka_unit_test(test_a_request_is_acknowledged_once),
+        cmocka_unit_test(test_pes_take_turns),
+        cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),
+        cmocka_unit_test(test_the_network_wakes_the_lane),
+        cmocka_unit_test(test_no_memory_for_what_is_sent),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
