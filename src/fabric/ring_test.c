@@ -4,7 +4,8 @@
  * fabric of its own. Every (source, destination) pair owns a piece of the destination's segment that only the source
  * writes; the source models it and compares after quiet, by gets, and the destination's memory is compared with all
  * models at the end. Counters updated by atomics of all PEs have known sums. In some worlds a thread meanwhile cuts and
- * mends links at random instants, one and sometimes two at once. QUOIT_SEED replays a failure. */
+ * mends links at random instants, one and sometimes two at once. In others the PEs do nothing but meet in the papers'
+ * barrier. QUOIT_SEED replays a failure. */
 #include "fabric/fabric.h"
 #include "base/prng.h"
 #include "env/clock.h"
@@ -27,6 +28,8 @@
 #define STEP_COUNT        150
 #define FAULTY_STEP_COUNT 500
 #define CUT_NS_MAX        4000000
+#define BARRIER_COUNT     40u
+#define LATE_NS           2000000u
 
 struct world;
 
@@ -54,6 +57,7 @@ struct world {
     _Atomic bool is_stopping;    /* the proxies are stopped one after another */
     _Atomic uint32_t step_count; /* of all PEs */
     uint32_t cut_count;
+    _Atomic uint32_t entered_count; /* barriers, by all PEs */
 };
 
 struct pe {
@@ -255,9 +259,8 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     free(back);
 }
 
-static void *run_pe(void *arg)
+static struct quoit_fabric *open_fabric(const struct pe *pe)
 {
-    struct pe *pe = arg;
     struct world *world = pe->world;
     struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
     struct quoit_fabric_config config = {.layout = &host->rig->layout,
@@ -268,6 +271,14 @@ static void *run_pe(void *arg)
     rig_ports(&host->world->rig, host->rig, config.ports);
     if (quoit_fabric_open(&config, &fabric) != QUOIT_OK)
         abort();
+    return fabric;
+}
+
+static void *run_pe(void *arg)
+{
+    struct pe *pe = arg;
+    struct world *world = pe->world;
+    struct quoit_fabric *fabric = open_fabric(pe);
     struct quoit_prng prng = {.state = world->seed * 1000 + pe->index};
     unsigned char *buffer = malloc(2 * PIECE_BYTES);
     int step_count = world->has_faults ? FAULTY_STEP_COUNT : STEP_COUNT;
@@ -294,6 +305,25 @@ static void *run_pe(void *arg)
     }
     quoit_fabric_quiet(fabric, &fabric->default_context);
     free(buffer);
+    pthread_barrier_wait(&world->quiesced);
+    quoit_fabric_close(fabric);
+    return NULL;
+}
+
+/* Nobody leaves a barrier before all have entered it; another PE each time comes late. */
+static void *run_barriers(void *arg)
+{
+    struct pe *pe = arg;
+    struct world *world = pe->world;
+    struct quoit_fabric *fabric = open_fabric(pe);
+    for (uint32_t round = 1; round <= BARRIER_COUNT; round++) {
+        if (round % world->job.pe_count == pe->index)
+            quoit_clock_sleep_ns(LATE_NS);
+        atomic_fetch_add(&world->entered_count, 1);
+        quoit_fabric_host_barrier(fabric, "barrier");
+        if (atomic_load(&world->entered_count) < round * world->job.pe_count)
+            note_error(world, fabric, "a host left a barrier early", pe->index);
+    }
     pthread_barrier_wait(&world->quiesced);
     quoit_fabric_close(fabric);
     return NULL;
@@ -368,7 +398,8 @@ static void check_memory(struct world *world)
     assert_int_equal(sum, world->added);
 }
 
-static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs knobs, bool has_faults)
+static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs knobs, bool has_faults,
+                           void *(*run)(void *pe))
 {
     pthread_t faults;
     struct world *world = calloc(1, sizeof *world);
@@ -386,7 +417,7 @@ static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs 
         assert_int_equal(pthread_create(&faults, NULL, run_faults, world), 0);
     for (uint32_t i = 0; i < job.pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
-        assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
+        assert_int_equal(pthread_create(&pes[i].thread, NULL, run, &pes[i]), 0);
     }
     for (uint32_t i = 0; i < job.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
@@ -405,7 +436,7 @@ static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs 
 
 static void run_world(struct quoit_job_config job, struct quoit_port_knobs knobs)
 {
-    run_world_with(job, knobs, false);
+    run_world_with(job, knobs, false, run_pe);
 }
 
 static void test_two_hosts(void **state)
@@ -475,7 +506,7 @@ static void run_faulty(uint32_t host_count, uint32_t pe_count, uint32_t lane_cou
                                              .lane_count = lane_count,
                                              .slot_count = slot_count,
                                              .chunk_bytes = 2048},
-                   (struct quoit_port_knobs){0}, true);
+                   (struct quoit_port_knobs){0}, true, run_pe);
 }
 
 static void test_faults_two_hosts(void **state)
@@ -518,7 +549,7 @@ static void test_dma_with_faults(void **state)
     run_world_with(
         (struct quoit_job_config){
             .host_count = 3, .pe_count = 6, .lane_count = 2, .slot_count = 4, .chunk_bytes = 1024},
-        (struct quoit_port_knobs){.dma_failures = 50}, true);
+        (struct quoit_port_knobs){.dma_failures = 50}, true, run_pe);
 }
 
 /* The same operations on the papers' protocol, which has another engine in the proxy. */
@@ -584,6 +615,18 @@ static void test_papers_small_memory_window(void **state)
     run_world(papers(3, 6, 2, 4096), (struct quoit_port_knobs){.window_bytes = {0, 8u << 20}});
 }
 
+/* Their barrier, with either protocol. */
+static void test_papers_barrier(void **state)
+{
+    (void)state;
+    for (uint8_t protocol = QUOIT_PROTOCOL_QUEUE; protocol <= QUOIT_PROTOCOL_SCRATCHPAD; protocol++) {
+        struct quoit_job_config job = papers(4, 4, 1, 1024);
+        job.protocol = protocol;
+        job.barrier = QUOIT_BARRIER_PAPERS;
+        run_world_with(job, (struct quoit_port_knobs){0}, false, run_barriers);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_papers_copied_payload),
         cmocka_unit_test(test_papers_dma_failures),
         cmocka_unit_test(test_papers_small_memory_window),
+        cmocka_unit_test(test_papers_barrier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

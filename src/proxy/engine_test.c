@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: a lane of a ring that cannot be opened for want of memory says so and gives back what it had taken; an error of
- * a port, other than a link that is down, ends the lane with that error. Method: the lanes of one host of two. Each
+ * a port, other than a link that is down, ends the lane with that error. A lane follows the loss of a link before it
+ * takes new requests, and its doorbells interrupt nobody while it is awake. Method: the lanes of one host of two. Each
  * allocation of opening them fails once, with each engine; each kind of write of the queues' lane fails once, by a port
  * whose operations are replaced. */
 #include <setjmp.h>
@@ -34,7 +35,7 @@ static void open_ports(struct world *world, uint8_t protocol, uint8_t barrier, u
     const struct quoit_job_config job = {.host_count = 2,
                                          .pe_count = 4,
                                          .lane_count = lane_count,
-                                         .slot_count = 2,
+                                         .slot_count = 8,
                                          .chunk_bytes = CHUNK_BYTES,
                                          .protocol = protocol,
                                          .barrier = barrier,
@@ -132,6 +133,9 @@ static struct {
     uint64_t fails_word_at; /* in the window; ANYWHERE: every word; NOWHERE: none */
     uint64_t dma_cookie;
     bool has_dma; /* under way */
+    bool holds_dma;
+    uint64_t masked_bits; /* of either port */
+    uint32_t mask_count;
 } faults;
 
 static enum quoit_status faulty_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -161,10 +165,10 @@ static uint32_t faulty_poll(struct quoit_port *port, uint32_t channel, struct qu
                             uint32_t max_count)
 {
     (void)port, (void)channel, (void)max_count;
-    bool had_dma = faults.has_dma;
+    bool had_dma = faults.has_dma && !faults.holds_dma;
     done_out[0] =
         (struct quoit_dma_done){.cookie = faults.dma_cookie, .status = faults.fails_dma ? QUOIT_SYSTEM : QUOIT_OK};
-    faults.has_dma = false;
+    faults.has_dma &= !had_dma;
     return had_dma;
 }
 
@@ -198,17 +202,31 @@ static void close_faulty(struct world *world)
     close_ports(world);
 }
 
-/* PE 0 puts to the other host; the lane takes it, and does what follows. */
-static enum quoit_status put(struct world *world, uint32_t bytes)
+/* PE 0 puts to the other host. */
+static void submit(struct world *world, uint32_t bytes)
 {
     const struct quoit_layout *layout = world->group.layout;
     struct quoit_channel *channel = quoit_memory_channel(layout, world->group.memory, 0, 0);
-    channel->requests[0] = (struct quoit_request){
+    uint32_t tail = atomic_load(&channel->submit_tail);
+    assert_in_range(tail, 0, QUOIT_REQUESTS_A_CHANNEL - 1);
+    channel->requests[tail] = (struct quoit_request){
         .frame = {.kind = QUOIT_FRAME_PUT, .dest_host = 1, .bytes = bytes, .offset = layout->segment_heap},
-        .data_offset = quoit_layout_staging(layout, 0, 0, 0)};
-    atomic_store(&channel->submit_tail, 1);
+        .data_offset = quoit_layout_staging(layout, 0, 0, tail)};
+    channel->submit[tail] = (uint16_t)tail;
+    atomic_store(&channel->submit_tail, tail + 1);
+}
+
+static void step(struct world *world)
+{
+    world->lanes[0].engine->step(&world->lanes[0]);
+}
+
+/* The lane takes it, and does what follows. */
+static enum quoit_status put(struct world *world, uint32_t bytes)
+{
+    submit(world, bytes);
     for (int i = 0; i < 3; i++)
-        world->lanes[0].engine->step(&world->lanes[0]);
+        step(world);
     assert_int_equal(world->lanes[0].submit_heads[0], 1);
     return world->lanes[0].status;
 }
@@ -292,9 +310,79 @@ static void test_credits_are_not_written(void **state)
     faults.fails_word_at = quoit_layout_credit(world.group.layout, 0, QUOIT_CLASS_REQUEST);
     receive(&world);
     for (int i = 0; i < 3; i++)
-        world.lanes[0].engine->step(&world.lanes[0]);
+        step(&world);
     assert_int_equal(world.lanes[0].status, QUOIT_SYSTEM);
     close_faulty(&world);
+}
+
+/* Links */
+
+/* A lane whose DMA is under way follows the loss of a link later. Until then it takes no requests, which it would send
+ * as if the link were there; then it tells the manager. */
+static void test_no_request_passes_the_loss_of_a_link(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, 1);
+    faults.holds_dma = true;
+    assert_int_equal(put(&world, CHUNK_BYTES), QUOIT_OK);
+    assert_true(faults.has_dma);
+    struct quoit_host_header *header = world.group.memory;
+    const struct quoit_lane *lane = &world.lanes[0];
+    uint32_t key = quoit_park_prepare(&header->manager_park);
+    atomic_store(&header->links[QUOIT_LEFT].target, QUOIT_LINK_TARGET(1, false));
+    submit(&world, SMALL_BYTES);
+    for (int i = 0; i < 3; i++)
+        step(&world);
+    assert_false(quoit_lane_has_followed(lane, QUOIT_LEFT));
+    assert_int_equal(lane->submit_heads[0], 1);
+    assert_false(quoit_park_was_woken(&header->manager_park, key));
+
+    faults.holds_dma = false;
+    for (int i = 0; i < 3; i++)
+        step(&world);
+    assert_true(quoit_lane_has_followed(lane, QUOIT_LEFT));
+    assert_int_equal(lane->submit_heads[0], 2);
+    assert_true(quoit_park_was_woken(&header->manager_park, key));
+    assert_int_equal(lane->status, QUOIT_OK);
+    quoit_park_cancel(&header->manager_park);
+    close_faulty(&world);
+}
+
+static void note_mask(struct quoit_port *port, uint64_t bits, bool is_masked)
+{
+    (void)port;
+    faults.masked_bits = is_masked ? faults.masked_bits | bits : faults.masked_bits & ~bits;
+    faults.mask_count++;
+}
+
+/* While a lane polls, a bit that wakes it alone interrupts no thread; one that it shares with another lane does. */
+static void test_doorbells_of_awake_lanes(void **state)
+{
+    (void)state;
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        struct world world;
+        uint32_t lane_count;
+        memset(&faults, 0, sizeof faults);
+        open_ports(&world, QUOIT_PROTOCOL_QUEUE, QUOIT_BARRIER_AUTO, LANES_MAX);
+        const struct quoit_job_config *job = &world.group.layout->job;
+        struct quoit_host_header *header = world.group.memory;
+        uint64_t scarce = (UINT64_C(1) << quoit_doorbells_least(job)) - 1, own = 0;
+        for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+            world.group.ports[side]->ops.doorbell_set_mask = note_mask;
+            if (is_shared)
+                atomic_store(&header->links[side].own_doorbells, scarce);
+        }
+        assert_int_equal(open_lanes(&world, &lane_count), QUOIT_OK);
+        const struct quoit_doorbells doorbells = world.lanes[0].own_doorbells[QUOIT_LEFT];
+        for (uint32_t lane = 0; lane < LANES_MAX && !is_shared; lane++)
+            own |= quoit_doorbell_of_lane(&doorbells, lane);
+        assert_int_equal(doorbells.lane_count, is_shared ? 1 : LANES_MAX);
+        assert_int_equal(faults.masked_bits, own);
+        assert_int_equal(faults.mask_count, is_shared ? 0 : QUOIT_SIDE_COUNT * LANES_MAX);
+        close_lanes(&world, lane_count);
+        close_ports(&world);
+    }
 }
 
 int main(void)
@@ -304,7 +392,8 @@ int main(void)
         cmocka_unit_test(test_no_memory_for_the_barrier), cmocka_unit_test(test_no_port_fails),
         cmocka_unit_test(test_a_header_is_not_written),   cmocka_unit_test(test_a_sequence_is_not_written),
         cmocka_unit_test(test_payload_is_not_written),    cmocka_unit_test(test_failed_dma_is_not_made_good),
-        cmocka_unit_test(test_credits_are_not_written),
+        cmocka_unit_test(test_credits_are_not_written),   cmocka_unit_test(test_no_request_passes_the_loss_of_a_link),
+        cmocka_unit_test(test_doorbells_of_awake_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,6 +325,12 @@ static void test_what_cannot_be_sent_is_refused(void **state)
     close_world(&world);
 }
 
+static void test_none_is_closed(void **state)
+{
+    (void)state;
+    quoit_proxy_close(NULL);
+}
+
 static void *tell_with_cuts(void *arg)
 {
     struct world *world = arg;
@@ -465,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_each_comes_once_and_in_order),
         cmocka_unit_test(test_through_links_that_are_cut),
         cmocka_unit_test(test_what_cannot_be_sent_is_refused),
+        cmocka_unit_test(test_none_is_closed),
         cmocka_unit_test(test_two_jobs_on_one_ring),
         cmocka_unit_test(test_as_many_outstanding_as_there_may_be),
         cmocka_unit_test(test_over_a_network),
