@@ -359,7 +359,7 @@ static void measure(struct ring *ring, const int cores[2], struct quoit_json *js
     follow_links(ring);
     double clock_ns = calibrate_time_of(read_clock, NULL), word_ns = calibrate_time_of(write_word, ring);
     double look_ns = 0, pe_ns = 0, work_ns = 0, crossing_ns = 0;
-    for (int i = 0; i < TRIES && (work_ns <= 0 || crossing_ns == 0); i++) {
+    for (int i = 0; i < TRIES && (work_ns <= 0 || (cores[0] != cores[1] && crossing_ns == 0)); i++) {
         look_ns = calibrate_time_of(look, ring);
         time_get(ring, clock_ns, look_ns, &pe_ns, &work_ns);
         crossing_ns = time_crossing(ring, cores, pe_ns + GET_STEPS * (look_ns + work_ns), look_ns);

@@ -562,12 +562,12 @@ static void step(struct agent *agent)
         finish(agent, 1, GRACE_NS);
 }
 
-/* Also when its parent has not waited for it yet. */
+/* Also when its parent has not waited for it yet, unless the kernel or a container refuses pidfd_open. */
 static bool has_ended(pid_t process)
 {
     int fd = (int)syscall(SYS_pidfd_open, process, 0);
     if (fd < 0)
-        return errno == ESRCH;
+        return kill(process, 0) != 0 && errno == ESRCH;
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     bool is_ended = poll(&poll_fd, 1, 0) > 0;
     close(fd);
