@@ -432,7 +432,8 @@ static void test_neighbours_of_different_jobs_refuse_each_other(void **state)
     close_world(&world);
 }
 
-/* Standard error, into a file, from catch_log() to read_log(). */
+/* Standard error, into a file, from catch_log() to read_log(). Both hosts write to it: without O_APPEND a line of one
+ * may take the place of the other's. */
 struct caught_log {
     int file_fd;
     int stderr_fd;
@@ -443,6 +444,7 @@ static struct caught_log catch_log(void)
     struct caught_log log = {.file_fd = memfd_create("log", MFD_CLOEXEC), .stderr_fd = dup(STDERR_FILENO)};
     assert_true(log.file_fd >= 0);
     assert_true(log.stderr_fd >= 0);
+    assert_int_equal(fcntl(log.file_fd, F_SETFL, O_APPEND), 0);
     assert_int_equal(dup2(log.file_fd, STDERR_FILENO), STDERR_FILENO);
     return log;
 }
