@@ -771,17 +771,18 @@ static void test_different_cuts_are_not_one(void **state)
     (void)state;
     struct world world;
     struct host *host = open_world_to_cut(&world);
-    uint64_t begin_ns = quoit_clock_now_ns(), last_ns = begin_ns;
+    const uint64_t begin_ns = quoit_clock_now_ns();
+    uint64_t last_ns = begin_ns, longest_ns = 0;
     for (uint32_t i = 0; quoit_clock_now_ns() - begin_ns < 4 * CUT_LIMIT_NS; i++) {
-        last_ns = quoit_clock_now_ns();
+        const uint64_t before_ns = quoit_clock_now_ns();
         tell_dead(host, i % 2 ? QUOIT_DEAD_LINKS(i, 1, 3) : QUOIT_DEAD_LINKS(i, 3, 5));
+        longest_ns = i && quoit_clock_now_ns() - last_ns > longest_ns ? quoit_clock_now_ns() - last_ns : longest_ns;
+        last_ns = before_ns;
         quoit_clock_sleep_ns(5 * MS);
     }
-    while (atomic_load(&host->cut_off_ns) == 0) {
-        assert_true(quoit_clock_now_ns() - last_ns < LIMIT_NS);
-        quoit_clock_sleep_ns(MS);
-    }
-    assert_true(host->cut_off_ns >= last_ns + CUT_LIMIT_NS); /* only when the last one persists */
+    await_cut_off(host);
+    const bool was_late = longest_ns >= CUT_LIMIT_NS;                    /* this thread: one of the cuts did persist */
+    assert_true(was_late || host->cut_off_ns >= last_ns + CUT_LIMIT_NS); /* only when the last one persists */
     stop_managers(&world);
     close_world(&world);
 }
