@@ -597,26 +597,37 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
     close_world(&world);
 }
 
-/* Too few bits, or bits that the port does not have, which this end could not ring. */
+/* Too few bits, or bits that the port does not have, which this end could not ring. The message has what the neighbour
+ * wants and what there is here. */
 static void test_a_neighbour_with_wrong_bits_is_refused(void **state)
 {
-    static const struct quoit_handshake_bits rows[] = {
-        {.client = 0x1},
-        {.client = 0x3 | UINT64_C(1) << 63},
-        {.client = 0x3, .control = UINT64_C(1) << 63},
+    static const struct {
+        struct quoit_handshake_bits bits;
+        const char *text; /* then the bits of the port */
+    } rows[] = {
+        {{.client = 0x1}, "by doorbell bits 0x1, but the test needs 2 of them at least; the port here has 0x"},
+        {{.client = 0x3 | UINT64_C(1) << 63},
+         "by doorbell bits 0x8000000000000003, and 0x0 for its links, but the port here has only 0x"},
+        {{.client = 0x3, .control = UINT64_C(1) << 63},
+         "by doorbell bits 0x3, and 0x8000000000000000 for its links, but the port here has only 0x"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct world world;
+        struct quoit_port_limits limits;
+        char text[1024], line[256];
         open_world(&world, "emulated");
         struct host *host = &world.hosts[0];
+        quoit_port_limits(quoit_service_port(host->service, QUOIT_RIGHT), &limits);
         assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
-        quoit_log_setup((enum quoit_log_level) - 1, "the message about the bits");
+        const struct caught_log log = catch_log();
         assert_int_equal(pthread_create(&host->thread, NULL, run_start, host), 0);
-        say(introduce_host_1(&world, rows[i]), QUOIT_HANDSHAKE_PROPOSED, 5);
+        say(introduce_host_1(&world, rows[i].bits), QUOIT_HANDSHAKE_PROPOSED, 5);
         pthread_join(host->thread, NULL);
-        quoit_log_setup(QUOIT_LOG_WARN, "");
+        read_log(&log, text, sizeof text);
         assert_int_equal(host->status, QUOIT_INVALID);
+        snprintf(line, sizeof line, "%s%llx\n", rows[i].text, (unsigned long long)limits.doorbell_bits);
+        assert_non_null(strstr(text, line));
         close_world(&world);
     }
 }
