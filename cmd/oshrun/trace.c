@@ -80,6 +80,7 @@ static const char *const frame_names[QUOIT_FRAME_KIND_COUNT] = {
     [QUOIT_FRAME_AMO] = "AMO",
     [QUOIT_FRAME_AMO_FETCH] = "AMO_FETCH",
     [QUOIT_FRAME_MESSAGE] = "MESSAGE",
+    [QUOIT_FRAME_PUT_MANY] = "PUT_MANY",
     [QUOIT_FRAME_DATA] = "DATA",
     [QUOIT_FRAME_VALUE] = "VALUE",
     [QUOIT_FRAME_ACK] = "ACK",

@@ -73,6 +73,8 @@ struct contact {
 _Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
                "who exchanges contacts makes room for so many bytes");
 
+_Static_assert(QUOIT_MANY_BYTES_MAX <= FRAMED_BYTES, "a PUT_MANY is never cut into parts");
+
 static uint32_t padded(uint32_t bytes)
 {
     return (bytes + 7) & ~7u;
