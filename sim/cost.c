@@ -14,6 +14,14 @@ void sim_copied(size_t bytes)
     sim_spend(world, sim_model_time(world->model.journal_ps_per_byte, bytes));
 }
 
+void sim_flag_seen(const void *flag)
+{
+    struct sim_world *world = sim_world_current();
+    uint64_t ns = world->model.flag_ns + sim_cache_read_line_ns(world, flag);
+    if (ns)
+        sim_spend(world, ns);
+}
+
 void sim_request_submitted(struct quoit_ring_engine *ring, struct quoit_slot *slot)
 {
     struct sim_world *world = sim_world_current();

@@ -47,6 +47,8 @@ static bool is_in_range(const char *name, uint64_t value)
         return false;
     if (strcmp(name, "shared_core_count") == 0 && value > CPU_SETSIZE)
         return false;
+    if (strcmp(name, "jitter_percent") == 0 && value > 100)
+        return false;
     if (strcmp(name, "window_memory_mib") == 0 && (value & (value - 1)) != 0)
         return false;
     return value <= VALUE_MAX && (value > 0 || !must_be_positive);

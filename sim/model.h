@@ -24,12 +24,24 @@
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(cache_bytes, 0, 0, "of each processor that hosts share: what it touched last is in its cache; 0: not modelled",  \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
-    X(far_ps_per_byte, 0, 0, "how much longer a byte of a copy takes for each side that is in no cache",               \
+    X(far_read_ps_per_byte, 0, 0, "how much longer a byte of a copy takes whose source is in no cache",                \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(far_write_ps_per_byte, 0, 0, "likewise whose destination is in no cache",                                        \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(far_both_ps_per_byte, 0, 0, "likewise where neither is in a cache, since both are fetched at the same time",     \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(handed_read_ps_per_byte, 0, 0, "likewise for a source that another processor touched last",                      \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(handed_write_ps_per_byte, 0, 0, "likewise for a destination that another processor touched last",                \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(line_read_ns, 0, 0, "a PE reads a flag that another of the processors that hosts share wrote",                   \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(line_write_ns, 0, 0, "a PE writes through the window where another of the processors has the line",              \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(crossing_ns, 0, 0, "a lane takes a frame that was sent from another of the processors: its lines travel",        \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(flag_ns, 0, 0, "the code of a collective for each flag that it waits for, beside puts and waits",                \
+      "not charged: 20-60 ns", "")                                                                                     \
     X(reads_stay, 0, 0, "1: a window is memory of the same machine, and a read through it crosses nothing",            \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(call_ns, 0, 0, "a call of the API: its checks, before it reaches the fabric", "not charged: 10-50 ns", "")       \
@@ -86,6 +98,13 @@
       "22/5: 1 -> 2 threads, hosts; C1E (10 us) instead of C1, and 2 us to run")                                       \
     X(switch_ns, 7000, 3800, "one thread leaves a core and another takes it", "[switch] direct cost",                  \
       "22/5: 4 -> 8 threads")                                                                                          \
+    X(thread_switch_ns, 0, 0, "likewise between threads of one process; 0: as switch_ns",                              \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(switch_of_4_ns, 0, 0,                                                                                            \
+      "likewise where hosts share processors and three processes ran there since this one; 0: as switch_ns",           \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
+    X(switch_of_8_ns, 0, 0, "likewise for seven processes or more; 0: as switch_of_4_ns",                              \
+      "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(slice_ns, 100000, 100000, "a thread that others wait for gives up its core after so long",                       \
       "assumed: much earlier than the 3 ms of the Linux scheduler, since woken threads preempt", "")                   \
     X(yield_ns, 300, 300, "sched_yield() with nobody waiting", "assumed: a system call", "")                           \
@@ -116,6 +135,8 @@
     X(frame_ns, 100, 100, "a lane takes a frame or request, checks and executes it",                                   \
       "measured on the production code, as request_ns", "")                                                            \
     X(noise_ns, 0, 0, "each piece of work takes up to so much longer, by chance", "no hardware's: for ranges", "")     \
+    X(jitter_percent, 0, 0, "each piece of work takes up to so many percent longer or shorter, by chance",             \
+      "no hardware's: so that hosts do not run in step", "")                                                           \
     X(piece_bytes, 4096, 4096, "large writes travel in pieces of so much; also the grain of the simulation",           \
       "no hardware's: smaller is finer and slower", "")                                                                \
     X(window_memory_mib, 65536, 65536, "window into the neighbour's segments, MiB, a power of two",                    \

@@ -15,5 +15,6 @@ const struct quoit_observer sim_observer = {
     .request_completing = sim_request_completing,
     .link_followed = sim_link_followed,
     .link_moved = sim_link_moved,
+    .flag_seen = sim_flag_seen,
     .copied = sim_copied,
 };

@@ -13,6 +13,7 @@ void sim_request_taken(struct quoit_lane *lane);
 void sim_frame_executing(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
 void sim_frame_executed(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
 void sim_request_completing(struct quoit_lane *lane, uint64_t cookie);
+void sim_flag_seen(const void *flag);
 void sim_copied(size_t bytes);
 
 /* watch.c */

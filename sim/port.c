@@ -438,13 +438,24 @@ static const char *destination_of(const struct sim_end *end, enum quoit_window w
     return end->peer->host->memory + end->peer->translation_offset[window] + offset;
 }
 
+/* A lane's lines are in crossing_ns, which the lane that takes its frame pays. */
+static uint64_t line_ns(struct sim_end *end, enum quoit_window window, uint64_t offset)
+{
+    const struct sim_task *task = end->world->current;
+    if (task->lane) {
+        end->sent_from[task->lane->index] = task->cores;
+        return 0;
+    }
+    return sim_cache_write_line_ns(end->world, destination_of(end, window, offset));
+}
+
 /* The processor copies into the window, at most the limit of posted bytes ahead of the wire. */
 static enum quoit_status port_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
                                     const void *source, size_t bytes)
 {
     struct sim_end *end = enter(port);
     struct sim_world *world = end->world;
-    uint64_t call_ns = world->model.write_call_ns;
+    uint64_t call_ns = world->model.write_call_ns + line_ns(end, window, offset);
     uint32_t sent_count = 0, arrived_count = 0;
     for (size_t at = 0; at < bytes;) {
         if (!reaches(port))
@@ -473,11 +484,11 @@ static enum quoit_status port_write64(struct quoit_port *port, enum quoit_window
     uint32_t arrived_count = 0;
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
-    uint64_t done_ns = end->world->now_ns + model_of(end)->word_ns;
+    uint64_t cost_ns = model_of(end)->word_ns + line_ns(end, window, offset);
     struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, &value, sizeof value);
     packet->arrived_count = count_of(port, &arrived_count);
-    send_packet(end, 0, packet, done_ns);
-    sim_spend(end->world, model_of(end)->word_ns);
+    send_packet(end, 0, packet, end->world->now_ns + cost_ns);
+    sim_spend(end->world, cost_ns);
     return finish_write(port, 1, &arrived_count);
 }
 
@@ -495,7 +506,7 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t cost_ns =
-        model->posted_ns + model->write_call_ns + model->word_ns +
+        model->posted_ns + model->write_call_ns + model->word_ns + line_ns(end, window, offset) +
         sim_cache_copy_ns(end->world, destination_of(end, window, offset), source, bytes, model->write_ps_per_byte);
     struct sim_packet *packet = new_packet(SIM_PACKET_WRITE, window, offset, source, (uint32_t)bytes);
     packet->has_mark = true;

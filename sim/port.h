@@ -10,12 +10,14 @@
 #ifndef SIM_PORT_H
 #define SIM_PORT_H
 
+#include "host/job_config.h"
 #include "port/driver.h"
 #include "sim/event.h"
 #include "sim/mark.h"
 
 struct sim_world;
 struct sim_host;
+struct sim_cores;
 
 #define SIM_WAYS_OUT (1 + QUOIT_DMA_CHANNEL_COUNT)
 
@@ -99,6 +101,7 @@ struct sim_end {
     uint64_t translation_offset[QUOIT_WINDOW_COUNT];
     uint64_t translation_bytes[QUOIT_WINDOW_COUNT];
     uint32_t scratchpads[QUOIT_SCRATCHPAD_COUNT];
+    const struct sim_cores *sent_from[QUOIT_LANES_MAX]; /* where each lane last wrote through the window */
     uint64_t doorbell;
     uint64_t doorbell_mask;
     struct sim_interrupt interrupts[QUOIT_VECTOR_DMA(0)];

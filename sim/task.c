@@ -41,6 +41,42 @@ static struct sim_task *take_ready(struct sim_cores *cores)
     return task;
 }
 
+/* The process of this task now runs there. Returns how many others have run there since it last did; of a process that
+ * has not, or not lately, all that are known. */
+static uint32_t note_process(struct sim_cores *cores, const struct sim_task *task)
+{
+    uint32_t others = 0, moved;
+    while (others < cores->recent_count && cores->recent[others] != task->process)
+        others++;
+    if (others == cores->recent_count && cores->recent_count < SIM_PROCESSES_KNOWN)
+        cores->recent_count++;
+    moved = others < SIM_PROCESSES_KNOWN ? others : SIM_PROCESSES_KNOWN - 1;
+    memmove(&cores->recent[1], &cores->recent[0], moved * sizeof cores->recent[0]);
+    cores->recent[0] = task->process;
+    return others;
+}
+
+/* On the line through two points, or the constant of the first where the second is 0. */
+static uint64_t between(uint64_t at, uint64_t from, uint64_t from_ns, uint64_t to, uint64_t to_ns)
+{
+    if (to_ns == 0 || at <= from)
+        return from_ns;
+    at = at < to ? at : to;
+    return (from_ns * (to - at) + to_ns * (at - from)) / (to - from);
+}
+
+/* What has to be fetched again when a task takes over a core grows with the processes that used it meanwhile. */
+static uint64_t switch_to(struct sim_cores *cores, const struct sim_task *task)
+{
+    const struct sim_model *model = &task->world->model;
+    uint64_t others = note_process(cores, task), of_4_ns = model->switch_of_4_ns;
+    if (others == 0 && model->thread_switch_ns != 0)
+        return model->thread_switch_ns;
+    if (others <= 3 || of_4_ns == 0)
+        return between(others, 1, model->switch_ns, 3, of_4_ns);
+    return between(others, 3, of_4_ns, 7, model->switch_of_8_ns);
+}
+
 /* A core became free: the first waiting task gets it. */
 static void release_core(const struct sim_task *task)
 {
@@ -51,7 +87,7 @@ static void release_core(const struct sim_task *task)
         return;
     }
     next->state = SIM_TASK_BUSY;
-    sim_schedule(world, &next->event, world->now_ns + world->model.switch_ns);
+    sim_schedule(world, &next->event, world->now_ns + switch_to(next->cores, next));
 }
 
 /* As Linux wakes: where it ran before, or else on another processor that is free. */
@@ -111,6 +147,7 @@ void sim_task_fire(struct sim_event *event)
             return;
         }
         task->cores->free_count--;
+        note_process(task->cores, task); /* thread_wake_ns has the rest */
         task->on_core_since_ns = world->now_ns;
     } else if (task->state == SIM_TASK_IDLE) {
         task->host->idle_count--;
@@ -142,6 +179,7 @@ struct sim_task *sim_task_start(struct sim_host *host, const char *name, void (*
     task->world = world;
     task->host = host;
     task->index = world->task_count;
+    task->process = world->config.job.host_count + task->index;
     task->run = run;
     task->arg = arg;
     task->state = SIM_TASK_BLOCKED;
@@ -181,8 +219,11 @@ void sim_spend(struct sim_world *world, uint64_t duration_ns)
 {
     struct sim_task *task = world->current;
     uint64_t noise_ns = world->noise_ns > world->model.noise_ns ? world->noise_ns : world->model.noise_ns;
+    uint64_t jitter_ns = duration_ns * world->model.jitter_percent / 100;
     if (noise_ns)
         duration_ns += sim_choose(world, noise_ns);
+    if (jitter_ns)
+        duration_ns += sim_choose(world, 2 * jitter_ns + 1) - jitter_ns;
     if (duration_ns == 0)
         return;
     sim_schedule(world, &task->event, world->now_ns + duration_ns);
@@ -240,7 +281,7 @@ void sim_task_go(struct sim_world *world, uint32_t processor)
         wait_for_core(task);
     } else {
         to->free_count--;
-        sim_schedule(world, &task->event, world->now_ns + world->model.switch_ns);
+        sim_schedule(world, &task->event, world->now_ns + switch_to(to, task));
     }
     leave(task);
     task->on_core_since_ns = world->now_ns;

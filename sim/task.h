@@ -37,7 +37,8 @@ struct sim_task {
     struct sim_event event;
     struct sim_world *world;
     struct sim_host *host;
-    uint32_t index; /* in the world */
+    uint32_t index;   /* in the world */
+    uint32_t process; /* equal for the threads of a proxy; every other task is a process */
     enum sim_task_state state;
     char name[24];
     void (*run)(void *arg);

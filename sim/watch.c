@@ -130,14 +130,24 @@ static void look_at_taken(struct sim_world *world, struct quoit_lane *lane, int 
         check_is_quiesced(world, lane);
 }
 
+/* The lines of a frame that was sent from another of the processors that hosts share. */
+static uint64_t crossing_ns(const struct sim_world *world, const struct quoit_lane *lane, int side)
+{
+    const struct sim_end *from = world->hosts[lane->layout->host].ends[side]->peer;
+    return world->shared_cores && from->sent_from[lane->index] != world->current->cores ? world->model.crossing_ns : 0;
+}
+
 /* What the lane executes itself is charged then. */
 void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                      const struct quoit_verdict *verdict)
 {
     struct sim_world *world = sim_world_current();
     look_at_taken(world, lane, side, class, frame, status, verdict);
-    if (status == QUOIT_OK && verdict->kind == QUOIT_VERDICT_SEND)
-        sim_spend(world, world->model.frame_ns);
+    if (status != QUOIT_OK || verdict->kind == QUOIT_VERDICT_NO_RESOURCE)
+        return;
+    uint64_t ns = crossing_ns(world, lane, side) + (verdict->kind == QUOIT_VERDICT_SEND ? world->model.frame_ns : 0);
+    if (ns)
+        sim_spend(world, ns);
 }
 
 void sim_put_remade(struct quoit_ring_engine *ring, int side, uint64_t sequence)

@@ -103,6 +103,7 @@ static struct sim_task *start_service(struct sim_host *host, const char *name, v
 {
     struct sim_task *task = sim_task_start(host, name, run, arg);
     task->is_service = true;
+    task->process = host->index;
     return task;
 }
 

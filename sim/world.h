@@ -34,6 +34,9 @@
 
 #define SIM_SENDS_MAX 16
 
+/* Of those that ran on a processor, as many as switch_of_8_ns speaks of. */
+#define SIM_PROCESSES_KNOWN 8
+
 struct sim_workload;
 struct sim_fault;
 struct sim_canary;
@@ -102,7 +105,9 @@ struct sim_service {
  * Linux has a queue for each and takes no task from another that ran just before. */
 struct sim_cores {
     uint32_t free_count;
-    uint64_t touched_bytes; /* by its processor: the clock of its cache (cache.h) */
+    uint64_t fetched_bytes;               /* by its processor: the clock of its cache (cache.h) */
+    uint32_t recent[SIM_PROCESSES_KNOWN]; /* processes that ran there, each once, the last one first */
+    uint32_t recent_count;
     struct sim_task *ready_first;
     struct sim_task *ready_last;
 };

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -154,94 +153,6 @@ static double way_ns(int own_core, int other_core, bool yields)
     return calibrate_median(values, BATCHES) / (2 * ROUNDS);
 }
 
-/* Processes of one processor that yield to each other, as PEs and lanes do. In each turn each reads a line of so many
- * pages of its own as a PE in barriers was seen to use, which its cache and its translations may have lost meanwhile.
- */
-#define SWITCHERS     3
-#define SWITCH_PAGES  32
-#define PAGE_BYTES    4096
-#define SWITCH_ROUNDS 50 /* of one process in a batch */
-
-struct crowd {
-    struct {
-        _Alignas(64) _Atomic uint64_t count;
-    } turns[SWITCHERS];
-    _Atomic bool is_over;
-};
-
-static void read_pages(void *arg)
-{
-    const volatile char *pages = arg;
-    for (size_t i = 0; i < SWITCH_PAGES; i++)
-        (void)pages[i * (PAGE_BYTES + sizeof(struct meeting))];
-}
-
-static void take_turn(struct crowd *crowd, int member, char *pages)
-{
-    read_pages(pages);
-    atomic_fetch_add_explicit(&crowd->turns[member].count, 1, memory_order_relaxed);
-    sched_yield();
-}
-
-static void take_turns_until_over(struct crowd *crowd, int member, char *pages)
-{
-    memset(pages, member, SWITCH_PAGES * 2 * PAGE_BYTES); /* pages of this process's own, after the fork */
-    while (!atomic_load_explicit(&crowd->is_over, memory_order_relaxed))
-        take_turn(crowd, member, pages);
-}
-
-static uint64_t turn_count(struct crowd *crowd)
-{
-    uint64_t sum = 0;
-    for (int i = 0; i < SWITCHERS; i++)
-        sum += atomic_load_explicit(&crowd->turns[i].count, memory_order_relaxed);
-    return sum;
-}
-
-/* ns of a turn, beyond the same reads by a process alone. */
-static double time_crowd(struct crowd *crowd, char *pages)
-{
-    double values[BATCHES];
-    for (int batch = 0; batch < BATCHES; batch++) {
-        uint64_t start_ns = quoit_clock_now_ns(), start_count = turn_count(crowd);
-        for (int i = 0; i < SWITCH_ROUNDS; i++)
-            take_turn(crowd, 0, pages);
-        values[batch] = (double)(quoit_clock_now_ns() - start_ns) / (double)(turn_count(crowd) - start_count);
-    }
-    return calibrate_median(values, BATCHES) - calibrate_time_of(read_pages, pages);
-}
-
-/* From the yield of a process to the next one's return from its own. 0: not all processes could be started. */
-static double switch_ns(int core)
-{
-    struct crowd *crowd =
-        mmap(NULL, sizeof *crowd, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    char *pages = mmap(NULL, SWITCH_PAGES * 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    pid_t children[SWITCHERS] = {0};
-    cpu_set_t before;
-    double ns = 0;
-    if (crowd == MAP_FAILED || pages == MAP_FAILED)
-        return 0;
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(core);
-    int count = 1;
-    for (; count < SWITCHERS && (children[count] = fork()) >= 0; count++)
-        if (children[count] == 0) {
-            take_turns_until_over(crowd, count, pages);
-            _exit(0);
-        }
-    if (count == SWITCHERS)
-        ns = time_crowd(crowd, pages);
-    atomic_store(&crowd->is_over, true);
-    for (int i = 1; i < count; i++)
-        waitpid(children[i], NULL, 0);
-    sched_setaffinity(0, sizeof before, &before);
-    munmap(pages, SWITCH_PAGES * 2 * PAGE_BYTES);
-    munmap(crowd, sizeof *crowd);
-    return ns;
-}
-
 static void *sleep_again(void *arg)
 {
     struct meeting *meeting = arg;
@@ -335,6 +246,82 @@ static void time_handover(char *buffers, const int cores[2], double *write_ns_ou
     sched_setaffinity(0, sizeof before, &before);
 }
 
+/* Single lines that one processor writes and the other one reads, each by an address that depends on the line before.
+ * Every line is in a page of its own, so that nothing fetches it ahead. */
+#define LINES       64
+#define LINE_STRIDE (4096 + 64)
+_Static_assert(LINES *LINE_STRIDE <= COPY_BYTES_MAX, "the lines have room");
+
+struct lines {
+    _Alignas(64) _Atomic uint64_t turn;
+    char *at;
+    int core;
+    double read_ns[BATCHES];
+};
+
+static void read_lines(void *arg)
+{
+    const struct lines *lines = arg;
+    const char *at = lines->at;
+    for (size_t i = 0; i < LINES; i++)
+        at += LINE_STRIDE + *(const volatile uint64_t *)(const void *)at; /* which is 0 */
+}
+
+static void await_turn(struct lines *lines, uint64_t turn)
+{
+    while (atomic_load_explicit(&lines->turn, memory_order_acquire) != turn)
+        ;
+}
+
+static void *read_in_turn(void *arg)
+{
+    struct lines *lines = arg;
+    calibrate_stay_on(lines->core);
+    for (uint64_t i = 0; i < BATCHES; i++) {
+        await_turn(lines, 2 * i + 1);
+        uint64_t start_ns = quoit_clock_now_ns();
+        read_lines(lines);
+        lines->read_ns[i] = (double)(quoit_clock_now_ns() - start_ns);
+        atomic_store_explicit(&lines->turn, 2 * i + 2, memory_order_release);
+    }
+    return NULL;
+}
+
+/* ns to read a line that another processor wrote, beyond one of the own. 0: there is one processor. */
+static double line_read_ns(char *buffers, const int cores[2])
+{
+    struct lines lines = {.at = buffers, .core = cores[1]};
+    cpu_set_t before;
+    pthread_t thread;
+    double ns = 0;
+    memset(buffers, 0, (size_t)LINES * LINE_STRIDE);
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(cores[0]);
+    if (cores[0] != cores[1] && pthread_create(&thread, NULL, read_in_turn, &lines) == 0) {
+        for (uint64_t i = 0; i < BATCHES; i++) {
+            await_turn(&lines, 2 * i);
+            for (size_t line = 0; line < LINES; line++)
+                *(volatile uint64_t *)(void *)(buffers + line * LINE_STRIDE) = 0;
+            atomic_store_explicit(&lines.turn, 2 * i + 1, memory_order_release);
+        }
+        pthread_join(thread, NULL);
+        ns = (calibrate_median(lines.read_ns, BATCHES) - calibrate_time_of(read_lines, &lines)) / LINES;
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    return ns > 0 ? ns : 0;
+}
+
+static void print_switches(struct quoit_json *json, int core)
+{
+    static const int counts[] = {2, 4, CALIBRATE_CROWD_MAX};
+    double ns[3];
+    calibrate_crowds(core, counts, 3, ns);
+    quoit_json_number(json, "switch_ns", ns[0]);
+    quoit_json_number(json, "switch_of_4_ns", ns[1]);
+    quoit_json_number(json, "switch_of_8_ns", ns[2]);
+    quoit_json_number(json, "thread_switch_ns", way_ns(core, core, true));
+}
+
 static void print_handover(struct quoit_json *json, char *buffers, const int cores[2])
 {
     double write_ns, read_ns;
@@ -386,9 +373,9 @@ bool calibrate_print(FILE *out)
     time_wakes(&call_ns, &wake_ns);
     quoit_json_number(&json, "wake_call_ns", call_ns);
     quoit_json_number(&json, "wake_ns", wake_ns);
-    quoit_json_number(&json, "switch_ns", switch_ns(cores[0]));
-    quoit_json_number(&json, "thread_switch_ns", way_ns(cores[0], cores[0], true));
+    print_switches(&json, cores[0]);
     quoit_json_number(&json, "line_ns", way_ns(cores[0], cores[1], cores[0] == cores[1]));
+    quoit_json_number(&json, "line_read_ns", line_read_ns(buffers, cores));
     quoit_json_number(&json, "pause_ns", calibrate_time_of(pause_once, NULL));
     quoit_json_number(&json, "yield_ns", calibrate_time_of(yield_once, NULL));
     quoit_json_number(&json, "sleep_call_ns", calibrate_time_of(prepare_once, &park));

@@ -20,6 +20,17 @@ double calibrate_median(double *values, size_t count);
 /* The code of an emulated ring without its threads: two hosts in this process, whose lanes one thread steps in turn, so
  * that nobody waits and every line is in its cache. False: no ring could be emulated. */
 bool calibrate_ring(const int cores[2], struct quoit_json *json);
+/* A lane that has no work, of a ring of two hosts of its own; NULL: no ring could be emulated. */
+struct calibrate_lane;
+struct calibrate_lane *calibrate_lane_open(void);
+void calibrate_lane_look(void *lane);
+void calibrate_lane_close(struct calibrate_lane *lane);
+
+/* ns from the yield of a process to the next one's return from its own, where so many of one processor yield to each
+ * other: one value for each count, an even one. 0: not all processes could be started. */
+#define CALIBRATE_CROWD_MAX 8
+void calibrate_crowds(int core, const int counts[], int crowd_count, double ns_out[]);
+
 /* Binds the calling thread; -1: nothing happens. */
 void calibrate_stay_on(int core);
 

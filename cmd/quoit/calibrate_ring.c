@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "coll/team.h"
 #include "engine/ring/channel.h"
 #include "engine/ring/journal.h"
 #include "env/clock.h"
@@ -18,14 +19,19 @@
 #include "port/driver.h"
 #include "proxy/proxy.h"
 
-#define HOSTS      2
-#define LIMIT_NS   5000000000u
-#define HEAP_BYTES (1u << 20)
-#define ROUNDS     2001
-#define CROSSINGS  501
-#define LINE_BYTES 64
-#define TRIES      5 /* of times that something else may have disturbed */
-#define GET_STEPS  3 /* of lanes, with work: request out, data out, data in */
+#define HOSTS        2
+#define LIMIT_NS     5000000000u
+#define HEAP_BYTES   (16u << 20) /* much more than the own cache of a processor */
+#define IDLE_BYTES   (1u << 20)  /* of a ring that does nothing */
+#define ROUNDS       2001
+#define CROSSINGS    501
+#define FLAGS        100u /* of a batch */
+#define FLAG_BATCHES 51
+#define LINE_BYTES   64
+#define CHUNK        32768u
+#define COPY_LEAST   128u /* bytes; less is a line */
+#define TRIES        5    /* of times that something else may have disturbed */
+#define GET_STEPS    3    /* of lanes, with work: request out, data out, data in */
 
 struct host {
     struct quoit_layout layout;
@@ -40,20 +46,21 @@ struct host {
 struct ring {
     struct host hosts[HOSTS];
     struct quoit_fabric *fabric;      /* of PE 0 */
+    struct quoit_fabric *other;       /* of PE 1 */
     struct quoit_ring_engine *engine; /* of the fabric */
     struct quoit_region heap;
     char line[LINE_BYTES];
 };
 
-static bool make_host(struct host *host, uint32_t index)
+static bool make_host(struct host *host, uint32_t index, uint64_t heap_bytes)
 {
     const struct quoit_port_driver *driver = quoit_port_driver_find("emulated");
     const struct quoit_job_config job = {.host_count = HOSTS,
                                          .pe_count = HOSTS,
                                          .lane_count = 1,
                                          .slot_count = 16,
-                                         .chunk_bytes = 32768,
-                                         .heap_bytes = HEAP_BYTES};
+                                         .chunk_bytes = CHUNK,
+                                         .heap_bytes = heap_bytes};
     host->memory_fd = host->link_fd = -1;
     host->memory = MAP_FAILED;
     if (!driver || quoit_layout_make(&job, index, &host->layout) != QUOIT_OK ||
@@ -110,11 +117,11 @@ static void *open_host(void *arg)
 }
 
 /* Each proxy waits for the other one's links. */
-static bool open_hosts(struct ring *ring)
+static bool open_hosts(struct ring *ring, uint64_t heap_bytes)
 {
     struct host *hosts = ring->hosts;
     pthread_t other;
-    if (!make_host(&hosts[0], 0) || !make_host(&hosts[1], 1))
+    if (!make_host(&hosts[0], 0, heap_bytes) || !make_host(&hosts[1], 1, heap_bytes))
         return false;
     for (uint32_t i = 0; i < HOSTS; i++)
         if (!describe(&hosts[i], &hosts[1 - i], 0, &hosts[i].links[QUOIT_RIGHT]) ||
@@ -127,19 +134,25 @@ static bool open_hosts(struct ring *ring)
     return hosts[0].proxy && hosts[1].proxy;
 }
 
-static bool open_pe(struct ring *ring)
+static bool open_fabric(struct ring *ring, uint32_t pe, struct quoit_fabric **fabric_out)
 {
-    struct host *host = &ring->hosts[0];
+    struct host *host = &ring->hosts[pe];
     const struct quoit_host_header *header = (const struct quoit_host_header *)host->memory;
     struct quoit_fabric_config config = {
-        .layout = &host->layout, .memory = host->memory, .policy = header->machine.policy};
+        .layout = &host->layout, .memory = host->memory, .pe_self = pe, .policy = header->machine.policy};
     configure_ports(host, config.ports);
-    if (quoit_fabric_open(&config, &ring->fabric) != QUOIT_OK)
+    return quoit_fabric_open(&config, fabric_out) == QUOIT_OK;
+}
+
+static bool open_pes(struct ring *ring)
+{
+    if (!open_fabric(ring, 0, &ring->fabric) || !open_fabric(ring, 1, &ring->other))
         return false;
     ring->engine = (struct quoit_ring_engine *)quoit_fabric_engine(ring->fabric, "ring");
-    ring->heap = (struct quoit_region){.base = (uintptr_t)ring->fabric->self.segment + host->layout.segment_heap,
-                                       .bytes = HEAP_BYTES,
-                                       .segment_offset = host->layout.segment_heap};
+    ring->heap =
+        (struct quoit_region){.base = (uintptr_t)ring->fabric->self.segment + ring->hosts[0].layout.segment_heap,
+                              .bytes = HEAP_BYTES,
+                              .segment_offset = ring->hosts[0].layout.segment_heap};
     ring->fabric->self.regions[0] = &ring->heap;
     return true;
 }
@@ -147,6 +160,7 @@ static bool open_pe(struct ring *ring)
 static void close_ring(struct ring *ring)
 {
     quoit_fabric_close(ring->fabric);
+    quoit_fabric_close(ring->other);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct host *host = &ring->hosts[i];
         quoit_proxy_close(host->proxy);
@@ -226,6 +240,46 @@ static void copy_to_journal(void *arg)
     copy->at = (copy->at + sizeof copy->from) % sizeof copy->to;
 }
 
+/* Writes of so many bytes through the window, one after another from the same place to the same, or further on: over
+ * more than a cache holds. */
+struct walk {
+    struct ring *ring;
+    size_t bytes;
+    size_t from_step, to_step;
+    size_t from, to;
+};
+
+static void write_on(void *arg)
+{
+    struct walk *walk = arg;
+    const char *own = walk->ring->fabric->self.segment + at(walk->ring);
+    (void)!quoit_port_write(port_of(walk->ring), QUOIT_WINDOW_MEMORY, at(walk->ring) + walk->to, own + walk->from,
+                            walk->bytes);
+    walk->from = (walk->from + walk->from_step) % HEAP_BYTES;
+    walk->to = (walk->to + walk->to_step) % HEAP_BYTES;
+}
+
+static void print_walks(struct ring *ring, struct quoit_json *json)
+{
+    struct walk here = {.ring = ring, .bytes = CHUNK};
+    struct walk far_read = {.ring = ring, .bytes = CHUNK, .from_step = CHUNK};
+    struct walk far_write = {.ring = ring, .bytes = CHUNK, .to_step = CHUNK};
+    struct walk far_both = {.ring = ring, .bytes = CHUNK, .from_step = CHUNK, .to_step = CHUNK};
+    memset(ring->fabric->self.segment + at(ring), 1, HEAP_BYTES);
+    for (size_t written = 0; written < HEAP_BYTES; written += CHUNK) /* no page is missing when time is taken */
+        write_on(&far_write);
+    quoit_json_open_object(json, "window_copy_ns");
+    for (here.bytes = COPY_LEAST; here.bytes <= CHUNK; here.bytes *= 2) {
+        char name[32];
+        snprintf(name, sizeof name, "%zu", here.bytes);
+        quoit_json_number(json, name, calibrate_time_of(write_on, &here));
+    }
+    quoit_json_close(json);
+    quoit_json_number(json, "far_read_ns", calibrate_time_of(write_on, &far_read));
+    quoit_json_number(json, "far_write_ns", calibrate_time_of(write_on, &far_write));
+    quoit_json_number(json, "far_both_ns", calibrate_time_of(write_on, &far_both));
+}
+
 static uint32_t step(struct host *host)
 {
     host->lane->retry_at_ns = 0;
@@ -236,6 +290,27 @@ static void look(void *arg)
 {
     struct ring *ring = arg;
     step(&ring->hosts[0]);
+}
+
+/* A barrier whose messages have come before it begins. */
+static void sync_alone(void *arg)
+{
+    quoit_coll_sync(arg, "sync");
+}
+
+/* The code of a collective for a flag: of the barrier of two hosts, which sends one and waits for one. `put_ns`: of the
+ * put that is in it. */
+static double time_flag(struct ring *ring, double put_ns)
+{
+    static const struct quoit_team_range all = {.start = 0, .stride = 1, .size = HOSTS};
+    struct quoit_team_state *team = quoit_team_new(ring->fabric, &all, 0, 0);
+    if (!team)
+        return 0;
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+        atomic_store(&team->flags->rounds[travel].value, UINT64_MAX);
+    double ns = calibrate_time_of(sync_alone, team) - put_ns;
+    quoit_team_delete(team);
+    return ns > 0 ? ns : 0;
 }
 
 static void read_clock(void *arg)
@@ -319,6 +394,61 @@ static double time_crossing(struct ring *ring, const int cores[2], double alone_
     return crossings_ns > 0 ? crossings_ns / 2 : 0;
 }
 
+/* Each PE on a processor of its own answers the other one's flag by its own. */
+struct flags {
+    struct ring *ring;
+    int core; /* of PE 1 */
+};
+
+static void answer_flags(struct quoit_fabric *fabric, uint64_t at, uint64_t mine, double *values)
+{
+    const _Atomic uint64_t *flag = (const _Atomic uint64_t *)(const void *)(fabric->self.segment + at);
+    for (uint64_t i = 0; i < FLAG_BATCHES * FLAGS; i++) {
+        double start_ns = values && i % FLAGS == 0 ? (double)quoit_clock_now_ns() : 0;
+        uint64_t value = 2 * i + mine;
+        while (atomic_load_explicit(flag, memory_order_acquire) != value)
+            ;
+        value++;
+        quoit_fabric_put_nbi(fabric, &fabric->default_context, at, &value, sizeof value, fabric->self.pe ^ 1);
+        if (start_ns > 0)
+            values[i / FLAGS] = -start_ns;
+        if (values && i % FLAGS == FLAGS - 1)
+            values[i / FLAGS] += (double)quoit_clock_now_ns();
+    }
+    quoit_fabric_quiet(fabric, &fabric->default_context);
+}
+
+static void *answer_as_other(void *arg)
+{
+    const struct flags *flags = arg;
+    calibrate_stay_on(flags->core);
+    answer_flags(flags->ring->other, at(flags->ring), 1, NULL);
+    return NULL;
+}
+
+/* How much longer than a put it takes until the PE on another processor has seen the flag. 0: there is one processor.
+ */
+static double time_flag_crossing(struct ring *ring, const int cores[2], double put_ns)
+{
+    struct flags flags = {.ring = ring, .core = cores[1]};
+    double values[FLAG_BATCHES];
+    cpu_set_t before;
+    pthread_t thread;
+    if (cores[0] == cores[1])
+        return 0;
+    memset(ring->fabric->self.segment + at(ring), 0, sizeof(uint64_t));
+    memset(ring->other->self.segment + at(ring), 0, sizeof(uint64_t));
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(cores[0]);
+    if (pthread_create(&thread, NULL, answer_as_other, &flags) != 0)
+        return 0;
+    answer_flags(ring->fabric, at(ring), 0, values);
+    pthread_join(thread, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+    double ns = calibrate_median(values, FLAG_BATCHES) / (2 * FLAGS) - put_ns;
+    return ns > 0 ? ns : 0;
+}
+
 /* Medians: of the PE's part of a get, and of a lane's step with work beyond one without. */
 static void time_get(struct ring *ring, double clock_ns, double look_ns, double *pe_ns_out, double *work_ns_out)
 {
@@ -341,13 +471,15 @@ static void follow_links(struct ring *ring)
 }
 
 /* The code of a direct put, and of the quiet after it, beside what they do at the port. */
-static void print_put(struct ring *ring, double port_ns, struct quoit_json *json)
+static void print_put(struct ring *ring, const int cores[2], double port_ns, double read_ns, struct quoit_json *json)
 {
     static const struct journal_copy nothing;
     struct journal_copy *copy = malloc(sizeof *copy);
     bool is_direct = quoit_channel_open_direct(ring->engine, QUOIT_RIGHT);
-    double ns = is_direct ? calibrate_time_of(put_and_quiet, ring) - port_ns : 0;
-    quoit_json_number(json, "posted_ns", ns > 0 ? ns : 0);
+    double whole_ns = is_direct ? calibrate_time_of(put_and_quiet, ring) : 0;
+    quoit_json_number(json, "posted_ns", whole_ns > port_ns ? whole_ns - port_ns : 0);
+    quoit_json_number(json, "flag_crossing_ns", is_direct ? time_flag_crossing(ring, cores, whole_ns - read_ns) : 0);
+    quoit_json_number(json, "flag_ns", is_direct ? time_flag(ring, whole_ns - read_ns) : 0);
     if (copy)
         *copy = nothing;
     quoit_json_number(json, "journal_copy_ns", copy ? calibrate_time_of(copy_to_journal, copy) : 0);
@@ -372,7 +504,8 @@ static void measure(struct ring *ring, const int cores[2], struct quoit_json *js
     quoit_json_number(json, "window_line_ns", line_ns);
     quoit_json_number(json, "window_read_ns", read_ns);
     quoit_json_number(json, "doorbell_ring_ns", ring_ns);
-    print_put(ring, line_ns + word_ns + read_ns + ring_ns, json);
+    print_put(ring, cores, line_ns + word_ns + read_ns + ring_ns, read_ns, json);
+    print_walks(ring, json);
     quoit_json_number(json, "doorbell_clear_ns", calibrate_time_of(clear_doorbell, ring));
     quoit_json_number(json, "look_ns", look_ns);
     quoit_json_number(json, "work_ns", work_ns);
@@ -384,9 +517,37 @@ bool calibrate_ring(const int cores[2], struct quoit_json *json)
 {
     struct ring ring;
     memset(&ring, 0, sizeof ring);
-    bool is_open = open_hosts(&ring) && open_pe(&ring);
+    bool is_open = open_hosts(&ring, HEAP_BYTES) && open_pes(&ring);
     if (is_open)
         measure(&ring, cores, json);
     close_ring(&ring);
     return is_open;
+}
+
+struct calibrate_lane {
+    struct ring ring;
+};
+
+struct calibrate_lane *calibrate_lane_open(void)
+{
+    struct calibrate_lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return NULL;
+    if (open_hosts(&lane->ring, IDLE_BYTES)) {
+        follow_links(&lane->ring);
+        return lane;
+    }
+    calibrate_lane_close(lane);
+    return NULL;
+}
+
+void calibrate_lane_look(void *lane)
+{
+    look(&((struct calibrate_lane *)lane)->ring);
+}
+
+void calibrate_lane_close(struct calibrate_lane *lane)
+{
+    close_ring(&lane->ring);
+    free(lane);
 }

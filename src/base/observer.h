@@ -41,6 +41,8 @@ struct quoit_observer {
     void (*link_followed)(struct quoit_lane *lane, int side);
     /* Manager: its end of a link is now in this state. */
     void (*link_moved)(const struct quoit_link_record *record, int state);
+    /* PE: a collective has seen the flag for which it waited. */
+    void (*flag_seen)(const void *flag);
     /* The processor copies, or has copied, this many bytes within its host's memory. */
     void (*copied)(size_t bytes);
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll/team.h"
 #include "base/assert.h"
+#include "base/observer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,7 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
     struct flag_wait wait = {flag, value};
     if (!flag_has_come(&wait))
         quoit_self_wait_busy(&team->fabric->self, flag_has_come, &wait, team->call, team->busy_ns);
+    quoit_observe(flag_seen, flag);
 }
 
 void quoit_team_wait_all(struct quoit_team_state *team, size_t flag_offset, uint64_t value)

@@ -70,11 +70,14 @@ def test_large_puts_fill_the_link():
 def test_machine():
     """The costs measured on this machine are plausible: more bytes take longer, and nothing is free."""
     machine = json.loads(quoit("sim", "--machine").stdout)
-    copies = machine.pop("copy_ns")
+    copies, written = machine.pop("copy_ns"), machine.pop("window_copy_ns")
     check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
-    between = {"handed_write_ns", "handed_read_ns", "crossing_ns"} if machine["processors"] == 1 else set()
-    check(all(value > 0 for name, value in machine.items() if name not in between)
-          and machine["switch_ns"] > machine["pause_ns"], f"{machine}")
+    check(0 < written["128"] < written["8192"] < written["32768"], f"{written}")
+    between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
+    positive = machine.keys() - (between if machine["processors"] == 1 else set())
+    check(all(machine[name] > 0 for name in positive), f"{machine}")
+    check(min(machine[name] for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns")) > machine["pause_ns"], f"{machine}")
+    check(min(machine[f"far_{side}_ns"] for side in ("read", "write", "both")) > 0.5 * written["32768"], f"{machine}, {written}")
 
 
 def test_shared_processors():
@@ -86,6 +89,25 @@ def test_shared_processors():
         return json.loads(quoit(*arguments, *model).stdout)["figures"]["barrier"]["mean"]
     own, shared, more = barrier(4, 0), barrier(4, 1), barrier(8, 1)
     check(shared > own + 2 * 4 and more > 1.5 * shared, f"barrier: {own} us, {shared} on one processor, {more} of 8 hosts")
+
+
+def test_lines():
+    """What travels between processors that hosts share is paid by who fetches it, and only there: the lines of a flag by the PEs
+    of a barrier, those of a frame by the lane that takes it. The code for a flag is paid everywhere."""
+    def us(figure, shared, *model):
+        arguments = ["sim", "--json", "--workload", "calls" if figure == "barrier" else "get", "--hosts", "2", "--lanes", "1",
+                     "--bytes", "64", "--steps", "40", "--direct", "posted", "--dma-bytes", "never"]
+        for constant in (f"shared_core_count={shared}", "cache_bytes=2097152", "link_latency_ns=0", "link_ps_per_byte=0",
+                         "reads_stay=1", *model):
+            arguments += ["--model", constant]
+        return json.loads(quoit(*arguments).stdout)["figures"][figure]["mean"]
+    lines = ("line_read_ns=1000", "line_write_ns=2000")
+    apart, together = (us("barrier", shared, *lines) - us("barrier", shared) for shared in (2, 1))
+    check(apart > 2 and abs(together) < 0.1, f"3 us of lines lengthen a barrier by {apart} us, {together} on one processor")
+    apart, together = (us("get", shared, "crossing_ns=3000") - us("get", shared) for shared in (2, 1))
+    check(apart > 3 and abs(together) < 0.1, f"3 us of a frame lengthen a get by {apart} us, {together} on one processor")
+    flags = us("barrier", 1, "flag_ns=1000") - us("barrier", 1)
+    check(flags > 1.5, f"1 us a flag lengthens a barrier of two hosts on one processor by {flags} us")
 
 
 def test_replay():
