@@ -165,8 +165,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_write_marked(struct quoit_port *port
                                                          uint64_t mark_offset, uint64_t mark);
 /* Programmed copy from a descriptor, without a buffer between: one readv() of `head_bytes` into `head`, and of at most
  * `bytes` more to the peer at `offset` of its window; posted, and its words may be torn. *count_out is what readv()
- * returned; if negative, errno says why. UNSUPPORTED, nothing is read: the window is no memory that the kernel can
- * write, or is not translated that far. */
+ * returned; if negative, errno says why. UNSUPPORTED, nothing is read: the kernel can write neither into the window nor
+ * into what the driver posts, or the window is not translated that far. */
 QUOIT_MUST_USE enum quoit_status quoit_port_write_from(struct quoit_port *port, enum quoit_window window,
                                                        uint64_t offset, int fd, void *head, size_t head_bytes,
                                                        size_t bytes, ssize_t *count_out);

@@ -151,8 +151,8 @@ static void open_host(struct world *world, uint32_t index, uint32_t channel_coun
     assert_int_equal(quoit_veth_open(&config, &host->veth), QUOIT_OK);
 }
 
-static struct world *open_channels(uint32_t host_count, uint32_t channel_count, uint64_t dma_bytes,
-                                   uint32_t dma_failures)
+static struct world *open_on(const struct quoit_port_knobs *knobs, uint32_t host_count, uint32_t channel_count,
+                             uint64_t dma_bytes)
 {
     const struct quoit_job_config job = {.pe_count = host_count,
                                          .host_count = host_count,
@@ -160,10 +160,9 @@ static struct world *open_channels(uint32_t host_count, uint32_t channel_count, 
                                          .slot_count = 4,
                                          .chunk_bytes = 4096,
                                          .heap_bytes = 8u << 20};
-    const struct quoit_port_knobs knobs = {.dma_failures = dma_failures};
     struct world *world = calloc(1, sizeof *world);
     world->dma_bytes = dma_bytes;
-    rig_make(&world->rig, &job, &knobs);
+    rig_make(&world->rig, &job, knobs);
     for (uint32_t i = 0; i < host_count; i++)
         open_host(world, i, channel_count);
     for (uint32_t i = 0; i < host_count; i++)
@@ -175,6 +174,12 @@ static struct world *open_channels(uint32_t host_count, uint32_t channel_count, 
         assert_int_equal(pthread_create(&world->hosts[i].carrier, NULL, carry, &world->hosts[i]), 0);
     }
     return world;
+}
+
+static struct world *open_channels(uint32_t host_count, uint32_t channel_count, uint64_t dma_bytes,
+                                   uint32_t dma_failures)
+{
+    return open_on(&(struct quoit_port_knobs){.dma_failures = dma_failures}, host_count, channel_count, dma_bytes);
 }
 
 static struct world *open_world(uint32_t host_count)
@@ -415,6 +420,19 @@ static void everybody_to_everybody(void **state)
     }
 }
 
+/* Links with a rate: frames are read into what is posted, and read back where they go another way. */
+static void over_a_slow_wire(void **state)
+{
+    (void)state;
+    for (uint32_t cut_count = 0; cut_count <= 4; cut_count += 4) {
+        struct world *world =
+            open_on(&(struct quoit_port_knobs){.rate_bytes_per_s = 300000000}, 4, 1, QUOIT_VETH_DMA_NEVER);
+        run_flows(world, 300, cut_count);
+        settle(world);
+        close_world(world);
+    }
+}
+
 static void several_channels(void **state)
 {
     (void)state;
@@ -545,6 +563,7 @@ int main(void)
         cmocka_unit_test(broadcast),
         cmocka_unit_test(foreign_addresses),
         cmocka_unit_test(everybody_to_everybody),
+        cmocka_unit_test(over_a_slow_wire),
         cmocka_unit_test(several_channels),
         cmocka_unit_test(by_dma),
         cmocka_unit_test(links_are_cut_meanwhile),

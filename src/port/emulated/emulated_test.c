@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "env/clock.h"
@@ -343,10 +344,99 @@ static void test_write_from_a_descriptor(void **state)
     assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
     rig_disconnect(ports);
     rig->knobs.rate_bytes_per_s = 1u << 30;
+    rig->knobs.arrives_on_return = 1;
     rig_connect(rig, ports);
     assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
     assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, 24, ends[0], head, sizeof head, 100, &count),
                      QUOIT_UNSUPPORTED); /* the kernel keeps to no rate */
+    rig_disconnect(ports);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+#define FROM_HEAD_BYTES 2048
+#define FROM_BYTES      60000
+#define FROM_BEGIN      4096 /* in the window */
+
+/* A message of `bytes`, which differ with `turn`, into a socket that keeps messages apart, and from it into the window.
+ */
+static void post_message(struct quoit_port *port, const int ends[2], uint64_t turn, size_t bytes, uint8_t *sent)
+{
+    uint8_t head[FROM_HEAD_BYTES];
+    ssize_t count;
+    for (size_t i = 0; i < bytes; i++)
+        sent[i] = (uint8_t)(turn * 31 + i * 7 + i / 251);
+    assert_int_equal(send(ends[1], sent, bytes, 0), bytes);
+    assert_int_equal(quoit_port_write_from(port, QUOIT_WINDOW_MEMORY, FROM_BEGIN + turn % 64, ends[0], head,
+                                           sizeof head, FROM_BYTES, &count),
+                     QUOIT_OK);
+    assert_int_equal(count, bytes);
+    assert_memory_equal(head, sent, bytes < sizeof head ? bytes : sizeof head);
+}
+
+/* What is posted from a descriptor is a posted write: whole before what is written after it, and no sooner than the
+ * rate allows. More messages than there are buffers, and some that need none. */
+static void test_posted_from_a_descriptor(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    static uint8_t sent[FROM_BYTES], expected[WINDOW_BYTES];
+    struct quoit_prng chance = {.state = 20222};
+    uint8_t head[FROM_HEAD_BYTES];
+    ssize_t count;
+    int ends[2];
+    rig->knobs = (struct quoit_port_knobs){.rate_bytes_per_s = 200000000};
+    connect_windows(rig, ports);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+    uint8_t *window = window_of(rig, 1);
+    _Atomic uint64_t *mark = (_Atomic uint64_t *)(void *)window;
+    memcpy(expected, window, sizeof expected);
+    for (uint64_t turn = 1; turn <= 60; turn++) {
+        size_t bytes = 1 + quoit_prng_choose(&chance, turn % 3 == 0 ? FROM_HEAD_BYTES : sizeof sent);
+        size_t inside = bytes > FROM_HEAD_BYTES ? bytes - FROM_HEAD_BYTES : 0;
+        uint64_t begin_ns = quoit_clock_now_ns();
+        post_message(ports[0], ends, turn, bytes, sent);
+        assert_int_equal(quoit_port_write_from(ports[0], QUOIT_WINDOW_MEMORY, FROM_BEGIN, ends[0], head, sizeof head,
+                                               FROM_BYTES, &count),
+                         QUOIT_OK);
+        assert_true(count == -1 && errno == EAGAIN);
+        assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, 0, turn), QUOIT_OK);
+        memcpy(expected + FROM_BEGIN + turn % 64, sent + FROM_HEAD_BYTES, inside);
+        while (atomic_load_explicit(mark, memory_order_acquire) != turn)
+            sched_yield();
+        assert_true(quoit_clock_now_ns() - begin_ns >= inside * 5); /* nanoseconds */
+        assert_memory_equal(window + sizeof *mark, expected + sizeof *mark, sizeof expected - sizeof *mark);
+    }
+    rig_disconnect(ports);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Nothing of it arrives behind a loss, and what is lost leaves its buffer to the next: or the third turn has none of
+ * the eight, and waits until the test's time runs out. */
+#define LOST_AT_ONCE 4
+static void test_posted_from_a_descriptor_and_lost(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    static uint8_t sent[FROM_BYTES], before[WINDOW_BYTES];
+    uint64_t word;
+    int ends[2];
+    rig->knobs = (struct quoit_port_knobs){.rate_bytes_per_s = 2000000};
+    connect_windows(rig, ports);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+    for (uint64_t turn = 1; turn <= 12; turn++) {
+        post_message(ports[0], ends, turn, sizeof sent, sent); /* 30 ms each */
+        if (turn % LOST_AT_ONCE != 0)
+            continue;
+        assert_int_equal(quoit_port_cut(ports[1]), QUOIT_OK);
+        assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, 0, &word, sizeof word), QUOIT_LINK_DOWN);
+        memcpy(before, window_of(rig, 1), sizeof before);
+        assert_int_equal(quoit_port_mend(ports[1]), QUOIT_OK);
+        assert_int_equal(quoit_port_set_translation(ports[1], QUOIT_WINDOW_MEMORY, WINDOW_AT, WINDOW_BYTES), QUOIT_OK);
+        quoit_clock_sleep_ns(5 * MS);
+        assert_memory_equal(window_of(rig, 1), before, sizeof before);
+    }
     rig_disconnect(ports);
     close(ends[0]);
     close(ends[1]);
@@ -585,6 +675,8 @@ int main(void)
         T(test_cut_in_the_middle_of_a_write),
         T(test_cut_in_the_middle_of_a_fast_write),
         T(test_write_from_a_descriptor),
+        T(test_posted_from_a_descriptor),
+        T(test_posted_from_a_descriptor_and_lost),
         T(test_registers_are_read_whole),
         T(test_ring_after_a_killed_ringer),
         T(test_rate_is_kept),

@@ -134,6 +134,11 @@ void quoit_emulated_land_posted(struct quoit_emulated_port *port, uint64_t state
  * is full. */
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source);
+/* The same for what readv() takes from a descriptor: head_bytes into `head`, and at most post.bytes more. UNSUPPORTED:
+ * so many may never come at once. */
+enum quoit_status quoit_emulated_post_from(struct quoit_emulated_port *port, uint64_t state,
+                                           struct quoit_emulated_post post, int fd, void *head, size_t head_bytes,
+                                           ssize_t *count_out);
 void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint64_t bits);
 void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value);
 /* Returns when everything posted before has arrived or is lost. */

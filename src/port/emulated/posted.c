@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posted writes with a delay. What an opening sends waits in its queue, in order, until it is due; a thread of the
- * opening then lands it. Landing happens under the lock, and a thread that reports the link down first empties the
- * queue under the same lock, so nothing arrives after that report. */
+ * opening then lands it. Only the holder of `landing` removes entries, and a thread that reports the link down first
+ * empties the queue as such a holder, so nothing arrives after that report.
+ *
+ * The bytes of a short write stand behind its entry. A long one, and what is read from a descriptor, fills a buffer
+ * once, without a lock; its entries name parts of that buffer, and the last of them returns it. */
 #include "port/emulated/opening.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -17,12 +22,18 @@
 #define DATA_MAX    16384u /* of one entry */
 #define DATA_MIN    4096u  /* up to here a write is one entry at any rate */
 #define ENTRY_NS    8000u  /* that the wire is busy with a longer one */
+/* A buffer takes a frame of 64 KiB with all that stands around it. Only writes from half of that on get one, so that
+ * all buffers hold as much as the queue does. */
+#define BUFFER_BYTES 69632u
+#define BUFFER_FROM  32768u
+#define BUFFER_COUNT 8u
+#define BUFFER_NONE  BUFFER_COUNT
 /* What arrives one after the other arrives together, so much later at most; the last of it in time. */
 #define BATCH_NS       50000u
 #define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time */
 #define SLEEP_EARLY_NS 10000u
 
-enum entry_kind { ENTRY_WRITE, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
+enum entry_kind { ENTRY_WRITE, ENTRY_PART, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
 
 struct entry {
     uint64_t due_ns;
@@ -32,8 +43,15 @@ struct entry {
     uint32_t total_bytes; /* with what follows */
 };
 
+/* What stands behind an ENTRY_PART. */
+struct part {
+    const char *data;
+    uint32_t buffer; /* that is free behind it; or BUFFER_NONE */
+};
+
 struct quoit_emulated_queue {
-    pthread_mutex_t lock;
+    pthread_mutex_t landing; /* held while entries land or are lost; taken before `lock` */
+    pthread_mutex_t lock;    /* of all below; never held for the length of a copy from user memory, or of a landing */
     pthread_cond_t changed;
     pthread_t thread;
     bool is_started;
@@ -42,7 +60,10 @@ struct quoit_emulated_queue {
     uint64_t last_due_ns;  /* of what was posted last */
     uint64_t head;         /* counts of bytes, taken modulo QUEUE_BYTES */
     uint64_t tail;
+    uint32_t free_count;
+    uint8_t free[BUFFER_COUNT]; /* the buffer that was used last is the last one: it may still be in a cache */
     _Alignas(ENTRY_ALIGN) char bytes[QUEUE_BYTES];
+    _Alignas(ENTRY_ALIGN) char buffers[BUFFER_COUNT][BUFFER_BYTES];
 };
 
 /* With the lock. Most changes find no waiter, and a broadcast to none takes as long as the copy of a small entry. */
@@ -64,12 +85,20 @@ static struct entry *entry_at(struct quoit_emulated_queue *queue, uint64_t at)
     return (struct entry *)(void *)(queue->bytes + at % QUEUE_BYTES);
 }
 
+static const struct part *part_of(const struct entry *entry)
+{
+    return (const struct part *)(const void *)(entry + 1);
+}
+
 static void arrive(struct quoit_emulated_port *port, const struct entry *entry)
 {
     uint64_t state = quoit_emulated_state(port->link);
     switch ((enum entry_kind)entry->kind) {
     case ENTRY_WRITE:
         quoit_emulated_land_posted(port, entry->state, &entry->post, (const char *)(entry + 1));
+        break;
+    case ENTRY_PART:
+        quoit_emulated_land_posted(port, entry->state, &entry->post, part_of(entry)->data);
         break;
     case ENTRY_RING:
         if (state == entry->state)
@@ -84,12 +113,41 @@ static void arrive(struct quoit_emulated_port *port, const struct entry *entry)
     }
 }
 
+/* With both locks. */
+static void remove_first(struct quoit_emulated_queue *queue)
+{
+    const struct entry *entry = entry_at(queue, queue->head);
+    if (entry->kind == ENTRY_PART && part_of(entry)->buffer != BUFFER_NONE)
+        queue->free[queue->free_count++] = (uint8_t)part_of(entry)->buffer;
+    queue->head += entry->total_bytes;
+    notify(queue);
+}
+
 /* When to wake for an entry that is due then. */
 static uint64_t wake_ns_for(const struct quoit_emulated_queue *queue, uint64_t due_ns)
 {
     if (queue->last_due_ns < due_ns)
         return due_ns;
     return queue->last_due_ns < due_ns + BATCH_NS ? queue->last_due_ns : due_ns + BATCH_NS;
+}
+
+/* Lands what is due. Those who post do not wait for it, but for room. */
+static void land_due(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    pthread_mutex_lock(&queue->landing);
+    pthread_mutex_lock(&queue->lock);
+    while (queue->head != queue->tail) {
+        const struct entry *entry = entry_at(queue, queue->head);
+        if (entry->kind != ENTRY_SKIP && entry->due_ns > quoit_clock_now_ns())
+            break;
+        pthread_mutex_unlock(&queue->lock);
+        arrive(port, entry);
+        pthread_mutex_lock(&queue->lock);
+        remove_first(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    pthread_mutex_unlock(&queue->landing);
 }
 
 static void *run_queue(void *arg)
@@ -105,18 +163,14 @@ static void *run_queue(void *arg)
             wait_for_change(queue);
             continue;
         }
-        struct entry *entry = entry_at(queue, queue->head);
-        uint64_t now_ns = quoit_clock_now_ns();
-        if (entry->kind != ENTRY_SKIP && entry->due_ns > now_ns) {
-            uint64_t wake_ns = wake_ns_for(queue, entry->due_ns);
-            pthread_mutex_unlock(&queue->lock);
+        const struct entry *entry = entry_at(queue, queue->head);
+        uint64_t wake_ns =
+            entry->kind == ENTRY_SKIP || entry->due_ns <= quoit_clock_now_ns() ? 0 : wake_ns_for(queue, entry->due_ns);
+        pthread_mutex_unlock(&queue->lock);
+        if (wake_ns != 0)
             quoit_emulated_wait_until(wake_ns, SLEEP_FROM_NS, SLEEP_EARLY_NS);
-            pthread_mutex_lock(&queue->lock);
-            continue; /* it may have been lost meanwhile */
-        }
-        arrive(port, entry);
-        queue->head += entry->total_bytes;
-        notify(queue);
+        land_due(port); /* what is left: it may have been lost meanwhile */
+        pthread_mutex_lock(&queue->lock);
     }
     pthread_mutex_unlock(&queue->lock);
     return NULL;
@@ -145,19 +199,20 @@ static struct entry *push_locked(struct quoit_emulated_port *port, uint32_t kind
     return entry;
 }
 
+/* `data`, of data_bytes, is what stands behind the entry. */
 static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state, uint64_t due_ns,
-                 const struct quoit_emulated_post *post, const char *data)
+                 const struct quoit_emulated_post *post, const void *data, uint32_t data_bytes)
 {
     struct quoit_emulated_queue *queue = port->queue;
     bool has_waited = false;
     pthread_mutex_lock(&queue->lock);
-    struct entry *entry = push_locked(port, kind, post->bytes, &has_waited);
+    struct entry *entry = push_locked(port, kind, data_bytes, &has_waited);
     queue->last_due_ns = due_ns;
     entry->state = state;
     entry->due_ns = due_ns;
     entry->post = *post;
-    if (post->bytes != 0)
-        memcpy(entry + 1, data, post->bytes);
+    if (data_bytes != 0)
+        memcpy(entry + 1, data, data_bytes);
     queue->tail += entry->total_bytes;
     notify(queue);
     pthread_mutex_unlock(&queue->lock);
@@ -172,35 +227,114 @@ static uint32_t entry_bytes_of(const struct quoit_emulated_port *port)
     return bytes < DATA_MIN ? DATA_MIN : bytes < DATA_MAX ? (uint32_t)bytes & ~(ENTRY_ALIGN - 1) : DATA_MAX;
 }
 
+/* Takes the first part of a write that is one entry, of at most `most` bytes, off `rest`. */
+static struct quoit_emulated_post take_part(struct quoit_emulated_post *rest, uint32_t most)
+{
+    struct quoit_emulated_post part = *rest;
+    part.bytes = rest->bytes < most ? rest->bytes : most - (uint32_t)(rest->offset % ENTRY_ALIGN);
+    part.has_mark = rest->has_mark && part.bytes == rest->bytes;
+    rest->offset += part.bytes;
+    rest->bytes -= part.bytes;
+    return part;
+}
+
+static uint64_t due_ns_for(struct quoit_emulated_port *port, uint32_t bytes)
+{
+    return quoit_emulated_take_wire(port, bytes) + port->knobs.write_latency_ns;
+}
+
+static uint32_t take_buffer(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    bool has_waited = false;
+    pthread_mutex_lock(&queue->lock);
+    for (; queue->free_count == 0; has_waited = true)
+        wait_for_change(queue);
+    uint32_t buffer = queue->free[--queue->free_count];
+    pthread_mutex_unlock(&queue->lock);
+    if (has_waited)
+        quoit_emulated_has_waited(port);
+    return buffer;
+}
+
+static void return_buffer(struct quoit_emulated_queue *queue, uint32_t buffer)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->free[queue->free_count++] = (uint8_t)buffer;
+    notify(queue);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* Where bytes for that offset begin in a buffer: aligned as their destination, which makes the landing faster. */
+static char *data_of(struct quoit_emulated_queue *queue, uint32_t buffer, uint64_t offset)
+{
+    return queue->buffers[buffer] + offset % ENTRY_ALIGN;
+}
+
+/* `post` is not empty, and its bytes are in the buffer. */
+static void post_buffer(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
+                        uint32_t buffer)
+{
+    struct part part = {.data = data_of(port->queue, buffer, post.offset), .buffer = BUFFER_NONE};
+    const uint32_t most = entry_bytes_of(port);
+    while (post.bytes != 0) {
+        const struct quoit_emulated_post own = take_part(&post, most);
+        if (post.bytes == 0)
+            part.buffer = buffer;
+        push(port, ENTRY_PART, state, due_ns_for(port, own.bytes), &own, &part, sizeof part);
+        part.data += own.bytes;
+    }
+}
+
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source)
 {
+    if (post.bytes >= BUFFER_FROM && post.bytes <= BUFFER_BYTES - ENTRY_ALIGN) {
+        uint32_t buffer = take_buffer(port);
+        memcpy(data_of(port->queue, buffer, post.offset), source, post.bytes);
+        post_buffer(port, state, post, buffer);
+        return;
+    }
     char data[DATA_MAX]; /* user memory is never read under a lock: one of its pages may fault */
-    struct quoit_emulated_post part = post;
     const uint32_t most = entry_bytes_of(port);
     while (post.bytes != 0) {
-        part.bytes = post.bytes < most ? post.bytes : most - (uint32_t)(post.offset % ENTRY_ALIGN);
-        part.offset = post.offset;
-        part.has_mark = post.has_mark && part.bytes == post.bytes;
-        memcpy(data, source, part.bytes);
-        uint64_t sent_ns = quoit_emulated_take_wire(port, part.bytes);
-        push(port, ENTRY_WRITE, state, sent_ns + port->knobs.write_latency_ns, &part, data);
-        source += part.bytes;
-        post.offset += part.bytes;
-        post.bytes -= part.bytes;
+        const struct quoit_emulated_post own = take_part(&post, most);
+        memcpy(data, source, own.bytes);
+        push(port, ENTRY_WRITE, state, due_ns_for(port, own.bytes), &own, data, own.bytes);
+        source += own.bytes;
     }
+}
+
+enum quoit_status quoit_emulated_post_from(struct quoit_emulated_port *port, uint64_t state,
+                                           struct quoit_emulated_post post, int fd, void *head, size_t head_bytes,
+                                           ssize_t *count_out)
+{
+    if (post.bytes > BUFFER_BYTES - ENTRY_ALIGN)
+        return QUOIT_UNSUPPORTED;
+    uint32_t buffer = take_buffer(port);
+    const struct iovec parts[] = {{.iov_base = head, .iov_len = head_bytes},
+                                  {.iov_base = data_of(port->queue, buffer, post.offset), .iov_len = post.bytes}};
+    *count_out = readv(fd, parts, 2);
+    int error = errno;
+    post.bytes = *count_out > (ssize_t)head_bytes ? (uint32_t)((size_t)*count_out - head_bytes) : 0;
+    if (post.bytes != 0)
+        post_buffer(port, state, post, buffer);
+    else
+        return_buffer(port->queue, buffer);
+    errno = error;
+    return QUOIT_OK;
 }
 
 void quoit_emulated_post_ring(struct quoit_emulated_port *port, uint64_t state, uint64_t bits)
 {
     const struct quoit_emulated_post post = {.offset = bits};
-    push(port, ENTRY_RING, state, quoit_clock_now_ns() + port->knobs.doorbell_latency_ns, &post, NULL);
+    push(port, ENTRY_RING, state, quoit_clock_now_ns() + port->knobs.doorbell_latency_ns, &post, NULL, 0);
 }
 
 void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t state, uint32_t index, uint32_t value)
 {
     const struct quoit_emulated_post post = {.offset = index, .mark = value};
-    push(port, ENTRY_SCRATCHPAD, state, quoit_clock_now_ns() + port->knobs.write_latency_ns, &post, NULL);
+    push(port, ENTRY_SCRATCHPAD, state, quoit_clock_now_ns() + port->knobs.write_latency_ns, &post, NULL, 0);
 }
 
 void quoit_emulated_queue_arrive(struct quoit_emulated_port *port)
@@ -221,15 +355,16 @@ void quoit_emulated_queue_lose(struct quoit_emulated_port *port)
     if (queue == NULL)
         return;
     uint64_t state = quoit_emulated_state(port->link);
+    pthread_mutex_lock(&queue->landing);
     pthread_mutex_lock(&queue->lock);
     while (queue->head != queue->tail) {
         const struct entry *entry = entry_at(queue, queue->head);
         if (entry->kind != ENTRY_SKIP && entry->state == state)
             break; /* of the epoch that is up again, by another thread */
-        queue->head += entry->total_bytes;
+        remove_first(queue);
     }
-    notify(queue);
     pthread_mutex_unlock(&queue->lock);
+    pthread_mutex_unlock(&queue->landing);
 }
 
 enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port)
@@ -238,6 +373,9 @@ enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port)
     if (queue == NULL)
         return QUOIT_NO_MEMORY;
     memset(queue, 0, offsetof(struct quoit_emulated_queue, bytes));
+    for (uint32_t buffer = 0; buffer < BUFFER_COUNT; buffer++)
+        queue->free[queue->free_count++] = (uint8_t)buffer;
+    pthread_mutex_init(&queue->landing, NULL);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->changed, NULL);
     port->queue = queue;
@@ -264,6 +402,7 @@ void quoit_emulated_queue_close(struct quoit_emulated_port *port)
         pthread_join(queue->thread, NULL);
     pthread_cond_destroy(&queue->changed);
     pthread_mutex_destroy(&queue->lock);
+    pthread_mutex_destroy(&queue->landing);
     free(queue);
     port->queue = NULL;
 }

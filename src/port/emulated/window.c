@@ -258,18 +258,26 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
     return status;
 }
 
-/* The kernel is the copier, so the link is looked at before, and by the write of the mark after it. */
+/* The kernel is the copier: into the window, where the link is looked at before, and by the write of the mark after it;
+ * or, where writes are posted late, into what is posted. It keeps to no rate and tears nothing by itself. */
 enum quoit_status quoit_emulated_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
                                             void *head, size_t head_bytes, size_t bytes, ssize_t *count_out)
 {
     struct quoit_emulated_port *self = quoit_emulated_port_of(port);
     uint64_t state = quoit_emulated_sending_state(self);
     struct quoit_emulated_range range;
-    if (!quoit_emulated_is_up(state))
+    if (!quoit_emulated_is_up(state)) {
+        quoit_emulated_queue_lose(self);
         return QUOIT_LINK_DOWN;
-    if (!self->is_plain || !resolve(self, state, window, &range) || offset > range.second ||
+    }
+    if ((!self->is_plain && self->queue == NULL) || !resolve(self, state, window, &range) || offset > range.second ||
         bytes > range.second - offset)
         return QUOIT_UNSUPPORTED;
+    if (self->queue != NULL) {
+        const struct quoit_emulated_post post = {
+            .window = (uint8_t)window, .offset = offset, .bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX};
+        return quoit_emulated_post_from(self, state, post, fd, head, head_bytes, count_out);
+    }
     const struct iovec parts[] = {{.iov_base = head, .iov_len = head_bytes},
                                   {.iov_base = range.base + offset, .iov_len = bytes}};
     *count_out = readv(fd, parts, 2);
