@@ -22,6 +22,7 @@ from net import QUOIT, Ring
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT_S = 120
+LAST_S = 20            # without a frame: nothing comes any more
 GROUP = "239.7.7.7"
 TAG_KIND = 0x8100
 VLAN = 0x2007          # priority 1, number 7
@@ -62,7 +63,7 @@ def take_frames(count, largest, tag):
     """Takes them in order; prints how many came whole, and how often one was not what was sent."""
     dest, came, wrong, last = packets(), 0, 0, -1
     print("ready", flush=True)
-    dest.settimeout(3)
+    dest.settimeout(LAST_S)
     while last < int(count) - 1:
         try:
             frame, notes, _, where = dest.recvmsg(70000, 100)
@@ -81,20 +82,21 @@ def take_frames(count, largest, tag):
     print(came, wrong)
 
 
-def hear(kind, count):
-    """Prints the numbers of the datagrams to a group or to everybody, as they come."""
+def hear(kind, count, limit=LAST_S):
+    """Prints the numbers of the datagrams to a group or to everybody, as they come, until the last is here or none came for
+    `limit` seconds."""
     ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     ear.bind(("", PORT))
     if kind == "group":
         ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
                        struct.pack("4sii", socket.inet_aton(GROUP), 0, socket.if_nametoindex("quoit0")))
     print("ready", flush=True)
-    ear.settimeout(20)
+    ear.settimeout(float(limit))
     heard = []
-    while not heard or heard[-1] != int(count) - 1:
-        heard.append(int(ear.recv(100)))
-    ear.settimeout(0.2)
     try:
+        while not heard or heard[-1] != int(count) - 1:
+            heard.append(int(ear.recv(100)))
+        ear.settimeout(0.2)
         while True:
             heard.append(int(ear.recv(100)))
     except TimeoutError:
@@ -112,11 +114,6 @@ def say(kind, count):
 
 
 # The tests
-
-def read_text(path):
-    with open(path, encoding="ascii") as file:
-        return file.read()
-
 
 def needs(*programs):
     missing = [one for one in programs if not shutil.which(one)]
@@ -204,8 +201,11 @@ class Basics(Programs):
             self.assertIn("2 received", self.run_on(0, "ping", "-6", "-c2", "-i0.01", "-s", 30000, f"fd77::{host + 1}"))
             found = json.loads(self.run_on(0, "ip", "-6", "-j", "neigh", "show", "to", f"fd77::{host + 1}"))
             self.assertEqual(found[0]["lladdr"], self.mac(host))
-        said = self.run_on(0, "ping", "-6", "-c2", "-i0.2", "-I", "fd77::1", "ff02::1%quoit0", status=None)
-        self.assertEqual({int(number) for number in re.findall(r"from \S*?fd77::(\d)", said)} - {1}, {2, 3, 4}, said)
+
+        def has_all(): # ping ends with the first answer to its last packet, while other hosts are about to answer
+            said = self.run_on(0, "ping", "-6", "-c2", "-i0.2", "-I", "fd77::1", "ff02::1%quoit0", status=None)
+            return {int(number) for number in re.findall(r"from \S*?fd77::(\d)", said)} - {1} == {2, 3, 4}
+        self.wait_for("all answer", has_all)
 
     @needs("iperf3")
     def test_iperf3(self):
@@ -216,7 +216,7 @@ class Basics(Programs):
             with open(f"/proc/sys/net/ipv4/tcp_{end_of}", encoding="ascii") as file:
                 held += int(file.read().split()[2])
         for dest, options in ((1, "-n 100M"), (2, "-n 100M -R"), (1, "-n 25M -P 4"), (2, "-n 50M --bidir"), (3, "-n 20M -N -l 100"),
-                              (1, "-u -b 50M -l 1400 -n 2M"), (2, "-u -b 100M -l 60000 -n 5M -R")):
+                              (1, "-u -b 50M -l 1400 -n 2M"), (2, "-u -b 20M -l 60000 -n 2M -R")): # a socket holds two or three
             server = self.begin_on(dest, "iperf3", "-s", "-1", "--forceflush", ready="listening")
             end = json.loads(self.run_on(0, "iperf3", "-J", "-c", self.address(dest), *options.split()))["end"]
             self.finish(server)
@@ -269,21 +269,23 @@ class Basics(Programs):
                 self.ring("cut", link)
                 self.wait_for("both ends see it", lambda: self.status()[link]["right"]["state"] != "up" and
                               self.status()[link + 1]["left"]["state"] != "up")
-                time.sleep(0.2)
-            ears = [self.begin_here(host, "hear", kind, 50, ready="ready") for host in (1, 2, 3, 4)]
-            self.finish(self.begin_here(0, "say", kind, 50))
-            for ear in ears:
-                self.assertEqual(json.loads(self.finish(ear)), list(range(50)))
+                self.wait_for("host 0 knows it", lambda: self.heard(kind, 1, 5) == [[0]] * 4)
+            self.assertEqual(self.heard(kind, 50), [list(range(50))] * 4)
             if link is not None:
                 self.ring("mend", link)
+
+    def heard(self, kind, count, *limit):
+        """What hosts 1 to 4 hear of what host 0 says."""
+        ears = [self.begin_here(host, "hear", kind, count, *limit, ready="ready") for host in (1, 2, 3, 4)]
+        self.finish(self.begin_here(0, "say", kind, count))
+        return [json.loads(self.finish(ear)) for ear in ears]
 
     @needs("tcpdump")
     def test_tcpdump(self):
         """What a capture shows: without offload every checksum; with it, segments of a length that fits them."""
         for offload in ("no", "yes"):
             self.ring("up", "--hosts", 2, "--offload", offload)
-            capture = self.begin_on(1, "tcpdump", "-i", "quoit0", "-w", self.path("pcap"), "-U", "--immediate-mode", "-B", 16384, "-Z", "root",
-                                    ready="listening on")
+            capture = self.begin_on(1, "tcpdump", "-i", "quoit0", "-w", self.path("pcap"), "-U", "-B", 16384, "-Z", "root", ready="listening on")
             self.transfer(0, 1, 20)
             self.wait_for("the capture is whole", lambda: os.path.getsize(self.path("pcap")) >= 20 * 65536)
             capture.terminate()
@@ -319,15 +321,7 @@ class Basics(Programs):
         self.ring("up", "--hosts", 5)
         self.transfer(0, 2, 20)
         time.sleep(0.5)
-
-        def used_ns(pid):
-            return sum(int(read_text(f"/proc/{pid}/task/{task}/schedstat").split()[0]) for task in os.listdir(f"/proc/{pid}/task"))
-        pids = [host["pid"] for host in self.status()]
-        before, begin = [used_ns(pid) for pid in pids], time.monotonic()
-        time.sleep(IDLE_S)
-        passed_ns = 1e9 * (time.monotonic() - begin)
-        shares = [(used_ns(pid) - was) / passed_ns for pid, was in zip(pids, before)]
-        self.assertLess(max(shares), IDLE_SHARE, shares)
+        self.assert_idle([host["pid"] for host in self.status()], IDLE_SHARE, IDLE_S)
 
     @needs_root
     @needs("ip", "ping")
@@ -342,7 +336,7 @@ class Basics(Programs):
                             (2, "ip route add 10.77.0.1/32 via 10.99.0.1")):
             self.run_on(host, *words.split())
         # Without offload between these two, so that it is the host that must cut and sum.
-        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W1", "-M", "do", "-s", 1450, "10.99.0.2", status=1)
+        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W3", "-M", "do", "-s", 1450, "10.99.0.2", status=1)
         self.assertIn("mtu", said.lower().replace("= ", "="))
         self.assertIn("1400", said)
         self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1372, "10.99.0.2"))
@@ -367,7 +361,7 @@ class Services(Programs):
         os.chmod(self.folder, 0o700)
         self.run_on(2, "ip", "-4", "addr", "flush", "dev", "quoit0")
         self.begin_on(0, "busybox", "udhcpd", "-f", self.path("server"), ready="started")
-        said = self.run_on(2, "busybox", "udhcpc", "-f", "-q", "-n", "-i", "quoit0", "-s", self.path("take"), status=None)
+        said = self.run_on(2, "busybox", "udhcpc", "-f", "-q", "-n", "-t", 10, "-i", "quoit0", "-s", self.path("take"), status=None)
         self.assertIn("10.77.0.100", said)
         self.assertIn("10.77.0.100/24", self.run_on(2, "ip", "-4", "addr", "show", "dev", "quoit0"))
         self.assertIn("2 received", self.run_on(1, "ping", "-c2", "-i0.01", "10.77.0.100"))
@@ -395,7 +389,7 @@ class Services(Programs):
         """Rate and latency of TCP and UDP are measured, and none is nothing."""
         self.ring("up", "--hosts", 3)
         self.begin_on(1, "qperf")
-        said = self.run_on(0, "qperf", "-t", 1, "-ws", 5, "-u", self.address(1), "tcp_bw", "tcp_lat", "udp_lat")
+        said = self.run_on(0, "qperf", "-t", 1, "-ws", 30, "-u", self.address(1), "tcp_bw", "tcp_lat", "udp_lat")
         self.assertEqual(len(re.findall(r"(bw|latency) += +[\d,.]*[1-9][\d,.]*", said)), 3, said)
         self.assert_good()
 
@@ -410,7 +404,7 @@ class Services(Programs):
             self.run_on(host, *words.split())
         self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1272, self.address(1)))
         self.assertIn("message too long", self.run_on(1, "ping", "-c1", "-M", "do", "-s", 1273, self.address(0), status=1))
-        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W1", "-M", "do", "-s", 1400, self.address(2), status=1)
+        said = self.run_on(0, "ping", "-c2", "-i0.05", "-W3", "-M", "do", "-s", 1400, self.address(2), status=1)
         self.assertRegex(said, r"mtu ?= ?1300")
         self.assertIn("mtu 1300", self.run_on(0, "ip", "route", "get", self.address(2)))
         self.assertIn("1 received", self.run_on(0, "ping", "-c1", "-M", "do", "-s", 1272, self.address(2)))
@@ -435,6 +429,16 @@ class Shed(Programs):
         links = [json.loads(self.run_on(host, "ip", "-s", "-j", "link", "show", "quoit0"))[0]["stats64"] for host in range(hosts)]
         return sum(link["tx"]["packets"] for link in links), sum(link["tx"]["dropped"] + link["rx"]["dropped"] for link in links)
 
+    def rest(self, hosts):
+        """Until links are up and the counters stand still: what is to come has come."""
+        looks = [None]
+
+        def is_still():
+            looks.append((self.sums(), self.taken(hosts)))
+            time.sleep(self.SECONDS_OF_QUIET)
+            return looks[-1] == looks[-2] and self.status_of_links() == {"up"}
+        self.wait_for("the counters stand still", is_still)
+
     def sums(self):
         hosts = self.status()
         return {name: sum(host[name] for host in hosts) for name in hosts[0] if name.endswith("_frames")}
@@ -452,7 +456,7 @@ class Shed(Programs):
         self.macs = [self.mac(host) for host in range(hosts)]
         for host in range(hosts):
             self.tune(host, hosts)
-        time.sleep(0.3) # what was on its way before
+        self.rest(hosts)
         first, (first_taken, first_dropped) = self.sums(), self.taken(hosts)
         ears = {(kind, host): self.begin_frames(host, "gather", kind, 64900, self.SECONDS_OF_QUIET, ready="ready", stdin=subprocess.PIPE)
                 for kind in ("raw", "udp") for host in range(hosts)}
@@ -471,7 +475,7 @@ class Shed(Programs):
         sent = {"raw": 0, "udp": 0}
         for kind, mouth in mouths:
             sent[kind] += int(self.finish(mouth))
-        self.wait_for("links are up", lambda: self.status_of_links() == {"up"})
+        self.rest(hosts)
         came, wrong, dropped = {"raw": 0, "udp": 0}, 0, 0
         for (kind, _), ear in ears.items():
             ear.stdin.write("over\n")
@@ -493,7 +497,7 @@ class Shed(Programs):
         self.assertEqual(now["malformed_frames"], 0, report)
         self.assertEqual(taken, now["received_frames"] + told, report) # of the devices
         self.assertEqual(sum(sent.values()), sum(came.values()) + dropped + told + kernel_dropped, report) # of programs
-        self.assertGreater(came["raw"] + came["udp"], 0.8 * (sent["raw"] + sent["udp"]), report)
+        self.assertGreater(came["raw"] + came["udp"], 0.8 * (sent["raw"] + sent["udp"] - kernel_dropped), report)
 
 
 class ShedLong(Shed):

@@ -27,6 +27,9 @@ QUOIT = os.path.join(scenario.BIN, "quoit")
 GARBAGE = scenario.program("scenario_garbage")
 BUSY = scenario.program("scenario_busy")
 LIMIT_S = 60
+# For what happens by itself: a loaded machine, and a link that went down often is held for up to 4 s.
+PATIENCE_S = 20
+IDLE_LOOKS = 3             # a thread that does not sleep is seen in each; other work of the machine seldom
 PORT = 7000
 OTHER_UID = 65534
 HEAD = "=5I20s"            # of each message: src/share/head.h
@@ -46,11 +49,15 @@ def serve_tcp(address):
     print(digest.hexdigest())
 
 
-def send_tcp(address, seed, count):
+def send_tcp(address, seed, least):
+    """So many chunks at least, and until the input ends; prints how many."""
     connection = socket.create_connection((address, PORT), timeout=LIMIT_S)
-    for at in range(int(count)):
+    at = 0
+    while at < int(least) or not select.select([sys.stdin], [], [], 0)[0]:
         connection.sendall(chunk(seed, at))
-        time.sleep(0.002)
+        at += 1
+        time.sleep(0.002 if at < int(least) else 0.02)
+    print(at)
 
 
 def serve_udp(address):
@@ -158,10 +165,10 @@ class Ring(scenario.Case):
     def status_of_links(self):
         return {host[side]["state"] for host in self.status() for side in ("left", "right")}
 
-    def on(self, host, *words):
+    def on(self, host, *words, stdin=subprocess.DEVNULL):
         """This file's function on a host, as a process."""
         child = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, str(host), "--", sys.executable, __file__,
-                                  *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                  *map(str, words)], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.children.append(child)
         return child
 
@@ -180,28 +187,45 @@ class Ring(scenario.Case):
         return out
 
     def wait_until(self, what, condition):
-        end = time.monotonic() + scenario.SOON_S
+        end = time.monotonic() + PATIENCE_S
         while not condition():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.02)
 
     def wait_for(self, what, condition):
-        end = time.monotonic() + scenario.SOON_S
+        end = time.monotonic() + PATIENCE_S
         while not condition():
             self.assertLess(time.monotonic(), end, f"{what}: {self.status()}")
             time.sleep(0.02)
 
-    def transfer(self, source, dest, count, meanwhile=None):
-        """A stream over TCP, compared by its digest."""
+    def transfer(self, source, dest, least, meanwhile=None):
+        """A stream over TCP, compared by its digest; it lasts as long as `meanwhile` does."""
         server = self.serve(dest, "serve_tcp")
-        client = self.on(source, "send_tcp", self.address(dest), self.name, count)
+        client = self.on(source, "send_tcp", self.address(dest), self.name, least,
+                         stdin=subprocess.PIPE if meanwhile else subprocess.DEVNULL)
         if meanwhile:
-            meanwhile(client)
-        self.finish(client)
+            meanwhile()
+            self.assertIsNone(client.poll())
         digest = hashlib.sha256()
-        for at in range(count):
+        for at in range(int(self.finish(client))):
             digest.update(chunk(self.name, at))
         self.assertEqual(self.finish(server).strip(), digest.hexdigest())
+
+    def assert_idle(self, pids, most, seconds):
+        """None of the processes takes more than this part of a processor."""
+        def used_ns(pid):
+            total = 0
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                    total += int(file.read().split()[0])
+            return total
+        seen = []
+        while len(seen) < IDLE_LOOKS and (not seen or seen[-1] >= most):
+            before, begin = [used_ns(pid) for pid in pids], time.monotonic()
+            time.sleep(seconds)
+            passed_ns = 1e9 * (time.monotonic() - begin)
+            seen.append(max((used_ns(pid) - first) / passed_ns for pid, first in zip(pids, before)))
+        self.assertLess(seen[-1], most, seen)
 
 
 class Net(Ring):
@@ -226,16 +250,12 @@ class Net(Ring):
     def test_cut_links(self):
         self.ring("up", "--hosts", 5)
 
-        def cut_them(client):
-            rounds = 0
-            while client.poll() is None:
-                link = rounds % 5
+        def cut_them():
+            for link in (0, 1, 2, 3, 4, 0, 1):
                 self.ring("cut", link)
                 time.sleep(0.05)
                 self.ring("mend", link)
                 time.sleep(0.1)
-                rounds += 1
-            self.assertGreater(rounds, 3)
         self.transfer(0, 2, 600, cut_them)
         self.assertEqual(self.ring("doctor", check=False).stdout.count("went down"), 0)
         self.ring("cut", 4)
@@ -323,7 +343,7 @@ class Net(Ring):
         self.assertEqual([(job["program"], job["uid"]) for job in self.jobs_now()], [("scenario_busy", os.geteuid())])
         job = self.start("--ring", self.name, "-n", 6, BUSY, 60)
 
-        def cut_them(client):
+        def cut_them():
             for link in (0, 2, 1):
                 self.ring("cut", link)
                 time.sleep(0.05)
@@ -461,16 +481,14 @@ class Net(Ring):
         self.assertEqual(job.stdout.readline(), b"begun\n")
         looks = []
 
-        def watch(client):
-            while client.poll() is None and not (looks and looks[-1]["hosts"][1]["received_bytes_per_s"] > 1e6):
-                looks.append(json.loads(top("--once", "--json", "--interval", "100ms").stdout))
-        self.transfer(0, 1, 300, watch)
+        def is_seen():
+            looks.append(json.loads(top("--once", "--json", "--interval", "200ms").stdout))
+            return (looks[-1]["hosts"][0]["sent_bytes_per_s"] > 1e6 and looks[-1]["hosts"][1]["received_bytes_per_s"] > 1e6 and
+                    all(row["job_bytes_per_s"] > 1e4 and row["job_messages_per_s"] > 0 for row in looks[-1]["links"]))
+        self.transfer(0, 1, 300, lambda: self.wait_until("the stream and the job are seen", is_seen))
         look = looks[-1]
         self.assertEqual([(row["link"], row["from"], row["to"], row["state"]) for row in look["links"]],
                          [(0, 0, 1, "up"), (0, 1, 0, "up"), (1, 1, 2, "up"), (1, 2, 1, "up"), (2, 2, 0, "up"), (2, 0, 2, "up")])
-        self.assertTrue(all(row["job_bytes_per_s"] > 1e4 and row["job_messages_per_s"] > 0 for row in look["links"]), look)
-        self.assertGreater(look["hosts"][0]["sent_bytes_per_s"], 1e6)
-        self.assertGreater(look["hosts"][1]["received_bytes_per_s"], 1e6)
         self.assertEqual([(row["program"], row["uid"], row["pes"]) for row in look["jobs"]],
                          [("scenario_busy", os.geteuid(), 3)])
         self.assertAlmostEqual(look["jobs"][0]["bytes_per_s"], sum(row["job_bytes_per_s"] for row in look["links"]), delta=1)
@@ -505,20 +523,7 @@ class Net(Ring):
         """Without traffic a host takes less than 0.5 % of a processor, the keeper too."""
         self.ring("up", "--hosts", 3)
         time.sleep(1.5) # the kernel announces its IPv6 addresses at first
-
-        def cpu_s(pid):
-            total = 0
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
-                    total += int(file.read().split()[0])
-            return total / 1e9
-        pids = [host["pid"] for host in self.status()] + [self.keeper()]
-        before = [cpu_s(pid) for pid in pids]
-        begin = time.monotonic()
-        time.sleep(2)
-        seconds = time.monotonic() - begin
-        shares = [(cpu_s(pid) - first) / seconds for pid, first in zip(pids, before)]
-        self.assertLess(max(shares), 0.005, shares)
+        self.assert_idle([host["pid"] for host in self.status()] + [self.keeper()], 0.005, 2)
 
     def test_what_belongs_to_the_ring(self):
         self.ring("up", "--hosts", 3)
@@ -638,8 +643,8 @@ class Trouble(Ring):
         keeper = self.keeper()
         guest = self.serve(1, "serve_udp")
         os.kill(keeper, signal.SIGSTOP)
-        found = self.ring("doctor", check=False)
-        self.assertIn(f"process {keeper}, which keeps the ring", found.stdout)
+        self.wait_until("the silent keeper is named", # it stops when its threads have taken the signal
+                        lambda: f"process {keeper}, which keeps the ring" in self.ring("doctor", check=False).stdout)
         self.assertIn("was killed", self.ring("down").stderr)
         self.assertEqual(guest.wait(timeout=scenario.SOON_S), -signal.SIGKILL)
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
@@ -709,7 +714,7 @@ class Jobs(Ring):
         self.ring("up", "--hosts", 3)
         jobs = self.jobs(4, "-n", 3, "--slots", 2, "--chunk", "1K")
 
-        def trouble(client):
+        def trouble():
             time.sleep(0.5)
             jobs[0].kill()
             for link in range(3):
@@ -738,7 +743,7 @@ class Jobs(Ring):
         self.ring("up", "--hosts", 5)
         lasting = self.jobs(3, "-n", 5, seconds=8)
 
-        def trouble(_):
+        def trouble():
             end = time.monotonic() + 8
             while time.monotonic() < end:
                 victim = self.start("--ring", self.name, "--on", "1,3", "-n", 4, BUSY)
@@ -781,7 +786,7 @@ class Jobs(Ring):
         self.ring("up", "--hosts", 3)
         other = self.jobs(1, "-n", 3, seconds=8)[0]
 
-        def spoil(_):
+        def spoil():
             for turn, what in enumerate(("memory", "links", "memory", "links")):
                 result = self.run_job("--ring", self.name, "-n", 3, "--symmetric-size", "16M", "--link-limit", "1s", "--timeout", "10s",
                                       GARBAGE, turn % 3, seed + turn, what)
