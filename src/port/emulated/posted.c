@@ -30,7 +30,7 @@
 #define BUFFER_NONE  BUFFER_COUNT
 /* What arrives one after the other arrives together, so much later at most; the last of it in time. */
 #define BATCH_NS       50000u
-#define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time */
+#define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time; for what is due alone */
 #define SLEEP_EARLY_NS 10000u
 
 enum entry_kind { ENTRY_WRITE, ENTRY_PART, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
@@ -131,6 +131,13 @@ static uint64_t wake_ns_for(const struct quoit_emulated_queue *queue, uint64_t d
     return queue->last_due_ns < due_ns + BATCH_NS ? queue->last_due_ns : due_ns + BATCH_NS;
 }
 
+/* A batch may be some microseconds late, so this thread is asleep until then: by yields it would take turns from the
+ * threads that make the next bytes and take these, and on newer kernels lose its own. */
+static void wait_until(uint64_t wake_ns, bool is_batch)
+{
+    quoit_emulated_wait_until(wake_ns, is_batch ? 0 : SLEEP_FROM_NS, is_batch ? 0 : SLEEP_EARLY_NS);
+}
+
 /* Lands what is due. Those who post do not wait for it, but for room. */
 static void land_due(struct quoit_emulated_port *port)
 {
@@ -164,11 +171,10 @@ static void *run_queue(void *arg)
             continue;
         }
         const struct entry *entry = entry_at(queue, queue->head);
-        uint64_t wake_ns =
-            entry->kind == ENTRY_SKIP || entry->due_ns <= quoit_clock_now_ns() ? 0 : wake_ns_for(queue, entry->due_ns);
+        uint64_t due_ns = entry->kind == ENTRY_SKIP ? 0 : entry->due_ns, wake_ns = wake_ns_for(queue, due_ns);
         pthread_mutex_unlock(&queue->lock);
-        if (wake_ns != 0)
-            quoit_emulated_wait_until(wake_ns, SLEEP_FROM_NS, SLEEP_EARLY_NS);
+        if (due_ns > quoit_clock_now_ns())
+            wait_until(wake_ns, wake_ns != due_ns);
         land_due(port); /* what is left: it may have been lost meanwhile */
         pthread_mutex_lock(&queue->lock);
     }
