@@ -377,8 +377,9 @@ static int scratchpad(struct qn_client *client, unsigned int command, struct quo
 	return 0;
 }
 
-static void tell_info(struct qn_port *port, struct quoit_ntb_info *info)
+static void tell_info(struct qn_client *client, struct quoit_ntb_info *info)
 {
+	struct qn_port *port = client->port;
 	struct ntb_dev *ntb = port->ntb;
 	u32 i;
 
@@ -389,7 +390,7 @@ static void tell_info(struct qn_port *port, struct quoit_ntb_info *info)
 					 .outbound_count = port->outbound_count,
 					 .scratchpad_count = port->link_pad,
 					 .vector_count = ntb_db_vector_count(ntb),
-					 .has_dma = !!dma_find_channel(DMA_MEMCPY),
+					 .has_dma = qn_copy_is_offered(client),
 					 .doorbell_bits = ntb_db_valid_mask(ntb) & ~port->link_bit };
 	strscpy(info->driver, dev_driver_string(&ntb->pdev->dev), sizeof(info->driver));
 	for (i = 0; i < QUOIT_NTB_WINDOWS; i++) {
@@ -412,7 +413,7 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 
 	switch (command) {
 	case QUOIT_NTB_INFO:
-		tell_info(port, &argument->info);
+		tell_info(client, &argument->info);
 		return 0;
 	case QUOIT_NTB_LINK:
 		return look_at_link(client, &argument->link);

@@ -12,7 +12,7 @@ static void end_copy(struct qn_copy *copy, int status)
 	unsigned long flags;
 	u32 index = copy - client->copies;
 
-	dma_unmap_resource(client->channel->device->dev, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
+	dma_unmap_resource(client->engine, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
 	spin_lock_irqsave(&port->event_lock, flags);
 	copy->status = status;
 	copy->is_done = true;
@@ -23,7 +23,10 @@ static void end_copy(struct qn_copy *copy, int status)
 
 static void copy_ended(void *context, const struct dmaengine_result *result)
 {
-	end_copy(context, !result || result->result == DMA_TRANS_NOERROR ? 0 : -EIO);
+	if (!result || result->result == DMA_TRANS_NOERROR)
+		end_copy(context, 0);
+	else
+		end_copy(context, result->result == DMA_TRANS_ABORTED ? -ENOLINK : -EIO);
 }
 
 static struct qn_copy *take_copy(struct qn_client *client)
@@ -51,14 +54,34 @@ static void give_back(struct qn_copy *copy)
 	spin_unlock_irqrestore(&copy->client->port->event_lock, flags);
 }
 
-/* No copy is outstanding afterwards. dma_lock is held. A terminated copy has no completion from its engine. */
+static u32 count_outstanding(struct qn_client *client)
+{
+	unsigned long flags;
+	u32 count = 0;
+	int i;
+
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	for (i = 0; i < QUOIT_NTB_DMA_DEPTH; i++)
+		count += client->copies[i].is_used && !client->copies[i].is_done;
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
+	return count;
+}
+
+/*
+ * No copy is outstanding afterwards. dma_lock is held. Engines that copy memory can seldom be terminated (plx_dma and
+ * ioatdma cannot), but all stop when their channel is released. Some then complete what they abort, the others forget
+ * it; in neither case does a completion come later.
+ */
 static void end_all(struct qn_client *client)
 {
 	int i;
 
-	if (!client->channel)
+	if (!count_outstanding(client))
 		return;
-	dmaengine_terminate_sync(client->channel);
+	if (dmaengine_terminate_sync(client->channel)) {
+		dma_release_channel(client->channel);
+		client->channel = NULL;
+	}
 	for (i = 0; i < QUOIT_NTB_DMA_DEPTH; i++)
 		if (client->copies[i].is_used && !client->copies[i].is_done)
 			end_copy(&client->copies[i], -ENOLINK);
@@ -71,27 +94,73 @@ void qn_copy_end(struct qn_client *client)
 	mutex_unlock(&client->dma_lock);
 }
 
-static int prepare(struct qn_client *client, struct qn_memory *memory)
+static struct dma_chan *request_channel(void)
 {
 	dma_cap_mask_t mask;
 
-	if (!client->channel) {
-		struct dma_chan *channel;
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	return dma_request_chan_by_mask(&mask);
+}
 
-		dma_cap_zero(mask);
-		dma_cap_set(DMA_MEMCPY, mask);
-		channel = dma_request_chan_by_mask(&mask);
-		if (IS_ERR(channel))
-			return PTR_ERR(channel);
-		client->channel = channel;
+bool qn_copy_is_offered(struct qn_client *client)
+{
+	struct dma_chan *channel;
+	bool is_offered;
+
+	mutex_lock(&client->dma_lock);
+	is_offered = !!client->channel;
+	if (!is_offered) {
+		channel = request_channel();
+		is_offered = !IS_ERR(channel);
+		if (is_offered)
+			dma_release_channel(channel);
 	}
-	if (client->source == memory)
-		return 0;
-	end_all(client); /* the mapping may still be read */
+	mutex_unlock(&client->dma_lock);
+	return is_offered;
+}
+
+static void forget_source(struct qn_client *client)
+{
 	qn_memory_unmap(&client->source_mapping);
 	qn_memory_put(client->source);
 	client->source = NULL;
-	if (qn_memory_map(memory, 0, qn_memory_bytes(memory), client->channel->device->dev, &client->source_mapping))
+}
+
+/* dma_lock is held. What of the source an engine sees is mapped for its device. */
+static int take_channel(struct qn_client *client)
+{
+	struct device *engine;
+
+	client->channel = request_channel();
+	if (IS_ERR(client->channel)) { /* none is free, or there is none; the errors do not tell which */
+		client->channel = NULL;
+		return -EOPNOTSUPP;
+	}
+	engine = client->channel->device->dev;
+	if (client->engine != engine) {
+		forget_source(client);
+		put_device(client->engine);
+		client->engine = get_device(engine);
+	}
+	return 0;
+}
+
+static int prepare(struct qn_client *client, struct qn_memory *memory)
+{
+	int error;
+
+	if (client->source != memory && count_outstanding(client))
+		return -EAGAIN;
+	if (!client->channel) {
+		error = take_channel(client);
+		if (error)
+			return error;
+	}
+	if (client->source == memory)
+		return 0;
+	forget_source(client);
+	if (qn_memory_map(memory, 0, qn_memory_bytes(memory), client->engine, &client->source_mapping))
 		return -EADDRNOTAVAIL;
 	client->source = qn_memory_hold(memory);
 	return 0;
@@ -99,13 +168,12 @@ static int prepare(struct qn_client *client, struct qn_memory *memory)
 
 static int submit(struct qn_client *client, const struct quoit_ntb_copy *wanted, struct qn_copy *copy)
 {
-	struct device *dev = client->channel->device->dev;
 	phys_addr_t to = client->port->outbound[wanted->window].address + wanted->offset;
 	struct dma_async_tx_descriptor *descriptor;
 
 	*copy = (struct qn_copy){ .client = client, .cookie = wanted->cookie, .bytes = wanted->bytes, .is_used = true };
-	copy->destination = dma_map_resource(dev, to, wanted->bytes, DMA_FROM_DEVICE, 0);
-	if (dma_mapping_error(dev, copy->destination))
+	copy->destination = dma_map_resource(client->engine, to, wanted->bytes, DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(client->engine, copy->destination))
 		return -EIO;
 	descriptor = dmaengine_prep_dma_memcpy(client->channel, copy->destination,
 					       client->source_mapping.address + wanted->source, wanted->bytes,
@@ -120,8 +188,8 @@ static int submit(struct qn_client *client, const struct quoit_ntb_copy *wanted,
 	return 0;
 
 unmap:
-	dma_unmap_resource(dev, copy->destination, wanted->bytes, DMA_FROM_DEVICE, 0);
-	return -EAGAIN;
+	dma_unmap_resource(client->engine, copy->destination, wanted->bytes, DMA_FROM_DEVICE, 0);
+	return count_outstanding(client) > 1 ? -EAGAIN : -EIO; /* this one counts */
 }
 
 int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted)
@@ -193,7 +261,7 @@ ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes)
 		return -EINVAL;
 	while (count + sizeof(done) <= bytes && take_done(client, &done)) {
 		if (copy_to_user(to + count, &done, sizeof(done)))
-			return -EFAULT;
+			return count ?: -EFAULT;
 		count += sizeof(done);
 	}
 	return count;
@@ -202,13 +270,12 @@ ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes)
 void qn_copy_release(struct qn_client *client)
 {
 	mutex_lock(&client->dma_lock);
-	if (client->channel) {
-		end_all(client);
+	end_all(client);
+	if (client->channel)
 		dma_release_channel(client->channel);
-		client->channel = NULL;
-	}
-	qn_memory_unmap(&client->source_mapping);
-	qn_memory_put(client->source);
-	client->source = NULL;
+	client->channel = NULL;
+	forget_source(client);
+	put_device(client->engine);
+	client->engine = NULL;
 	mutex_unlock(&client->dma_lock);
 }

@@ -183,6 +183,21 @@ static int table_of(struct qn_memory *memory, u64 offset, u64 bytes, struct sg_t
 				     DMA_ATTR_FORCE_CONTIGUOUS);
 }
 
+/* Whether the device sees one run. Its segments may be limited in length, so a run can be several of them. */
+static bool is_one_run(struct sg_table *table)
+{
+	dma_addr_t next = sg_dma_address(table->sgl);
+	struct scatterlist *segment;
+	int i;
+
+	for_each_sgtable_dma_sg(table, segment, i) {
+		if (sg_dma_address(segment) != next)
+			return false;
+		next += sg_dma_len(segment);
+	}
+	return true;
+}
+
 /* One run of bus addresses for [offset, offset + bytes), page aligned and inside the memory, or EADDRNOTAVAIL. */
 int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device *dev, struct qn_mapping *mapping)
 {
@@ -199,7 +214,7 @@ int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device
 	error = dma_map_sgtable(dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
 	if (error)
 		goto free_table;
-	if (mapping->table.nents != 1) {
+	if (!is_one_run(&mapping->table)) {
 		error = -EADDRNOTAVAIL;
 		goto unmap;
 	}

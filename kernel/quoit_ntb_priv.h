@@ -139,8 +139,9 @@ struct qn_client {
 	struct qn_eventfd eventfds[QUOIT_NTB_EVENTFDS]; /* event_lock */
 	wait_queue_head_t waiters;
 	struct mutex dma_lock;
-	struct dma_chan *channel;
-	struct qn_memory *source; /* mapped for the channel's device */
+	struct dma_chan *channel; /* NULL: none is taken, and nothing is under way */
+	struct device *engine;    /* of the channel, or of the last one */
+	struct qn_memory *source; /* mapped for the engine */
 	struct qn_mapping source_mapping;
 	struct qn_copy copies[QUOIT_NTB_DMA_DEPTH]; /* event_lock */
 	u32 done[QUOIT_NTB_DMA_DEPTH];              /* indices of copies that ended; event_lock */
@@ -184,6 +185,8 @@ void qn_memory_unmap(struct qn_mapping *mapping);
 
 /* copy.c */
 int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted);
+/* The client has an engine, or one is free. */
+bool qn_copy_is_offered(struct qn_client *client);
 ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes);
 /* Nothing is under way afterwards: what was has failed. port->lock is held. */
 void qn_copy_end(struct qn_client *client);

@@ -20,6 +20,8 @@
 #define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and the reader of the output is stalled */
 #define GRACE_NS_MAX       700000000u  /* limit of end_prolong: everything ends within a second */
 #define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
+#define UNSTOPPED_TOLD_MAX 4           /* proxies and agents that a warning names */
+#define UNSTOPPED_BYTES    (256 + UNSTOPPED_TOLD_MAX * (HOSTS_NAME_BYTES + 16))
 
 /* A group id is not reused before its leader is reaped. */
 void end_signal_all(struct job *job, int signal_number)
@@ -193,6 +195,32 @@ bool end_is_over(const struct job *job)
     return job->output.open_count == 0 || job->end.is_drained;
 }
 
+/* Proxies that were told to stop, and agents whose proxy has stopped, but which run on. The PEs have ended, so the
+ * job's status is theirs. An agent says nothing: the head does. */
+static void tell_unstopped(struct job *job)
+{
+    char text[UNSTOPPED_BYTES], name[HOSTS_NAME_BYTES];
+    size_t used = (size_t)snprintf(text, sizeof text, "oshrun: warning: ");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < job->plan->host_count && job->role != ROLE_AGENT; i++) {
+        const struct host *host = &job->hosts[i];
+        if (hosts_is_gone(job, host))
+            continue;
+        if (count < UNSTOPPED_TOLD_MAX)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%sthe %s%s", count ? ", " : "",
+                                     host->has_proxy ? "proxy of " : "agent on ", hosts_name(job, i, name));
+        count++;
+    }
+    if (count == 0)
+        return;
+    if (count > UNSTOPPED_TOLD_MAX)
+        used += (size_t)snprintf(text + used, sizeof text - used, " and %u more", count - UNSTOPPED_TOLD_MAX);
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             " did not end within %u s after the PEs, and %s killed [Q0229]\n",
+                             (unsigned)(HOSTS_STOP_NS / 1000000000u), count == 1 ? "was" : "were");
+    output_say(&job->output, text, used);
+}
+
 /* After the kill: remaining bytes in the pipes are still forwarded, until they are quiet. A process that held them open
  * from a group of its own has become a child by now. */
 static uint64_t drain(struct job *job, uint64_t now_ns)
@@ -222,11 +250,13 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
     if (end->phase == ENDING_NOT && job->alive_count == 0) {
         if (!job->proxies_stop_ns)
             hosts_stop(job);
-        if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns)
+        if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns) {
+            tell_unstopped(job);
             kill_all(job, now_ns);
-        else if (hosts_are_gone(job) && job->output.open_count)
+        } else if (hosts_are_gone(job) && job->output.open_count) {
             /* A process started by a PE holds its output open. */
             end->phase = ENDING_KILLED;
+        }
     }
     if (end->phase == ENDING_GRACE && (now_ns >= end->deadline_ns || job->alive_count == 0))
         kill_all(job, now_ns);

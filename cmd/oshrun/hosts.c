@@ -24,7 +24,6 @@
 #include "proxy/proxy.h"
 
 #define PAGE_BYTES     4096u
-#define PROXY_STOP_NS  1000000000u
 #define PROXY_FIRST_FD 3
 
 /* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
@@ -540,7 +539,7 @@ void hosts_stop(struct job *job)
         if (job->hosts[i].proxy_pid && job->hosts[i].front)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
-    job->proxies_stop_ns = quoit_clock_now_ns() + PROXY_STOP_NS;
+    job->proxies_stop_ns = quoit_clock_now_ns() + HOSTS_STOP_NS;
 }
 
 void hosts_kill(struct job *job)
@@ -551,10 +550,15 @@ void hosts_kill(struct job *job)
 }
 
 /* An agent ends after its PEs and its proxy. */
+bool hosts_is_gone(const struct job *job, const struct host *host)
+{
+    return !host->has_proxy && (job->role != ROLE_HEAD || host->talk.is_lost);
+}
+
 bool hosts_are_gone(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].has_proxy || (job->role == ROLE_HEAD && !job->hosts[i].talk.is_lost))
+        if (!hosts_is_gone(job, &job->hosts[i]))
             return false;
     return true;
 }

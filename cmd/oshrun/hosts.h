@@ -6,6 +6,7 @@
 #include "job.h"
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
+#define HOSTS_STOP_NS    1000000000u /* from hosts_stop() until what runs on is killed */
 
 /* With --ring: the namespaces in which PEs run. False: an error was reported. */
 bool hosts_get_namespaces(struct job *job);
@@ -14,6 +15,8 @@ bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
 void hosts_stop(struct job *job);
 void hosts_kill(struct job *job);
+/* Whether the proxy of the host, and on another machine its agent, has ended. */
+bool hosts_is_gone(const struct job *job, const struct host *host);
 bool hosts_are_gone(const struct job *job);
 /* The host whose proxy reports two links down for too long; NULL: none. job->dead_links has the links. */
 const struct host *hosts_cut_off(const struct job *job);

@@ -68,6 +68,7 @@ struct trace {
     uint64_t *bytes_told; /* of each direction: 2 host + side */
     uint64_t event_count;
     bool has_slots; /* the protocol has queues of slots */
+    bool has_links; /* else hosts are joined by a network */
     bool is_broken; /* the file could not be written, which was reported */
 };
 
@@ -80,6 +81,7 @@ static const char *const frame_names[QUOIT_FRAME_KIND_COUNT] = {
     [QUOIT_FRAME_AMO] = "AMO",
     [QUOIT_FRAME_AMO_FETCH] = "AMO_FETCH",
     [QUOIT_FRAME_MESSAGE] = "MESSAGE",
+    [QUOIT_FRAME_PUT_MANY] = "PUT_MANY",
     [QUOIT_FRAME_DATA] = "DATA",
     [QUOIT_FRAME_VALUE] = "VALUE",
     [QUOIT_FRAME_ACK] = "ACK",
@@ -169,6 +171,7 @@ static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
     const struct quoit_protocol_traits *traits = quoit_job_config_traits(&job->config);
+    trace->has_links = traits->has_links;
     trace->has_slots = traits->has_links && traits->slot_count == 0;
     size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->config.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
@@ -317,6 +320,12 @@ static void put_slots(const struct trace *trace, const struct traced_writer *wri
     perfetto_put_event(trace->out, &event);
 }
 
+/* What moves a payload from memory to memory. */
+static const char *mover_of(const struct trace *trace)
+{
+    return trace->has_links ? "DMA" : "network";
+}
+
 /* A lane has many outstanding, and slices of one track must not overlap: each has a track. Perfetto displays tracks of
  * one name and parent as one. */
 static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *writer, uint32_t index)
@@ -324,7 +333,7 @@ static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *wr
     char name[64];
     uint64_t track = track_of(TRACK_DMA, writer->host, writer->lane * QUOIT_TRACE_DMAS_MAX + index);
     if ((writer->dma_tracks >> index & 1) == 0) {
-        snprintf(name, sizeof name, "lane %u DMA", writer->lane);
+        snprintf(name, sizeof name, "lane %u %s", writer->lane, mover_of(trace));
         perfetto_put_track(trace->out, track, track_of(TRACK_PROXY, writer->host, 0), name);
     }
     writer->dma_tracks |= (uint64_t)1 << index;
@@ -333,22 +342,23 @@ static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *wr
 
 static void put_frame(const struct trace *trace, struct traced_writer *writer, const struct quoit_trace_event *from)
 {
-    static const char *const deeds[] = {[QUOIT_TRACE_SEND] = "send",
-                                        [QUOIT_TRACE_RELAY] = "relay",
-                                        [QUOIT_TRACE_DELIVER] = "deliver",
-                                        [QUOIT_TRACE_DMA] = "DMA"};
+    static const char *const deeds[] = {
+        [QUOIT_TRACE_SEND] = "send", [QUOIT_TRACE_RELAY] = "relay", [QUOIT_TRACE_DELIVER] = "deliver"};
+    const char *deed = from->kind == QUOIT_TRACE_DMA ? mover_of(trace) : deeds[from->kind];
     char name[64];
     struct perfetto_event event = {.track = from->kind == QUOIT_TRACE_DMA
                                                 ? dma_track_of(trace, writer, (uint32_t)from->value)
                                                 : track_of(TRACK_LANE, writer->host, writer->lane),
                                    .time_ns = from->begin_ns,
                                    .name = name,
-                                   .category = deeds[from->kind],
+                                   .category = deed,
                                    .flow = from->flow};
-    snprintf(name, sizeof name, "%s %s", deeds[from->kind], frame_names[from->frame]);
-    event.notes[0].name = from->side == QUOIT_RIGHT ? "right" : "left";
-    event.notes[0].value = 1;
-    note_pe(&event, 1, from);
+    snprintf(name, sizeof name, "%s %s", deed, frame_names[from->frame]);
+    if (trace->has_links) {
+        event.notes[0].name = from->side == QUOIT_RIGHT ? "right" : "left";
+        event.notes[0].value = 1;
+    }
+    note_pe(&event, trace->has_links, from);
     put_slice(trace, &event, from->end_ns);
     if (from->kind != QUOIT_TRACE_DELIVER && from->kind != QUOIT_TRACE_DMA && trace->has_slots) {
         writer->sent[from->side][from->class] = from->value;

@@ -53,7 +53,7 @@ struct quoit_ntb_info {
 	__u32 outbound_count;
 	__u32 scratchpad_count;
 	__u32 vector_count; /* interrupts that doorbells are spread over */
-	__u32 has_dma;
+	__u32 has_dma; /* an engine that copies is this client's, or was free just now */
 	__u64 doorbell_bits; /* that may be leased */
 	char driver[32];     /* of the chip */
 	struct quoit_ntb_window windows[QUOIT_NTB_WINDOWS];
@@ -132,7 +132,11 @@ struct quoit_ntb_eventfd {
 	__u64 bits;
 };
 
-/* Copies from memory to a leased outbound range, later. EAGAIN: QUOIT_NTB_DMA_DEPTH are under way. */
+/*
+ * Copies from memory to a leased outbound range, later. EAGAIN: QUOIT_NTB_DMA_DEPTH are under way or ended and not
+ * read, or some from another memory are under way; it is possible again after a completion. EOPNOTSUPP: no engine is
+ * free; a client keeps the one of its first copy. EADDRNOTAVAIL: the engine sees the memory in pieces.
+ */
 struct quoit_ntb_copy {
 	__s32 memory_fd;
 	__u32 window;
@@ -142,7 +146,11 @@ struct quoit_ntb_copy {
 	__u64 cookie;
 };
 
-/* A completion: of every copy one, in the order of their ends. status 0, or an errno: a part may have arrived. */
+/*
+ * A completion: of every copy one, in the order of their ends. status 0; or -EIO, the engine failed; or -ENOLINK, the
+ * link went down before: then a part may have arrived. Later copies of one client arrive later. A store or a doorbell
+ * may overtake a copy that has not completed, and, where the engine does not wait for the bridge, one that has.
+ */
 struct quoit_ntb_done {
 	__u64 cookie;
 	__s32 status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/agent.h"
+#include "boot/abstract.h"
 #include "boot/apart.h"
 #include "boot/ended.h"
 #include "boot/heap_default.h"
@@ -16,7 +17,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +24,13 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define GATHER_NS 60000000000u /* for PEs that have passed the fence to connect */
 #define GRACE_NS  200000000u   /* for the last output of the PEs that are ended */
 #define OBEY_NS   500000000u   /* for END to reach them */
 #define TICK_MS   1000         /* between two checks of the records */
-#define BACKLOG   4096
-#define TELL_NS   300000000u /* for the first host to say that another is lost, before the others do */
+#define TELL_NS   300000000u   /* for the first host to say that another is lost, before the others do */
 #define SOON_MS   20
 #define NO_HOST   UINT32_MAX
 
@@ -82,60 +80,25 @@ struct agent {
     struct quoit_vigil vigil;
 };
 
-static socklen_t make_address(const char *name, struct sockaddr_un *address_out)
-{
-    *address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    _Static_assert(QUOIT_AGENT_NAME_BYTES < sizeof address_out->sun_path, "the null byte in front");
-    size_t length = strnlen(name, QUOIT_AGENT_NAME_BYTES);
-    memcpy(address_out->sun_path + 1, name, length); /* a null byte in front: an abstract name, no file */
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-}
-
-static bool is_same_user(int fd)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
-}
-
 enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out)
 {
     uint64_t random[2];
-    struct sockaddr_un address;
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return QUOIT_SYSTEM;
     snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "quoit-%016llx%016llx", (unsigned long long)random[0],
              (unsigned long long)random[1]);
-    socklen_t bytes = make_address(name_out, &address);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, bytes) != 0 || listen(fd, BACKLOG) != 0) {
+    enum quoit_status status = quoit_abstract_listen(name_out, listen_fd_out);
+    if (status != QUOIT_OK)
         quoit_say("cannot make the socket on which the PEs of a host meet: %s [Q0312]", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return QUOIT_SYSTEM;
-    }
-    *listen_fd_out = fd;
-    return QUOIT_OK;
+    return status;
 }
 
 enum quoit_status quoit_agent_connect(const char *name, int *fd_out)
 {
-    struct sockaddr_un address;
-    socklen_t bytes = make_address(name, &address);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), result;
-    do
-        result = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, bytes);
-    while (result != 0 && fd >= 0 && errno == EINTR);
-    if (result == 0 && is_same_user(fd)) {
-        *fd_out = fd;
-        return QUOIT_OK;
-    }
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (result != 0 && error == ECONNREFUSED)
-        return QUOIT_GONE;
-    quoit_say("cannot connect to PE 0: %s [Q0312]", result == 0 ? "it is another user's" : strerror(error));
+    enum quoit_status status = quoit_abstract_connect(name, fd_out);
+    if (status == QUOIT_OK || status == QUOIT_GONE)
+        return status;
+    quoit_say("cannot connect to PE 0: %s [Q0312]", status == QUOIT_INVALID ? "it is another user's" : strerror(errno));
     return QUOIT_SYSTEM;
 }
 
@@ -357,7 +320,7 @@ static void accept_all(struct agent *agent)
     int fd;
     while (agent->connection_count < agent->connection_max &&
            (fd = accept4(agent->host.socket_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        if (is_same_user(fd))
+        if (quoit_abstract_is_own(fd))
             agent->connections[agent->connection_count++] = (struct connection){.fd = fd};
         else
             close(fd);

@@ -20,7 +20,7 @@
 #include "boot/exchange.h"
 #include "boot/hosts.h"
 
-#define QUOIT_AGENT_NAME_BYTES 64
+#define QUOIT_AGENT_NAME_BYTES 40
 
 /* Creates the socket. The name is published afterwards. Errors have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out);

@@ -3,12 +3,14 @@
  * PE of each host runs the agent, which stands in for oshrun (agent.h). The hosts of a job find each other through the
  * exchange too. */
 #include "boot/agent.h"
+#include "boot/clerk.h"
 #include "boot/client.h"
 #include "boot/ended.h"
 #include "boot/heap_default.h"
 #include "boot/hosts.h"
 #include "boot/launcher.h"
 #include "boot/watch.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/limits.h"
@@ -251,21 +253,68 @@ static enum quoit_status become_lowest(struct quoit_boot *boot, const struct con
     return status;
 }
 
-/* The lowest rank on this machine, and what it says. */
-static enum quoit_status find_lowest(struct quoit_exchange *exchange, const struct contact *own, uint32_t *rank_out,
-                                     struct contact *lowest_out)
+/* What one PE of a machine tells the others: the lowest rank on it, and what that says of itself. */
+struct lowest {
+    uint32_t rank;
+    struct contact contact;
+};
+
+/* The ranks from 1 on; rank 0 is on another machine. Stops at the lowest, unless it is to count all ranks of the
+ * machine. */
+static enum quoit_status search(struct quoit_exchange *exchange, const struct contact *own, struct lowest *lowest_out,
+                                uint32_t *count_out)
 {
-    for (uint32_t rank = 0; rank < exchange->rank; rank++) {
-        enum quoit_status status = get_contact(exchange, rank, lowest_out);
+    uint32_t count = 0, end = count_out ? exchange->size : exchange->rank;
+    *lowest_out = (struct lowest){.rank = exchange->rank, .contact = *own};
+    for (uint32_t rank = 1; rank < end && (count == 0 || count_out); rank++) {
+        struct contact other = *own;
+        enum quoit_status status = rank == exchange->rank ? QUOIT_OK : get_contact(exchange, rank, &other);
         if (status != QUOIT_OK)
             return status;
-        if (strcmp(lowest_out->machine, own->machine) == 0) {
-            *rank_out = rank;
-            return QUOIT_OK;
-        }
+        if (strcmp(other.machine, own->machine) != 0)
+            continue;
+        if (count++ == 0)
+            *lowest_out = (struct lowest){.rank = rank, .contact = other};
     }
-    *rank_out = exchange->rank;
-    *lowest_out = *own;
+    if (count_out)
+        *count_out = count;
+    return QUOIT_OK;
+}
+
+/* So that not every PE of a job asks the launcher for all others, those of a machine ask once. They meet at a name that
+ * only the job knows: rank 0's, and the machine. */
+static enum quoit_status ask_or_hear(struct quoit_exchange *exchange, const struct contact *own, const char *agent_of_0,
+                                     struct lowest *lowest_out)
+{
+    char name[QUOIT_AGENT_NAME_BYTES + 16];
+    uint32_t count = 0;
+    int fd;
+    snprintf(name, sizeof name, "%.*s-%08x", QUOIT_AGENT_NAME_BYTES - 1, agent_of_0,
+             quoit_digest(own->machine, strlen(own->machine)));
+    enum quoit_clerk_role role = quoit_clerk_meet(name, &fd);
+    if (role == QUOIT_CLERK_OTHER && quoit_clerk_hear(fd, lowest_out, sizeof *lowest_out) &&
+        lowest_out->rank <= exchange->rank && strncmp(lowest_out->contact.machine, own->machine, FIELD_BYTES) == 0)
+        return QUOIT_OK;
+    enum quoit_status status = search(exchange, own, lowest_out, role == QUOIT_CLERK_SELF ? &count : NULL);
+    if (role == QUOIT_CLERK_SELF)
+        quoit_clerk_tell(fd, lowest_out, sizeof *lowest_out, status == QUOIT_OK ? count - 1 : 0);
+    return status;
+}
+
+/* The lowest rank on this machine, and what it says. */
+static enum quoit_status find_lowest(struct quoit_exchange *exchange, const struct contact *own,
+                                     struct lowest *lowest_out)
+{
+    *lowest_out = (struct lowest){.rank = exchange->rank, .contact = *own};
+    if (exchange->rank == 0)
+        return QUOIT_OK;
+    struct contact first;
+    enum quoit_status status = get_contact(exchange, 0, &first);
+    if (status != QUOIT_OK)
+        return status;
+    if (strcmp(first.machine, own->machine) != 0)
+        return ask_or_hear(exchange, own, first.agent, lowest_out);
+    *lowest_out = (struct lowest){.contact = first};
     return QUOIT_OK;
 }
 
@@ -273,8 +322,8 @@ static enum quoit_status find_lowest(struct quoit_exchange *exchange, const stru
 static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes, char name_out[QUOIT_AGENT_NAME_BYTES])
 {
     struct quoit_exchange *exchange = &boot->exchange;
-    struct contact own, lowest;
-    uint32_t rank = 0;
+    struct contact own = {0};
+    struct lowest lowest;
     int listen_fd = -1;
     enum quoit_status status = quoit_agent_listen(name_out, &listen_fd);
     if (status != QUOIT_OK)
@@ -282,15 +331,15 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
     fill_contact(boot, data_bytes, name_out, &own);
     status = put_contact(exchange, &own);
     if (status == QUOIT_OK)
-        status = find_lowest(exchange, &own, &rank, &lowest);
-    if (status == QUOIT_OK && rank == exchange->rank)
+        status = find_lowest(exchange, &own, &lowest);
+    if (status == QUOIT_OK && lowest.rank == exchange->rank)
         return become_lowest(boot, &own, listen_fd);
     close(listen_fd);
     if (status != QUOIT_OK)
         return status;
-    if (strcmp(lowest.version, own.version) != 0)
+    if (strncmp(lowest.contact.version, own.version, FIELD_BYTES) != 0)
         return refuse(exchange);
-    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%s", lowest.agent);
+    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%.*s", QUOIT_AGENT_NAME_BYTES - 1, lowest.contact.agent);
     return quoit_watch_start(boot, name_out);
 }
 

@@ -172,14 +172,19 @@ static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
     }
 }
 
-/* Pages of one home, one after another; waits for their versions first. */
-static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+/* Pages of one home on their way to their frames. */
+struct fetch {
+    uint64_t since, begun;
+    bool is_coming; /* the content is there after end_fetch */
+};
+
+/* Waits for the versions of the pages first. While they are coming nobody may read them. */
+static struct fetch begin_fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
-    uint64_t since = quoit_dsm_span_begin(dsm);
     int home = dsm->home_of[page];
     char *frame = quoit_dsm_frame(dsm, page);
     size_t bytes = count << dsm->page_shift;
-    uint64_t begun = quoit_dsm_trace_begin("dsm fetch", bytes, home);
+    struct fetch fetch = {.since = quoit_dsm_span_begin(dsm), .begun = quoit_dsm_trace_begin("dsm fetch", bytes, home)};
     if (quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page))) {
         for (uint64_t i = 0; i < count; i++)
             fetch_by_service(dsm, page + i);
@@ -191,13 +196,20 @@ static void fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
         if (dsm->peers[home].masters)
             memcpy(frame, dsm->peers[home].masters + (page << dsm->page_shift), bytes);
         else
-            quoit_dsm_get(dsm, frame, quoit_dsm_master(dsm, page), bytes, home);
+            fetch.is_coming = quoit_dsm_get_begin(dsm, frame, quoit_dsm_master(dsm, page), bytes, home);
     }
     dsm->stats.fetched_pages += count;
     for (uint64_t i = 0; i < count; i++)
         dsm->page_stats[page + i].fetches++;
-    quoit_dsm_trace_end(begun);
-    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
+    return fetch;
+}
+
+static void end_fetch(struct quoit_dsm *dsm, const struct fetch *fetch)
+{
+    if (fetch->is_coming && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_ARRIVAL)
+        quoit_dsm_get_end(dsm);
+    quoit_dsm_trace_end(fetch->begun);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, fetch->since);
 }
 
 static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
@@ -264,35 +276,28 @@ static void thaw(struct quoit_dsm *dsm, uint64_t page)
     dsm->detector->thaw(dsm, page);
 }
 
-/* Twins of pages that were just fetched; none where a store faults first. */
-static void make_twins(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
+/* Before copies are opened: their chunk may become one whose stores fault. */
+static void choose_frozen(struct quoit_dsm *dsm, uint64_t page, bool is_write)
 {
-    const struct quoit_dsm_detector *detector = dsm->detector;
-    if (detector->sees_writes)
-        count = 1;
-    else if (!is_write && detector->freeze)
-        detector->freeze(dsm, page);
-    if (!detector->is_frozen || !detector->is_frozen(dsm, page))
-        make_twin(dsm, page, count);
+    if (!dsm->detector->sees_writes && !is_write && dsm->detector->freeze)
+        dsm->detector->freeze(dsm, page);
 }
 
-/* Opens pages that are INVALID here and have one home: page was touched, the others come with it. */
-static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
+/* Twins of pages that were just fetched; none where a store faults first. */
+static void make_twins(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
-    bool sees = dsm->detector->sees_writes;
-    enum quoit_dsm_event event = access_of(dsm, page, &count, is_write);
-    struct quoit_dsm_move move = quoit_dsm_page_move(QUOIT_DSM_INVALID, event, is_home(dsm, page), sees);
-    if (move.effects & QUOIT_DSM_DO_FETCH)
-        fetch(dsm, page, count);
-    for (uint64_t i = 0; i < count; i++) {
-        dsm->was_used[page + i] = i == 0;
-        dsm->has_twin[page + i] = false;
-    }
-    if (move.effects & QUOIT_DSM_DO_TWIN)
-        make_twins(dsm, page, count, is_write);
+    const struct quoit_dsm_detector *detector = dsm->detector;
+    if (!detector->is_frozen || !detector->is_frozen(dsm, page))
+        make_twin(dsm, page, detector->sees_writes ? 1 : count);
+}
+
+/* Allows the access to pages, whose states are set. */
+static void open_pages(struct quoit_dsm *dsm, uint64_t page, uint64_t count, enum quoit_dsm_event event,
+                       const struct quoit_dsm_move *move)
+{
     for (uint64_t i = 0; i < count; i++)
         quoit_dsm_page_set(dsm, page + i, event == QUOIT_DSM_ALONE ? QUOIT_DSM_EXCLUSIVE : QUOIT_DSM_CLEAN);
-    if (move.effects & QUOIT_DSM_DO_OPEN_READ) {
+    if (move->effects & QUOIT_DSM_DO_OPEN_READ) {
         dsm->detector->open_read(dsm, page, count);
     } else if (event == QUOIT_DSM_ALONE) {
         dsm->detector->open_write(dsm, page, count, false);
@@ -302,7 +307,35 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
         if (count > 1)
             dsm->detector->open_read(dsm, page + 1, count - 1);
     }
-    quoit_dsm_page_set(dsm, page, move.next);
+    quoit_dsm_page_set(dsm, page, move->next);
+}
+
+/* Opens pages that are INVALID here and have one home: page was touched, the others come with it. Pages that are still
+ * coming are opened meanwhile, which only a PE of one thread can do: it does not go on before they are there. */
+static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
+{
+    enum quoit_dsm_event event = access_of(dsm, page, &count, is_write);
+    struct quoit_dsm_move move =
+        quoit_dsm_page_move(QUOIT_DSM_INVALID, event, is_home(dsm, page), dsm->detector->sees_writes);
+    bool is_fetched = move.effects & QUOIT_DSM_DO_FETCH, has_twins = move.effects & QUOIT_DSM_DO_TWIN;
+    struct fetch fetch = {0};
+    if (is_fetched)
+        fetch = begin_fetch(dsm, page, count);
+    if (is_fetched && !fetch.is_coming)
+        end_fetch(dsm, &fetch);
+    for (uint64_t i = 0; i < count; i++) {
+        dsm->was_used[page + i] = i == 0;
+        dsm->has_twin[page + i] = false;
+    }
+    if (has_twins)
+        choose_frozen(dsm, page, is_write);
+    if (has_twins && !fetch.is_coming)
+        make_twins(dsm, page, count);
+    open_pages(dsm, page, count, event, &move);
+    if (fetch.is_coming)
+        end_fetch(dsm, &fetch);
+    if (has_twins && fetch.is_coming)
+        make_twins(dsm, page, count);
 }
 
 /* Under WP_ASYNC an open page faults only if another thread has just opened it or the kernel dropped its entry, for

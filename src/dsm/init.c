@@ -357,6 +357,7 @@ static void start(void)
     dsm->prng.state = dsm->options.values[QUOIT_DSM_SEED] * 1000003 + (uint64_t)dsm->me;
     take_symmetric(dsm);
     take_private(dsm);
+    quoit_dsm_net_start(dsm);
     find_peers(dsm);
     quoit_dsm_globals_find(dsm);
     quoit_dsm_space_reserve(dsm);
@@ -434,6 +435,7 @@ void dsm_finalize(void)
     sigaction(SIGBUS, &process.bus, NULL);
     quoit_dsm = NULL;
     process.was_finalized = true;
+    quoit_dsm_net_stop(dsm);
     give_back(dsm);
     free(dsm->peers);
     pthread_mutex_destroy(&dsm->lock);

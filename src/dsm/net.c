@@ -6,6 +6,12 @@
 #include <shmem.h>
 #include <stdatomic.h>
 #include <time.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define IS_SINGLE_THREADED __libc_single_threaded
+#else
+#define IS_SINGLE_THREADED false
+#endif
 
 /* Every library has these types of atomics; some lack uint64_t. */
 static_assert(sizeof(unsigned long) == sizeof(uint64_t), "unsigned long has 64 bits");
@@ -38,6 +44,36 @@ void quoit_dsm_get(struct quoit_dsm *dsm, void *to, const void *from, size_t byt
 {
     quoit_dsm_pause(dsm);
     shmem_getmem(to, from, bytes, pe);
+}
+
+void quoit_dsm_net_start(struct quoit_dsm *dsm)
+{
+    if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &dsm->gets) != 0)
+        dsm->gets = SHMEM_CTX_INVALID;
+}
+
+void quoit_dsm_net_stop(struct quoit_dsm *dsm)
+{
+    if (dsm->gets != SHMEM_CTX_INVALID)
+        shmem_ctx_destroy(dsm->gets);
+}
+
+/* A context of its own: a quiet of the default one would wait for puts too, and for ever if the fault that asks for the
+ * page comes from a copy of that context. */
+bool quoit_dsm_get_begin(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe)
+{
+    if (dsm->gets == SHMEM_CTX_INVALID || !IS_SINGLE_THREADED) {
+        quoit_dsm_get(dsm, to, from, bytes, pe);
+        return false;
+    }
+    quoit_dsm_pause(dsm);
+    shmem_ctx_getmem_nbi(dsm->gets, to, from, bytes, pe);
+    return true;
+}
+
+void quoit_dsm_get_end(struct quoit_dsm *dsm)
+{
+    shmem_ctx_quiet(dsm->gets);
 }
 
 void quoit_dsm_put(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe)

@@ -9,7 +9,16 @@
 
 #include "dsm/state.h"
 
+/* Takes a context for gets that are waited for alone, if there is one; and gives it back. */
+void quoit_dsm_net_start(struct quoit_dsm *dsm);
+void quoit_dsm_net_stop(struct quoit_dsm *dsm);
+
 void quoit_dsm_get(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe);
+/* A get into symmetric memory. True: it is complete after get_end; nobody else may see `to` before. False: it is
+ * complete, since the PE has other threads. One at a time, under the library's lock. Not ordered with puts of this PE.
+ */
+bool quoit_dsm_get_begin(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe);
+void quoit_dsm_get_end(struct quoit_dsm *dsm);
 void quoit_dsm_put(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe);
 void quoit_dsm_fence(struct quoit_dsm *dsm);
 void quoit_dsm_settle(struct quoit_dsm *dsm);

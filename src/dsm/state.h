@@ -16,6 +16,7 @@
 #define QUOIT_DSM_STATE_H
 
 #include <pthread.h>
+#include <shmem.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -131,6 +132,7 @@ struct quoit_dsm {
     uint64_t *heads; /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
     uint64_t *words; /* a few words: see enum quoit_dsm_word */
     struct quoit_dsm_peer *peers;
+    shmem_ctx_t gets; /* SHMEM_CTX_INVALID: there is none */
 
     pthread_mutex_t lock;
     const struct quoit_dsm_detector *detector;

@@ -10,6 +10,8 @@
 
 #define QUOIT_REQUESTS_A_CHANNEL 64 /* outstanding from one PE on one lane; a power of two */
 
+#define QUOIT_REQUEST_IS_TAKEN 0x80000000u /* in many_bytes */
+
 /* A PE's request for another host. The PE writes it before its index enters the submission queue; the proxy checks
  * every field. The proxy writes `result` before the index enters the completion queue. */
 struct quoit_request {
@@ -18,7 +20,10 @@ struct quoit_request {
                                * chunk or symmetric segment */
     uint64_t result;          /* VALUE: the old value */
     uint32_t spread;
-    uint32_t unused[11];
+    /* PUT_MANY: bytes of the payload so far. Writer: the PE, which appends by compare-and-swap (release), until the
+     * proxy takes the request by setting IS_TAKEN (acquire). */
+    _Atomic uint32_t many_bytes;
+    uint32_t unused[10];
 };
 _Static_assert(sizeof(struct quoit_request) == 128, "two cache lines");
 

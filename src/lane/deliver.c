@@ -62,6 +62,30 @@ static void deliver_message(struct quoit_lane *lane, const struct quoit_frame *f
     lane->engine->respond(lane, frame, 0);
 }
 
+/* Puts that were checked. Each wakes its PE by itself. */
+static void store_many(struct quoit_lane *lane, const struct quoit_frame *frame, const char *payload)
+{
+    struct quoit_frame_put put;
+    for (uint32_t at = 0; at < frame->bytes; at += quoit_frame_put_bytes(put.bytes)) {
+        memcpy(&put, payload + at, sizeof put);
+        store(segment_of(lane, put.dest_pe) + put.offset, payload + at + sizeof put, put.bytes);
+        atomic_thread_fence(memory_order_release);
+        quoit_park_wake_at(&quoit_memory_pe(lane->layout, lane->memory, put.dest_pe)->park, put.offset, put.bytes);
+    }
+}
+
+static void execute_many(struct quoit_lane *lane, const struct quoit_frame *frame, const char *payload)
+{
+    const struct quoit_frame_limits limits = quoit_lane_limits(lane);
+    if (quoit_frame_check_many(frame, payload, &limits) != QUOIT_OK) {
+        quoit_log(QUOIT_LOG_ERROR, "a malformed PUT_MANY came from host %u", frame->source_host);
+        quoit_lane_fail(lane, QUOIT_INVALID);
+        return;
+    }
+    store_many(lane, frame, payload);
+    lane->engine->respond(lane, frame, 0);
+}
+
 static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -71,6 +95,10 @@ static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict
     }
     if (frame->kind == QUOIT_FRAME_MESSAGE) {
         deliver_message(lane, frame, payload);
+        return;
+    }
+    if (frame->kind == QUOIT_FRAME_PUT_MANY) {
+        execute_many(lane, frame, payload);
         return;
     }
     uint64_t value = 0;
@@ -140,22 +168,34 @@ static bool data_is_in_bounds(const struct quoit_lane *lane, uint32_t local, uin
            (offset >= segment && offset - segment <= stride && bytes <= stride - (offset - segment));
 }
 
+/* How many bytes the puts of a PUT_MANY have. From now on the PE adds no more. */
+static uint32_t take_many(struct quoit_request *request)
+{
+    return atomic_fetch_or_explicit(&request->many_bytes, QUOIT_REQUEST_IS_TAKEN, memory_order_acquire) &
+           ~QUOIT_REQUEST_IS_TAKEN;
+}
+
 enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                           struct quoit_frame *frame_out, uint32_t *spread_out)
 {
     if (index >= QUOIT_REQUESTS_A_CHANNEL)
         goto refuse;
-    const struct quoit_request *request =
+    struct quoit_request *request =
         &quoit_memory_channel(lane->layout, lane->memory, local, lane->index)->requests[index];
     struct quoit_frame frame = request->frame;
     uint64_t data_offset = request->data_offset;
     frame.source_host = (uint16_t)lane->layout->host;
     frame.source_pe = (uint16_t)local;
     frame.flags &= QUOIT_FRAME_ORDERED;
+    if (frame.kind == QUOIT_FRAME_PUT_MANY)
+        frame.bytes = take_many(request);
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
     if (!quoit_frame_is_of_pes(frame.kind) || /* messages are for hosts to send */
         quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK || frame.dest_host == lane->layout->host ||
         !data_is_in_bounds(lane, local, index, data_offset, frame.bytes))
+        goto refuse;
+    if (frame.kind == QUOIT_FRAME_PUT_MANY &&
+        quoit_frame_check_many(&frame, lane->memory + data_offset, &limits) != QUOIT_OK)
         goto refuse;
     lane->issued[quoit_lane_cookie(local, index)] =
         (struct quoit_issued){.data_offset = data_offset, .bytes = frame.bytes};

@@ -100,6 +100,31 @@ static void say_wrong(struct quoit_handshake_neighbour found, uint32_t neighbour
                   side_name(side), host);
 }
 
+/* Both sides: what the neighbour asks for, and what this port has, or the neighbour had before. */
+static void say_bad_bits(const struct quoit_port *port, uint32_t neighbour, const struct quoit_client *client,
+                         enum quoit_side side, struct quoit_handshake_bits bits, uint64_t before)
+{
+    struct quoit_port_limits limits;
+    quoit_port_limits(port, &limits);
+    unsigned long long wanted = bits.client, control = bits.control, here = limits.doorbell_bits;
+    if (((bits.client | bits.control) & ~limits.doorbell_bits) != 0)
+        quoit_log(QUOIT_LOG_ERROR,
+                  "the %s neighbour, host %u, wants to be rung by doorbell bits 0x%llx, and 0x%llx for its links, but "
+                  "the port here has only 0x%llx",
+                  side_name(side), neighbour, wanted, control, here);
+    else if (before != 0 && before != bits.client)
+        quoit_log(
+            QUOIT_LOG_ERROR,
+            "the %s neighbour, host %u, wants to be rung by doorbell bits 0x%llx, and before the link was lost by "
+            "0x%llx",
+            side_name(side), neighbour, wanted, (unsigned long long)before);
+    else
+        quoit_log(QUOIT_LOG_ERROR,
+                  "the %s neighbour, host %u, wants to be rung by doorbell bits 0x%llx, but %s needs %u of them at "
+                  "least; the port here has 0x%llx",
+                  side_name(side), neighbour, wanted, client->name, client->doorbell_least, here);
+}
+
 enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighbour, const struct quoit_client *client,
                                         enum quoit_side side, uint32_t port_epoch,
                                         struct quoit_handshake_bits *bits_inout)
@@ -117,9 +142,7 @@ enum quoit_status quoit_handshake_check(struct quoit_port *port, uint32_t neighb
     if (!quoit_port_link_is_up(port) || quoit_port_link_epoch(port) != port_epoch)
         return QUOIT_LINK_DOWN;
     if (is_ours)
-        quoit_log(QUOIT_LOG_ERROR,
-                  "the %s neighbour, host %u, wants to be rung by doorbell bits 0x%llx, which it cannot",
-                  side_name(side), neighbour, (unsigned long long)bits.client);
+        say_bad_bits(port, neighbour, client, side, bits, bits_inout->client);
     else
         say_wrong(found, neighbour, side);
     return QUOIT_INVALID;

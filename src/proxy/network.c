@@ -34,6 +34,8 @@ struct open {
     uint32_t sequence;        /* UNTIL_ACK: of its last frame */
     uint32_t next;            /* UNTIL_ACK: the next of the flow, as cookie + 1; 0: none */
     struct quoit_frame frame; /* dest_host; PUT: what follows it */
+    uint64_t begin_ns;        /* PUT and GET, for the trace; */
+    uint8_t track;            /* there, below QUOIT_TRACE_DMAS_MAX, else it is not traced */
 };
 
 /* Of one other host. */
@@ -62,6 +64,7 @@ struct network {
     uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
     uint32_t *put_counts; /* [local PE]: puts of the network under way */
+    uint64_t busy_tracks; /* of the trace: slices of one track must not overlap */
 };
 
 /* What every host knows of every other. */
@@ -72,6 +75,8 @@ struct contact {
 };
 _Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
                "who exchanges contacts makes room for so many bytes");
+
+_Static_assert(QUOIT_MANY_BYTES_MAX <= FRAMED_BYTES, "a PUT_MANY is never cut into parts");
 
 static uint32_t padded(uint32_t bytes)
 {
@@ -117,6 +122,7 @@ static char *reserve(struct network *network, struct flow *flow, uint32_t bytes)
 static void append(struct network *network, const struct quoit_frame *frame, const char *payload)
 {
     struct flow *flow = &network->flows[frame->dest_host];
+    uint64_t begin_ns = quoit_lane_trace_now(network->lane);
     uint32_t bytes = quoit_frame_payload_bytes(frame), whole = QUOIT_FRAME_BYTES + padded(bytes);
     char *to = reserve(network, flow, whole);
     if (!to)
@@ -128,6 +134,7 @@ static void append(struct network *network, const struct quoit_frame *frame, con
     }
     flow->out_tail += whole;
     mark_busy(network, frame->dest_host);
+    quoit_lane_trace_frame(network->lane, QUOIT_TRACE_SEND, frame, QUOIT_RIGHT, begin_ns);
 }
 
 static uint32_t record_bytes(const char *record)
@@ -261,6 +268,26 @@ static void wait_for_ack(struct network *network, uint64_t cookie)
     wait_in_flow(network, flow, cookie);
 }
 
+_Static_assert(QUOIT_TRACE_DMAS_MAX == 64, "a track has a bit of busy_tracks");
+
+static void begin_trace(struct network *network, struct open *open)
+{
+    open->begin_ns = quoit_lane_trace_now(network->lane);
+    open->track = QUOIT_TRACE_DMAS_MAX;
+    if (open->begin_ns == 0 || ~network->busy_tracks == 0)
+        return;
+    open->track = (uint8_t)__builtin_ctzll(~network->busy_tracks);
+    network->busy_tracks |= UINT64_C(1) << open->track;
+}
+
+static void end_trace(struct network *network, const struct open *open)
+{
+    if (open->track >= QUOIT_TRACE_DMAS_MAX)
+        return;
+    network->busy_tracks &= ~(UINT64_C(1) << open->track);
+    quoit_lane_trace_dma(network->lane, &open->frame, QUOIT_RIGHT, open->track, open->begin_ns);
+}
+
 /* Payload from memory to memory. False: not now. */
 static bool begin_transfer(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
 {
@@ -280,6 +307,7 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
     else
         count_one(&counts->get_count, &counts->get_bytes, frame->bytes);
     network->open[cookie].state = is_put ? OPEN_PUT : OPEN_GET;
+    begin_trace(network, &network->open[cookie]);
     network->put_counts[frame->source_pe] += is_put;
     return true;
 }
@@ -454,9 +482,11 @@ static bool take(struct network *network, uint32_t host, const struct quoit_fram
         return false;
     if (frame->kind == QUOIT_FRAME_ACK)
         return take_ack(network, host, frame->flow_sequence);
-    if (class == QUOIT_CLASS_REPLY)
-        return take_reply(network, frame, payload);
-    return take_request(network, frame, payload);
+    uint64_t begin_ns = quoit_lane_trace_now(network->lane);
+    bool is_taken =
+        class == QUOIT_CLASS_REPLY ? take_reply(network, frame, payload) : take_request(network, frame, payload);
+    quoit_lane_trace_frame(network->lane, QUOIT_TRACE_DELIVER, frame, QUOIT_LEFT, begin_ns);
+    return is_taken;
 }
 
 static void on_message(void *arg, uint32_t host, const void *message, uint32_t bytes)
@@ -509,6 +539,7 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
     (void)host;
     if (status != QUOIT_OK) /* the host is lost, and the job ends */
         return;
+    end_trace(network, open);
     if (open->state == OPEN_PUT) {
         network->put_counts[open->frame.source_pe]--;
         open->frame.flags |= QUOIT_FRAME_LANDED;

@@ -460,6 +460,108 @@ static void test_malformed(void **state)
     }
 }
 
+/* Two puts of 8 bytes, to each PE of the host; the second is changed before. */
+static void hand_in_many(struct world *world, void (*change)(struct quoit_frame_put *second))
+{
+    const uint64_t word = 0x1111, heap = world->layout.segment_heap;
+    struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT_MANY, .source_host = 1, .bytes = 48, .flow_sequence = 1};
+    struct quoit_frame_put puts[2] = {{.offset = heap + 8, .bytes = 8},
+                                      {.offset = heap + 16, .bytes = 8, .dest_pe = 1}};
+    if (change)
+        change(&puts[1]);
+    memcpy(world->net.coming, &frame, sizeof frame);
+    for (uint32_t i = 0; i < 2; i++) {
+        memcpy(world->net.coming + sizeof frame + 24 * i, &puts[i], sizeof puts[i]);
+        memcpy(world->net.coming + sizeof frame + 24 * i + sizeof puts[i], &word, sizeof word);
+    }
+    world->net.coming_bytes = sizeof frame + frame.bytes;
+    step(world);
+}
+
+static uint64_t heap_word(const struct world *world, uint32_t local, uint32_t index)
+{
+    uint64_t word;
+    memcpy(&word,
+           world->memory + quoit_layout_segment(&world->layout, local) + world->layout.segment_heap +
+               index * sizeof word,
+           sizeof word);
+    return word;
+}
+
+static void second_outside(struct quoit_frame_put *second)
+{
+    second->offset = UINT64_MAX - 4;
+}
+static void second_too_long(struct quoit_frame_put *second)
+{
+    second->bytes = 9;
+}
+static void second_for_nobody(struct quoit_frame_put *second)
+{
+    second->dest_pe = 2;
+}
+
+static void test_many_puts_in_a_frame(void **state)
+{
+    static void (*const mistakes[])(struct quoit_frame_put * second) = {second_outside, second_too_long,
+                                                                        second_for_nobody};
+    struct world world;
+    (void)state;
+    open_world(&world);
+    hand_in_many(&world, NULL);
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    for (uint32_t local = 0; local < 2; local++)
+        for (uint32_t i = 0; i < 4; i++)
+            assert_int_equal(heap_word(&world, local, i), i == 1 + local ? 0x1111 : 0);
+    struct quoit_frame ack; /* one for all */
+    memcpy(&ack, world.net.sent, sizeof ack);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(world.net.sent_bytes, QUOIT_FRAME_BYTES);
+    assert_int_equal(ack.kind, QUOIT_FRAME_ACK);
+    assert_int_equal(ack.flow_sequence, 1);
+    close_world(&world);
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        open_world(&world);
+        hand_in_many(&world, mistakes[i]);
+        assert_int_equal(world.lane.status, QUOIT_INVALID);
+        assert_int_equal(heap_word(&world, 0, 1), 0); /* nor is the first, which is good, executed */
+        close_world(&world);
+    }
+}
+
+/* A request to which the PE adds puts until it is taken: then it is sent with those it has, once. */
+static void test_many_puts_are_taken(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    struct quoit_request *request = &channel_of(&world)->requests[0];
+    const struct quoit_frame_put put = {.offset = world.layout.segment_heap, .bytes = 8, .dest_pe = 1};
+    for (uint32_t i = 0; i < 3; i++)
+        memcpy(buffer_of(&world) + 24 * i, &put, sizeof put);
+    submit(&world, 0, (struct quoit_frame){.kind = QUOIT_FRAME_PUT_MANY, .bytes = 24});
+    atomic_store(&request->many_bytes, 72);
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_int_equal(atomic_load(&request->many_bytes), 72 | QUOIT_REQUEST_IS_TAKEN);
+    assert_int_equal(world.net.sent_bytes, QUOIT_FRAME_BYTES + 72);
+    struct quoit_frame sent;
+    memcpy(&sent, world.net.sent, sizeof sent);
+    assert_int_equal(sent.bytes, 72);
+    step(&world);
+    assert_int_equal(world.net.sent_count, 1);
+    close_world(&world);
+
+    open_world(&world); /* a PE whose memory is damaged */
+    memcpy(buffer_of(&world), &put, sizeof put);
+    submit(&world, 0, (struct quoit_frame){.kind = QUOIT_FRAME_PUT_MANY, .bytes = 24});
+    atomic_store(&channel_of(&world)->requests[0].many_bytes, 48); /* the second has no bytes */
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_INVALID);
+    assert_int_equal(world.net.sent_count, 0);
+    close_world(&world);
+}
+
 /* A message that ends before its frame, or before its payload. */
 static void test_cut_short(void **state)
 {
@@ -701,6 +803,8 @@ int main(void)
         cmocka_unit_test(test_a_reply_completes_its_request),
         cmocka_unit_test(test_a_part_goes_to_its_place),
         cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_many_puts_in_a_frame),
+        cmocka_unit_test(test_many_puts_are_taken),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_a_put_behind_a_fence_waits),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),

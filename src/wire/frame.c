@@ -3,6 +3,7 @@
 #include "wire/frame.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian and used in place");
 
@@ -66,6 +67,12 @@ static bool are_updates_sound(const struct quoit_frame *frame, const struct quoi
     return true;
 }
 
+static bool is_many_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
+{
+    return frame->bytes > sizeof(struct quoit_frame_put) && frame->bytes % 8 == 0 &&
+           frame->bytes <= QUOIT_MANY_BYTES_MAX && frame->bytes <= limits->chunk_bytes;
+}
+
 /* What the kind requires of op, size, bytes, offset and operands. */
 static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
@@ -81,6 +88,8 @@ static bool is_body_sound(const struct quoit_frame *frame, const struct quoit_fr
     case QUOIT_FRAME_AMO:
     case QUOIT_FRAME_AMO_FETCH:
         return is_amo_sound(frame, limits);
+    case QUOIT_FRAME_PUT_MANY:
+        return is_many_sound(frame, limits);
     case QUOIT_FRAME_MESSAGE:
         return frame->op < QUOIT_MESSAGE_PORTS && frame->bytes <= limits->chunk_bytes;
     case QUOIT_FRAME_DATA:
@@ -117,5 +126,21 @@ enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_
         return QUOIT_INVALID;
     if (!are_flags_sound(frame) || !is_body_sound(frame, limits))
         return QUOIT_INVALID;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_frame_check_many(const struct quoit_frame *frame, const char *payload,
+                                         const struct quoit_frame_limits *limits)
+{
+    struct quoit_frame_put put;
+    for (uint32_t at = 0; at < frame->bytes; at += quoit_frame_put_bytes(put.bytes)) {
+        uint32_t rest = frame->bytes - at;
+        if (rest <= sizeof put)
+            return QUOIT_INVALID;
+        memcpy(&put, payload + at, sizeof put);
+        if (put.bytes == 0 || put.bytes > rest - sizeof put || put.dest_pe >= limits->pe_counts[frame->dest_host] ||
+            put.unused != 0 || !is_range_inside(put.offset, put.bytes, limits->segment_bytes))
+            return QUOIT_INVALID;
+    }
     return QUOIT_OK;
 }

@@ -16,11 +16,12 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES      64
-#define QUOIT_WIRE_VERSION     6
+#define QUOIT_WIRE_VERSION     7
 #define QUOIT_STRIDE_SIZE_MAX  16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX  (1u << 20)
-#define QUOIT_MESSAGE_PORTS    16 /* destinations of a MESSAGE on a host */
-#define QUOIT_LINK_STATE_BITS  21 /* of a link end; the sum over 1024 links fits 32 bits */
+#define QUOIT_MESSAGE_PORTS    16    /* destinations of a MESSAGE on a host */
+#define QUOIT_MANY_BYTES_MAX   4096u /* payload of a PUT_MANY */
+#define QUOIT_LINK_STATE_BITS  21    /* of a link end; the sum over 1024 links fits 32 bits */
 #define QUOIT_LINK_STATE_MAX   ((1u << QUOIT_LINK_STATE_BITS) - 1)
 #define QUOIT_LINK_ENDS_MAX    (1u << (32 - QUOIT_LINK_STATE_BITS))
 #define QUOIT_LINK_UPDATES_MAX 6 /* in one TOPOLOGY */
@@ -42,6 +43,8 @@ enum quoit_frame_kind {
     QUOIT_FRAME_AMO,         /* `op` on `size` bytes at offset, operand, operand2 (compare); nothing returns */
     QUOIT_FRAME_AMO_FETCH,   /* the same -> VALUE */
     QUOIT_FRAME_MESSAGE,     /* to a host, not to a PE: payload for its port `op`; the PE fields are ignored */
+    QUOIT_FRAME_PUT_MANY,    /* payload of small puts, each a struct quoit_frame_put and its bytes, to any PEs of the
+                                host, in order; dest_pe and offset are those of the first */
     /* replies */
     QUOIT_FRAME_DATA,     /* payload of a get; token of the request */
     QUOIT_FRAME_VALUE,    /* operand is the old value; token of the request */
@@ -123,8 +126,23 @@ static inline uint32_t quoit_frame_payload_bytes(const struct quoit_frame *frame
 {
     int carries = frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_STRIDED ||
                   frame->kind == QUOIT_FRAME_PUT_SIGNAL || frame->kind == QUOIT_FRAME_MESSAGE ||
-                  frame->kind == QUOIT_FRAME_DATA;
+                  frame->kind == QUOIT_FRAME_PUT_MANY || frame->kind == QUOIT_FRAME_DATA;
     return carries && !(frame->flags & QUOIT_FRAME_LANDED) ? frame->bytes : 0;
+}
+
+/* A put of a PUT_MANY; its bytes follow, and zeros up to a multiple of 8. */
+struct quoit_frame_put {
+    uint64_t offset;
+    uint32_t bytes; /* at least 1 */
+    uint16_t dest_pe;
+    uint16_t unused; /* 0 */
+};
+_Static_assert(sizeof(struct quoit_frame_put) == 16, "words that follow it stay aligned");
+
+/* From one put of a PUT_MANY to the next. */
+static inline uint32_t quoit_frame_put_bytes(uint32_t bytes)
+{
+    return (uint32_t)sizeof(struct quoit_frame_put) + ((bytes + 7) & ~7u);
 }
 
 /* A link-state update: link end 2 host + side (0 left, 1 right) is up in epoch state / 2, or went down after it if the
@@ -160,5 +178,9 @@ struct quoit_frame_limits {
  * does not use are ignored; sequence, token and flow_sequence are checked by the ring. */
 QUOIT_MUST_USE enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_class class,
                                                    const struct quoit_frame_limits *limits);
+/* The same for the puts in the payload of a PUT_MANY that quoit_frame_check() has accepted: each is whole, and inside
+ * the segment of a PE of the host. */
+QUOIT_MUST_USE enum quoit_status quoit_frame_check_many(const struct quoit_frame *frame, const char *payload,
+                                                        const struct quoit_frame_limits *limits);
 
 #endif

@@ -41,6 +41,14 @@ static void layout_is_the_documented_one(void **state)
     assert_int_equal(offsetof(struct quoit_frame, operand2), 48);
     assert_int_equal(offsetof(struct quoit_frame, trace), 56);
     assert_int_equal(offsetof(struct quoit_frame, topology_version), 60);
+    assert_int_equal(sizeof(struct quoit_frame_put), 16);
+    assert_int_equal(offsetof(struct quoit_frame_put, offset), 0);
+    assert_int_equal(offsetof(struct quoit_frame_put, bytes), 8);
+    assert_int_equal(offsetof(struct quoit_frame_put, dest_pe), 12);
+    assert_int_equal(offsetof(struct quoit_frame_put, unused), 14);
+    assert_int_equal(quoit_frame_put_bytes(1), 24);
+    assert_int_equal(quoit_frame_put_bytes(8), 24);
+    assert_int_equal(quoit_frame_put_bytes(9), 32);
     assert_int_equal(quoit_slot_bytes(4096), 4160);
     assert_true(quoit_slot_bytes(UINT32_MAX) == (uint64_t)UINT32_MAX + 64);
 }
@@ -48,10 +56,11 @@ static void layout_is_the_documented_one(void **state)
 static void values_of_the_wire_are_the_documented_ones(void **state)
 {
     (void)state;
-    static const uint8_t kinds[] = {
-        QUOIT_FRAME_NONE,        QUOIT_FRAME_PUT, QUOIT_FRAME_PUT_STRIDED, QUOIT_FRAME_PUT_SIGNAL, QUOIT_FRAME_GET,
-        QUOIT_FRAME_GET_STRIDED, QUOIT_FRAME_AMO, QUOIT_FRAME_AMO_FETCH,   QUOIT_FRAME_MESSAGE,    QUOIT_FRAME_DATA,
-        QUOIT_FRAME_VALUE,       QUOIT_FRAME_ACK, QUOIT_FRAME_TOPOLOGY};
+    static const uint8_t kinds[] = {QUOIT_FRAME_NONE,       QUOIT_FRAME_PUT,       QUOIT_FRAME_PUT_STRIDED,
+                                    QUOIT_FRAME_PUT_SIGNAL, QUOIT_FRAME_GET,       QUOIT_FRAME_GET_STRIDED,
+                                    QUOIT_FRAME_AMO,        QUOIT_FRAME_AMO_FETCH, QUOIT_FRAME_MESSAGE,
+                                    QUOIT_FRAME_PUT_MANY,   QUOIT_FRAME_DATA,      QUOIT_FRAME_VALUE,
+                                    QUOIT_FRAME_ACK,        QUOIT_FRAME_TOPOLOGY};
     static const uint8_t ops[] = {QUOIT_AMO_SET, QUOIT_AMO_ADD,  QUOIT_AMO_AND,          QUOIT_AMO_OR,
                                   QUOIT_AMO_XOR, QUOIT_AMO_SWAP, QUOIT_AMO_COMPARE_SWAP, QUOIT_AMO_FETCH};
     for (uint8_t i = 0; i < sizeof kinds; i++)
@@ -59,10 +68,10 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
     for (uint8_t i = 0; i < sizeof ops; i++)
         assert_int_equal(ops[i], i);
     for (uint8_t kind = 0; kind < 16; kind++) {
-        assert_int_equal(quoit_frame_class(kind), kind < 9 ? QUOIT_CLASS_REQUEST : QUOIT_CLASS_REPLY);
+        assert_int_equal(quoit_frame_class(kind), kind < 10 ? QUOIT_CLASS_REQUEST : QUOIT_CLASS_REPLY);
         assert_int_equal(!!quoit_frame_needs_response(kind), kind == 4 || kind == 5 || kind == 7);
         struct quoit_frame frame = {.kind = kind, .bytes = 40};
-        bool carries = kind == 1 || kind == 2 || kind == 3 || kind == 8 || kind == 9;
+        bool carries = kind == 1 || kind == 2 || kind == 3 || (kind >= 8 && kind <= 10);
         assert_int_equal(quoit_frame_payload_bytes(&frame), carries ? 40 : 0);
         frame.flags = QUOIT_FRAME_LANDED;
         assert_int_equal(quoit_frame_payload_bytes(&frame), 0);
@@ -167,6 +176,47 @@ static void elements_of_a_stride_are_bounded(void **state)
     assert_false(is_ok(strided));
 }
 
+static enum quoit_status check_many(const void *payload, uint32_t bytes)
+{
+    const struct quoit_frame many = {.kind = QUOIT_FRAME_PUT_MANY, .dest_host = 2, .bytes = bytes};
+    assert_true(is_ok(many));
+    return quoit_frame_check_many(&many, payload, &small);
+}
+
+/* Each difference from two good puts alone is refused. */
+static void puts_of_many_are_checked(void **state)
+{
+    (void)state;
+    struct {
+        struct quoit_frame_put first;
+        uint64_t word;
+        struct quoit_frame_put second;
+        char bytes[16];
+    } good = {.first = {.offset = 248, .bytes = 8, .dest_pe = 2}, .second = {.offset = 247, .bytes = 9}}, bad;
+    assert_int_equal(sizeof good, 56);
+    assert_int_equal(check_many(&good, 56), QUOIT_OK);
+    assert_int_equal(check_many(&good, 24), QUOIT_OK);
+    assert_int_equal(check_many(&good, 32), QUOIT_INVALID); /* the second is cut short, in its header, */
+    assert_int_equal(check_many(&good, 40), QUOIT_INVALID); /* behind it, */
+    assert_int_equal(check_many(&good, 48), QUOIT_INVALID); /* and in its bytes */
+    for (int mistake = 0; mistake < 7; mistake++) {
+        bad = good;
+        bad.first.offset += mistake == 0;
+        bad.first.offset = mistake == 1 ? UINT64_MAX - 4 : bad.first.offset;
+        bad.first.dest_pe += mistake == 2;
+        bad.first.unused = mistake == 3;
+        bad.second.bytes = mistake == 4 ? 0 : mistake == 5 ? 17 : mistake == 6 ? UINT32_MAX - 3 : 9;
+        bad.second.offset = mistake == 5 ? 0 : 247;
+        assert_int_equal(check_many(&bad, 56), QUOIT_INVALID);
+    }
+    const struct quoit_frame_limits wide = {
+        .host_count = 4, .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX, .segment_bytes = 256, .pe_counts = pe_counts};
+    struct quoit_frame many = {.kind = QUOIT_FRAME_PUT_MANY, .dest_host = 2, .bytes = QUOIT_MANY_BYTES_MAX};
+    assert_int_equal(quoit_frame_check(&many, QUOIT_CLASS_REQUEST, &wide), QUOIT_OK);
+    many.bytes += 8;
+    assert_int_equal(quoit_frame_check(&many, QUOIT_CLASS_REQUEST, &wide), QUOIT_INVALID);
+}
+
 /* The model: what docs/wire-format.md says, one byte at a time. */
 static bool model_touches_inside(const struct quoit_frame_limits *limits, __int128 first, uint32_t bytes)
 {
@@ -217,28 +267,30 @@ static bool model_updates(const struct quoit_frame *f, const struct quoit_frame_
 
 static bool model(const struct quoit_frame *f, enum quoit_class class, const struct quoit_frame_limits *limits)
 {
-    bool moves = f->kind <= 5 || f->kind == 9;
+    bool moves = f->kind <= 5 || f->kind == 10;
     bool is_amo = f->kind == 6 || f->kind == 7;
     bool is_put = f->kind >= 1 && f->kind <= 3;
-    if (f->kind < 1 || f->kind > 12 || (f->kind < 9) != (class == QUOIT_CLASS_REQUEST))
+    if (f->kind < 1 || f->kind > 13 || (f->kind < 10) != (class == QUOIT_CLASS_REQUEST))
         return false;
     if (f->source_host == f->dest_host || f->source_host >= limits->host_count || f->dest_host >= limits->host_count)
         return false;
-    if (f->kind != 8 && f->kind < 11 &&
+    if (f->kind != 8 && f->kind < 12 &&
         (f->source_pe >= limits->pe_counts[f->source_host] || f->dest_pe >= limits->pe_counts[f->dest_host]))
         return false;
-    if (f->kind == 12 && !model_updates(f, limits))
+    if (f->kind == 13 && !model_updates(f, limits))
         return false;
     if (f->flags > 7 || (!is_put && (f->flags & 1)))
         return false;
     if (moves && f->bytes > limits->chunk_bytes)
         return false;
-    if (f->kind == 2 || f->kind == 5 || (f->kind == 9 && f->size != 0))
+    if (f->kind == 2 || f->kind == 5 || (f->kind == 10 && f->size != 0))
         return model_strided(f, limits);
     if (moves && !model_block(f, limits))
         return false;
     if (f->kind == 8)
         return f->op < 16 && f->bytes <= limits->chunk_bytes;
+    if (f->kind == 9) /* a chunk is smaller than what one may have at most */
+        return f->bytes >= 24 && (f->bytes & 7) == 0 && f->bytes <= limits->chunk_bytes;
     if (f->kind == 3)
         return f->op <= 1 && model_word(f->operand2, 8, limits);
     if (is_amo)
@@ -384,6 +436,7 @@ int main(void)
         cmocka_unit_test(boundaries_are_exact),
         cmocka_unit_test(updates_name_ends_that_are_there),
         cmocka_unit_test(elements_of_a_stride_are_bounded),
+        cmocka_unit_test(puts_of_many_are_checked),
         cmocka_unit_test(check_agrees_with_the_model),
     };
     return cmocka_run_group_tests_name("wire.frame", tests, NULL, NULL);

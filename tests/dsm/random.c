@@ -180,12 +180,14 @@ int main(int count, char **words)
         memset(test.shared, 0, sizeof *test.shared);
     dsm_barrier_all();
     pthread_t threads[THREADS_MAX];
-    int numbers[THREADS_MAX];
+    int numbers[THREADS_MAX] = {0};
     for (int i = 0; i < test.threads && i < THREADS_MAX; i++) {
         numbers[i] = i;
-        pthread_create(&threads[i], NULL, run_thread, &numbers[i]);
+        if (i > 0)
+            pthread_create(&threads[i], NULL, run_thread, &numbers[i]);
     }
-    for (int i = 0; i < test.threads && i < THREADS_MAX; i++)
+    run_thread(&numbers[0]); /* alone it is the only thread of the PE */
+    for (int i = 1; i < test.threads && i < THREADS_MAX; i++)
         pthread_join(threads[i], NULL);
     dsm_barrier_all();
     unsigned char reference[LOCKED_BYTES];

@@ -14,6 +14,25 @@ static int names_memory(uint8_t kind)
     return kind == QUOIT_FRAME_PUT || kind == QUOIT_FRAME_PUT_SIGNAL || kind == QUOIT_FRAME_GET;
 }
 
+/* The puts of a PUT_MANY whose payload begins with this. */
+static void look_at_many(const struct quoit_frame *frame, const struct quoit_frame_limits *limits, const uint8_t *data,
+                         size_t bytes)
+{
+    char payload[QUOIT_MANY_BYTES_MAX] = {0};
+    struct quoit_frame_put put;
+    memcpy(payload, data, bytes < sizeof payload ? bytes : sizeof payload);
+    if (quoit_frame_check_many(frame, payload, limits) != QUOIT_OK)
+        return;
+    uint32_t at = 0;
+    for (; at < frame->bytes; at += quoit_frame_put_bytes(put.bytes)) {
+        memcpy(&put, payload + at, sizeof put);
+        must(put.bytes > 0 && put.bytes <= frame->bytes - at - sizeof put);
+        must(put.dest_pe < limits->pe_counts[frame->dest_host]);
+        must(put.offset <= limits->segment_bytes && put.bytes <= limits->segment_bytes - put.offset);
+    }
+    must(at == frame->bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const uint32_t pe_counts[] = {2, 3, 1, 2};
@@ -46,6 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         must(frame.dest_pe < pe_counts[frame.dest_host]);
         if (names_memory(frame.kind))
             must(frame.offset <= limits.segment_bytes && frame.bytes <= limits.segment_bytes - frame.offset);
+        must(frame.kind != QUOIT_FRAME_PUT_MANY || (frame.bytes % 8 == 0 && frame.bytes <= QUOIT_MANY_BYTES_MAX));
+        if (frame.kind == QUOIT_FRAME_PUT_MANY)
+            look_at_many(&frame, &limits, data, bytes);
         if (is_amo(frame.kind)) {
             must(frame.op < QUOIT_AMO_COUNT);
             must(frame.size == 4 || frame.size == 8);

@@ -107,6 +107,24 @@ class Pmi(Namespaces, scenario.Case):
             for version in (1, 2):
                 self.check_greetings(hosts, version)
 
+    def test_few_ask_for_all(self):
+        """On each host its lowest PE, which needs them, and the first that comes read the values of all; others that of rank 0."""
+        for hosts in ((0,) * 5 + (1,) * 5 + (2,) * 5, (0, 1, 2) * 5):
+            for version in (1, 2):
+                asked = [0] * len(hosts)
+
+                def count(server, rank, request, answer):
+                    asked[rank] += request["cmd"] in ("get", "kvs-get") and request["key"].count("-") == 1
+                    return answer
+
+                with self.subTest(hosts=hosts, version=version):
+                    _, statuses, out, err = self.launch(hosts, GREET, version=version, lie=count)
+                    self.assertEqual((statuses, err), ([0] * len(hosts), ""), out)
+                    for host in range(3):
+                        of_host = sorted(asked[rank] for rank in range(len(hosts)) if hosts[rank] == host)
+                        self.assertEqual(of_host[:3], [1] * 3, asked)
+                        self.assertLessEqual(of_host[4], 2 * len(hosts), asked)
+
     def test_short_jobs(self):
         """Hosts that end at about the same time: none waits for the word of one that has gone."""
         for run in range(12):

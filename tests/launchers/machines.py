@@ -290,6 +290,14 @@ class Agents(Machines):
         os.kill(proxies[1], signal.SIGKILL)
         self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
 
+    def test_a_proxy_that_does_not_end(self):
+        job = self.start(*self.options, "sh", "-c", f"{GREET}; sleep 1")
+        for _ in range(3):
+            self.assertRegex(job.stdout.readline(), b"hello from PE [0-2] of 3\n")
+        proxies = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy"]
+        os.kill(proxies[0], signal.SIGSTOP)
+        self.end_of(job, 0, r"warning: the proxy of (east|west) did not end .* was killed \[Q0229\]", 2)
+
     def test_killed_pe(self):
         job = self.busy()
         victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "scenario_busy"]

@@ -16,7 +16,7 @@ import unittest
 
 import scenario
 
-MISBEHAVE = scenario.program("scenario_misbehave")
+MISBEHAVE, GREET = scenario.program("scenario_misbehave"), scenario.program("scenario_greet")
 PRETEND = scenario.program("scenario_pretend")
 HAS_LIBRARY = os.path.exists(MISBEHAVE)
 # Without binutils' addr2line messages print addresses instead of lines.
@@ -385,6 +385,21 @@ class Pes(Misbehaving):
         result = self.run_job("--timeout", "0.5s", "-n", 2, MISBEHAVE, 0, "nothing", ":", "sleep", 100)
         self.assertEqual(result.status, 124)
         self.assertIn("PE 2 had not called shmem_init", result.err)
+
+    def test_a_proxy_that_does_not_end(self):
+        """It is killed a second after the PEs; the status is theirs, and a warning names the host."""
+        for frozen, words in (((1,), "the proxy of host1 .* was killed"),
+                              ((0, 2), "the proxy of host0, the proxy of host2 .* were killed")):
+            with self.subTest(frozen=frozen):
+                job = self.start("--hosts", 3, "-n", 3, "sh", "-c", f"{shlex.quote(GREET)}; sleep 1; exit 3")
+                for _ in range(3):
+                    self.assertRegex(job.stdout.readline(), b"hello from PE [0-2] of 3\n")
+                proxies = sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy")
+                for host in frozen:
+                    os.kill(proxies[host], signal.SIGSTOP)
+                _, err = job.communicate(timeout=scenario.LIMIT_S)
+                self.assertEqual(job.returncode, 3, err)
+                self.assertRegex(err.decode(), rf"^oshrun: warning: {words} \[Q0229\]\n.*\[Q0202\]\n$")
 
     def test_under_a_shell(self):
         """A shell between oshrun and the PE changes nothing."""

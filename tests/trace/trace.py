@@ -162,11 +162,43 @@ class Known(Tracing):
             self.assertEqual(len(sent) + len(direct), row["messages"])
             self.assertEqual(len([part for part in sent if part.category == "relay"]), row["relays"])
 
-    def test_network_counters(self):
+    def skip_without_network(self):
         found = subprocess.run([os.path.join(scenario.BIN, "quoit"), "info", "networks"], capture_output=True, text=True,
                                timeout=scenario.LIMIT_S, check=False)
         if "taken" not in found.stdout:
             self.skipTest("no network driver finds a network here")
+
+    def check_over_network(self, trace, flows, request, pe):
+        chain, kind = flows[request.flows[0]], request.name.removeprefix("request ")
+        moved = [part for part in chain if part.category == "network"]
+        rest = [part for part in chain if part.category != "network"]
+        if kind == "GET":
+            self.assertEqual((rest, [part.name for part in moved]), ([request], ["network GET"]))
+        else:
+            self.check_request(trace, request, rest, [0, pe], kind, "VALUE" if kind == "AMO_FETCH" else None)
+            is_large = kind == "PUT" and request.notes["bytes"] > 4096
+            self.assertEqual([part.name for part in moved], ["network PUT"] * is_large)
+        for part in moved:
+            self.assertEqual((trace.name(part.track), part.notes), ("lane 0 network", {"bytes": request.notes["bytes"], "pe": pe}))
+        return kind
+
+    def test_network_tracks(self):
+        """Each request to its end: frames from lane to lane, large payload and gets from memory to memory."""
+        self.skip_without_network()
+        for size, put in ((8, "PUT_MANY"), (3000, "PUT"), (40000, "PUT")):
+            with self.subTest(size=size):
+                trace = self.trace("--hosts", 3, "-n", 3, "--network", "auto", KNOWN, 4, size)
+                flows, seen = trace.flows(), collections.Counter()
+                mine = [part for part in trace.slices if part.track == self.named(trace, "PE 0 host0")]
+                for call in mine:
+                    if call.name in ("shmem_putmem", "shmem_getmem", "shmem_long_atomic_fetch_add"):
+                        inside = [part for part in mine if part.parent == (call.begin, call.name) and part.flows]
+                        seen.update(self.check_over_network(trace, flows, request, call.notes["pe"]) for request in inside)
+                parts = 4 * 2 * -(-size // CHUNK)
+                self.assertEqual(seen, {put: parts, "GET": parts, "AMO_FETCH": 4 * 2})
+
+    def test_network_counters(self):
+        self.skip_without_network()
         stats = os.path.join(self.folder.name, "stats.json")
         trace = self.trace("--stats-json", stats, "--hosts", 2, "-n", 2, "--network", "auto", BUSY, 20)
         with open(stats) as file:

@@ -6,28 +6,41 @@
   iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
   stress    the same machine: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
+  dma       two machines, each with the DMA engine of a PLX switch under Linux's own plx_dma, which is slow and fails now
+            and then: what the module copies, every byte compared; the link lost and processes killed meanwhile
   fuzz      one machine: random calls on both ends for some seconds, by processes that are killed
+  dma_fuzz  the same with such engines, and without an IOMMU
   ring2, ring3   a ring of two or three machines with `quoit ring join`: every host reaches every other one through
             quoit0, every byte compared (ring_traffic.c)
   flap      the ring of three, while cables are pulled and put back
   job       a conformance program on the bridges of three machines, two PEs on each: oshrun --driver linux on host0, agents
             on the others over a network beside the ring
+  cuts      the stress program and `once` on three machines while cables are pulled at random; QUOIT_VM_SECONDS=600 for
+            ten minutes of it
+  killed    a machine is powered off while the stress program runs on three: the job ends and says which it was
   conformance, mix, times   all of them, or those of QUOIT_VM_ONLY="rma amo"; the stress program; what single operations
             cost (ring_times.c): by hand, they need longer than ctest allows without KVM
+  copy      one machine: what a write through a mapped window costs beside a bare copy through the same mapping
+  ethernet, netdev, compare   iperf3 between two machines through our Ethernet device; through Linux's own ntb_netdev on
+            the same bed; and both, with their ratio
 
 Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
 The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
-KVM works; without it QEMU translates. QUOIT_VM_PROCESSORS=2 gives each machine two processors.
+KVM works; without it QEMU translates. QUOIT_VM_PROCESSORS=2 gives each machine two processors, QUOIT_VM_MEMORY=640 as many
+MiB (256), QUOIT_VM_HOSTS=2 to 6 is how many a job has (3).
 """
-import dataclasses, hashlib, os, shutil, signal, subprocess, sys, tempfile, threading, time
+import dataclasses, hashlib, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "../../kernel")
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
-MEMORY_MIB = 256
+MEMORY_MIB = int(os.environ.get("QUOIT_VM_MEMORY", "256"))
 LIMIT_S = 420
 NICE = 10
 NAPS = 3000  # of port_pair.c
+HOSTS = int(os.environ.get("QUOIT_VM_HOSTS", "3"))  # of jobs, 2 to 6
+SECONDS = int(os.environ.get("QUOIT_VM_SECONDS", "20"))  # of cuts
+RATIO_LEAST = 5  # of our Ethernet device to Linux's own
 
 
 def skip(why):
@@ -97,14 +110,14 @@ export PATH=/bin
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
-for m in ntb ntb_hw_amd quoit_ntb; do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
+for m in ntb ntb_hw_amd $(cat /modules); do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
 for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
-for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] && break; sleep 1; done
+for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] || ! grep -q quoit_ntb /modules && break; sleep 1; done
 echo # what the firmware wrote ends without a new line
 echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
 echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
-rmmod quoit_ntb; echo "unloaded $?"
+failed=0; for m in $(tac /modules); do rmmod $m || failed=1; done; echo "unloaded $failed"
 dmesg | grep -E 'WARNING|BUG|Oops|Call Trace|lockdep|quoit_ntb:' | sed 's/^/kernel: /'
 echo "ended"
 poweroff -f
@@ -145,12 +158,13 @@ class Archive:
             file.write(self.data)
 
 
-def make_file_system(path, programs, script):
+def make_file_system(path, modules, programs, script):
     archive = Archive()
     archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
-    for module in ("ntb", "ntb_hw_amd"):
-        archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
-    archive.add_file("lib/quoit_ntb.ko", build_module())
+    for module in ("ntb", "ntb_hw_amd", *modules):
+        own = module == "quoit_ntb"
+        archive.add_file(f"lib/{module}.ko", build_module() if own else os.path.join(BED, f"modules/{module}.ko"))
+    archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
         if os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
             archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
@@ -180,7 +194,10 @@ class Test:
     window_mib: int = 1
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
+    engine: list = None      # each end has a DMA engine, and these options of ntb_device
+    modules: tuple = ("quoit_ntb",)  # beside Linux's ntb and ntb_hw_amd
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
+    dead: tuple = ()         # machines that the faults kill for good
     limit_s: int = LIMIT_S
     registers_max: int = 0   # accesses of one end by its machine; 0: any number
 
@@ -202,14 +219,21 @@ class Bed:
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
             ends = (2 * link, 2 * link + 1)
             maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
+            options = []
+            if test.engine is not None:
+                options = ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
             with open(f"{folder}/registers", "a") as counts:
-                self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), str(test.window_mib),
+                self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), *options, str(test.window_mib),
                                                       *[self.socket(end) for end in ends], *maps], stdout=counts))
-        while not all(os.path.exists(self.socket(end)) for end in range(2 * len(self.devices))):
+        sockets = [self.socket, *([self.engine_socket] if test.engine is not None else [])]
+        while not all(os.path.exists(socket(end)) for end in range(2 * len(self.devices)) for socket in sockets):
             time.sleep(0.05)
 
     def socket(self, end):
         return f"{self.folder}/end{end}"
+
+    def engine_socket(self, end):
+        return f"{self.folder}/engine{end}"
 
     def map_socket(self, name):
         return f"{self.folder}/{name}.windows"
@@ -231,10 +255,13 @@ class Bed:
             "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
-        for i, end in enumerate(ends):
+        sockets = [self.socket(end) for end in ends]
+        if self.test.engine is not None:
+            sockets += [self.engine_socket(end) for end in ends]
+        for i, socket in enumerate(sockets):
             command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
                         "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,'
-                                   '"socket":{"path":"%s","type":"unix"}}' % (i, self.socket(end))]
+                                   '"socket":{"path":"%s","type":"unix"}}' % (i, socket)]
         for i, other in enumerate(self.networks_of(name)):
             command += ["-netdev", f"stream,id=net{i},addr.type=unix,addr.path={self.folder}/net{other},"
                                    + ("server=on" if name == "host0" else "server=off,reconnect-ms=500"),
@@ -314,26 +341,30 @@ def run(folder, build, test):
 
 
 def judge_registers(folder, most):
-    """What ntb_device counted, a line for each end: reads, writes, interrupts."""
+    """What ntb_device counted, a line for each end: reads, writes, interrupts; and one for each engine."""
     is_good = True
     with open(f"{folder}/registers") as file:
         for line in file:
-            reads, writes, _ = [int(word) for word in line.split(":")[1].split() if word.isdigit()]
             print(line, end="")
+            if not line.startswith("end"):
+                continue
+            reads, writes, _ = [int(word) for word in line.split(":")[1].split() if word.isdigit()]
             if most and reads + writes > most:
                 print(f"more than {most} accesses to registers")
                 is_good = False
     return is_good
 
 
-def judge(texts, has_iommu):
+def judge(texts, test):
     is_good = True
     for name, text in texts.items():
+        if name in test.dead:
+            continue
         lines = [line.rstrip() for line in text.splitlines()]
         begin = next((i for i, line in enumerate(lines) if "iommu" in line), 0)
         print(f"--- {name}")
         print("\n".join(lines[begin:]))
-        is_good &= has_iommu == any(line.startswith("iommu dmar") for line in lines)
+        is_good &= test.has_iommu == any(line.startswith("iommu dmar") for line in lines)
         is_good &= "status 0" in lines and "unloaded 0" in lines and not any(line.startswith("kernel: ") for line in lines)
     return is_good
 
@@ -367,17 +398,21 @@ if [ $HOST = 0 ]; then
         list=$list,10.78.$h.2:2
     done
     vm_remote_shell serve &
+    shell=$!
     failed=0
-    for program in $PROGRAMS; do
+    for program in $PROGRAMS; do # with a colon before each argument
+        echo "running $program"
         begin=$(cut -d. -f1 /proc/uptime)
-        oshrun --driver linux --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS $program $ARGS
+        oshrun --driver linux --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS \\
+            $(echo $program | tr : ' ') $ARGS
         status=$?
         echo "$program: status $status, $(($(cut -d. -f1 /proc/uptime) - begin)) s"
         [ $status = 0 ] || failed=1
     done
-    for h in $(seq 1 $((HOSTS - 1))); do vm_remote_shell 10.78.$h.2 touch /tmp/over; done
-    kill $!
-    [ $failed = 0 ]
+    echo "jobs are over"
+    for h in $(seq 1 $((HOSTS - 1))); do timeout 60 vm_remote_shell 10.78.$h.2 touch /tmp/over; done
+    kill $shell
+    [ $failed = ${FAILS:-0} ]
 else
     ifconfig eth0 10.78.$HOST.2 netmask 255.255.255.0 up
     vm_remote_shell serve &
@@ -404,18 +439,91 @@ def flap(bed):
                 break
 
 
+def cut_at_random(bed):
+    """Mostly one cable at a time, now and then two, out for up to two seconds. While two are out no host reaches all."""
+    seed = int(os.environ.get("QUOIT_VM_SEED", time.time_ns() % 1000000))
+    chance, cuts = random.Random(seed), 0
+    print(f"cuts: QUOIT_VM_SEED={seed}", flush=True)
+    if not bed.wait_for("host0", "running") or bed.is_over.wait(10):
+        return
+    while "jobs are over" not in bed.text("host0"):
+        links = chance.sample(range(len(bed.devices)), 2 if chance.random() < 0.2 else 1)
+        for is_in in (False, True):
+            for link in links:
+                bed.set_cable(link, is_in)
+            if bed.is_over.wait(chance.uniform(1, 4) if is_in else chance.uniform(0.2, 2)):
+                return
+        cuts += len(links)
+    print(f"cuts: {cuts}", flush=True)
+
+
+LAST = f"host{HOSTS - 1}"
+
+
+def power_off(bed):
+    if bed.wait_for("host0", "running"):
+        bed.is_over.wait(15)
+        bed.kill(LAST)
+        print(f"{LAST} is off", flush=True)
+
+
+# Rates of Ethernet devices: host 1 serves, host 0 sends three times.
+IPERF = """
+RUNS="1 2 3"
+if [ $HOST = 1 ]; then
+    for i in $RUNS; do iperf3 -s -1 > /tmp/iperf; done
+else
+    for i in $RUNS; do
+        for try in $(seq 60); do iperf3 -c $PEER -t 6 -f m > /tmp/iperf 2>&1 && break; sleep 1; done
+        awk '/receiver/ { print "rate " $7 " Mbit/s" }' /tmp/iperf
+    done
+fi
+"""
+ETHERNET = """
+ifconfig lo up
+quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
+keeper=$!
+PEER=10.77.0.$((2 - HOST))
+until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
+""" + IPERF + """
+sleep 2
+quoit ring down
+wait $keeper
+"""
+NETDEV = """
+ifconfig lo up
+sleep 4 # ntb_transport: its link comes up twice
+ifconfig eth0 10.79.0.$((HOST + 1)) netmask 255.255.255.0 up
+PEER=10.79.0.$((2 - HOST))
+until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
+cat /sys/class/net/eth0/mtu
+""" + IPERF + """
+sleep 2
+ifconfig eth0 down
+"""
+
+
 BOTH = {"both": ([0, 1], "")}
+PAIR = {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}
+DMA_MODULES = ("plx_dma", "quoit_ntb")
+SLOW = ["--dma-late", "3000", "--dma-fail", "7"]
 RING_PROGRAMS = ["quoit", "vm_ring_traffic"]
 TESTS = {
     "contract": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH),
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
-    "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")},
-                 registers_max=2 * NAPS + 6000),
+    "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
+    "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
+    "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
+    "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, engine=SLOW, modules=DMA_MODULES),
+    "copy": Test(["vm_port_copy"], "vm_port_copy $ARGS", BOTH, window_mib=4, is_mapped=True),
     "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True),
     "ring2": Test(RING_PROGRAMS, RING, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
     "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
     "flap": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True, faults=flap),
+    "ethernet": Test(["quoit", "iperf3"], ETHERNET, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
+    "netdev": Test(["iperf3"], NETDEV, {f"host{h}": ([h], f"q.HOST={h}") for h in range(2)}, has_iommu=True, window_mib=4,
+                   is_mapped=True, modules=("ntb_transport", "ntb_netdev")),
 }
 CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.environ else [
     "rma", "strided", "edges", "values", "amo", "signal", "order", "p2p", "memory", "coll", "reduce", "lock",
@@ -423,36 +531,73 @@ CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.envir
 JOB_PROGRAMS = ["oshrun", "vm_remote_shell"]
 
 
-def job(programs, options="", count=3, heap_mib=2, window_mib=16, **more):
-    limit_s = 300
-    script = f"PROGRAMS='{' '.join(map(os.path.basename, programs))}'\nOPTIONS='{options} --timeout {limit_s}s'\nexport SHMEM_SYMMETRIC_SIZE={heap_mib}M\n{JOB}"
-    return Test(JOB_PROGRAMS + programs, script, ring(count), has_iommu=True, window_mib=window_mib, is_mapped=True,
-                has_network=True, limit_s=120 + limit_s * len(programs), **more)
+def job(programs, options="", count=HOSTS, heap_mib=2, window_mib=16, limit_s=300, fails=0, **more):
+    """A program is its name, and its arguments behind colons."""
+    script = (f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='{options} --timeout {limit_s}s'\nFAILS={fails}\n"
+              f"export SHMEM_SYMMETRIC_SIZE={heap_mib}M\n{JOB}")
+    return Test(JOB_PROGRAMS + [program.split(":")[0] for program in programs], script, ring(count), has_iommu=True,
+                window_mib=window_mib, is_mapped=True, has_network=True, limit_s=120 + limit_s * len(programs), **more)
 
 
 TESTS["job"] = job(["conformance_query"])
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)
 TESTS["mix"] = job(["mix"])
 TESTS["times"] = job(["vm_ring_times"])
-DEFAULTS = {"fuzz": ["60"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16K"]}
+TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16K", f"once:{SECONDS}"], limit_s=300 + 10 * SECONDS,
+                    faults=cut_at_random)
+TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16K"], "--link-limit 20s", fails=1, faults=power_off,
+                      dead=(LAST,))
+DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16K"]}
+
+
+def find_program(build, name):
+    path = os.path.join(build, "bin", name)
+    return path if os.path.exists(path) else shutil.which(name) or skip(f"there is no {name} on this machine")
+
+
+def check_modules(test):
+    needed = [module for module in test.modules if module != "quoit_ntb"]
+    needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
+    for module in needed:
+        if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
+            skip(f"the bed in {BED} has no {module}.ko: make it again with tests/vm/bed")
+
+
+def run_test(name, build, arguments):
+    """Whether it passed, and what the machines wrote."""
+    test = TESTS[name]
+    check_modules(test)
+    folder = tempfile.mkdtemp(prefix="quoit-vm-")
+    try:
+        script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
+        make_file_system(f"{folder}/system", test.modules, [find_program(build, program) for program in test.programs], script)
+        texts = run(folder, build, test)
+        is_good = judge(texts, test)
+        return judge_registers(folder, test.registers_max) and is_good, texts
+    finally:
+        shutil.rmtree(folder)
+
+
+def compare(build):
+    """Rates of both Ethernet devices, each the median of its runs."""
+    rates = {}
+    for name in ("netdev", "ethernet"):
+        is_good, texts = run_test(name, build, [])
+        found = sorted(float(rate) for rate in re.findall(r"^rate ([0-9.]+) Mbit/s", texts["host0"], re.MULTILINE))
+        if not is_good or not found:
+            return False
+        rates[name] = found[len(found) // 2]
+    ratio = rates["ethernet"] / rates["netdev"]
+    print(f"our Ethernet device {rates['ethernet']:.0f} Mbit/s, ntb_netdev {rates['netdev']:.0f} Mbit/s: {ratio:.1f} x")
+    return ratio >= RATIO_LEAST
 
 
 def main():
     name, build, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     check_bed()
-    test = TESTS[name]
-    module = "tun" if test.programs is RING_PROGRAMS else "e1000" if test.has_network else "ntb"
-    if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
-        skip(f"the bed in {BED} has no {module}.ko: make it again with tests/vm/bed")
-    folder = tempfile.mkdtemp(prefix="quoit-vm-")
-    try:
-        script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
-        make_file_system(f"{folder}/system", [os.path.join(build, "bin", program) for program in test.programs], script)
-        is_good = judge(run(folder, build, test), test.has_iommu)
-        return 0 if judge_registers(folder, test.registers_max) and is_good else 1
-    finally:
-        shutil.rmtree(folder)
+    is_good = compare(build) if name == "compare" else run_test(name, build, arguments)[0]
+    return 0 if is_good else 1
 
 
 if __name__ == "__main__":

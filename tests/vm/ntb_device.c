@@ -17,42 +17,39 @@
  * return: ntb_hw_amd of the primary side, until it knows of that, clears the ready bit of the secondary, which nobody
  * sets again.
  *
- * SIGTERM: prints for each end how often its machine read and wrote a register, and was interrupted, and ends.
+ * DMA: with --dma each end comes with the engine of a PLX switch (dma_engine.h), a function of its own that reaches
+ * memory of its machine and the windows of every end of this link that the machine has.
  *
- * Use: ntb_device WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
+ * SIGTERM: prints for each end how often its machine read and wrote a register, and was interrupted; for each engine
+ * what it has copied; and ends.
+ *
+ * Use: ntb_device [OPTION...] WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
+ *   --dma SOCKET,SOCKET   an engine for each end
+ *   --dma-late US         each of its descriptors takes that long, and its data arrive at the end of it
+ *   --dma-fail N          every Nth descriptor fails, half done
  */
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "dma_engine.h"
+#include "vfio_user.h"
 #include "window_map.h"
 
 #define VECTORS       24u
-#define VECTOR_EVENTS 16u /* behind those of the doorbells */
-#define MAPS_MAX      16384u
-#define FILES_MAX     16
-#define WINDOWS       2 /* BAR 2 and 4 */
-#define PAGE_BYTES    4096u
-#define FDS_MAX       16u
-#define BODY_MAX      (1u << 16)
-#define CONFIG_BYTES  4096u
+#define VECTOR_EVENTS 16u    /* behind those of the doorbells */
+#define WINDOWS       2      /* BAR 2 and 4 */
 #define FILE_FROM     0x200u /* the register file of an end; that of the peer stands 0x400 above it */
 #define FILE_TO       0x600u
-#define BAR0_BYTES    0x4000u
-#define MSIX_TABLE    0x2000u
-#define MSIX_PENDING  0x3000u
 #define SCRATCHPADS   0x210u
 #define SIDEINFO      0x408u
 #define LIMIT(bar)    (0x418u + ((bar)-2) * 4)
@@ -66,78 +63,27 @@
 #define EVENT_UP      0x20u
 #define EVENT_DOWN    0x40u
 
-enum command { VERSION = 1, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION, GET_IRQ = 7, SET_IRQS, READ, WRITE, RESET = 13 };
-#define FLAG_REPLY    1u
-#define FLAG_NO_REPLY 0x10u
-#define FLAG_ERROR    0x20u
-
-struct header {
-    uint16_t id, command;
-    uint32_t bytes, flags, error;
-};
-
-/* Memory of the machine, by the addresses at which the device sees it. */
-struct map {
-    uint64_t address, bytes;
-    char *base; /* NULL: unused */
-    int file;   /* and where it lies there */
-    uint64_t file_offset;
-};
-
-/* A file of the machine's memory; many maps lie in one. */
-struct memory_file {
-    ino_t inode;
-    int fd;
-};
+struct link;
 
 struct end {
-    int listener, connection;
-    uint8_t config[CONFIG_BYTES];
+    struct function function;
+    struct link *link;
     uint32_t registers[(FILE_TO - FILE_FROM) / 4];
     uint32_t bell, bell_mask, events, event_mask;
-    bool is_deaf;                                      /* the registers of the peer are out of reach */
-    uint64_t read_count, write_count, interrupt_count; /* of registers, by its machine */
-    int vectors[VECTORS];
-    struct map maps[MAPS_MAX];
-    struct memory_file files[FILES_MAX];
+    bool is_deaf;         /* the registers of the peer are out of reach */
     const char *map_path; /* of window_map; NULL: each access is a message */
     int map_connection;   /* -1: none */
-    int window_files[WINDOWS];
     char window_names[WINDOWS][WINDOW_NAME_BYTES];
 };
 
 struct link {
     struct end ends[2];
+    struct dma_engine engines[2];
+    bool has_engines;
     uint32_t scratchpads[16];
     uint64_t window_bytes;
     bool is_cut;
 };
-
-struct message {
-    struct header header;
-    uint8_t body[BODY_MAX];
-    int fds[FDS_MAX];
-    uint32_t fd_count;
-    int reply_fd; /* -1: none */
-};
-
-static _Noreturn void die(const char *what)
-{
-    fprintf(stderr, "ntb_device: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static uint64_t get(const void *from, size_t bytes)
-{
-    uint64_t value = 0;
-    memcpy(&value, from, bytes);
-    return value;
-}
-
-static void put(void *to, uint64_t value, size_t bytes)
-{
-    memcpy(to, &value, bytes);
-}
 
 static struct end *peer_of(struct link *link, struct end *end)
 {
@@ -146,21 +92,13 @@ static struct end *peer_of(struct link *link, struct end *end)
 
 /* Interrupts */
 
-static void fire(struct end *end, uint32_t vector)
-{
-    if (end->vectors[vector] < 0)
-        return;
-    end->interrupt_count++;
-    (void)!write(end->vectors[vector], &(uint64_t){1}, sizeof(uint64_t));
-}
-
 static void ring(struct end *end, uint32_t bits)
 {
     uint32_t fresh = bits & ~end->bell & ~end->bell_mask;
     end->bell |= bits;
     for (uint32_t i = 0; i < 16; i++)
         if (fresh >> i & 1)
-            fire(end, i);
+            function_fire(&end->function, i);
 }
 
 static void unmask(struct end *end, uint32_t mask)
@@ -169,32 +107,14 @@ static void unmask(struct end *end, uint32_t mask)
     end->bell_mask = mask;
     for (uint32_t i = 0; i < 16; i++)
         if (due >> i & 1)
-            fire(end, i);
+            function_fire(&end->function, i);
 }
 
 static void announce(struct end *end, uint32_t event)
 {
     end->events = (end->events & ~(EVENT_UP | EVENT_DOWN)) | event;
     if ((end->event_mask & event) == 0)
-        fire(end, VECTOR_EVENTS);
-}
-
-/* Memory of the machines */
-
-static struct map *map_of(struct end *end, uint64_t address, uint64_t bytes)
-{
-    for (uint32_t i = 0; i < MAPS_MAX; i++) {
-        struct map *map = &end->maps[i];
-        if (map->base && address >= map->address && address + bytes <= map->address + map->bytes)
-            return map;
-    }
-    return NULL;
-}
-
-static char *memory_at(struct end *end, uint64_t address, uint64_t bytes)
-{
-    struct map *map = map_of(end, address, bytes);
-    return map ? map->base + (address - map->address) : NULL;
+        function_fire(&end->function, VECTOR_EVENTS);
 }
 
 static uint64_t wide(struct end *end, uint32_t at)
@@ -232,7 +152,7 @@ static void tell_map(struct end *end, uint32_t window, uint64_t offset, uint64_t
 static bool reach_map(struct end *end)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!end->map_path || end->connection < 0)
+    if (!end->map_path || end->function.connection < 0)
         return false;
     if (end->map_connection >= 0)
         return true;
@@ -255,7 +175,7 @@ static void map_window(struct link *link, struct end *end, uint32_t window)
         return;
     limit = limit < link->window_bytes ? limit : link->window_bytes;
     for (uint64_t at = 0, bytes; at < limit; at += bytes) {
-        struct map *map = map_of(peer, base + at, 1);
+        struct map *map = function_map_of(&peer->function, base + at, 1);
         uint64_t in_map = map ? base + at - map->address : 0;
         bytes = map ? map->bytes - in_map : PAGE_BYTES;
         bytes = bytes < limit - at ? bytes : limit - at;
@@ -374,7 +294,9 @@ static void window_access(struct link *link, struct end *end, uint32_t bar, uint
                           bool is_write)
 {
     uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
-    char *to = base && !link->is_cut && at + bytes <= limit ? memory_at(peer_of(link, end), base + at, bytes) : NULL;
+    char *to = base && !link->is_cut && at + bytes <= limit
+                   ? function_memory(&peer_of(link, end)->function, base + at, bytes)
+                   : NULL;
     if (to && bytes == 8 && at % 8 == 0) {
         if (is_write)
             __atomic_store_n((uint64_t *)(void *)to, get(data, 8), __ATOMIC_RELEASE);
@@ -393,62 +315,31 @@ static void window_access(struct link *link, struct end *end, uint32_t bar, uint
         *data = 0xff;
 }
 
-/* Configuration space */
-
-static void config_make(struct end *end)
-{
-    uint8_t *c = end->config;
-    memset(c, 0, CONFIG_BYTES);
-    put(c + 0x00, 0x148b1022, 4);
-    put(c + 0x06, 0x10, 2);       /* there are capabilities */
-    put(c + 0x08, 0x06800000, 4); /* a bridge of another kind */
-    put(c + 0x18, 0xc, 4);        /* BAR 2 and 4: 64 bits, prefetchable; BAR 0: 32 bits */
-    put(c + 0x20, 0xc, 4);
-    put(c + 0x2c, 0x148b1022, 4);
-    c[0x34] = 0x40;
-    put(c + 0x40, 0x00028010, 4); /* PCI Express endpoint; the next one is at 0x80 */
-    put(c + 0x44, 0x8000, 4);
-    put(c + 0x4c, 0x83, 4); /* link: generation 3, 8 lanes */
-    put(c + 0x52, 0x83, 2);
-    put(c + 0x80, 0x11 | (VECTORS - 1) << 16, 4);
-    put(c + 0x84, MSIX_TABLE, 4);
-    put(c + 0x88, MSIX_PENDING, 4);
-}
-
-static void config_write(struct end *end, uint64_t at, const uint8_t *data, uint32_t bytes)
-{
-    if (at >= 4 && (at < 0x10 || at >= 0x28) && at + bytes <= CONFIG_BYTES)
-        memcpy(end->config + at, data, bytes);
-}
-
-static void access_region(struct link *link, struct end *end, uint32_t region, uint64_t at, uint8_t *data,
-                          uint32_t bytes, bool is_write)
-{
-    if (region == 0) {
-        *(is_write ? &end->write_count : &end->read_count) += 1;
-        registers_access(link, end, at, data, bytes, is_write);
-    } else if (region == 2 || region == 4)
-        window_access(link, end, region, at, data, bytes, is_write);
-    else if (region == 7 && is_write)
-        config_write(end, at, data, bytes);
-    else if (region == 7 && at + bytes <= CONFIG_BYTES)
-        memcpy(data, end->config + at, bytes);
-}
-
 /* Ends come and go */
 
-static void end_reset(struct link *link, struct end *end)
+static void end_access(struct function *function, uint32_t bar, uint64_t at, uint8_t *data, uint32_t bytes,
+                       bool is_write)
 {
-    config_make(end);
+    struct end *end = (struct end *)function;
+    if (bar == 0)
+        registers_access(end->link, end, at, data, bytes, is_write);
+    else
+        window_access(end->link, end, bar, at, data, bytes, is_write);
+}
+
+static void end_reset(struct function *function)
+{
+    struct end *end = (struct end *)function;
+    function_config(function, 0x148b1022, 0x06800000); /* a bridge of another kind */
+    put(function->config + 0x18, 0xc, 4);              /* BAR 2 and 4: 64 bits, prefetchable; BAR 0: 32 bits */
+    put(function->config + 0x20, 0xc, 4);
     memset(end->registers, 0, sizeof end->registers);
-    end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &link->ends[1];
-    end->is_deaf = link->is_cut;
+    end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &end->link->ends[1];
+    end->is_deaf = end->link->is_cut;
     end->bell = 0;
     end->bell_mask = 0xffff;
     end->events = 0;
     end->event_mask = 0x7f;
-    for (uint32_t i = 0; i < VECTORS; i++)
-        end->vectors[i] = -1;
 }
 
 static void forget_translations(struct end *end)
@@ -457,251 +348,99 @@ static void forget_translations(struct end *end)
         end->registers[(at - FILE_FROM) / 4] = 0;
 }
 
-static void end_leave(struct link *link, struct end *end)
+static void end_come(struct function *function)
 {
-    struct end *peer = peer_of(link, end);
-    close(end->connection);
-    end->connection = -1;
-    for (uint32_t i = 0; i < VECTORS; i++)
-        if (end->vectors[i] >= 0)
-            close(end->vectors[i]);
-    for (uint32_t i = 0; i < MAPS_MAX; i++)
-        if (end->maps[i].base)
-            munmap(end->maps[i].base, end->maps[i].bytes);
-    memset(end->maps, 0, sizeof end->maps);
-    for (int i = 0; i < FILES_MAX; i++)
-        if (end->files[i].inode)
-            close(end->files[i].fd);
-    memset(end->files, 0, sizeof end->files);
+    struct end *end = (struct end *)function;
+    if (!end->link->is_cut)
+        announce(peer_of(end->link, end), EVENT_UP);
+}
+
+static void end_leave(struct function *function)
+{
+    struct end *end = (struct end *)function, *peer = peer_of(end->link, end);
     if (end->map_connection >= 0)
         close(end->map_connection);
     end->map_connection = -1;
-    end_reset(link, end);
     forget_translations(peer);
-    map_windows(link, peer);
+    map_windows(end->link, peer);
     announce(peer, EVENT_DOWN);
 }
 
-/* The protocol. A handler returns the bytes of its reply, which it makes in the body. */
-
-/* One descriptor for each file. -1: there are too many. */
-static int keep_file(struct end *end, int fd)
+static void end_memory_changed(struct function *function, uint64_t address, uint64_t bytes)
 {
-    struct stat file;
-    if (fstat(fd, &file) != 0)
-        return -1;
-    for (int i = 0; i < FILES_MAX; i++) {
-        if (end->files[i].inode == 0)
-            end->files[i] = (struct memory_file){.inode = file.st_ino, .fd = dup(fd)};
-        if (end->files[i].inode == file.st_ino)
-            return end->files[i].fd;
-    }
-    return -1;
-}
-
-static uint32_t map_memory(struct link *link, struct end *end, struct message *message)
-{
-    uint64_t offset = get(message->body + 8, 8), address = get(message->body + 16, 8),
-             bytes = get(message->body + 24, 8);
-    if (message->fd_count == 0)
-        return 0; /* not memory */
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, message->fds[0], (off_t)offset);
-    for (uint32_t i = 0; i < MAPS_MAX && base != MAP_FAILED; i++)
-        if (!end->maps[i].base) {
-            end->maps[i] = (struct map){.address = address,
-                                        .bytes = bytes,
-                                        .base = base,
-                                        .file = keep_file(end, message->fds[0]),
-                                        .file_offset = offset};
-            map_again(link, end, address, bytes);
-            return 0;
-        }
-    fprintf(stderr, "ntb_device: no room for memory at %#llx\n", (unsigned long long)address);
-    return 0;
-}
-
-static uint32_t unmap_memory(struct link *link, struct end *end, struct message *message)
-{
-    uint64_t address = get(message->body + 8, 8), bytes = get(message->body + 16, 8);
-    for (uint32_t i = 0; i < MAPS_MAX; i++) {
-        struct map *map = &end->maps[i];
-        if (map->base && map->address >= address && map->address + map->bytes <= address + bytes) {
-            munmap(map->base, map->bytes);
-            *map = (struct map){0};
-        }
-    }
-    map_again(link, end, address, bytes);
-    return 24;
-}
-
-static uint32_t describe_region(const struct link *link, const struct end *end, struct message *message)
-{
-    uint32_t index = (uint32_t)get(message->body + 8, 4);
-    uint64_t bytes = index == 0                 ? BAR0_BYTES
-                     : index == 2 || index == 4 ? link->window_bytes
-                     : index == 7               ? CONFIG_BYTES
-                                                : 0;
-    memset(message->body, 0, 32);
-    put(message->body, 32, 4);
-    bool is_mapped = end->map_path && (index == 2 || index == 4);
-    put(message->body + 4, (bytes ? 3 : 0) | (is_mapped ? 4 : 0), 4); /* readable, writable, to be mapped */
-    message->reply_fd = is_mapped ? end->window_files[index / 2 - 1] : -1;
-    put(message->body + 8, index, 4);
-    put(message->body + 16, bytes, 8);
-    return 32;
-}
-
-static uint32_t set_vectors(struct end *end, struct message *message)
-{
-    uint32_t flags = (uint32_t)get(message->body + 4, 4), index = (uint32_t)get(message->body + 8, 4);
-    uint32_t start = (uint32_t)get(message->body + 12, 4), count = (uint32_t)get(message->body + 16, 4);
-    if (index != 2)
-        return 0;
-    for (uint32_t i = 0; i < VECTORS; i++) {
-        bool is_named = (flags & 4) ? i >= start && i - start < count : count == 0;
-        if (!is_named)
-            continue;
-        if (end->vectors[i] >= 0)
-            close(end->vectors[i]);
-        end->vectors[i] = -1;
-        if (i - start < message->fd_count) {
-            end->vectors[i] = message->fds[i - start];
-            message->fds[i - start] = -1; /* kept */
-        }
-    }
-    return 0;
-}
-
-static uint32_t handle(struct link *link, struct end *end, struct message *message)
-{
-    static const char capabilities[] =
-        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":16384}}";
-    uint8_t *body = message->body;
-    uint32_t index = (uint32_t)get(body + 8, 4), bytes = (uint32_t)get(body + 12, 4);
-    switch (message->header.command) {
-    case VERSION:
-        put(body, 0, 2);
-        memcpy(body + 4, capabilities, sizeof capabilities);
-        return 4 + sizeof capabilities;
-    case DMA_MAP:
-        return map_memory(link, end, message);
-    case DMA_UNMAP:
-        return unmap_memory(link, end, message);
-    case GET_INFO:
-        put(body, 16, 4);
-        put(body + 4, 3, 4); /* PCI, can be reset */
-        put(body + 8, 9, 4);
-        put(body + 12, 5, 4);
-        return 16;
-    case GET_REGION:
-        return describe_region(link, end, message);
-    case GET_IRQ:
-        put(body, 16, 4);
-        put(body + 4, index == 2 ? 9 : 1, 4); /* eventfds; not to be resized */
-        put(body + 12, index == 2 ? VECTORS : 0, 4);
-        return 16;
-    case SET_IRQS:
-        return set_vectors(end, message);
-    case READ:
-    case WRITE:
-        if (bytes > BODY_MAX - 16)
-            break;
-        access_region(link, end, index, get(body, 8), body + 16, bytes, message->header.command == WRITE);
-        return message->header.command == WRITE ? 16 : 16 + bytes;
-    case RESET:
-        return 0;
-    }
-    message->header.error = EINVAL;
-    return 0;
-}
-
-static bool receive(struct end *end, struct message *message)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = &message->header, .iov_len = sizeof message->header};
-    struct msghdr parts = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    message->fd_count = 0;
-    if (recvmsg(end->connection, &parts, MSG_WAITALL) != sizeof message->header)
-        return false;
-    struct cmsghdr *carried = CMSG_FIRSTHDR(&parts);
-    if (carried && carried->cmsg_type == SCM_RIGHTS) {
-        message->fd_count = (uint32_t)((carried->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(message->fds, CMSG_DATA(carried), message->fd_count * sizeof(int));
-    }
-    uint32_t bytes = message->header.bytes - (uint32_t)sizeof message->header;
-    return message->header.bytes >= sizeof message->header && bytes <= BODY_MAX &&
-           (bytes == 0 || recv(end->connection, message->body, bytes, MSG_WAITALL) == (ssize_t)bytes);
-}
-
-static bool answer(const struct end *end, struct message *message)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = message, .iov_len = message->header.bytes};
-    struct msghdr parts = {.msg_iov = &part, .msg_iovlen = 1};
-    if (message->reply_fd >= 0) {
-        parts.msg_control = &control;
-        parts.msg_controllen = sizeof control;
-        *CMSG_FIRSTHDR(&parts) =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&parts)), &message->reply_fd, sizeof(int));
-    }
-    return sendmsg(end->connection, &parts, MSG_NOSIGNAL) == (ssize_t)message->header.bytes;
-}
-
-static bool serve(struct link *link, struct end *end, struct message *message)
-{
-    if (!receive(end, message))
-        return false;
-    message->header.error = 0;
-    message->reply_fd = -1;
-    uint32_t bytes = handle(link, end, message);
-    for (uint32_t i = 0; i < message->fd_count; i++)
-        if (message->fds[i] >= 0)
-            close(message->fds[i]);
-    if (message->header.flags & FLAG_NO_REPLY)
-        return true;
-    message->header.flags = FLAG_REPLY | (message->header.error ? FLAG_ERROR : 0);
-    message->header.bytes = (uint32_t)sizeof message->header + bytes;
-    return answer(end, message);
-}
-
-static int listen_at(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    unlink(path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0)
-        die(path);
-    return fd;
+    struct end *end = (struct end *)function;
+    map_again(end->link, end, address, bytes);
 }
 
 /* The files that QEMU maps first; window_map puts the peer's memory there. */
 static void make_windows(struct link *link, struct end *end, const char *map_path)
 {
     end->map_path = map_path;
-    for (uint32_t window = 0; window < WINDOWS && map_path; window++) {
+    for (uint32_t window = 0; window < WINDOWS; window++) {
+        uint32_t bar = 2 + 2 * window;
         char *name = end->window_names[window];
+        int file;
+        end->function.bar_bytes[bar] = link->window_bytes;
+        if (!map_path)
+            continue;
         snprintf(name, WINDOW_NAME_BYTES, WINDOW_PREFIX "%d-%d-%u", getpid(), (int)(end - link->ends), window);
-        end->window_files[window] = memfd_create(name, MFD_CLOEXEC);
-        if (end->window_files[window] < 0 || ftruncate(end->window_files[window], (off_t)link->window_bytes) != 0)
+        file = memfd_create(name, MFD_CLOEXEC);
+        if (file < 0 || ftruncate(file, (off_t)link->window_bytes) != 0)
             die("a window");
+        end->function.bar_files[bar] = file;
     }
+}
+
+static void end_open(struct link *link, int index, const char *path, const char *map_path)
+{
+    static const struct function_ops ops = {.reset = end_reset,
+                                            .come = end_come,
+                                            .leave = end_leave,
+                                            .access = end_access,
+                                            .memory_changed = end_memory_changed};
+    struct end *end = &link->ends[index];
+    end->link = link;
+    end->map_connection = -1;
+    function_open(&end->function, &ops, path, VECTORS);
+    make_windows(link, end, map_path);
+}
+
+/* What an engine finds at an address of a window of its machine: memory of the peer, or nothing. */
+static bool window_run(void *context, struct dma_engine *engine, uint64_t address, struct dma_run *run_out)
+{
+    struct link *link = context;
+    for (uint32_t i = 0; i < 2 * WINDOWS; i++) {
+        struct end *end = &link->ends[i / WINDOWS];
+        uint32_t bar = 2 + 2 * (i % WINDOWS);
+        uint64_t start = function_bar(&end->function, bar), at = address - start;
+        if (!function_is_same_machine(&engine->function, &end->function) || start == 0 || address < start ||
+            at >= link->window_bytes)
+            continue;
+        uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
+        bool is_translated = base && !link->is_cut && at < limit;
+        struct map *map = is_translated ? function_map_of(&peer_of(link, end)->function, base + at, 1) : NULL;
+        if (map) {
+            uint64_t in_map = base + at - map->address, left = map->bytes - in_map;
+            *run_out = (struct dma_run){map->base + in_map, left < limit - at ? left : limit - at};
+        } else
+            *run_out = (struct dma_run){NULL, PAGE_BYTES - at % PAGE_BYTES};
+        return true;
+    }
+    return false;
 }
 
 static _Noreturn void end_by_signal(const struct link *link)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        const struct function *function = &link->ends[i].function;
         printf("end %d: %llu reads and %llu writes of registers, %llu interrupts\n", i,
-               (unsigned long long)link->ends[i].read_count, (unsigned long long)link->ends[i].write_count,
-               (unsigned long long)link->ends[i].interrupt_count);
+               (unsigned long long)function->read_count, (unsigned long long)function->write_count,
+               (unsigned long long)function->interrupt_count);
+    }
+    for (int i = 0; i < 2 && link->has_engines; i++)
+        printf("engine %d: %llu descriptors, %llu bytes, %llu failed\n", i,
+               (unsigned long long)link->engines[i].done_count, (unsigned long long)link->engines[i].done_bytes,
+               (unsigned long long)link->engines[i].failed_count);
     exit(0);
 }
 
@@ -719,59 +458,113 @@ static void take_signal(struct link *link, int signal_fd)
             forget_translations(&link->ends[i]);
         }
         map_windows(link, &link->ends[i]);
-        if (link->ends[i].connection >= 0 && peer_of(link, &link->ends[i])->connection >= 0)
+        if (link->ends[i].function.connection >= 0 && peer_of(link, &link->ends[i])->function.connection >= 0)
             announce(&link->ends[i], link->is_cut ? EVENT_DOWN : EVENT_UP);
     }
 }
 
-static void come(struct link *link, struct end *end)
+static int open_signals(void)
 {
-    end->connection = accept4(end->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (!link->is_cut)
-        announce(peer_of(link, end), EVENT_UP);
-}
-
-int main(int argc, char **argv)
-{
-    static struct link link;
-    static struct message message;
     sigset_t signals;
-    if (argc != 4 && argc != 6) {
-        fprintf(stderr, "use: ntb_device WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
-        return 2;
-    }
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
     sigaddset(&signals, SIGUSR2);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-    link.window_bytes = strtoull(argv[1], NULL, 10) << 20;
+    return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+static void open_engines(struct link *link, char *paths, uint64_t late_ns, uint32_t fail_every)
+{
+    char *second = strchr(paths, ',');
+    if (!second) {
+        fprintf(stderr, "ntb_device: --dma is %s, but two sockets are needed: SOCKET,SOCKET\n", paths);
+        exit(2);
+    }
+    *second++ = 0;
+    link->has_engines = true;
     for (int i = 0; i < 2; i++) {
-        end_reset(&link, &link.ends[i]);
-        link.ends[i].connection = -1;
-        link.ends[i].map_connection = -1;
-        make_windows(&link, &link.ends[i], argc == 6 ? argv[4 + i] : NULL);
-        link.ends[i].listener = listen_at(argv[2 + i]);
+        struct dma_engine *engine = &link->engines[i];
+        engine->late_ns = late_ns;
+        engine->fail_every = fail_every;
+        engine->window = window_run;
+        engine->context = link;
+        dma_engine_open(engine, i == 0 ? paths : second);
     }
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* What is due is done; until the next of it, in ms. */
+static int step_engines(struct link *link)
+{
+    int64_t now = now_ns(), wait_ns = -1;
+    for (int i = 0; i < 2 && link->has_engines; i++) {
+        dma_engine_step(&link->engines[i], now);
+        int64_t due = dma_engine_due_ns(&link->engines[i]);
+        if (due >= 0 && (wait_ns < 0 || due - now < wait_ns))
+            wait_ns = due > now ? due - now : 0;
+    }
+    return wait_ns < 0 ? -1 : (int)((wait_ns + 999999) / 1000000);
+}
+
+static _Noreturn void run(struct link *link, int signal_fd)
+{
+    struct function *functions[] = {&link->ends[0].function, &link->ends[1].function, &link->engines[0].function,
+                                    &link->engines[1].function};
+    nfds_t count = link->has_engines ? 4 : 2;
     for (;;) {
-        struct pollfd polls[3];
-        for (int i = 0; i < 2; i++)
-            polls[i] = (struct pollfd){
-                .fd = link.ends[i].connection >= 0 ? link.ends[i].connection : link.ends[i].listener, .events = POLLIN};
-        polls[2] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
-        if (poll(polls, 3, -1) < 0)
+        struct pollfd polls[5];
+        for (nfds_t i = 0; i < count; i++)
+            polls[i] = (struct pollfd){.fd = function_fd(functions[i]), .events = POLLIN};
+        polls[count] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+        if (poll(polls, count + 1, step_engines(link)) < 0)
             die("poll");
-        for (int i = 0; i < 2; i++) {
-            struct end *end = &link.ends[i];
-            if (polls[i].revents == 0)
-                continue;
-            if (end->connection < 0)
-                come(&link, end);
-            else if (!serve(&link, end, &message))
-                end_leave(&link, end);
-        }
-        if (polls[2].revents)
-            take_signal(&link, signal_fd);
+        for (nfds_t i = 0; i < count; i++)
+            if (polls[i].revents)
+                function_serve(functions[i]);
+        if (polls[count].revents)
+            take_signal(link, signal_fd);
     }
+}
+
+int main(int argc, char **argv)
+{
+    static struct link link;
+    static const struct option options[] = {{"dma", required_argument, NULL, 'd'},
+                                            {"dma-late", required_argument, NULL, 'l'},
+                                            {"dma-fail", required_argument, NULL, 'f'},
+                                            {0}};
+    char *engines = NULL;
+    uint64_t late_us = 0;
+    uint32_t fail_every = 0;
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == 'd')
+            engines = optarg;
+        else if (option == 'l')
+            late_us = strtoull(optarg, NULL, 10);
+        else if (option == 'f')
+            fail_every = (uint32_t)strtoul(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    argc -= optind;
+    argv += optind;
+    if (argc != 3 && argc != 5) {
+        fprintf(stderr, "use: ntb_device [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] WINDOW_MIB SOCKET SOCKET "
+                        "[MAP_SOCKET MAP_SOCKET]\n");
+        return 2;
+    }
+    link.window_bytes = strtoull(argv[0], NULL, 10) << 20;
+    for (int i = 0; i < 2; i++)
+        end_open(&link, i, argv[1 + i], argc == 5 ? argv[3 + i] : NULL);
+    if (engines)
+        open_engines(&link, engines, late_us * 1000, fail_every);
+    run(&link, open_signals());
 }

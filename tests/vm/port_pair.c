@@ -15,50 +15,22 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "quoit_ntb.h"
+#include "port_check.h"
 
-#define BYTES      (1u << 20)
-#define DATA_AT    4096u
-#define WORDS_AT   65536u /* up to here bytes are stored one at a time, from here on words */
-#define ROUNDS     500u
-#define RINGS      100
-#define NAPS       3000 /* machines.py knows it too */
-#define BIT        2u
-#define MAGIC      0x71756f69u
-#define PATIENCE_S 60
-#define SPINS      1000
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("port_pair: line %d: %s: %s\n", __LINE__, #condition, strerror(errno));                             \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+#define BYTES    (1u << 20)
+#define DATA_AT  4096u
+#define WORDS_AT 65536u /* up to here bytes are stored one at a time, from here on words */
+#define ROUNDS   500u
+#define RINGS    100
+#define NAPS     3000 /* machines.py knows it too */
+#define BIT      2u
+#define MAGIC    0x71756f69u
 
 static int fails_with(int result, int error)
 {
     return result < 0 && errno == error;
-}
-
-static void await_word(volatile uint64_t *word, uint64_t value)
-{
-    double end_s = now_s() + PATIENCE_S;
-    for (int i = 0; *word < value; i++) {
-        CHECK(now_s() < end_s);
-        if (i > SPINS)
-            usleep(100); /* the other machine may need the processor */
-    }
 }
 
 static unsigned char pattern(size_t at)
@@ -72,23 +44,6 @@ static uint64_t pattern_word(size_t at)
     for (size_t i = 0; i < sizeof word; i++)
         word |= (uint64_t)pattern(at + i) << 8 * i;
     return word;
-}
-
-static struct quoit_ntb_link bring_up(int port, int on_link)
-{
-    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
-    double end_s = now_s() + PATIENCE_S;
-    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
-    while (!link.is_up) {
-        struct pollfd wait = {.fd = on_link, .events = POLLIN};
-        uint64_t count;
-        if (poll(&wait, 1, 500) > 0)
-            CHECK(read(on_link, &count, sizeof count) == sizeof count);
-        link.wish = QUOIT_NTB_LINK_LOOK;
-        CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
-        CHECK(now_s() < end_s);
-    }
-    return link;
 }
 
 /* Calls that a client may not make. */
@@ -265,13 +220,6 @@ static void check_mask(struct end *end, uint64_t phase)
     CHECK(ioctl(end->port, QUOIT_NTB_UNMASK, &bit) == 0);
     CHECK(poll(&signalled, 1, PATIENCE_S * 1000) == 1 && read(end->on_bit, &count, sizeof count) == sizeof count);
     CHECK(ioctl(end->port, QUOIT_NTB_CLEAR, &bit) == 0);
-}
-
-static struct quoit_ntb_link look(int port)
-{
-    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_LOOK};
-    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
-    return link;
 }
 
 /* b lets the link go and takes it again. What a stores before it accepts the new epoch vanishes, without a signal. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PACKED_BYTES_MAX 256u /* of a put that shares a request: larger ones gain little by it */
+
 static void scatter(const struct quoit_pending *pending, const char *staging)
 {
     if (pending->element_bytes == 0) {
@@ -66,6 +68,9 @@ static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
     uint16_t index = NO_INDEX;
     pthread_mutex_lock(&end->lock);
     if (finished != NO_INDEX) {
+        const struct quoit_pending *pending = &end->pending[finished];
+        if (pending->is_many && end->many[pending->many_host].index == finished)
+            end->many[pending->many_host].is_open = false;
         quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
         end->free[end->free_count++] = finished;
     }
@@ -107,6 +112,11 @@ enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         struct quoit_channel_end *end = &ring->channels[lane];
         pthread_mutex_init(&end->lock, NULL);
+        if (quoit_job_config_traits(&self->layout.job)->packs_puts) {
+            end->many = calloc(self->layout.job.host_count, sizeof *end->many);
+            if (!end->many)
+                return QUOIT_NO_MEMORY;
+        }
         end->shared = quoit_memory_channel(&self->layout, self->memory, self->local, lane);
         end->complete_head =
             atomic_load(&end->shared->complete_tail); /* from before an earlier shmem_finalize of this process */
@@ -118,9 +128,10 @@ enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
 
 void quoit_channel_close_all(struct quoit_ring_engine *ring)
 {
-    if (ring->channels)
-        for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++)
-            pthread_mutex_destroy(&ring->channels[lane].lock);
+    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count && ring->channels; lane++) {
+        pthread_mutex_destroy(&ring->channels[lane].lock);
+        free(ring->channels[lane].many);
+    }
     free(ring->channels);
 }
 
@@ -281,6 +292,8 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
     struct quoit_pending *pending = slot->pending;
     struct quoit_ring_context *context = &pending->context->ring;
     quoit_observe(request_submitted, ring, slot);
+    /* Before the look at the fence: a put after a newer one finds another mark. */
+    uint32_t mark = atomic_load_explicit(&context->last_mark, memory_order_relaxed);
     /* After a fence, until everything before it is done, payload must not land before earlier requests are executed. */
     if (quoit_ring_context_is_fenced(context))
         slot->request->frame.flags |= QUOIT_FRAME_ORDERED;
@@ -294,6 +307,12 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
         atomic_fetch_add_explicit(&ring->direct[pending->side].relayed_count, 1, memory_order_relaxed);
     }
     pthread_mutex_lock(&end->lock);
+    if (end->many)
+        end->many[slot->request->frame.dest_host] = (struct quoit_many){.context = pending->context,
+                                                                        .mark = mark,
+                                                                        .bytes = slot->request->frame.bytes,
+                                                                        .index = slot->index,
+                                                                        .is_open = pending->is_many};
     uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
     end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
     atomic_store_explicit(&end->shared->submit_tail, tail + 1,
@@ -304,4 +323,64 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
         event.end_ns = quoit_clock_now_ns();
         quoit_trace_write(ring->engine.self->trace, &event);
     }
+}
+
+bool quoit_channel_packs(const struct quoit_ring_engine *ring, size_t bytes)
+{
+    return ring->channels[0].many && bytes > 0 && bytes <= PACKED_BYTES_MAX;
+}
+
+/* A put as it stands in the payload of a PUT_MANY. */
+struct packed {
+    struct quoit_frame_put put;
+    char bytes[PACKED_BYTES_MAX];
+};
+
+/* Adds the put to the last request to its host. False: there is none to which it may be added. */
+static bool append(struct quoit_ring_engine *ring, uint32_t lane, struct quoit_context *context,
+                   const struct quoit_peer *peer, const struct packed *packed, uint32_t bytes)
+{
+    const struct quoit_self *self = ring->engine.self;
+    const uint32_t chunk_bytes = self->layout.job.chunk_bytes;
+    const uint32_t most = chunk_bytes < QUOIT_MANY_BYTES_MAX ? chunk_bytes : QUOIT_MANY_BYTES_MAX;
+    struct quoit_channel_end *end = &ring->channels[lane];
+    pthread_mutex_lock(&end->lock);
+    struct quoit_many *many = &end->many[peer->host];
+    uint32_t before = many->bytes;
+    bool is_open = many->is_open && many->context == context && before + bytes <= most &&
+                   many->mark == atomic_load_explicit(&context->ring.last_mark, memory_order_relaxed);
+    if (is_open) {
+        char *staging = self->memory + quoit_layout_staging(&self->layout, self->local, lane, many->index);
+        memcpy(staging + before, packed, bytes);
+        is_open = atomic_compare_exchange_strong_explicit(
+            &end->shared->requests[many->index].many_bytes, &before, before + bytes,
+            memory_order_release /* pairs with the proxy's taking */, memory_order_relaxed);
+        many->bytes += bytes;
+        many->is_open = is_open;
+    }
+    pthread_mutex_unlock(&end->lock);
+    return is_open;
+}
+
+void quoit_channel_put_many(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                            const void *source, size_t bytes)
+{
+    struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    uint32_t whole = quoit_frame_put_bytes((uint32_t)bytes);
+    struct packed packed;
+    struct quoit_slot slot;
+    packed.put = (struct quoit_frame_put){.offset = offset, .bytes = (uint32_t)bytes, .dest_pe = peer->local};
+    memset((char *)&packed + whole - 8, 0, 8);
+    memcpy(packed.bytes, source, bytes);
+    if (append(ring, lane_to(context, peer), context, peer, &packed, whole))
+        return;
+    quoit_channel_take(context, peer, &slot);
+    slot.request->frame.kind = QUOIT_FRAME_PUT_MANY;
+    slot.request->frame.bytes = whole;
+    slot.request->frame.offset = offset;
+    atomic_store_explicit(&slot.request->many_bytes, whole, memory_order_relaxed);
+    slot.pending->is_many = true;
+    slot.pending->many_host = peer->host;
+    memcpy(slot.staging, &packed, whole);
+    quoit_channel_submit(ring, &slot);
 }

@@ -60,6 +60,10 @@ void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *p
 {
     const struct quoit_self *self = peer->engine->self;
     uint64_t source_offset;
+    if (!manner.is_ordered && quoit_channel_packs(quoit_ring_engine_of(peer), bytes)) {
+        quoit_channel_put_many(context, peer, offset, source, bytes);
+        return;
+    }
     /* A put that is not large is staged, so that it returns at once and the next one follows it; a large one from
      * symmetric memory is read in place and waits until it is executed. */
     bool is_in_place = (manner.is_nbi || bytes > (size_t)ASIDE_CHUNKS * self->layout.job.chunk_bytes) &&

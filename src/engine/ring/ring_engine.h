@@ -21,10 +21,12 @@ struct quoit_ring_peer {
 /* The PE's record of a request slot of a channel, until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
-    bool is_relayed;   /* counted in relayed_count, and in that of `side` */
-    bool is_off_lane;  /* counted in off_lane_count */
-    uint8_t side;      /* enum quoit_side */
-    void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
+    bool is_relayed;    /* counted in relayed_count, and in that of `side` */
+    bool is_off_lane;   /* counted in off_lane_count */
+    bool is_many;       /* a PUT_MANY, */
+    uint16_t many_host; /* to this host */
+    uint8_t side;       /* enum quoit_side */
+    void *destination;  /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
     uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
     ptrdiff_t stride_bytes;
@@ -33,9 +35,19 @@ struct quoit_pending {
     uint32_t result_bytes;        /* how many bytes of it */
 };
 
+/* The last request to one host, if it is a PUT_MANY to which more puts may be added. */
+struct quoit_many {
+    struct quoit_context *context;
+    uint32_t mark; /* the context's last fence */
+    uint32_t bytes;
+    uint16_t index; /* of the request */
+    bool is_open;
+};
+
 /* The PE's end of one channel. */
 struct quoit_channel_end {
-    pthread_mutex_t lock; /* between threads of this process; never held while user memory is accessed */
+    pthread_mutex_t lock;    /* between threads of this process; never held while user memory is accessed */
+    struct quoit_many *many; /* [host_count]; NULL: the protocol packs no puts */
     struct quoit_channel *shared;
     _Atomic uint32_t complete_head;
     uint32_t free_count;

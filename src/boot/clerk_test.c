@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the first process is the clerk and the others hear what it tells; one that hears nothing, or something else,
+ * knows that, and nothing waits for a process that does not come. Method: the test is the clerk; forked children meet
+ * it, and their status says what they heard. */
+#include "boot/clerk.h"
+#include "boot/abstract.h"
+#include "env/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CHILDREN_MAX 5
+#define SHORT_NS     200000000u  /* less than the clerk waits for one who is missing */
+#define LIMIT_NS     5000000000u /* more than it does, on a busy machine */
+
+enum heard { HEARD = 10, HEARD_NOTHING, WAS_NONE, WAS_SELF };
+
+static const char word[] = "the lowest is 17";
+
+static const char *name_of_test(void)
+{
+    static _Thread_local char name[QUOIT_ABSTRACT_NAME_BYTES];
+    snprintf(name, sizeof name, "quoit-clerk-test-%d", (int)getpid());
+    return name;
+}
+
+/* A process that meets the clerk and expects `bytes`. */
+static pid_t start_child(const char *name, int clerk_fd, size_t bytes)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    close(clerk_fd);
+    char heard[64] = "";
+    int fd;
+    enum quoit_clerk_role role = quoit_clerk_meet(name, &fd);
+    if (role != QUOIT_CLERK_OTHER)
+        _exit(role == QUOIT_CLERK_SELF ? WAS_SELF : WAS_NONE);
+    _exit(quoit_clerk_hear(fd, heard, bytes) && memcmp(heard, word, bytes) == 0 ? HEARD : HEARD_NOTHING);
+}
+
+static int status_of(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int become_clerk(const char *name)
+{
+    int fd = -1;
+    assert_int_equal(quoit_clerk_meet(name, &fd), QUOIT_CLERK_SELF);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void test_all_hear(void **state)
+{
+    (void)state;
+    const char *name = name_of_test();
+    for (int count = 0; count <= CHILDREN_MAX; count++) {
+        pid_t children[CHILDREN_MAX];
+        int fd = become_clerk(name); /* again each time: the name is free */
+        for (int i = 0; i < count; i++)
+            children[i] = start_child(name, fd, sizeof word);
+        quoit_clerk_tell(fd, word, sizeof word, (uint32_t)count);
+        for (int i = 0; i < count; i++)
+            assert_int_equal(status_of(children[i]), HEARD);
+    }
+}
+
+static void test_a_clerk_that_says_nothing(void **state)
+{
+    (void)state;
+    const char *name = name_of_test();
+    int fd = become_clerk(name);
+    pid_t child = start_child(name, fd, sizeof word);
+    quoit_clock_sleep_ns(SHORT_NS / 4); /* usually it has connected; else it becomes a clerk itself */
+    quoit_clerk_tell(fd, NULL, 0, 0);
+    int status = status_of(child);
+    assert_true(status == HEARD_NOTHING || status == WAS_SELF);
+}
+
+/* Of another version: more bytes than this one expects, or fewer. */
+static void test_a_word_of_another_length(void **state)
+{
+    (void)state;
+    const char *name = name_of_test();
+    for (int i = -1; i <= 1; i += 2) {
+        int fd = become_clerk(name);
+        pid_t child = start_child(name, fd, sizeof word + (size_t)i);
+        quoit_clerk_tell(fd, word, sizeof word, 1);
+        assert_int_equal(status_of(child), HEARD_NOTHING);
+    }
+}
+
+static void test_one_that_does_not_come(void **state)
+{
+    (void)state;
+    const char *name = name_of_test();
+    int fd = become_clerk(name);
+    pid_t child = start_child(name, fd, sizeof word);
+    uint64_t begin_ns = quoit_clock_now_ns();
+    quoit_clerk_tell(fd, word, sizeof word, 2);
+    uint64_t waited_ns = quoit_clock_now_ns() - begin_ns;
+    assert_true(waited_ns >= SHORT_NS);
+    assert_true(waited_ns < LIMIT_NS);
+    assert_int_equal(status_of(child), HEARD);
+}
+
+/* The name is there, and nobody listens: as between the two calls of a clerk that has just come, but for ever. */
+static void test_a_name_without_a_listener(void **state)
+{
+    (void)state;
+    const char *name = name_of_test();
+    int fd = become_clerk(name);
+    int own = -1;
+    assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
+    assert_int_equal(quoit_clerk_meet(name, &own), QUOIT_CLERK_NONE);
+    assert_int_equal(own, -1);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_hear),
+        cmocka_unit_test(test_a_clerk_that_says_nothing),
+        cmocka_unit_test(test_a_word_of_another_length),
+        cmocka_unit_test(test_one_that_does_not_come),
+        cmocka_unit_test(test_a_name_without_a_listener),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: small puts share a request as long as that changes no order: none joins one that the proxy has taken, that
+ * another request to the same host follows, that a fence precedes, or that belongs to another context or, by now, to
+ * another host. Method: one PE of a job over a network; the test is its proxy, and reads what was submitted. */
+#include "engine/ring/ring_engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#define HOST_COUNT 3u
+#define PE_COUNT   6u
+#define WORD_WHOLE 24u /* a put of 8 bytes in a request */
+
+static struct {
+    struct quoit_layout layout;
+    struct quoit_self self;
+    struct quoit_engine *engine;
+    struct quoit_context context, other_context;
+    struct quoit_peer peers[PE_COUNT];
+    char *memory;
+    uint64_t heap;
+    uint64_t last_word;
+} test;
+
+static int open_test(void **state)
+{
+    const struct quoit_job_config job = {.host_count = HOST_COUNT,
+                                         .pe_count = PE_COUNT,
+                                         .lane_count = 1,
+                                         .slot_count = 2,
+                                         .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
+                                         .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .heap_bytes = 4096};
+    const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
+    (void)state;
+    memset(&test, 0, sizeof test);
+    assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
+    test.heap = test.layout.segment_heap;
+    test.memory =
+        mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(test.memory, MAP_FAILED);
+    quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
+    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, &test.engine), QUOIT_OK);
+    for (uint32_t pe = 0; pe < PE_COUNT; pe++) {
+        uint32_t host = quoit_job_config_host_of_pe(&job, pe);
+        test.peers[pe] = (struct quoit_peer){.engine = test.engine,
+                                             .pe = pe,
+                                             .host = (uint16_t)host,
+                                             .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
+        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0);
+    }
+    return 0;
+}
+
+static int close_test(void **state)
+{
+    (void)state;
+    test.engine->ops->close(test.engine);
+    munmap(test.memory, test.layout.total_bytes);
+    return 0;
+}
+
+static struct quoit_channel *channel(void)
+{
+    return quoit_memory_channel(&test.layout, test.memory, 0, 0);
+}
+
+static uint32_t submit_count(void)
+{
+    return atomic_load(&channel()->submit_tail);
+}
+
+/* The number-th request that was submitted, from 0. */
+static uint16_t index_of(uint32_t number)
+{
+    assert_in_range(number, 0, submit_count() - 1);
+    return channel()->submit[number % QUOIT_REQUESTS_A_CHANNEL];
+}
+
+static struct quoit_request *request(uint32_t number)
+{
+    return &channel()->requests[index_of(number)];
+}
+
+static void put_in(struct quoit_context *context, uint32_t pe)
+{
+    uint64_t word = ++test.last_word;
+    test.engine->ops->put(context, &test.peers[pe], test.heap + 8 * word, &word, sizeof word, false);
+}
+
+static void put(uint32_t pe)
+{
+    put_in(&test.context, pe);
+}
+
+static void take(uint32_t number)
+{
+    atomic_fetch_or(&request(number)->many_bytes, QUOIT_REQUEST_IS_TAKEN);
+}
+
+/* As the proxy says that a request is executed. */
+static void complete(uint32_t number)
+{
+    struct quoit_channel *shared = channel();
+    uint32_t tail = atomic_load(&shared->complete_tail);
+    shared->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = index_of(number);
+    atomic_store(&shared->complete_tail, tail + 1);
+}
+
+/* The request has the words first, first + 1, ..., for these PEs. */
+static void check_words(uint32_t number, uint64_t first, const uint32_t *pes, uint32_t count)
+{
+    const struct quoit_request *found = request(number);
+    const char *staging = test.memory + found->data_offset;
+    assert_int_equal(found->frame.kind, QUOIT_FRAME_PUT_MANY);
+    assert_int_equal(atomic_load(&found->many_bytes) & ~QUOIT_REQUEST_IS_TAKEN, count * WORD_WHOLE);
+    for (uint32_t i = 0; i < count; i++) {
+        struct quoit_frame_put one;
+        uint64_t word;
+        memcpy(&one, staging + (size_t)i * WORD_WHOLE, sizeof one);
+        memcpy(&word, staging + (size_t)i * WORD_WHOLE + sizeof one, sizeof word);
+        assert_int_equal(word, first + i);
+        assert_int_equal(one.offset, test.heap + 8 * word);
+        assert_int_equal(one.bytes, 8);
+        assert_int_equal(one.dest_pe, test.peers[pes[i]].local);
+        assert_int_equal(found->frame.dest_host, test.peers[pes[i]].host);
+    }
+}
+
+static void test_a_row_shares_a_request(void **state)
+{
+    static const uint32_t pes[] = {2, 3, 2, 2, 3};
+    (void)state;
+    for (uint32_t i = 0; i < 5; i++)
+        put(pes[i]);
+    assert_int_equal(submit_count(), 1);
+    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 1);
+    check_words(0, 1, pes, 5);
+    take(0);
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    check_words(0, 1, pes, 5);
+    check_words(1, 6, pes, 1);
+}
+
+static void test_hosts_have_their_own(void **state)
+{
+    static const uint32_t second[] = {2, 2}, third[] = {4};
+    (void)state;
+    put(2);
+    put(4);
+    test.last_word = 1; /* the next word is that after the first */
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    check_words(0, 1, second, 2);
+    check_words(1, 2, third, 1);
+}
+
+/* A put behind an atomic to the same host stays behind it. */
+static void test_another_request_ends_it(void **state)
+{
+    const struct quoit_atomic add = {.op = QUOIT_AMO_ADD, .size = 8, .offset = test.heap, .operand = 1};
+    (void)state;
+    put(2);
+    test.engine->ops->amo(&test.context, &test.peers[4], &add, NULL, false); /* elsewhere */
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    test.engine->ops->amo(&test.context, &test.peers[3], &add, NULL, false);
+    put(2);
+    assert_int_equal(submit_count(), 4);
+    assert_int_equal(request(2)->frame.kind, QUOIT_FRAME_AMO);
+    check_words(3, 3, (const uint32_t[]){2}, 1);
+}
+
+static void test_a_fence_ends_it(void **state)
+{
+    (void)state;
+    put(2);
+    test.engine->ops->fence(test.engine, &test.context);
+    put(2);
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    check_words(0, 1, (const uint32_t[]){2}, 1);
+    check_words(1, 2, (const uint32_t[]){2, 2}, 2);
+    assert_int_equal(request(0)->frame.flags, 0);
+    assert_int_equal(request(1)->frame.flags, QUOIT_FRAME_ORDERED);
+    test.engine->ops->fence(test.engine, &test.context);
+    put(2);
+    assert_int_equal(submit_count(), 3);
+}
+
+static void test_contexts_have_their_own(void **state)
+{
+    (void)state;
+    put(2);
+    put_in(&test.other_context, 2);
+    put_in(&test.other_context, 2);
+    put(2);
+    assert_int_equal(submit_count(), 3);
+    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 2);
+    assert_int_equal(atomic_load(&test.other_context.ring.outstanding_count), 1);
+}
+
+static void test_sizes(void **state)
+{
+    static const char bytes[300];
+    (void)state;
+    uint32_t most = QUOIT_MANY_BYTES_MAX / WORD_WHOLE;
+    for (uint32_t i = 0; i < most; i++)
+        put(2);
+    assert_int_equal(submit_count(), 1);
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 1, true);
+    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 256, false);
+    assert_int_equal(submit_count(), 2);
+    assert_int_equal(atomic_load(&request(1)->many_bytes), 24 + 24 + 272);
+    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 257, false);
+    assert_int_equal(submit_count(), 3);
+    assert_int_equal(request(2)->frame.kind, QUOIT_FRAME_PUT);
+}
+
+/* A put with a signal, in one request: what goes before its last chunk is nothing. */
+static void test_a_signal(void **state)
+{
+    const struct quoit_signal signal = {.offset = test.heap, .value = 1, .op = QUOIT_AMO_SET};
+    const uint64_t word = 1;
+    (void)state;
+    test.engine->ops->put_signal(&test.context, &test.peers[2], test.heap + 8, &word, sizeof word, &signal, false);
+    assert_int_equal(submit_count(), 1);
+    assert_int_equal(request(0)->frame.kind, QUOIT_FRAME_PUT_SIGNAL);
+}
+
+/* The slot of a request that is done is used again, for another host and with as many bytes. */
+static void test_a_slot_that_is_used_again(void **state)
+{
+    (void)state;
+    put(2);
+    take(0);
+    complete(0);
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 0);
+    put(4);
+    assert_int_equal(index_of(1), index_of(0));
+    put(2);
+    assert_int_equal(submit_count(), 3);
+    check_words(1, 2, (const uint32_t[]){4}, 1);
+    check_words(2, 3, (const uint32_t[]){2}, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_test, close_test)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_row_shares_a_request),    TEST(test_hosts_have_their_own),
+        TEST(test_another_request_ends_it),   TEST(test_a_fence_ends_it),
+        TEST(test_contexts_have_their_own),   TEST(test_sizes),
+        TEST(test_a_slot_that_is_used_again), TEST(test_a_signal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* port_check.h - what the programs of two machines have in common that test /dev/ntbN itself (port_pair, port_dma). A
+ * check that fails ends the program, with the line and the condition. */
+#ifndef TESTS_VM_PORT_CHECK_H
+#define TESTS_VM_PORT_CHECK_H
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "quoit_ntb.h"
+
+#define PATIENCE_S 60
+#define SPINS      1000
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("%s: line %d: %s: %s\n", __FILE_NAME__, __LINE__, #condition, strerror(errno));                     \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static inline double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static inline void await_word(volatile uint64_t *word, uint64_t value)
+{
+    double end_s = now_s() + PATIENCE_S;
+    for (int i = 0; *word < value; i++) {
+        CHECK(now_s() < end_s);
+        if (i > SPINS)
+            usleep(100); /* the other machine may need the processor */
+    }
+}
+
+static inline struct quoit_ntb_link look(int port)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_LOOK};
+    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+    return link;
+}
+
+static inline struct quoit_ntb_link bring_up(int port, int on_link)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
+    double end_s = now_s() + PATIENCE_S;
+    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+    while (!link.is_up) {
+        struct pollfd wait = {.fd = on_link, .events = POLLIN};
+        uint64_t count;
+        if (poll(&wait, 1, 500) > 0)
+            CHECK(read(on_link, &count, sizeof count) == sizeof count);
+        link.wish = QUOIT_NTB_LINK_LOOK;
+        CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+        CHECK(now_s() < end_s);
+    }
+    return link;
+}
+
+#endif
