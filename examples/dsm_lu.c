@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dsm_lu - LU factorisation of a dense matrix by blocks, on shared pages, without pivoting.
  *
- * Each block is contiguous, with its home on the PE that computes it; PEs form a grid over the blocks. Verified by
- * solving a system whose solution is known.
+ * PEs form a grid over the blocks. Those of a PE are contiguous, column by column, and begin with a page: each page has
+ * one writer, which is its home. Verified by solving a system whose solution is known.
  *
  * Use: oshrun -n 4 dsm_lu [SIZE [BLOCK]] */
 #include <dsm.h>
@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define PAGE_WORDS (4096 / (long)sizeof(double))
+
 static struct {
-    double *blocks; /* [block row][block column][row][column] */
+    double *blocks; /* [PE][block column][block row][row][column] */
+    long *starts;   /* [PE] index of its first word */
     long size, block, count;
     int me, grid_rows, grid_columns;
 } lu = {.size = 512, .block = 16};
@@ -24,19 +27,45 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static int owner(long row, long column)
+{
+    return (int)(row % lu.grid_rows * lu.grid_columns + column % lu.grid_columns);
+}
+
+/* Block rows, and block columns, of which a PE has blocks. */
+static long rows_of(int pe)
+{
+    return (lu.count - pe / lu.grid_columns + lu.grid_rows - 1) / lu.grid_rows;
+}
+
+static long columns_of(int pe)
+{
+    return (lu.count - pe % lu.grid_columns + lu.grid_columns - 1) / lu.grid_columns;
+}
+
 static double *block_at(long row, long column)
 {
-    return lu.blocks + (row * lu.count + column) * lu.block * lu.block;
+    int pe = owner(row, column);
+    long index = column / lu.grid_columns * rows_of(pe) + row / lu.grid_rows;
+    return lu.blocks + lu.starts[pe] + index * lu.block * lu.block;
+}
+
+/* Returns the number of words of all parts. */
+static long place_parts(int pes)
+{
+    long words = 0;
+    lu.starts = malloc((size_t)pes * sizeof *lu.starts);
+    for (int pe = 0; pe < pes; pe++) {
+        lu.starts[pe] = words;
+        long own = rows_of(pe) * columns_of(pe) * lu.block * lu.block;
+        words += (own + PAGE_WORDS - 1) / PAGE_WORDS * PAGE_WORDS;
+    }
+    return words;
 }
 
 static double *at(long row, long column)
 {
     return block_at(row / lu.block, column / lu.block) + row % lu.block * lu.block + column % lu.block;
-}
-
-static int owner(long row, long column)
-{
-    return (int)(row % lu.grid_rows * lu.grid_columns + column % lu.grid_columns);
 }
 
 /* The matrix is a formula, so the check needs no communication. */
@@ -169,7 +198,7 @@ int main(int count, char **words)
     while (pes % lu.grid_rows != 0)
         lu.grid_rows--;
     lu.grid_columns = pes / lu.grid_rows;
-    lu.blocks = dsm_all_malloc((size_t)(lu.size * lu.size) * sizeof *lu.blocks);
+    lu.blocks = dsm_all_malloc((size_t)place_parts(pes) * sizeof *lu.blocks);
     fill_own();
     dsm_barrier_all();
     double since = seconds();
@@ -183,6 +212,7 @@ int main(int count, char **words)
     }
     dsm_barrier_all();
     dsm_all_free(lu.blocks);
+    free(lu.starts);
     dsm_finalize();
     return is_right ? 0 : 1;
 }
