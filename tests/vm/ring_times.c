@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ROUNDS_MAX 1000
+#define ROUNDS_MAX  1000
+#define BLOCK_BYTES 65536
 
 static long word;
+static char block[BLOCK_BYTES];
 static int64_t times[ROUNDS_MAX];
 
 static int64_t now_ns(void)
@@ -31,7 +33,7 @@ static int compare(const void *a, const void *b)
 static void tell(const char *what, int pe, int rounds)
 {
     qsort(times, (size_t)rounds, sizeof times[0], compare);
-    printf("%-12s PE %2d: min %7.0f us, median %7.0f us, max %7.0f us\n", what, pe, (double)times[0] / 1e3,
+    printf("%-14s PE %2d: min %7.0f us, median %7.0f us, max %7.0f us\n", what, pe, (double)times[0] / 1e3,
            (double)times[rounds / 2] / 1e3, (double)times[rounds - 1] / 1e3);
     fflush(stdout);
 }
@@ -39,6 +41,14 @@ static void tell(const char *what, int pe, int rounds)
 static void put_quiet(int pe)
 {
     shmem_long_p(&word, 1, pe);
+    shmem_quiet();
+}
+
+static void put_block_quiet(int pe)
+{
+    static char source[BLOCK_BYTES];
+    source[0]++;
+    shmem_putmem(block, source, sizeof source, pe);
     shmem_quiet();
 }
 
@@ -82,6 +92,7 @@ int main(int argc, char **argv)
     for (int pe = 1; pe < npes; pe++) {
         if (me == 0) {
             measure("put, quiet", put_quiet, pe, rounds);
+            measure("64 KiB, quiet", put_block_quiet, pe, rounds);
             measure("get", get, pe, rounds);
             measure("fetch_add", add, pe, rounds);
         }

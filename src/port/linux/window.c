@@ -7,22 +7,55 @@
 #include "port/linux/opening.h"
 
 #define WORD_BYTES  8u
+#define LINE_BYTES  64u
 #define CHUNK_BYTES 65536u /* a long copy checks the link this often */
 
-/* Mappings of windows are write-combined: lines leave whole when they are filled in order, and at the latest with the
- * fence that ends each write, which keeps writes in their order. Each word is one store, so none is torn. */
-static void store(volatile char *to, const char *from, size_t bytes)
+static size_t bytes_to_boundary(const volatile char *address, size_t boundary_bytes, size_t bytes)
 {
-    size_t done = 0;
-    for (; done < bytes && (uintptr_t)(to + done) % WORD_BYTES != 0; done++)
-        to[done] = from[done];
+    size_t gap = (size_t)(-(uintptr_t)address & (boundary_bytes - 1));
+    return gap < bytes ? gap : bytes;
+}
+
+static void store_bytes(volatile char *to, const char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = from[i];
+}
+
+static void store_words(volatile char *to, const char *from, size_t bytes)
+{
+    size_t done = bytes_to_boundary(to, WORD_BYTES, bytes);
+    store_bytes(to, from, done);
     for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
         uint64_t word;
         memcpy(&word, from + done, sizeof word);
         *(volatile uint64_t *)(uintptr_t)(to + done) = word;
     }
-    for (; done < bytes; done++)
-        to[done] = from[done];
+    store_bytes(to + done, from + done, bytes - done);
+}
+
+/* A line in one go: its words stand in the buffer that combines writes as shortly as can be, so that no other store
+ * evicts it in parts. */
+static void store_lines(volatile char *to, const char *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += LINE_BYTES) {
+#pragma GCC unroll 8
+        for (size_t i = 0; i < LINE_BYTES; i += WORD_BYTES) {
+            uint64_t word;
+            memcpy(&word, from + done + i, sizeof word);
+            *(volatile uint64_t *)(uintptr_t)(to + done + i) = word;
+        }
+    }
+}
+
+/* Mappings of windows are write-combined: lines leave whole when they are filled in order, and at the latest with the
+ * fence that ends each write, which keeps writes in their order. No word is torn. */
+static void store(volatile char *to, const char *from, size_t bytes)
+{
+    size_t head = bytes_to_boundary(to, LINE_BYTES, bytes), lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
+    store_words(to, from, head);
+    store_lines(to + head, from + head, lines);
+    store_words(to + head + lines, from + head + lines, bytes - head - lines);
 }
 
 static void load(char *to, const volatile char *from, size_t bytes)
