@@ -54,6 +54,12 @@ void qn_link_kick(struct qn_port *port)
 	mod_delayed_work(qn_works, &port->link_work, 0);
 }
 
+void qn_link_lose(struct qn_port *port)
+{
+	set_bit(0, &port->link.is_lost);
+	qn_link_kick(port);
+}
+
 /* The peer's word; 0: the cable carries nothing, or the peer is silent. */
 static u32 hear(struct qn_port *port)
 {
@@ -207,8 +213,9 @@ void qn_link_event(void *context)
 	struct qn_port *port = context;
 
 	if (!ntb_link_is_up(port->ntb, NULL, NULL))
-		set_bit(0, &port->link.is_lost);
-	qn_link_kick(port);
+		qn_link_lose(port);
+	else
+		qn_link_kick(port);
 }
 
 void qn_link_init(struct qn_port *port)

@@ -135,12 +135,34 @@ static int translate(struct qn_port *port, u32 window)
 	return error;
 }
 
+/* By what the chip asks for. Other errors are of the moment. */
+static bool is_refused(int error)
+{
+	return error == -EINVAL || error == -EADDRNOTAVAIL;
+}
+
+/*
+ * Some chips keep the translation at the peer, whose registers are out of reach when the link is lost, or is about to be
+ * seen lost. It is taken down, and the translation is set when it comes up again.
+ */
+static void lose_link(struct qn_port *port, u32 window, int error)
+{
+	dev_notice_ratelimited(&port->ntb->dev, "window %u: error %d of the bridge; link taken down\n", window, error);
+	qn_link_lose(port);
+}
+
 void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
+	int error;
 
-	if (inbound->memory && !inbound->is_set && translate(port, window))
+	if (!inbound->memory || inbound->is_set)
+		return;
+	error = translate(port, window);
+	if (is_refused(error))
 		dev_warn(&port->ntb->dev, "window %u cannot be translated\n", window);
+	else if (error)
+		lose_link(port, window, error);
 }
 
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
@@ -173,11 +195,11 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 	inbound->bytes = wanted->bytes;
 	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
 	error = port->link.taken ? translate(port, wanted->window) : check(port, wanted->window);
-	if (error && (port->link.taken || error == -EINVAL || error == -EADDRNOTAVAIL)) {
+	if (is_refused(error))
 		qn_inbound_clear(port, wanted->window);
-		return error;
-	}
-	return 0;
+	else if (error && port->link.taken)
+		lose_link(port, wanted->window, error);
+	return is_refused(error) ? error : 0;
 
 put_memory:
 	qn_memory_put(memory);

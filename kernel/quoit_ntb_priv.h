@@ -66,7 +66,7 @@ struct qn_link {
 	u32 told;
 	u32 heard;
 	unsigned long heard_at;
-	unsigned long is_lost; /* bit 0: the chip has reported a loss */
+	unsigned long is_lost; /* bit 0: the chip has reported a loss, or shown one */
 };
 
 struct qn_outbound {
@@ -169,6 +169,7 @@ extern struct workqueue_struct *qn_works;
 void qn_link_init(struct qn_port *port);
 void qn_link_end(struct qn_port *port); /* tells the peer; the device is still there */
 void qn_link_kick(struct qn_port *port); /* looks at the link soon */
+void qn_link_lose(struct qn_port *port); /* takes it down, soon */
 void qn_link_event(void *context);       /* of the chip */
 
 /* client.c */
