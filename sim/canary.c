@@ -150,11 +150,22 @@ static bool forget_resend(struct sim_world *world, const void *flow)
     return state->flow == flow;
 }
 
+/* A fetching request that was executed here: taken again it is answered again, which the ring of its source refuses
+ * later, or not at all. */
+static bool is_answered(const struct sim_world *world, const struct quoit_frame *frame)
+{
+    const struct quoit_ring *ring = quoit_queue_of(world->current->lane)->ring;
+    if (frame->dest_host != world->current->host->index || !quoit_frame_needs_response(frame->kind))
+        return false;
+    uint32_t index = quoit_ring_flow_side(frame) * world->config.job.host_count + frame->source_host;
+    return !quoit_ring_is_before(ring->flows_in[index].executed, frame->flow_sequence);
+}
+
 static void take_outdated(struct sim_world *world, struct quoit_frame *frame, uint32_t version)
 {
     bool is_answer = frame->kind == QUOIT_FRAME_DATA || frame->kind == QUOIT_FRAME_VALUE;
     bool is_occasion = is_answer || quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
-    if (is_occasion && frame->topology_version < version && is_near(world))
+    if (is_occasion && frame->topology_version < version && !is_answered(world, frame) && is_near(world))
         frame->topology_version = version;
 }
 
