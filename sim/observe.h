@@ -24,6 +24,8 @@ void sim_frame_received(struct quoit_lane *lane, struct quoit_frame *frame);
 void sim_frame_taken(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                      const struct quoit_verdict *verdict);
 void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verdict);
+void sim_payload_leaving(struct quoit_lane *lane, const struct quoit_departure *departure);
+void sim_payload_left(struct quoit_lane *lane, const struct quoit_departure *departure, int status);
 void sim_link_followed(struct quoit_lane *lane, int side);
 void sim_link_moved(const struct quoit_link_record *record, int state);
 

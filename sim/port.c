@@ -150,6 +150,8 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                covered(to, packet->window, packet->offset, packet->bytes));
         if (packet->has_mark) {
+            if (to->world->config.trace)
+                sim_trace(to->world, "land", way->end->index, packet->mark_offset, packet->number);
             sim_mark_land(way->end, packet->mark_offset, packet->number);
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->mark_offset, &packet->mark,
                    covered(to, packet->window, packet->mark_offset, sizeof packet->mark));
@@ -380,7 +382,7 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
         return QUOIT_LINK_DOWN;
     opening_of(port)->bound_epoch = epoch;
     if (config_of(end)->trace)
-        sim_trace(end->world, "bind", end->index, epoch, 0);
+        sim_trace(end->world, "bind", end->index, epoch, !end->world->current->is_service);
     return QUOIT_OK;
 }
 
@@ -503,6 +505,8 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
         return status == QUOIT_OK ? port_write64(port, window, mark_offset, mark) : status;
     }
     uint64_t number = sim_mark_post(end, mark_offset);
+    if (config_of(end)->trace)
+        sim_trace(end->world, "post", end->index, reaches(port), number);
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t cost_ns =
@@ -533,10 +537,9 @@ static void land_all(struct sim_end *end)
         sim_queue_remove(&end->world->queue, &way->event);
 }
 
-static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
-                                   void *destination, size_t bytes)
+static enum quoit_status read_window(struct quoit_port *port, struct sim_end *end, enum quoit_window window,
+                                     uint64_t offset, void *destination, size_t bytes)
 {
-    struct sim_end *end = enter(port);
     struct sim_world *world = end->world;
     uint32_t epoch = end->link_epoch;
     memset(destination, 0xff, bytes);
@@ -554,6 +557,16 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
                covered(end->peer, window, offset, bytes));
     sim_spend(world, latency_ns + world->model.read_call_ns + sim_model_time(world->model.read_ps_per_byte, bytes));
     return reaches(port) && end->link_epoch == epoch ? QUOIT_OK : QUOIT_LINK_DOWN;
+}
+
+static enum quoit_status port_read(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                   void *destination, size_t bytes)
+{
+    struct sim_end *end = enter(port);
+    enum quoit_status status = read_window(port, end, window, offset, destination, bytes);
+    if (config_of(end)->trace)
+        sim_trace(end->world, "read", end->index, status == QUOIT_OK, offset);
+    return status;
 }
 
 /* Scratchpads and doorbells */
@@ -801,7 +814,10 @@ void sim_end_share(struct sim_end *end, struct sim_end *other)
 
 void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number)
 {
-    sim_mark_remake(opening_of(port)->end, mark_offset, number);
+    struct sim_end *end = opening_of(port)->end;
+    if (config_of(end)->trace)
+        sim_trace(end->world, "remade", end->index, mark_offset, number);
+    sim_mark_remake(end, mark_offset, number);
 }
 
 void sim_end_free(struct sim_end *end)

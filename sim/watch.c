@@ -89,14 +89,14 @@ static void check_taken(struct sim_world *world, const struct quoit_lane *lane, 
                  frame->source_host, lane->layout->host);
 }
 
-/* A move of the ring, for tests/model/moves.py: the side and class of the queue, what stands there, its topology
- * version, and `value`. */
+/* A move of the ring, for tests/model/moves.py: the side and class of the queue, what stands there, its flags and
+ * topology version, and `value`. */
 static void trace_move(struct sim_world *world, const char *what, const struct quoit_lane *lane, uint32_t side,
                        uint32_t class, const struct quoit_frame *frame, uint32_t value)
 {
     sim_trace(world, what, lane->layout->host,
-              (uint64_t)frame->topology_version << 32 | (uint64_t)value << 16 | (uint64_t)lane->index << 10 |
-                  (uint64_t)frame->kind << 2 | side << 1 | class,
+              (uint64_t)frame->topology_version << 32 | (uint64_t)(frame->flags & 7u) << 29 | (uint64_t)value << 16 |
+                  (uint64_t)lane->index << 10 | (uint64_t)frame->kind << 2 | side << 1 | class,
               (uint64_t)frame->source_host << 48 | (uint64_t)frame->dest_host << 32 | frame->flow_sequence);
 }
 
@@ -110,11 +110,44 @@ void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verd
                    (uint32_t)(out->sent_total - out->credited_total));
 }
 
+static void trace_departure(const char *what, const struct quoit_lane *lane, const struct quoit_departure *departure,
+                            uint32_t value)
+{
+    struct sim_world *world = sim_world_current();
+    if (world->config.trace)
+        trace_move(world, what, lane, departure->side, quoit_frame_class(departure->frame.kind), &departure->frame,
+                   value);
+}
+
+void sim_payload_leaving(struct quoit_lane *lane, const struct quoit_departure *departure)
+{
+    trace_departure("leaving", lane, departure, 0);
+}
+
+void sim_payload_left(struct quoit_lane *lane, const struct quoit_departure *departure, int status)
+{
+    trace_departure("left", lane, departure, (uint32_t)status);
+}
+
+/* What lane 0 knows of its host's ends and of those at the other end of the same links: number 2 h + side. */
+static void trace_known(struct sim_world *world, const struct quoit_lane *lane)
+{
+    const struct quoit_ring_links *links = &quoit_queue_of(lane)->ring->links;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && lane->index == 0; side++) {
+        uint32_t own = 2 * links->host_self + side;
+        uint32_t far = 2 * quoit_layout_neighbour(lane->layout, side) + (side == QUOIT_LEFT);
+        sim_trace(world, "knows", links->host_self, own, links->ends[own].state);
+        sim_trace(world, "knows", links->host_self, far, links->ends[far].state);
+    }
+}
+
 static void look_at_taken(struct sim_world *world, struct quoit_lane *lane, int side, int class,
                           const struct quoit_frame *frame, int status, const struct quoit_verdict *verdict)
 {
     if (world->config.trace && status == QUOIT_OK && verdict->kind != QUOIT_VERDICT_NO_RESOURCE)
         trace_move(world, "take", lane, (uint32_t)side, (uint32_t) class, frame, verdict->kind);
+    if (world->config.trace && status == QUOIT_OK && frame->kind == QUOIT_FRAME_TOPOLOGY)
+        trace_known(world, lane);
     if (!world->config.checks_each_step)
         return;
     const struct quoit_frame *sent = sim_canary_received(world, status == QUOIT_OK ? verdict : NULL, frame);
@@ -160,10 +193,12 @@ void sim_link_followed(struct quoit_lane *lane, int side)
     struct sim_world *world = sim_world_current();
     const struct quoit_ring *ring = quoit_queue_of(lane)->ring;
     sim_canary_forget(world, lane);
-    if (world->config.trace)
+    if (world->config.trace) {
         sim_trace(world, "follow", lane->layout->host,
                   lane->index << 2 | (uint32_t)side << 1 | quoit_ring_link_is_up(ring, (enum quoit_side)side),
                   ring->links.topology_version);
+        trace_known(world, lane);
+    }
 }
 
 void sim_link_moved(const struct quoit_link_record *record, int state)

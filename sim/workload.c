@@ -160,6 +160,25 @@ static size_t choose_bytes(struct quoit_prng *prng, uint32_t piece_bytes)
     return quoit_prng_choose(prng, quoit_prng_choose(prng, 2) ? 64 : piece_bytes) + 1;
 }
 
+/* For tests/model/moves.py: once it has returned. */
+static void trace_call(const struct sim_pe *pe, const char *call)
+{
+    if (pe->world->config.trace)
+        sim_trace(pe->world, call, pe->index, 0, 0);
+}
+
+static void fence(struct sim_pe *pe)
+{
+    quoit_fabric_fence(pe->fabric, pe->context);
+    trace_call(pe, "fence");
+}
+
+static void quiet(struct sim_pe *pe)
+{
+    quoit_fabric_quiet(pe->fabric, pe->context);
+    trace_call(pe, "quiet");
+}
+
 void sim_pieces_put(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to, bool is_nbi)
 {
     unsigned char buffer[SIM_PIECE_BYTES];
@@ -168,11 +187,11 @@ void sim_pieces_put(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t to, b
     size_t at = quoit_prng_choose(&pe->prng, pieces->piece_bytes - bytes + 1);
     uint64_t offset = sim_pieces_offset(pieces, &pe->host->layout, pe->index) + at;
     sim_fill(&pe->prng, buffer, bytes);
-    quoit_fabric_fence(pe->fabric, pe->context);
+    fence(pe);
     memcpy(sim_pieces_model(pieces, pe->index, to) + at, buffer, bytes);
     if (is_nbi) {
         quoit_fabric_put_nbi(pe->fabric, pe->context, offset, buffer, bytes, to);
-        quoit_fabric_quiet(pe->fabric, pe->context);
+        quiet(pe);
     } else {
         quoit_fabric_put(pe->fabric, pe->context, offset, buffer, bytes, to);
     }
@@ -184,11 +203,11 @@ void sim_pieces_get(struct sim_pe *pe, struct sim_pieces *pieces, uint32_t from,
     size_t bytes = choose_bytes(&pe->prng, pieces->piece_bytes);
     size_t at = quoit_prng_choose(&pe->prng, pieces->piece_bytes - bytes + 1);
     uint64_t offset = sim_pieces_offset(pieces, &pe->host->layout, pe->index) + at;
-    quoit_fabric_quiet(pe->fabric, pe->context);
+    quiet(pe);
     memset(buffer, 0xee, bytes);
     if (is_nbi) {
         quoit_fabric_get_nbi(pe->fabric, pe->context, buffer, offset, bytes, from);
-        quoit_fabric_quiet(pe->fabric, pe->context);
+        quiet(pe);
     } else {
         quoit_fabric_get(pe->fabric, pe->context, buffer, offset, bytes, from);
     }

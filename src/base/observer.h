@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct quoit_departure;
 struct quoit_frame;
 struct quoit_lane;
 struct quoit_link_record;
@@ -35,6 +36,10 @@ struct quoit_observer {
     void (*frame_taken)(struct quoit_lane *lane, int side, int class, const struct quoit_frame *frame, int status,
                         const struct quoit_verdict *verdict);
     void (*frame_sending)(struct quoit_lane *lane, const struct quoit_verdict *verdict);
+    /* Lane: DMA of a frame's payload has begun, and its header follows; it has ended, and the header is about to be
+     * written if the status is OK. */
+    void (*payload_leaving)(struct quoit_lane *lane, const struct quoit_departure *departure);
+    void (*payload_left)(struct quoit_lane *lane, const struct quoit_departure *departure, int status);
     void (*frame_executing)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*frame_executed)(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload);
     void (*request_completing)(struct quoit_lane *lane, uint64_t cookie);

@@ -81,6 +81,7 @@ static bool place(struct quoit_lane *lane, const struct quoit_move *move, const 
     if (move->source != lane->gather && quoit_mover_start(queue->mover, move, &index)) {
         queue->departures[index] = *departure;
         queue->departures[index].begin_ns = begin_ns;
+        quoit_observe(payload_leaving, lane, departure);
         quoit_lane_count_up(&lane->shared->out[move->side].dma_count, move->bytes);
         return false;
     }
@@ -169,6 +170,7 @@ static uint32_t announce_departures(struct quoit_lane *lane)
     enum quoit_status status;
     while (lane->status == QUOIT_OK && quoit_mover_next(queue->mover, &index, &status)) {
         const struct quoit_departure *departure = &queue->departures[index];
+        quoit_observe(payload_left, lane, departure, status);
         quoit_lane_trace_dma(lane, &departure->frame, departure->side, index, departure->begin_ns);
         if (status == QUOIT_OK)
             publish(lane, departure->side, departure->slot_at, &departure->frame, no_payload, 0);

@@ -60,6 +60,7 @@ proctype Wire(byte at)
 {
     byte value;
 end:
+accept:
     do
     :: atomic { wire[at] ? value -> flag[at] = value; value = 0 }
     od
@@ -213,6 +214,7 @@ proctype Wire(byte h)
 {
     byte signal;
 end:
+accept:
     do
     :: atomic {
         wire[h] ? signal ->

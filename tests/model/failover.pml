@@ -15,12 +15,12 @@
  * Sizes (each by -D): REQUESTS, FETCHES (bit n: request n needs a response), QUIETS (bit n: a quiet stands before
  *   request n), SLOTS, REPLY_SLOTS, UPDATES (states in one TOPOLOGY frame), CUTS_0, CUTS_1, CUTS_2 (outages of each link),
  *   STAYS (the link whose last outage is final; 3: none), BEGINS (the link that is down at the start; 3: none).
- * Options: DMA (payload lands by DMA, and the frame is written when it has landed), EAGER (an update leaves at once,
+ * Options: DMA (payload lands by DMA, of each frame by itself, and the frame is there when it has landed), EAGER (an update leaves at once,
  *   see below), LATE_LANE (the lane follows its manager at any later time), PLAIN (none of the reductions that forget
  *   what has no effect any more).
  * MOVES: moves.h has the moves of one run of the production code, by moves.py: each must be a step that is possible here.
  * Variants, each of which breaks the protocol: NO_RESEND, NO_REPEAT_CHECK, NO_VERSION, NO_QUIESCE, LAND_RESENT,
- *   UPDATES_LATER, KEEP_RESPONSES, NO_REST, EARLY_QUIET.
+ *   UPDATES_LATER, KEEP_RESPONSES, NO_REST, EARLY_QUIET, ACK_AGAIN (a run that goes on for ever).
  */
 #define HOSTS 3
 #define ENDS  6
@@ -69,6 +69,8 @@ typedef Frame {
                    * acknowledgement only */
     bit lands;    /* request: its payload is a posted write before it, which may still be on its way */
     bit is_update;
+    bit flies;    /* by DMA: the slot is taken, and the frame is written when its payload is there */
+    bit is_lost;  /* that never was: the link was lost */
 }
 typedef Update {
     byte state[ENDS]; /* 0: not in this frame */
@@ -84,7 +86,7 @@ typedef End {
     byte pending;   /* struct quoit_ring_link; bit e: the update about end e for the neighbour */
     NUMBER adopted;
     bit is_confirmed;
-    byte dma;       /* the request whose payload lands by DMA, in a slot that is taken; 0: none */
+    byte dma_count; /* DMA under way through this end */
     Queue queue[2]; /* inbound: requests, replies */
     Update updates[REPLY_SLOTS]; /* of inbound replies */
 }
@@ -139,18 +141,23 @@ hidden int up_to, at_bit;
 #define HAS_LOST(e) (!end[e].is_bound)
 
 #define SLOTS_OF(class) ((class) == REPLY -> REPLY_SLOTS : SLOTS)
-#define FREE(e, class) (SLOTS_OF(class) - end[PEER(e)].queue[class].filled - ((class) == REQUEST && end[e].dma))
+#define FREE(e, class) (SLOTS_OF(class) - end[PEER(e)].queue[class].filled)
 #ifdef UPDATES_LATER
 #define MAY_FOLLOW_UPDATES(e) true
 #else
 #define MAY_FOLLOW_UPDATES(e) (end[e].pending == 0) /* must_wait_for_update() */
 #endif
-#define MAY_INJECT_REQUEST(e) (IS_OPEN(e) && !end[e].dma && FREE(e, REQUEST) >= 2)
+#define MAY_INJECT_REQUEST(e) (IS_OPEN(e) && FREE(e, REQUEST) >= 2)
 #define MAY_INJECT_REPLY(e)   (IS_OPEN(e) && MAY_FOLLOW_UPDATES(e) && FREE(e, REPLY) >= 2)
 
 #define HEAD(e, class) end[e].queue[class].slots[0]
 /* A lane polls a side only while its ring has it up. */
-#define HAS_FRAME(e, class) (end[e].queue[class].filled > 0 && IS_OWN_UP(e))
+#define HAS_FRAME(e, class) (end[e].queue[class].filled > 0 && IS_OWN_UP(e) && IS_THERE(e, class))
+#if defined(DMA) || defined(MOVES)
+#define IS_THERE(e, class) (!HEAD(e, class).flies && !HEAD(e, class).is_lost)
+#else
+#define IS_THERE(e, class) true
+#endif
 
 #define CLEAR_SLOT(e, class, at)               \
     end[e].queue[class].slots[at].version = 0; \
@@ -158,6 +165,8 @@ hidden int up_to, at_bit;
     end[e].queue[class].slots[at].more = 0;    \
     end[e].queue[class].slots[at].lands = 0;   \
     end[e].queue[class].slots[at].is_update = 0; \
+    end[e].queue[class].slots[at].flies = 0;   \
+    end[e].queue[class].slots[at].is_lost = 0; \
     if                                         \
     :: class == REPLY ->                       \
         for (j : 0 .. ENDS - 1) {              \
@@ -188,6 +197,8 @@ inline consume(e, class)
         end[e].queue[class].slots[i - 1].more = end[e].queue[class].slots[i].more;
         end[e].queue[class].slots[i - 1].lands = end[e].queue[class].slots[i].lands;
         end[e].queue[class].slots[i - 1].is_update = end[e].queue[class].slots[i].is_update;
+        end[e].queue[class].slots[i - 1].flies = end[e].queue[class].slots[i].flies;
+        end[e].queue[class].slots[i - 1].is_lost = end[e].queue[class].slots[i].is_lost;
         if
         :: class == REPLY ->
             for (j : 0 .. ENDS - 1) {
@@ -214,6 +225,28 @@ inline sweep(e, class)
 #define MAY_LAND(m) ((m) == 0)
 #endif
 #define LANDS(e, m) (HOST(PEER(e)) == 1 && MAY_LAND(m) && end[e].is_confirmed)
+#define WRITTEN(e, class, at) end[PEER(e)].queue[class].slots[at]
+#define FLIES(e, at)          (WRITTEN(e, REQUEST, at).flies && end[e].dma_count)
+inline begin_dma(e, class, at)
+{
+    WRITTEN(e, class, at).flies = 1;
+    end[e].dma_count++
+}
+#ifdef MOVES
+#define DOES_LAND(e, class, at) WRITTEN(e, class, at).lands /* else into its slot */
+#else
+#define DOES_LAND(e, class, at) true
+#endif
+/* announce_departures(): the payload has landed, or is lost with its link */
+inline finish_dma(e, class, at)
+{
+    end[e].dma_count--;
+    WRITTEN(e, class, at).flies = 0;
+    if
+    :: REACHES(e) -> assert(!DOES_LAND(e, class, at) || executed < WRITTEN(e, class, at).number)
+    :: else -> WRITTEN(e, class, at).is_lost = 1
+    fi
+}
 /* It may land at once, or as late as the frame is seen: see execute(). */
 inline send_request(e, g, n, m)
 {
@@ -221,31 +254,20 @@ inline send_request(e, g, n, m)
     :: LANDS(e, m) && REACHES(e) ->
         assert(executed < n); /* else it overwrites a later put */
 #ifdef DMA
-        end[e].dma = n
+        write(e, REQUEST, g, n, m, 0, 0);
+        i = end[PEER(e)].queue[REQUEST].filled - 1;
+        begin_dma(e, REQUEST, i)
 #else
         write(e, REQUEST, g, n, m, 1, 0)
 #endif
     :: else -> write(e, REQUEST, g, n, m, 0, 0)
     fi
 }
-/* announce_departures(): the payload has landed, or is lost with its link. No topology version has come in between. */
-inline finish_dma(e)
-{
-    number = end[e].dma;
-    end[e].dma = 0;
-    version = VERSION(HOST(e));
-    if
-    :: REACHES(e) ->
-        assert(executed < number);
-        write(e, REQUEST, version, number, 0, 0, 0)
-    :: else
-    fi
-}
 /* quoit_mover_rest(): a lane takes no update and follows no link before its DMA has ended. */
 #ifdef NO_REST
 #define IS_AT_REST(h) true
 #else
-#define IS_AT_REST(h) (end[2 * (h)].dma == 0 && end[2 * (h) + 1].dma == 0)
+#define IS_AT_REST(h) (end[2 * (h)].dma_count == 0 && end[2 * (h) + 1].dma_count == 0)
 #endif
 
 /* adopt(): frames in flight are void */
@@ -587,6 +609,12 @@ inline forward_reply(e)
 #define IS_QUIET (!(QUIETS & (2 << sent)) || (plain | fetching) == 0)
 #endif
 
+#ifdef ACK_AGAIN
+#define IS_ACK_DUE true
+#else
+#define IS_ACK_DUE (ack_sent != executed)
+#endif
+
 #define MAY_FOLLOW_UP(e)   (end[e].link_state == UP && !IS_OWN_UP(e))
 #define MAY_FOLLOW_DOWN(e) (end[e].link_state == DRAINING)
 #ifdef LATE_LANE
@@ -627,7 +655,7 @@ inline cut(l, right, left)
     :: d_step { is_cut[l] && (STAYS != l || cuts[l] > 0) -> is_cut[l] = 0; printf("link %d is back\n", l) }
 
 #define IS_IDLE(e)                                                                                  \
-    (end[e].pending == 0 && end[e].dma == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
+    (end[e].pending == 0 && end[e].dma_count == 0 && end[e].queue[REQUEST].filled == 0 && end[e].queue[REPLY].filled == 0 && \
      ((end[e].link_state == UP && IS_OWN_UP(e) && !HAS_LOST(e)) || \
       (is_cut[LINK(e)] && STAYS == LINK(e) && end[e].link_state == ABSENT)))
 #define HAS_TOPOLOGY_OF_1(h)                                                         \
@@ -693,7 +721,7 @@ c_code {
             struct Frame *reply = &state->end[e].queue[REPLY].slots[at];
             if (request->version < version) {
                 request->version = 0;
-                if (!request->lands)
+                if (!request->lands && !request->flies)
                     request->number = request->more = 0;
             }
             if (reply->version < version || (reply->is_update && !needs_adopted))
@@ -795,6 +823,18 @@ c_code {
         FORGET                                                                              \
     }
 
+/* DMA ends in any order. Its slots may have been swept with all that was lost: then only the lane's count is left. */
+#if defined(DMA) && SLOTS != 2
+#error "FINISH knows two slots"
+#endif
+#define FINISH(e)                                                                      \
+    :: d_step { FLIES(e, 0) -> finish_dma(e, REQUEST, 0) }                             \
+    :: d_step { FLIES(e, 1) -> finish_dma(e, REQUEST, 1) }                             \
+    :: d_step {                                                                        \
+        end[e].dma_count > WRITTEN(e, REQUEST, 0).flies + WRITTEN(e, REQUEST, 1).flies -> \
+        end[e].dma_count--                                                             \
+    }
+
 /* Every host knows that this link is down. */
 inline begin_absent(e)
 {
@@ -851,6 +891,31 @@ inline take_any_reply(e)
         fi
     fi
 }
+/* The payload of the frame that was just written through this end goes by DMA. Number 0: of another flow. */
+inline leave(e, class)
+{
+    before = end[PEER(e)].queue[class].filled - 1;
+    if
+    :: its_number && REACHES(e) ->
+        assert(before >= 0 && WRITTEN(e, class, before).number == its_number);
+        begin_dma(e, class, before)
+    :: else -> end[e].dma_count++
+    fi
+}
+/* Its frame is gone if the reader has swept its slots meanwhile. */
+inline has_left(e, class)
+{
+    before = 0;
+    do
+    :: before < SLOTS_OF(class) &&
+        !(its_number && WRITTEN(e, class, before).flies && WRITTEN(e, class, before).number == its_number) -> before++
+    :: else -> break
+    od;
+    if
+    :: before < SLOTS_OF(class) -> finish_dma(e, class, before)
+    :: else -> end[e].dma_count--
+    fi
+}
 inline follow_move(e)
 {
     if
@@ -860,13 +925,13 @@ inline follow_move(e)
     :: kind == 3 -> assert(MAY_CLEAN(e)); clean(e); assert(end[e].epoch == its_number)
     :: kind == 4 -> assert(end[e].link_state == CLEAN && IS_OTHER_CLEAN(e)); agree(e)
     :: kind == 5 -> assert(end[e].link_state == UP && HAS_LOST(e)); drain(e)
-    :: kind == 6 && flag -> assert(MAY_FOLLOW_UP(e)); follow_up(e); assert(VERSION(HOST(e)) == its_version)
+    :: kind == 6 && flag -> assert(MAY_FOLLOW_UP(e) && IS_AT_REST(HOST(e))); follow_up(e); assert(VERSION(HOST(e)) == its_version)
     :: kind == 6 && !flag ->
-        assert(MAY_FOLLOW_DOWN(e)); follow_down(e); assert(VERSION(HOST(e)) == its_version);
+        assert(MAY_FOLLOW_DOWN(e) && IS_AT_REST(HOST(e))); follow_down(e); assert(VERSION(HOST(e)) == its_version);
         sweep(e, REQUEST); sweep(e, REPLY) /* nothing reads it any more, and what is in flight is lost */
     :: kind == 7 ->
         assert(end[e].pending != 0 && FREE(e, REPLY) >= 1 && VERSION(HOST(e)) == its_version); advertise(e)
-    :: kind == 8 -> assert(IS_UPDATE(e) && HEAD(e, REPLY).version == its_version); learn(e)
+    :: kind == 8 -> assert(IS_UPDATE(e) && HEAD(e, REPLY).version == its_version && IS_AT_REST(HOST(e))); learn(e)
     :: kind == 9 ->
         assert(!resending && IS_REACHABLE_0 && ROUTE_0 == e && MAY_INJECT_REQUEST(e) && VERSION(0) == its_version);
         note_kind(its_number, flag); submit(e); assert(sent == its_number)
@@ -888,6 +953,8 @@ inline follow_move(e)
     :: kind == 16 ->
         assert(ack_sent != executed && ROUTE_1 == e && MAY_INJECT_REPLY(e) && VERSION(1) == its_version);
         reply_up_to(e, 0); assert(ack_sent == its_number)
+    :: kind == 17 -> leave(e, flag)
+    :: kind == 18 -> assert(end[e].dma_count > 0); has_left(e, flag)
     fi
 }
 
@@ -949,6 +1016,7 @@ active proctype Ring()
         begin_absent((2 * BEGINS + 2) % ENDS)
 #endif
     }
+accept:
     do
     :: atomic {
         if
@@ -963,21 +1031,20 @@ active proctype Ring()
             (!(FETCHES & (2 << sent)) || !fetching) && IS_QUIET -> out = ROUTE_0; submit(out)
     }
 #ifdef DMA
-    :: d_step { end[1].dma != 0 -> finish_dma(1) }
-    :: d_step { end[4].dma != 0 -> finish_dma(4) }
+    FINISH(1) FINISH(4)
 #endif
     :: d_step { MAY_BE_DROPPED(2) -> consume(2, REQUEST) }
     :: d_step { MAY_BE_DROPPED(3) -> consume(3, REQUEST) }
     :: d_step { IS_REQUEST_CURRENT(2) && IS_QUIESCED && IS_ROOM(2) -> execute(2) }
     :: d_step { IS_REQUEST_CURRENT(3) && IS_QUIESCED && IS_ROOM(3) -> execute(3) }
     :: d_step { waiting_count > 0 && MAY_INJECT_REPLY(ROUTE_1) -> out = ROUTE_1; respond(out) }
-    :: d_step { waiting_count == 0 && ack_sent != executed && MAY_INJECT_REPLY(ROUTE_1) ->
+    :: d_step { waiting_count == 0 && IS_ACK_DUE && MAY_INJECT_REPLY(ROUTE_1) ->
         out = ROUTE_1; reply_up_to(out, 0)
     }
     :: d_step { IS_REPLY_CURRENT(0) -> take_reply(0) }
     :: d_step { IS_REPLY_CURRENT(1) -> take_reply(1) }
     :: d_step { IS_REQUEST_CURRENT(5) && !IS_OPEN(4) -> consume(5, REQUEST) }
-    :: d_step { IS_REQUEST_CURRENT(5) && IS_OPEN(4) && !end[4].dma && FREE(4, REQUEST) >= 1 -> forward_request(5) }
+    :: d_step { IS_REQUEST_CURRENT(5) && IS_OPEN(4) && FREE(4, REQUEST) >= 1 -> forward_request(5) }
     :: d_step { IS_REPLY_CURRENT(4) && !IS_OPEN(5) -> consume(4, REPLY) }
     :: d_step { IS_REPLY_CURRENT(4) && IS_OPEN(5) && MAY_FOLLOW_UPDATES(5) && FREE(5, REPLY) >= 1 -> forward_reply(4) }
         fi;

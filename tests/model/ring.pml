@@ -513,6 +513,7 @@ init
 /* step() of src/proxy/queue.c, one call at a time, in any order */
 proctype Host(byte h)
 {
+accept:
     do
     :: atomic {
         if

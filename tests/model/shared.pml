@@ -257,6 +257,7 @@ active proctype Link()
             user[i].is_clean = 1
         }
     }
+accept:
     do
     STEPS(0)
     STEPS(1)
