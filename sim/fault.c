@@ -16,6 +16,7 @@
 #define DMA_STALL_NS      4000
 #define DMA_FAILS_ONE_IN  40
 #define SKEW_NS           30000
+#define FLAP_NS           20000
 #define BLINKS_AT_START   6
 #define BLINKS            12
 
@@ -118,6 +119,13 @@ static void mend(struct sim_event *event)
     sim_link_cut(end, false);
 }
 
+static void cut_for(struct sim_world *world, struct sim_end *end, uint64_t outage_ns)
+{
+    cut(end);
+    end->mend.event = (struct sim_event){.fire = mend, .kind = "mend", .who = end->index};
+    sim_schedule(end->world, &end->mend.event, world->now_ns + outage_ns);
+}
+
 /* Too short to be detected while the ends are busy with the previous outage, or long enough for all updates. */
 static uint64_t choose_outage(struct sim_world *world)
 {
@@ -132,9 +140,7 @@ static struct sim_end *choose_link(struct sim_world *world)
 
 static void cut_for_a_while(struct sim_world *world, struct sim_end *end)
 {
-    cut(end);
-    end->mend.event = (struct sim_event){.fire = mend, .kind = "mend", .who = end->index};
-    sim_schedule(end->world, &end->mend.event, world->now_ns + choose_outage(world));
+    cut_for(world, end, choose_outage(world));
 }
 
 static void cut_any_link(struct sim_world *world)
@@ -148,6 +154,14 @@ static void cut_one_link(struct sim_world *world)
 {
     if (world->cut_count == 0)
         cut_any_link(world);
+}
+
+/* One and the same, and no other meanwhile: a link that flaps is held down. */
+static void flap(struct sim_world *world)
+{
+    struct sim_end *end = sim_link(world->first, (uint32_t)(world->config.seed % world->config.job.host_count));
+    if (world->cut_count == 0)
+        cut_for(world, end, 1 + sim_choose(world, FLAP_NS));
 }
 
 /* Spread over the start-up; later the managers make few calls, and the interval between two calls is what matters. */
@@ -244,6 +258,7 @@ const struct sim_fault sim_faults[] = {
      skew_ways},
     {"link", "a link is cut for up to 3 ms, one at a time", 300000, 12, 3, SIM_FAULT_OUTAGE, cut_one_link},
     {"links", "links are cut for up to 3 ms, any number at a time", 400000, 12, 8, SIM_FAULT_OUTAGE, cut_any_link},
+    {"flap", "one link is cut again and again, until it is held down", 60000, 9, 8, SIM_FAULT_OUTAGE, flap},
     {"blink", "a link is cut or mended between two calls of a port, while the proxies start too", 0, 0, 4,
      SIM_FAULT_OUTAGE, start_blinks},
     {"dead-client", "the second client of the links ends; the first one must not notice", 500000, 1, 4, SIM_FAULT_DELAY,

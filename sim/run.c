@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define HOSTS_MOST      9
+#define HOSTS_MOST      11
 #define STEPS_MOST      8
 #define CHECK_ALL_EVERY 1000
 #define HEAP_PAGE       4096u

@@ -12,6 +12,7 @@ const struct sim_workload *const sim_workloads[] = {
     &sim_workload_bandwidth, &sim_workload_links,      &sim_workload_put,         &sim_workload_get,
     &sim_workload_barrier,   &sim_workload_turnaround, &sim_workload_predict,     &sim_workload_reuse,
     &sim_workload_threads,   &sim_workload_stores,     &sim_workload_calls,       &sim_workload_ethernet,
+    &sim_workload_burst,
 };
 const uint32_t sim_workload_count = sizeof sim_workloads / sizeof sim_workloads[0];
 

@@ -50,6 +50,7 @@ extern const struct sim_workload sim_workload_atomics;
 extern const struct sim_workload sim_workload_collectives;
 extern const struct sim_workload sim_workload_reuse;
 extern const struct sim_workload sim_workload_threads;
+extern const struct sim_workload sim_workload_burst;
 extern const struct sim_workload sim_workload_stores;
 extern const struct sim_workload sim_workload_raw;
 extern const struct sim_workload sim_workload_bandwidth;

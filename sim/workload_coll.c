@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#define TINY_WORDS  16u
 #define SMALL_WORDS 128u
 /* Larger than the sizes from which operations work in pieces. */
 #define LARGE_BLOCK_WORDS    400u  /* of one of the blocks of a collect or alltoall */
@@ -161,24 +162,38 @@ static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
     }
 }
 
-/* Teams: of all PEs; of every second or third one; of two halves. A PE is in one of each kind. */
-enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_KIND_COUNT };
+/* Teams: of all PEs; of every second or third one; of two halves; of all hosts but the first or the last, and of that
+ * one; of each host. A PE is in one of each kind. */
+enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_MOST, TEAM_HOST, TEAM_KIND_COUNT };
 
 struct teams {
     struct quoit_team_state *states[TEAM_KIND_COUNT];
     struct quoit_team_range ranges[TEAM_KIND_COUNT];
 };
 
+/* Two teams: of the PEs before `border`, and of the others. */
+static struct quoit_team_range side_of(const struct sim_pe *pe, uint32_t border)
+{
+    uint32_t pe_count = pe->fabric->self.pe_count;
+    return pe->index < border ? (struct quoit_team_range){.start = 0, .stride = 1, .size = border}
+                              : (struct quoit_team_range){.start = border, .stride = 1, .size = pe_count - border};
+}
+
 static struct quoit_team_range shape_of(const struct sim_pe *pe, enum team_kind kind)
 {
+    const struct quoit_job_config *job = &pe->world->config.job;
+    const struct quoit_layout *layout = &pe->host->layout;
     uint32_t pe_count = pe->fabric->self.pe_count, self = pe->index;
-    uint32_t stride = 2 + (uint32_t)(pe->world->config.seed % 2), half = pe_count / 2;
+    uint32_t stride = 2 + (uint32_t)(pe->world->config.seed % 2);
     if (kind == TEAM_STRIDED)
         return (struct quoit_team_range){
             .start = self % stride, .stride = stride, .size = (pe_count - self % stride + stride - 1) / stride};
     if (kind == TEAM_HALF)
-        return self < half ? (struct quoit_team_range){.start = 0, .stride = 1, .size = half}
-                           : (struct quoit_team_range){.start = half, .stride = 1, .size = pe_count - half};
+        return side_of(pe, pe_count / 2);
+    if (kind == TEAM_MOST)
+        return side_of(pe, quoit_job_config_first_pe(job, stride == 2 ? 1 : job->host_count - 1));
+    if (kind == TEAM_HOST)
+        return (struct quoit_team_range){.start = layout->first_pe, .stride = 1, .size = layout->local_count};
     return (struct quoit_team_range){.start = 0, .stride = 1, .size = pe_count};
 }
 
@@ -213,14 +228,14 @@ static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind ki
     make_team(pe, teams, kind, quoit_coll_largest(pe->team, next_flag, "renew"));
 }
 
-static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
+#define STEP_KINDS 9
+
+static void run_kind(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team, uint64_t kind)
 {
-    uint64_t kind = quoit_prng_choose(common, 9), root = quoit_prng_next(common);
-    bool is_odd = quoit_prng_choose(common, 2), is_large = quoit_prng_choose(common, 4) == 0;
-    bool has_blocks = kind == 1 || kind == 2;
-    size_t count = quoit_prng_choose(common, !is_large    ? SMALL_WORDS
-                                             : has_blocks ? LARGE_BLOCK_WORDS
-                                                          : LARGE_VECTOR_WORDS);
+    uint64_t root = quoit_prng_next(common), size = quoit_prng_choose(common, 4);
+    bool is_odd = quoit_prng_choose(common, 2), has_blocks = kind == 1 || kind == 2;
+    const uint32_t large = has_blocks ? LARGE_BLOCK_WORDS : LARGE_VECTOR_WORDS;
+    size_t count = quoit_prng_choose(common, size == 0 ? large : size == 1 ? TINY_WORDS : SMALL_WORDS);
     if (kind == 0)
         step_broadcast(pe, step, count, (uint32_t)(root % pe->range.size));
     else if (kind == 1)
@@ -237,6 +252,15 @@ static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step
         step_broadcasts(pe, step, (uint32_t)(root % pe->range.size));
     else
         step_sync(pe, step, team);
+}
+
+/* In the team of a host, which needs no link, one of each kind. */
+static void run_step(struct sim_pe *pe, struct quoit_prng *common, uint32_t step, enum team_kind team)
+{
+    uint64_t chosen = quoit_prng_choose(common, STEP_KINDS);
+    for (uint32_t kind = 0; kind < STEP_KINDS; kind++)
+        if (kind == chosen || team == TEAM_HOST)
+            run_kind(pe, common, step * STEP_KINDS + kind, team, kind);
 }
 
 static void run_collectives(struct sim_pe *pe)
