@@ -33,7 +33,6 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 NUMBER_MAX = 31  # of a flow, as in ring.pml
-FETCHES, ACK, TOPOLOGY = (4, 5, 7), 11, 12  # kinds of src/wire/frame.h
 SUBMIT, FORWARD, EXECUTE, TAKE_REPLY, RESPOND, ACKNOWLEDGE, CREDIT, UPDATE, TAKE_UPDATE = range(9)
 REQUEST, REPLY = 0, 1
 VERDICT_SEND = 1
@@ -56,13 +55,25 @@ LINK_RUNS = ((2, "hotspot", "link", 8, 1, "never", range(1, 3)), (3, "hotspot", 
 # Of direct.pml. Workload, fault, steps, seeds
 (P_CUT, P_MEND, P_DOWN, P_FOLLOW, P_DOWN_THERE, P_AGREE, P_UP, P_UP_THERE, P_LEARN, P_POST, P_ARRIVE, P_READ, P_ASK, P_AGAIN,
  P_REQUEST, P_TAKE, P_EXECUTE, P_COMPLETE, P_OPEN, P_FENCE, P_QUIET) = range(21)
-KIND_GET = 4
 DIRECT_RUNS = (("hotspot", "none", 10, range(1, 2)), ("hotspot", "link", 30, range(5, 7)), ("alltoall", "link", 20, range(5, 7)))
 
 # Of lanes.pml. Workload, steps, from which size on DMA, seeds
 L_SUBMIT, L_SEND, L_TAKE, L_KNOW, L_FENCE, L_QUIET = range(6)
 LANDED, ORDERED = 1, 4  # flags of a frame
 LANE_RUNS = (("alltoall", 6, "never", range(1, 3)), ("hotspot", 6, "1", range(3, 5)))
+
+
+def frame_kinds():
+    """Numbers by name, as src/wire/frame.h has them."""
+    with open(os.path.join(HERE, "..", "..", "src", "wire", "frame.h"), encoding="utf-8") as file:
+        body = re.search(r"enum quoit_frame_kind \{(.*?)\n\};", file.read(), re.S).group(1)
+    names = re.findall(r"QUOIT_FRAME_(\w+)", re.sub(r"/\*.*?\*/", "", body, flags=re.S))
+    return {name: number for number, name in enumerate(names)}
+
+
+KINDS = frame_kinds()
+GET, ACK, TOPOLOGY = KINDS["GET"], KINDS["ACK"], KINDS["TOPOLOGY"]
+FETCHES = GET, KINDS["GET_STRIDED"], KINDS["AMO_FETCH"]
 
 
 class Run:
@@ -311,7 +322,7 @@ class Direct:
         if self.remade is not None:
             self.add(P_AGAIN, self.remade)
             self.remade = None
-        elif self.is_lost and what >> 32 == KIND_GET:
+        elif self.is_lost and what >> 32 == GET:
             self.add(P_ASK)
             self.is_lost = False
         else:
