@@ -26,7 +26,7 @@
 #define SLOTS_AT   0x10000
 #define BYTES      0x4000
 #define MS         1000000u
-#define LIMIT_NS   10000000000u
+#define LIMIT_NS   60000000000u
 
 struct host {
     struct quoit_service *service;

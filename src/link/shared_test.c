@@ -29,9 +29,9 @@
 #define BYTES        0x4000
 #define PARK_AT      0xf0000
 #define BELLS_AT     0xf1000
-#define LIMIT_NS     10000000000u
+#define LIMIT_NS     60000000000u
 /* However many clients there are, and whatever one of them does, the others are UP again so soon after a link is. */
-#define OTHERS_NS 2000000000u
+#define OTHERS_NS 8000000000u
 
 struct client;
 struct host {

@@ -30,7 +30,7 @@
 #define CHUNK_BYTES   1024
 #define MESSAGE_COUNT 400 /* from each host to each other one */
 #define LIMIT_NS      60000000000u
-#define LOST_NS       1000000000u
+#define LOST_NS       UINT64_C(3000000000)
 
 struct world;
 struct host {

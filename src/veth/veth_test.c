@@ -17,12 +17,14 @@
 #include "veth/queue.h"
 #include "veth/veth.h"
 
-#define RING        0x123456u
-#define HEADER      (QUOIT_VNET_BYTES + QUOIT_ETHERNET_BYTES)
-#define FRAME_BYTES (QUOIT_VETH_SLOT_BYTES - 16)
-#define START_NS    10000000000u
-#define WAIT_MS     20000
-#define CHANNELS    2 /* at most */
+#define RING          0x123456u
+#define HEADER        (QUOIT_VNET_BYTES + QUOIT_ETHERNET_BYTES)
+#define FRAME_BYTES   (QUOIT_VETH_SLOT_BYTES - 16)
+#define START_NS      60000000000u
+#define WAIT_MS       60000
+#define SILENT_MS     500  /* after a link was cut, since a frame may be counted as lost that will come, */
+#define SILENT_MS_MAX 3000 /* and after which frames that vanished are not waited for */
+#define CHANNELS      2    /* at most */
 
 struct host {
     uint32_t index;
@@ -333,6 +335,7 @@ struct flow {
     uint32_t received;
     uint32_t next[RIG_HOSTS_MAX][CHANNELS]; /* by source and channel: the least number that may come next */
     _Atomic uint32_t *running;
+    _Atomic uint32_t *arrived; /* at all hosts */
     pthread_t sender, receiver;
     bool must_be_in_order;
 };
@@ -353,34 +356,53 @@ static void *send_all(void *arg)
     return NULL;
 }
 
+/* Every frame has arrived, or was refused or lost. Those that vanish with a link are not counted. */
+static bool is_accounted(const struct flow *flow)
+{
+    uint32_t hosts = flow->world->rig.host_count, count = atomic_load(flow->arrived);
+    for (uint32_t i = 0; i < hosts; i++) {
+        struct quoit_veth_stats stats = stats_of(flow->world, i);
+        count += (uint32_t)(stats.refused_frames + stats.lost_frames);
+    }
+    return count >= hosts * flow->count;
+}
+
 static void *receive_all(void *arg)
 {
     struct flow *flow = arg;
     struct body body;
-    for (;;) {
+    for (uint32_t silent_ms = 0; silent_ms < SILENT_MS_MAX;) {
         bool is_over = atomic_load(flow->running) == 0;
-        if (!receive_frame(&flow->world->hosts[flow->host], is_over ? 500 : 50, &body)) {
-            if (is_over)
+        if (!receive_frame(&flow->world->hosts[flow->host], 50, &body)) {
+            silent_ms += is_over ? 50 : 0;
+            if (is_over && is_accounted(flow) && (flow->must_be_in_order || silent_ms >= SILENT_MS))
                 return NULL;
             continue;
         }
+        silent_ms = 0;
         uint32_t *next = &flow->next[body.source][body.number % flow->world->hosts[0].channel_count];
         if (flow->must_be_in_order)
             assert_true(body.number >= *next);
         *next = body.number + 1;
         flow->received++;
+        atomic_fetch_add(flow->arrived, 1);
     }
+    return NULL;
 }
 
 static void run_flows(struct world *world, uint32_t count, uint32_t cut_count)
 {
     struct flow flows[RIG_HOSTS_MAX] = {0};
     uint32_t hosts = world->rig.host_count, received = 0;
-    _Atomic uint32_t running = hosts;
+    _Atomic uint32_t running = hosts, arrived = 0;
     struct quoit_veth_stats sum = {0};
     for (uint32_t i = 0; i < hosts; i++) {
-        flows[i] = (struct flow){
-            .world = world, .host = i, .count = count, .running = &running, .must_be_in_order = cut_count == 0};
+        flows[i] = (struct flow){.world = world,
+                                 .host = i,
+                                 .count = count,
+                                 .running = &running,
+                                 .arrived = &arrived,
+                                 .must_be_in_order = cut_count == 0};
         pthread_create(&flows[i].receiver, NULL, receive_all, &flows[i]);
         pthread_create(&flows[i].sender, NULL, send_all, &flows[i]);
     }
