@@ -117,7 +117,8 @@ bool ring_open_bridges(struct ring *ring);
 int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd);
 
 /* A request is a header alone, whose `bytes` is the size of the expected reply. DOWN is obeyed whichever build asks. */
-#define RING_MAGIC 0x51520001u
+#define RING_MAGIC           0x51520001u
+#define RING_REQUEST_SECONDS 2 /* that the keeper waits for it */
 enum ring_request_kind { RING_STATUS = 1, RING_DOWN };
 struct ring_host_status {
     int32_t pid; /* 0: not running */

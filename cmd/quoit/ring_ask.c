@@ -54,10 +54,11 @@ static int send_request(const char *name, enum ring_request_kind kind, pid_t *ke
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, bytes) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0) {
         *keeper_out = peer.pid;
-        if (peer.uid == geteuid() && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        bool is_own = peer.uid == geteuid();
+        if (is_own && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
             send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
             return fd;
-        errno = EACCES;
+        errno = is_own ? errno : EACCES;
     }
     int error = errno;
     if (fd >= 0)
@@ -87,7 +88,7 @@ static bool is_valid(const struct ring_reply *reply)
 }
 
 /* *keeper_out: the process that answers or should; 0: none. */
-static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
+static bool ask_once(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
 {
     *keeper_out = 0;
     reply->head.magic = 0;
@@ -105,6 +106,18 @@ static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply
         return false;
     errno = EBADMSG;
     return is_valid(reply);
+}
+
+/* Twice, if this process was held up for so long that the keeper did not wait for its request. */
+static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
+{
+    uint64_t begin_ns = quoit_clock_now_ns();
+    if (ask_once(name, kind, reply, keeper_out))
+        return true;
+    bool was_closed = (errno == EPROTO && reply->head.magic != RING_MAGIC) || errno == ECONNRESET || errno == EPIPE;
+    if (!was_closed || quoit_clock_now_ns() - begin_ns < RING_REQUEST_SECONDS * 1000000000u)
+        return false;
+    return ask_once(name, kind, reply, keeper_out);
 }
 
 bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply)
@@ -158,7 +171,7 @@ static int end_keeper(const char *name, const char *given, pid_t keeper, bool is
             (int)keeper, given);
     if (!is_silent && (kill(keeper, SIGTERM) != 0 || has_ended(name)))
         return ring_keeper_pid(name) == 0 ? 0 : 1;
-    if (kill(keeper, SIGKILL) != 0)
+    if (kill(keeper, SIGKILL) != 0 && errno != ESRCH)
         return 1;
     has_ended(name);
     return 0;

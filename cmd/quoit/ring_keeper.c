@@ -21,14 +21,13 @@
 #include "base/log.h"
 #include "env/clock.h"
 
-#define PAGE_BYTES      4096u
-#define RESTART_NS      200000000u  /* from the end of a host to its restart */
-#define REJOIN_NS       2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
-#define LEAVE_MS        2000        /* for a bridge to take its link down */
-#define START_MS        15000
-#define TICK_MS         50
-#define REQUEST_SECONDS 2
-#define REQUESTS_MAX    8
+#define PAGE_BYTES   4096u
+#define RESTART_NS   200000000u  /* from the end of a host to its restart */
+#define REJOIN_NS    2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
+#define LEAVE_MS     2000        /* for a bridge to take its link down */
+#define START_MS     15000
+#define TICK_MS      50
+#define REQUESTS_MAX 8
 
 /* The Ethernet devices take the first share. */
 static bool create_links(struct ring *ring)
@@ -201,7 +200,7 @@ static void fill_status(const struct ring *ring, struct ring_reply *reply)
 static bool serve(struct ring *ring, int listen_fd)
 {
     struct ring_reply reply;
-    const struct timeval limit = {.tv_sec = REQUEST_SECONDS};
+    const struct timeval limit = {.tv_sec = RING_REQUEST_SECONDS};
     struct quoit_share_head request;
     struct ucred peer;
     socklen_t peer_bytes = sizeof peer;

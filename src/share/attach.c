@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/options.h"
 
-#define WAIT_S      1
+#define WAIT_S      5 /* the owner may be busy with a host that ends, or with a silent client, for some of them */
 #define PATH_PREFIX "@quoit-share-"
 
 uint32_t quoit_share_user(const char *text, const char **name_out)

@@ -35,7 +35,7 @@
 #define WINDOW_AT    0x10000
 #define WINDOW_BYTES 0x80000
 #define PARK_AT      0xf0000
-#define LIMIT_NS     10000000000u
+#define LIMIT_NS     60000000000u
 
 /* A client's ports at both ends of a link. */
 struct pair {
@@ -533,6 +533,30 @@ static int connect_to(const char *path)
     return fd;
 }
 
+static pid_t think_for_long(void *arg, uint32_t host)
+{
+    (void)arg;
+    (void)host;
+    quoit_clock_sleep_ns(2000000000u);
+    return 0;
+}
+
+static void let_it_think(struct quoit_share_server *server)
+{
+    quoit_share_server_set_processes(server, think_for_long, NULL);
+}
+
+/* An owner that is held up for two seconds answers all the same. */
+static void test_an_owner_that_is_held_up(void **state)
+{
+    (void)state;
+    struct server server;
+    struct quoit_share_namespaces namespaces;
+    start_server_with(&server, HOST_COUNT, let_it_think);
+    assert_int_equal(quoit_share_get_namespaces(server.path, 0, &namespaces), QUOIT_AGAIN);
+    stop_server(&server);
+}
+
 /* Clients that are silent, send garbage or send a second request delay no other client and get nothing. */
 static void test_clients_that_misbehave(void **state)
 {
@@ -830,6 +854,7 @@ int main(void)
         cmocka_unit_test(test_the_rate_is_shared_in_parts),
         cmocka_unit_test(test_processes_that_are_killed),
         cmocka_unit_test(test_clients_that_misbehave),
+        cmocka_unit_test(test_an_owner_that_is_held_up),
         cmocka_unit_test(test_the_largest_ring),
         cmocka_unit_test(test_namespaces_of_hosts),
         cmocka_unit_test(test_limits_of_a_user),

@@ -26,7 +26,7 @@ from frames import chunk
 QUOIT = os.path.join(scenario.BIN, "quoit")
 GARBAGE = scenario.program("scenario_garbage")
 BUSY = scenario.program("scenario_busy")
-LIMIT_S = 60
+LIMIT_S = scenario.LIMIT_S
 # For what happens by itself: a loaded machine, and a link that went down often is held for up to 4 s.
 PATIENCE_S = 20
 IDLE_LOOKS = 3             # a thread that does not sleep is seen in each; other work of the machine seldom
@@ -35,6 +35,7 @@ OTHER_UID = 65534
 HEAD = "=5I20s"            # of each message: src/share/head.h
 RING_MAGIC, SHARE_MAGIC = 0x51520001, 0x51530002
 RING_STATUS, RING_DOWN = 1, 2
+REQUEST_S = 2.1            # that a keeper waits for a request, and more
 SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFHWADDR, IFF_RUNNING = 0x8913, 0x8915, 0x8927, 0x40
 
 
@@ -88,7 +89,8 @@ def ask_udp(address, seed):
 
 
 def keep_other(name, kind):
-    """A keeper of another build: `newer` says a head, `older` an answer without one, `oldest` nothing."""
+    """A keeper of another build: `newer` says a head, `older` an answer without one, `oldest` nothing. `strict` is a newer one
+    that has not waited for the request of the first that calls."""
     ears = []
     for what in ("quoit-ring", "quoit-share"):
         ear = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -99,6 +101,11 @@ def keep_other(name, kind):
     while True:
         ear = ears[0] if ears[0] in (ready := select.select(ears, [], [])[0]) else ready[0]
         peer, _ = ear.accept()
+        if kind == "strict":
+            time.sleep(REQUEST_S)
+            peer.close()
+            kind = "newer"
+            continue
         request = peer.recv(100000)
         if not request: # it looked whether anybody listens
             peer.close()
@@ -285,8 +292,18 @@ class Net(Ring):
                 self.assertRegex(job.err, rf"of another build of Quoit: {other}, and this program is of {version} .*\[Q0605\]")
                 result = self.ring("down")
                 self.assertEqual("was told to end" in result.stderr, kind != "newer", result)
-                self.assertEqual(keeper.wait(timeout=scenario.SOON_S), 0 if kind == "newer" else -signal.SIGTERM)
+                self.assertEqual(keeper.wait(timeout=LIMIT_S), 0 if kind == "newer" else -signal.SIGTERM)
                 self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_caller_that_is_held_up(self):
+        """The keeper has closed the connection when the request comes: the caller asks again."""
+        keeper = subprocess.Popen([sys.executable, __file__, "keep_other", self.name, "strict"], stdout=subprocess.PIPE, text=True)
+        self.children.append(keeper)
+        self.assertEqual(keeper.stdout.readline(), "ready\n")
+        result = self.ring("status", check=False)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertIn("99.1?", result.stderr)
+        self.ring("down")
 
     def test_caller_of_another_build(self):
         """It gets the build of the ring in the head, and its DOWN is obeyed."""
@@ -295,7 +312,7 @@ class Net(Ring):
 
         def say(what, magic, kind, size):
             one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            one.settimeout(scenario.SOON_S)
+            one.settimeout(LIMIT_S)
             one.connect(f"\0{what}-{os.geteuid()}-{self.name}")
             one.send(struct.pack(HEAD, magic, 7, 40, kind, 0, b"99.1") + bytes(size))
             said = one.recv(100000)
@@ -418,7 +435,7 @@ class Net(Ring):
             guest = subprocess.Popen([QUOIT, "ring", "exec", "--ring", given, "0", "--", "sleep", "100"])
             self.wait_until("the guest runs", lambda: scenario.name_of(guest.pid) == "sleep")
             root("down")
-            self.assertEqual(guest.wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+            self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
             self.assertIn("there is no ring", root("status", status=1))
         finally:
             subprocess.run([QUOIT, "ring", "down", "--ring", given], capture_output=True)
@@ -432,6 +449,7 @@ class Net(Ring):
         self.assertIn("as many of your jobs run there as one user may have", third.err)
         jobs[0].terminate()
         jobs[0].communicate(timeout=LIMIT_S)
+        self.wait_for("its job has gone", lambda: len(self.jobs_now()) == 1)  # its output ends before its connection
         self.assertEqual(self.run_job("--ring", self.name, BUSY, 3).status, 0)
         jobs[1].terminate()
         jobs[1].communicate(timeout=LIMIT_S)
@@ -464,7 +482,7 @@ class Net(Ring):
                 self.ring("down")
             else:
                 os.kill(self.keeper(), signal.SIGKILL)
-            out, err = job.communicate(timeout=scenario.SOON_S)
+            out, err = job.communicate(timeout=scenario.LATE_S)
             self.assertEqual((job.returncode, err.count(b"\n")), (1, 1), err)
             self.assertIn(f"the ring {self.name} has ended".encode(), err)
             if end == "down":
@@ -549,7 +567,7 @@ class Net(Ring):
         self.ring("up", "--hosts", 3) # the keeper dies this time
         pids = [host["pid"] for host in self.status()]
         os.kill(self.keeper(), signal.SIGKILL)
-        end = time.monotonic() + scenario.SOON_S
+        end = time.monotonic() + LIMIT_S
         while any(os.path.exists(f"/proc/{pid}") for pid in pids):
             self.assertLess(time.monotonic(), end, "hosts live on")
             time.sleep(0.02)
@@ -625,7 +643,7 @@ class Trouble(Ring):
                       [(2, True), (1, True), (2, True), (2, True), (1, True)])
         self.wait_for("the links are up", lambda: self.status_of_links() == {"up"})
         for host in (0, 2, 3):
-            self.assertEqual(guests[host].wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+            self.assertEqual(guests[host].wait(timeout=LIMIT_S), -signal.SIGKILL)
         self.assertEqual([guests[host].poll() for host in (1, 4)], [None, None])
         found = self.ring("doctor", check=False).stdout
         self.assertEqual(found.count("its process was killed"), 3, found)
@@ -636,7 +654,7 @@ class Trouble(Ring):
                       lambda: f"kill -CONT {before[4]['pid']}" in self.ring("doctor", check=False).stdout)
         os.kill(before[4]["pid"], signal.SIGCONT)
         self.ring("down")
-        self.assertEqual([guests[host].wait(timeout=scenario.SOON_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
+        self.assertEqual([guests[host].wait(timeout=LIMIT_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
 
     def test_keeper_that_is_silent(self):
         self.ring("up", "--hosts", 2)
@@ -646,7 +664,7 @@ class Trouble(Ring):
         self.wait_until("the silent keeper is named", # it stops when its threads have taken the signal
                         lambda: f"process {keeper}, which keeps the ring" in self.ring("doctor", check=False).stdout)
         self.assertIn("was killed", self.ring("down").stderr)
-        self.assertEqual(guest.wait(timeout=scenario.SOON_S), -signal.SIGKILL)
+        self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
 
     def test_rings_side_by_side(self):
@@ -703,7 +721,7 @@ class Jobs(Ring):
         begun = []
         for number in range(count):
             job = subprocess.Popen([scenario.OSHRUN, "--ring", self.name, *map(str, words), "--link-limit", "20s", "--timeout",
-                                    "60s", mix, "--seconds", str(seconds), "--seed", str(number)], stdout=subprocess.PIPE,
+                                    f"{LIMIT_S}s", mix, "--seconds", str(seconds), "--seed", str(number)], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, env=scenario.environment(self.mark))
             begun.append(job)
             self.children.append(job)
@@ -754,14 +772,14 @@ class Jobs(Ring):
                 time.sleep(chance.uniform(0, 0.6))
                 mine = [pid for pid in scenario.processes(self.mark) if self.is_below(pid, victim.pid)]
                 if mine:
-                    os.kill(chance.choice(mine), signal.SIGKILL)
+                    scenario.send(chance.choice(mine), signal.SIGKILL)
                 if chance.randrange(2):
                     victim.kill()
                 try:
                     victim.communicate(timeout=scenario.SOON_S)
                 except subprocess.TimeoutExpired:
                     victim.terminate() # the process that was killed was none of the job any more
-                    victim.communicate(timeout=scenario.SOON_S)
+                    victim.communicate(timeout=LIMIT_S)
         self.transfer(0, 2, 400, trouble)
         for job in lasting:
             self.finish(job)
@@ -788,11 +806,11 @@ class Jobs(Ring):
 
         def spoil():
             for turn, what in enumerate(("memory", "links", "memory", "links")):
-                result = self.run_job("--ring", self.name, "-n", 3, "--symmetric-size", "16M", "--link-limit", "1s", "--timeout", "10s",
+                result = self.run_job("--ring", self.name, "-n", 3, "--symmetric-size", "16M", "--link-limit", "1s", "--timeout", "20s",
                                       GARBAGE, turn % 3, seed + turn, what)
                 self.assertRegex(result.out, r"^[1-9]\d* ranges\n", result)
                 self.assertTrue(result.status == 0 or re.search(r"\[Q0\d+\]", result.err), result)
-                self.assertLess(result.seconds, 20)
+                self.assertLess(result.seconds, 20 + scenario.LATE_S)
         self.transfer(0, 1, 300, spoil)
         self.finish(other)
         self.assertEqual([host["starts"] for host in self.status()], [1] * 3)
