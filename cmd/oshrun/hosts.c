@@ -539,7 +539,9 @@ void hosts_stop(struct job *job)
         if (job->hosts[i].proxy_pid && job->hosts[i].front)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
-    job->proxies_stop_ns = quoit_clock_now_ns() + HOSTS_STOP_NS;
+    /* An agent leaves it to oshrun, which tells the user: were it not later, its own kill would look like a proxy's
+     * death. */
+    job->proxies_stop_ns = quoit_clock_now_ns() + (job->role == ROLE_AGENT ? 2 : 1) * HOSTS_STOP_NS;
 }
 
 void hosts_kill(struct job *job)

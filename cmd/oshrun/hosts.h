@@ -6,7 +6,7 @@
 #include "job.h"
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
-#define HOSTS_STOP_NS    1000000000u /* from hosts_stop() until what runs on is killed */
+#define HOSTS_STOP_NS    UINT64_C(3000000000) /* from hosts_stop() until what runs on is killed */
 
 /* With --ring: the namespaces in which PEs run. False: an error was reported. */
 bool hosts_get_namespaces(struct job *job);

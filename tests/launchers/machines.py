@@ -23,7 +23,10 @@ from namespaces import RSH, Namespaces, ip
 
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
-START_S = 3 * (6 if scenario.SANITIZE else 1)  # of 64 PEs on 4 hosts that share a busy machine
+START_RATIO = 12  # of 64 PEs on 4 hosts to as many on one
+PATIENT = ("--link-limit", "10s")  # of a busy machine, where the limit is not what is tested
+LIMIT_S = 3                        # where it is
+LIMIT = ("--link-limit", f"{LIMIT_S}s")
 
 
 def has_network():
@@ -61,7 +64,7 @@ class Machines(scenario.Case):
     def end_of(self, job, status, words, limit_s=0):
         begin = time.monotonic()
         _, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertLess(time.monotonic() - begin, limit_s + scenario.SOON_S)
+        self.assertLess(time.monotonic() - begin, limit_s + scenario.LATE_S)
         self.assertEqual(job.returncode, status, err.decode())
         self.assertRegex(err.decode(), words)
         self.assert_nothing_left()
@@ -155,7 +158,7 @@ class Agents(Machines):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.options = ("--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
+        cls.options = (*PATIENT, "--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
 
     @classmethod
     def script(cls, text):
@@ -224,15 +227,13 @@ class Agents(Machines):
             if deed == "null" and scenario.SANITIZE:
                 continue  # it takes the signal
             with self.subTest(deed=deed):
-                result = self.run_job(*self.options, MISBEHAVE, 2, deed, argument)
+                result = self.run_soon(*self.options, *LIMIT, MISBEHAVE, 2, deed, argument, until=words, soon_s=scenario.LATE_S)
                 self.assertEqual(result.status, status, result)
-                self.assertRegex(result.err, words)
 
     def test_timeout_says_where_each_pe_is(self):
-        result = self.run_job(*self.options, "--timeout", "3s", MISBEHAVE, 2, "flag", 0)
-        self.assertEqual(result.status, 124, result)
-        self.assertRegex(result.err, r"PEs 0,1 were waiting in shmem_barrier_all \(misbehave.c:\d+\)")
-        self.assertRegex(result.err, r"PE 2 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0")
+        self.run_out(3, (r"PEs 0,1 were waiting in shmem_barrier_all \(misbehave.c:\d+\)",
+                         r"PE 2 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0"),
+                     *self.options, MISBEHAVE, 2, "flag", 0)
 
     def test_programs_that_cannot_run(self):
         result = self.run_job(*self.options, "/etc/passwd")
@@ -250,9 +251,9 @@ class Agents(Machines):
 
     def test_stopped_and_continued(self):
         """Ctrl-Z, for longer than the limit of silence."""
-        job = self.busy("--link-limit", "1s")
+        job = self.busy(*LIMIT)
         job.send_signal(signal.SIGTSTP)
-        time.sleep(2.5)
+        time.sleep(2 * LIMIT_S)
         self.assertIsNone(job.poll())
         job.send_signal(signal.SIGCONT)
         time.sleep(0.3)
@@ -266,17 +267,14 @@ class Agents(Machines):
         self.end_of(job, 1, r"(east|west) was lost: the connection ended, status 137 of the remote shell +\[Q0225\]")
 
     def test_frozen_agent(self):
-        job = self.busy("--link-limit", "1s")
+        job = self.busy(*LIMIT)
         victim = agents(self.mark)[0]
         os.kill(victim, signal.SIGSTOP)
         begin = time.monotonic()
         _, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertLess(time.monotonic() - begin, 1 + scenario.SOON_S)
-        self.assertRegex(err.decode(), r"(east|west) was lost: nothing was heard of it for 1.0 s")
-        try:
-            os.kill(victim, signal.SIGCONT)
-        except ProcessLookupError: # its shell was killed, and it with that
-            pass
+        self.assertLess(time.monotonic() - begin, LIMIT_S + scenario.LATE_S)
+        self.assertRegex(err.decode(), rf"(east|west) was lost: nothing was heard of it for {LIMIT_S}.0 s")
+        scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
 
     def test_killed_oshrun(self):
         job = self.busy()
@@ -291,12 +289,19 @@ class Agents(Machines):
         self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
 
     def test_a_proxy_that_does_not_end(self):
-        job = self.start(*self.options, "sh", "-c", f"{GREET}; sleep 1")
-        for _ in range(3):
-            self.assertRegex(job.stdout.readline(), b"hello from PE [0-2] of 3\n")
-        proxies = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy"]
-        os.kill(proxies[0], signal.SIGSTOP)
-        self.end_of(job, 0, r"warning: the proxy of (east|west) did not end .* was killed \[Q0229\]", 2)
+        """oshrun says so, also when it is always late, and its agent had noticed before."""
+        rsh = self.script('unset LD_PRELOAD; shift; exec "$@"')
+        for env in ({}, {"LD_PRELOAD": scenario.program("liblaunchers_late.so")}):
+            if env and scenario.SANITIZE:
+                continue  # it wants to be the first library
+            job = self.start(*PATIENT, "--host", "east:2,west:1", "--rsh", rsh, MISBEHAVE, -2, "again", 3, env=env)
+            for _ in range(3):
+                self.assertEqual(job.stdout.readline(), b"finalized\n")
+            os.kill(self.named("quoit-proxy")[0], signal.SIGSTOP)
+            self.end_of(job, 0, r"warning: the proxy of (east|west) did not end .* was killed \[Q0229\]", 2)
+
+    def named(self, name):
+        return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name)
 
     def test_killed_pe(self):
         job = self.busy()
@@ -317,7 +322,7 @@ class Hosts(Namespaces, Machines):
 
     @classmethod
     def on(cls, count):
-        return ("--host", ",".join(cls.addresses[:count]), *cls.rsh)
+        return (*PATIENT, "--host", ",".join(cls.addresses[:count]), *cls.rsh)
 
     def start(self, *arguments, env=None, **how):
         how.setdefault("stdin", subprocess.DEVNULL)
@@ -332,7 +337,8 @@ class Hosts(Namespaces, Machines):
             self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(pes), ""), result)
 
     def test_start_of_many(self):
-        """64 PEs on 4 hosts; the lines say how long it took, by each driver."""
+        """64 PEs on 4 hosts, and on one; the lines say how long it took, by each driver."""
+        alone_s = min(self.run_job("-n", 64, GREET).seconds for _ in range(3))
         for driver in ("ofi", "ucx"):
             seconds = []
             for _ in range(3):
@@ -342,13 +348,13 @@ class Hosts(Namespaces, Machines):
                 self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(64), ""), result)
                 seconds.append(result.seconds)
             if seconds:
-                print(f"64 PEs on 4 hosts, {driver}: {min(seconds):.2f} s", file=sys.stderr)
-                self.assertLess(min(seconds), START_S)
+                print(f"64 PEs on 4 hosts, {driver}: {min(seconds):.2f} s; on one: {alone_s:.2f} s", file=sys.stderr)
+                self.assertLess(min(seconds), START_RATIO * alone_s)
 
     def test_conformance(self):
         for name in ("coll", "again", "memory", "order", "signal", "amo"):
             with self.subTest(name=name):
-                result = self.run_job(*self.on(3), "-n", 5, "--timeout", "50s", os.path.join(scenario.BIN, "conformance_" + name))
+                result = self.run_job(*self.on(3), "-n", 5, "--timeout", "100s", os.path.join(scenario.BIN, "conformance_" + name))
                 self.assertEqual(result.status, 0, result)
 
     def test_stress(self):
@@ -357,8 +363,8 @@ class Hosts(Namespaces, Machines):
             if rate and not self.slow_down(1, rate):
                 continue
             with self.subTest(rate=rate):
-                result = self.run_job("--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (1, 3, 2))), *self.rsh,
-                                      "--timeout", "50s", os.path.join(scenario.BIN, "mix"), "--seconds", 3, "--seed", 7)
+                result = self.run_job(*PATIENT, "--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (1, 3, 2))), *self.rsh,
+                                      "--timeout", "100s", os.path.join(scenario.BIN, "mix"), "--seconds", 3, "--seed", 7)
                 self.assertEqual(result.status, 0, result)
         subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port1", "root"],
                        capture_output=True, check=False)
@@ -370,25 +376,25 @@ class Hosts(Namespaces, Machines):
                                "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
 
     def test_cut_cable(self):
-        job = self.busy("--link-limit", "1s")
+        job = self.busy(*LIMIT)
         self.plug(1, "down")
         self.addCleanup(self.plug, 1, "up")
-        self.end_of(job, 1, self.addresses[1] + r" was lost: nothing was heard of it for 1.0 s.*Q0225", 2)
+        self.end_of(job, 1, self.addresses[1] + rf" was lost: nothing was heard of it for {LIMIT_S}.0 s.*Q0225", LIMIT_S)
 
     def test_cut_between_others(self):
         """oshrun's own host stays; it has no PEs."""
-        job = self.start("--host", ",".join(self.addresses[1:3]), *self.rsh, "--link-limit", "1s", "-n", 4, BUSY)
+        job = self.start("--host", ",".join(self.addresses[1:3]), *self.rsh, *LIMIT, "-n", 4, BUSY)
         self.assertEqual(job.stdout.readline(), b"begun\n")
         self.plug(2, "down")
         self.addCleanup(self.plug, 2, "up")
-        self.end_of(job, 1, self.addresses[2] + r" was lost: nothing was heard of it for 1.0 s", 2)
+        self.end_of(job, 1, self.addresses[2] + rf" was lost: nothing was heard of it for {LIMIT_S}.0 s", LIMIT_S)
 
     def test_random_kills(self):
         seed = int(os.environ.get("MACHINES_SEED", random.getrandbits(32)))
         chance = random.Random(seed)
         print(f"MACHINES_SEED={seed}", file=sys.stderr)
         for _ in range(5):
-            job = self.start(*self.on(3), "--link-limit", "1s", "-n", 6, BUSY)
+            job = self.start(*self.on(3), *LIMIT, "-n", 6, BUSY)
             self.assertEqual(job.stdout.readline(), b"begun\n")
             time.sleep(chance.random() / 2)
             what = chance.choice(("scenario_busy", "quoit-proxy", "agent", "oshrun"))
@@ -402,7 +408,7 @@ class Hosts(Namespaces, Machines):
                 os.kill(chance.choice(victims), signal.SIGKILL)
                 begin = time.monotonic()
                 _, err = job.communicate(timeout=scenario.LIMIT_S)
-                self.assertLess(time.monotonic() - begin, 2 + scenario.SOON_S)
+                self.assertLess(time.monotonic() - begin, LIMIT_S + scenario.LATE_S)
                 self.assertNotEqual(job.returncode, 0)
                 if what != "oshrun":
                     self.assertIn("10.99.0.", err.decode())

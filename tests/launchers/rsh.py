@@ -24,7 +24,7 @@ def serve(address):
 
 
 def call(host, command):
-    connection = socket.create_connection((host, PORT), timeout=10)
+    connection = socket.create_connection((host, PORT), timeout=60)
     connection.settimeout(None)
     connection.sendall(json.dumps({"command": command, "mark": os.environ.get("SCENARIO_MARK", "")}).encode() + b"\n")
 

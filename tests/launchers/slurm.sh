@@ -63,7 +63,7 @@ for node in $nodes; do
     ip link set outer$node master bridge0 up
     echo begin >"$home/begin$node"
 done
-for _ in $(seq 500); do
+for _ in $(seq 3000); do
     [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && break
     sleep 0.02
 done

@@ -387,11 +387,11 @@ class Pes(Misbehaving):
         self.assertIn("PE 2 had not called shmem_init", result.err)
 
     def test_a_proxy_that_does_not_end(self):
-        """It is killed a second after the PEs; the status is theirs, and a warning names the host."""
+        """It is killed soon after the PEs; the status is theirs, and a warning names the host."""
         for frozen, words in (((1,), "the proxy of host1 .* was killed"),
                               ((0, 2), "the proxy of host0, the proxy of host2 .* were killed")):
             with self.subTest(frozen=frozen):
-                job = self.start("--hosts", 3, "-n", 3, "sh", "-c", f"{shlex.quote(GREET)}; sleep 1; exit 3")
+                job = self.start("--hosts", 3, "-n", 3, "sh", "-c", f"{shlex.quote(GREET)}; sleep 3; exit 3")
                 for _ in range(3):
                     self.assertRegex(job.stdout.readline(), b"hello from PE [0-2] of 3\n")
                 proxies = sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy")

@@ -185,6 +185,8 @@ int main(int argc, char **argv)
     int is_late = strcmp(argv[2], "return") == 0 && me == who;
     shmem_finalize();
     if (strcmp(argv[2], "again") == 0) { /* it waits in another shmem_init for the others, which sleep */
+        printf("finalized\n");
+        fflush(stdout);
         if (me == who)
             shmem_init();
         sleep((unsigned)argument);
