@@ -368,8 +368,10 @@ static void check_two_at_once(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, wait_in_thread, NULL);
-    usleep(300000);
-    shmem_quiet();
+    for (;;) { /* it may not be in its call at first */
+        usleep(300000);
+        shmem_quiet();
+    }
 }
 /* One thread is in a long get on the context when the other calls. */
 static shmem_ctx_t shared_ctx;

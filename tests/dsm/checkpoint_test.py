@@ -16,8 +16,8 @@ STEPS = 23
 def run(oshrun, program, shape, protocol, path, *arguments):
     hosts, pes = shape
     environment = dict(os.environ, DSM_PROTOCOL=protocol, DSM_MEMORY="8M")
-    done = subprocess.run([oshrun, "--hosts", str(hosts), "-n", str(pes), "--timeout", "60s", program, path, str(STEPS),
-                           *map(str, arguments)], env=environment, text=True, capture_output=True, timeout=90, check=False)
+    done = subprocess.run([oshrun, "--hosts", str(hosts), "-n", str(pes), "--timeout", "240s", program, path, str(STEPS),
+                           *map(str, arguments)], env=environment, text=True, capture_output=True, timeout=280, check=False)
     result = re.search(r"result (\w+), \d+ steps, \d+ units", done.stdout)
     begun = re.search(r"begins at step (\d+)", done.stdout)
     return done, result.group(0) if result else None, int(begun.group(1)) if begun else None

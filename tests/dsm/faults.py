@@ -27,25 +27,30 @@ class Faults(scenario.Case):
     def named(self, name):
         return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name)
 
-    def freeze(self, job, pid, seconds):
-        os.kill(pid, signal.SIGSTOP)
+    def freeze(self, pid, seconds):
+        """False: it has ended."""
+        if not scenario.send(pid, signal.SIGSTOP):
+            return False
         time.sleep(seconds)
-        self.assertIsNone(job.poll(), "the job ended while a process stood still")
-        os.kill(pid, signal.SIGCONT)
+        scenario.send(pid, signal.SIGCONT)
         time.sleep(0.02)
+        return True
 
     def frozen(self, hosts, pes, protocol):
-        """Each PE stands still in turn, so each home does; then each proxy; the job goes on for some time after it."""
-        job = self.begin(hosts, pes, protocol, "--seconds", RUN_S)
-        self.wait_for(lambda: len(self.named("random")) == pes, "the PEs")
-        time.sleep(0.3)
-        for pid in self.named("random"):
-            self.freeze(job, pid, FROZEN_S)
-        for pid in self.named("quoit-proxy") if hosts > 1 else []:
-            self.freeze(job, pid, FROZEN_S / 3)
-        self.assertIsNone(job.poll(), "the job was over before all had stood still")
-        out, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertEqual((job.returncode, out, err), (0, b"", b""))
+        """Each PE stands still in turn, so each home does; then each proxy; the job goes on for some time after it. If it was over
+        sooner, since this process was held up, again with more time."""
+        for run_s in (RUN_S, 3 * RUN_S, 9 * RUN_S):
+            job = self.begin(hosts, pes, protocol, "--seconds", run_s)
+            self.wait_for(lambda: len(self.named("random")) == pes or job.poll() is not None, "the PEs")
+            time.sleep(0.3)
+            stood = [self.freeze(pid, FROZEN_S) for pid in self.named("random")]
+            stood += [self.freeze(pid, FROZEN_S / 3) for pid in self.named("quoit-proxy")]
+            is_going_on = job.poll() is None
+            out, err = job.communicate(timeout=scenario.LIMIT_S)
+            self.assertEqual((job.returncode, out, err), (0, b"", b""))
+            if is_going_on and stood == [True] * (pes + (hosts if hosts > 1 else 0)):
+                return
+        self.fail(f"the job was over before all had stood still: {stood}")
 
     def test_frozen_on_one_host(self):
         self.frozen(1, 3, "newgendsm")
@@ -69,7 +74,7 @@ class Faults(scenario.Case):
                 since = time.monotonic()
                 _, err = job.communicate(timeout=scenario.LIMIT_S)
                 with self.subTest(hosts=hosts, protocol=protocol, seed=seed):
-                    self.assertLess(time.monotonic() - since, scenario.SOON_S)
+                    self.assertLess(time.monotonic() - since, scenario.LATE_S)
                     self.assertEqual(job.returncode, 128 + signal.SIGKILL, err)
                     self.assertRegex(err.decode(), r"PE \d on \S+ .*was killed by SIGKILL")
                     self.assert_nothing_left()

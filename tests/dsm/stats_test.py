@@ -14,8 +14,8 @@ NAMES = ("diffs", "diff_bytes", "fetches", "write_faults", "invalidations", "fal
 def run(stats, program=(sys.argv[2], "adjacent-bytes"), **more):
     environment = dict(os.environ, **{"DSM_PROTOCOL": "newgendsm", "DSM_STATS": stats, "DSM_DETECT": "wp", "DSM_MEMORY": "8M",
                                       **more})
-    done = subprocess.run([sys.argv[1], "-n", "2", "--timeout", "60s", *program], env=environment, text=True,
-                          capture_output=True, timeout=90, check=False)
+    done = subprocess.run([sys.argv[1], "-n", "2", "--timeout", "240s", *program], env=environment, text=True,
+                          capture_output=True, timeout=280, check=False)
     if done.returncode != 0:
         sys.exit(f"stats: {done}")
     return [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]

@@ -23,8 +23,8 @@ def check(arguments, copies):
     environment = dict(os.environ, DSM_PROTOCOL="newgendsm", DSM_STATS="json", DSM_COPIES=copies, DSM_MEMORY="8M")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "job.pftrace")
-        done = subprocess.run([sys.argv[1], "--trace", path, "--timeout", "60s", *arguments, sys.argv[2],
-                               "--steps", "4"], env=environment, text=True, capture_output=True, timeout=90, check=False)
+        done = subprocess.run([sys.argv[1], "--trace", path, "--timeout", "240s", *arguments, sys.argv[2],
+                               "--steps", "4"], env=environment, text=True, capture_output=True, timeout=280, check=False)
         expect(done.returncode == 0 and all(line.startswith("{") for line in done.stderr.splitlines()), f"{done}")
         trace = perfetto.Trace(path)
     counted = collections.Counter()

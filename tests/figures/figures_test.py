@@ -250,7 +250,7 @@ def test_link_wall():
             check(server.stdout.readline() == "ready\n", "the server does not start")
             for style in link_wall.STYLES:
                 rate = float(subprocess.run(link_wall.program("ask", "127.0.0.1", port, style, "65536", "0.1"), check=True,
-                                            stdout=subprocess.PIPE, text=True, timeout=60).stdout)
+                                            stdout=subprocess.PIPE, text=True, timeout=280).stdout)
                 check(10 < rate < 1e6, f"{style}: {rate} Mbit/s")
         finally:
             server.kill()

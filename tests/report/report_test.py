@@ -37,7 +37,7 @@ SAMPLE = {
 def write(data, folder):
     target = os.path.join(folder, "page.html")
     result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=json.dumps(data), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280)
     return result, target
 
 
@@ -98,7 +98,7 @@ PLACE = '{"pe":0,"block":"0x200000000000","bytes":8192,"fetches":%d,"diffs":1,"f
 def write_text(text, folder):
     target = os.path.join(folder, "page.html")
     result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=text, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280, check=False)
     return result, target
 
 
@@ -137,7 +137,7 @@ def test_matplotlib_missing():
             file.write("raise ImportError('not here')\n")
         result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "/dev/null"],
                                 input=json.dumps(SAMPLE), text=True,
-                                env={**os.environ, "PYTHONPATH": folder}, stderr=subprocess.PIPE, timeout=60)
+                                env={**os.environ, "PYTHONPATH": folder}, stderr=subprocess.PIPE, timeout=280)
         assert result.returncode == 1 and "python3-matplotlib" in result.stderr, result
         assert result.stderr.count("\n") == 1, result.stderr
 

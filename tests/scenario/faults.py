@@ -34,9 +34,13 @@ class Words(scenario.Case):
 
 @unittest.skipUnless(os.path.exists(MISBEHAVE), "without the library")
 class Faults(scenario.Case):
-    def faulty(self, *faults, options=(), seconds=BUSY_S):
+    def faulty(self, *faults, options=(), seconds=BUSY_S, run=None):
         words = [word for fault in faults for word in ("--fault", fault)]
-        return self.run_job("--hosts", 5, "-n", 5, *options, *words, MISBEHAVE, 0, "sleep", seconds)
+        return (run or self.run_job)("--hosts", 5, "-n", 5, *options, *words, MISBEHAVE, 0, "sleep", seconds)
+
+    def ended(self, *faults, options=()):
+        """Soon, and before the program ends by itself."""
+        return self.faulty(*faults, options=options, run=self.run_soon)
 
     def test_one_link_is_no_end(self):
         result = self.faulty("link 3-2 down at 0s", "link 4-0 down at 200ms for 100ms",
@@ -52,42 +56,39 @@ class Faults(scenario.Case):
         result = self.faulty("links random every 200us for 50us seed 3", seconds=1)
         self.assertEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if "(--fault)" in line]
-        self.assertLess(len(lines), 150)
+        self.assertLess(len(lines), 120 + 10 * result.seconds)
         self.assertRegex(lines[-1], r"after \d+ changes that are not told")
 
     def test_faults_faster_than_they_can_be_done(self):
         """oshrun keeps serving: its own time limit ends the job."""
         result = self.faulty("links random every 2ns for 1ns", options=("--timeout", "1s"))
         self.assertEqual(result.status, 124, result)
-        self.assertLess(result.seconds, 1 + scenario.SOON_S)
+        self.assertLess(result.seconds, 1 + scenario.LATE_S)
 
     def test_two_links_end_the_job(self):
-        result = self.faulty("link 1-2 down at 0s", "link 4-3 down at 100ms", options=("--link-limit", "500ms"))
+        result = self.ended("link 1-2 down at 0s", "link 4-3 down at 100ms", options=("--link-limit", "500ms"))
         self.assertEqual(result.status, 1, result)
         self.assertIn("links 1-2 and 3-4 are down: hosts 2,3 cannot be reached", result.err)
         self.assertEqual(result.err.count("[Q0217]"), 1)
-        self.assertLess(result.seconds, scenario.SOON_S, result)
 
     def test_a_single_host_is_cut_off(self):
-        result = self.faulty("link 4-0 down at 0s", "link 0-1 down at 0s", options=("--link-limit", "300ms"))
+        result = self.ended("link 4-0 down at 0s", "link 0-1 down at 0s", options=("--link-limit", "300ms"))
         self.assertIn("links 0-1 and 4-0 are down: host 0 cannot be reached", result.err)
 
     def test_the_papers_protocol_and_barrier_end_with_a_link(self):
         for options in (("--protocol", "scratchpad"), ("--barrier", "papers")):
-            result = self.faulty("link 4-3 down at 100ms for 5ms", options=options)
+            result = self.ended("link 4-3 down at 100ms for 5ms", options=options)
             self.assertEqual(result.status, 1, result)
             self.assertIn("link 3-4 went down, which no job with {} {} outlives".format(*options), result.err)
             self.assertEqual(result.err.count("[Q02"), 1, result)
-            self.assertLess(result.seconds, scenario.SOON_S, result)
-
+    
     def test_a_dead_host_ends_the_job(self):
         for options in ((), ("--protocol", "scratchpad", "--barrier", "papers")):
-            result = self.faulty("host 2 dies at 100ms", options=options)
+            result = self.ended("host 2 dies at 100ms", options=options)
             self.assertEqual(result.status, 1, result)
             self.assertIn("host2 dies (--fault)", result.err)
             self.assertIn("the proxy of host2 has died", result.err)
-            self.assertLess(result.seconds, scenario.SOON_S, result)
-
+    
 
 if __name__ == "__main__":
     scenario.main()

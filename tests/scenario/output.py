@@ -79,7 +79,7 @@ class Output(scenario.Case):
         job = self.start("-n", 2, "sh", "-c", "while echo y; do :; done")
         self.assertEqual(os.read(job.stdout.fileno(), 2), b"y\n")
         job.stdout.close()
-        self.assertEqual(job.wait(timeout=scenario.SOON_S), 128 + signal.SIGPIPE)
+        self.assertEqual(job.wait(timeout=scenario.LATE_S), 128 + signal.SIGPIPE)
         self.assertEqual(job.stderr.read(), b"")
         job.stderr.close()
 
@@ -101,7 +101,7 @@ class Output(scenario.Case):
 
     def test_prompt_without_newline_appears(self):
         job = self.start("sh", "-c", "printf 'name? '; sleep 30")
-        ready, _, _ = select.select([job.stdout], [], [], scenario.SOON_S)
+        ready, _, _ = select.select([job.stdout], [], [], scenario.LATE_S)
         self.assertTrue(ready)
         self.assertEqual(os.read(job.stdout.fileno(), 100), b"name? ")
         job.send_signal(signal.SIGTERM)

@@ -138,15 +138,17 @@ class Paths(scenario.Case):
     def test_tune_under_load(self):
         """With two programs that compute on each processor nothing is stored, and the previous table is preserved."""
         self.write(self.table("stream"))
-        spin = "while True: pass"
-        busy = [subprocess.Popen([sys.executable, "-c", spin], env=scenario.environment(self.mark))
+        spin = "print(flush=True)\nwhile True: pass"
+        busy = [subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, env=scenario.environment(self.mark))
                 for _ in range(2 * len(os.sched_getaffinity(0)))]
         try:
+            for process in busy:
+                process.stdout.readline()
             result = self.run_in(QUOIT, "tune", "--time", "1s", "--memory", "1M")
         finally:
             for process in busy:
                 process.kill()
-                process.wait()
+                process.communicate()
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertIn("too busy to tell the methods apart, so nothing is stored", result.stderr)
         self.assertIn("--force", result.stderr)

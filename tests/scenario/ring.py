@@ -77,18 +77,21 @@ class Killed(scenario.Case):
         os.kill(rng.choice(victims), signal.SIGKILL)
         begin = time.monotonic()
         out, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertLess(time.monotonic() - begin, scenario.SOON_S)
+        self.seconds.append(time.monotonic() - begin)
+        self.assertLess(self.seconds[-1], scenario.LATE_S)
         self.assert_nothing_left()
         return job.returncode, err.decode()
 
     def repeat(self, kind):
         print(f"seed {SEED}; replay: SCENARIO_SEED={SEED}", flush=True)
         rng = random.Random(f"{SEED} {kind}")
+        self.seconds = []
         for round_number in range(ROUNDS):
             hosts = rng.choice([2, 3, 5] if kind == "proxy" else [1, 2, 3, 5])
             options = PAPERS if round_number % 2 else []
             with self.subTest(seed=SEED, round=round_number, hosts=hosts, options=options):
                 yield self.kill_one(kind, rng, hosts, options)
+        self.assertLess(sorted(self.seconds)[ROUNDS // 2], scenario.SOON_S, self.seconds)
 
     def test_pe(self):
         for status, err in self.repeat("pe"):
@@ -113,7 +116,7 @@ class Killed(scenario.Case):
         job = self.start("-n", 4, "sh", "-c", f"setsid -w {shlex.quote(BUSY)}; exit $?")
         self.assertEqual(job.stdout.readline(), b"begun\n")
         os.kill(self.victims("pe", job)[0], signal.SIGKILL)
-        job.communicate(timeout=scenario.SOON_S)
+        job.communicate(timeout=scenario.LATE_S)
         self.assertEqual(job.returncode, 137)
 
     def test_alone_under_other_launchers(self):

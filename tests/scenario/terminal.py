@@ -36,7 +36,7 @@ class Terminal(scenario.Case):
         os.write(self.keys, text.encode())
 
     def expect(self, words):
-        end = time.monotonic() + scenario.SOON_S
+        end = time.monotonic() + scenario.LATE_S
         while words.encode() not in self.seen:
             ready, _, _ = select.select([self.keys], [], [], max(0, end - time.monotonic()))
             if not ready:
@@ -47,6 +47,15 @@ class Terminal(scenario.Case):
                 self.give_up(f"{words!r} did not appear before the end")
         self.seen = self.seen[self.seen.index(words.encode()) + len(words):]
 
+    @staticmethod
+    def state_of(pid):
+        """"": it has ended."""
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            return ""
+
     def give_up(self, why):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
@@ -54,7 +63,7 @@ class Terminal(scenario.Case):
 
     def status(self):
         """That of oshrun; what it prints meanwhile is kept."""
-        end = time.monotonic() + scenario.SOON_S
+        end = time.monotonic() + scenario.LATE_S
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -94,8 +103,9 @@ class Terminal(scenario.Case):
         self.assertEqual(self.status(), 3)
 
     def test_interrupt_key(self):
-        self.open("-n", 2, "sleep", 100)
-        time.sleep(0.3)
+        self.open("-n", 2, "sh", "-c", "echo ready; exec sleep 100")
+        self.expect("ready")
+        self.expect("ready")
         self.type("\x03")
         self.assertEqual(self.status(), 130)
         # From the PE that has the terminal: the key ends it, and the job ends as if oshrun had received it.
@@ -116,10 +126,8 @@ class Terminal(scenario.Case):
         self.type("\x1a")
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status), status)
-        names = [p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sh"]
-        for pid in names:
-            with open(f"/proc/{pid}/stat") as file:
-                self.assertEqual(file.read().rsplit(")", 1)[1].split()[0], "T")
+        self.wait_for(lambda: {self.state_of(pid) for pid in scenario.processes(self.mark)
+                               if scenario.name_of(pid) == "sh"} <= {"T", ""}, "the PEs to stop")
         os.kill(self.pid, signal.SIGCONT)
         self.type("two\n")
         self.expect("got two")

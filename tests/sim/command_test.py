@@ -17,7 +17,7 @@ QUOIT = sys.argv[1]
 
 
 def quoit(*arguments):
-    result = subprocess.run([QUOIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    result = subprocess.run([QUOIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=500)
     # The address sanitizer prints, with its process id, a remark on each switch of stacks.
     result.stderr = re.sub(r"^==\d+==WARNING: ASan.*\n", "", result.stderr, flags=re.M)
     return result
@@ -139,11 +139,19 @@ def test_random_seeds_can_be_repeated():
     check(again.returncode == 1 and failure in again.stderr, f"{first.stderr} {again.stderr}")
 
 
+def holds_back(pid, number):
+    with open(f"/proc/{pid}/status") as file:
+        return bool(int(re.search(r"^SigBlk:\s+(\w+)", file.read(), re.M)[1], 16) >> (number - 1) & 1)
+
+
 def test_until_stopped():
     process = subprocess.Popen([QUOIT, "sim", "--until", "stopped"], stdout=subprocess.PIPE, text=True)
+    until = time.monotonic() + 100
+    while not holds_back(process.pid, signal.SIGINT) and time.monotonic() < until:
+        time.sleep(0.01)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    output = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=500)[0]
     check(process.returncode == 0 and "seeds passed" in output, f"stopped: {process.returncode} {output}")
 
 

@@ -307,6 +307,11 @@ class Lost(Tracing):
 
 
 class Killed(Tracing):
+    def has_puts(self):
+        """Enough that some have ended."""
+        with open(self.path, "rb") as file:
+            return file.read().count(b"shmem_putmem") > 20
+
     def test_any_process(self):
         print(f"seed {SEED}; replay: SCENARIO_SEED={SEED}", flush=True)
         rng = random.Random(SEED)
@@ -315,6 +320,7 @@ class Killed(Tracing):
             with self.subTest(seed=SEED, round=round_number, kind=kind):
                 job = self.start("--trace", self.path, "--hosts", 3, "-n", 3, BUSY)
                 self.assertEqual(job.stdout.readline(), b"begun\n")
+                self.wait_for(self.has_puts, "puts in the trace")
                 time.sleep(rng.random() * 0.2)
                 victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == kind]
                 os.kill(rng.choice(victims), signal.SIGKILL)
