@@ -35,7 +35,7 @@ class Namespaces:
         problem = namespaces_problem()
         if problem:
             raise unittest.SkipTest(problem)
-        cls.mark_of_hosts = f"quoit{os.getpid()}"
+        cls.mark_of_hosts = f"quoit{os.getpid()}-{os.urandom(3).hex()}"
         cls.switch = cls.mark_of_hosts + "s"
         cls.names = [f"{cls.mark_of_hosts}n{i}" for i in range(cls.COUNT)]
         cls.addresses = [f"10.99.0.{10 + i}" for i in range(cls.COUNT)]
