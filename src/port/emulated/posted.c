@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posted writes with a delay. What an opening sends waits in its queue, in order, until it is due; a thread of the
- * opening then lands it. Only the holder of `landing` removes entries, and a thread that reports the link down first
- * empties the queue as such a holder, so nothing arrives after that report.
+/* Posted writes with a delay. What an opening sends waits in its queue, in order, until it is due; then the next
+ * thread that posts lands it, or one that the opening has for that. Only the holder of `landing` removes entries, and a
+ * thread that reports the link down first empties the queue as such a holder, so nothing arrives after that report.
  *
  * The bytes of a short write stand behind its entry. A long one, and what is read from a descriptor, fills a buffer
  * once, without a lock; its entries name parts of that buffer, and the last of them returns it. */
@@ -52,8 +52,10 @@ struct part {
 struct quoit_emulated_queue {
     pthread_mutex_t landing; /* held while entries land or are lost; taken before `lock` */
     pthread_mutex_t lock;    /* of all below; never held for the length of a copy from user memory, or of a landing */
-    pthread_cond_t changed;
+    pthread_cond_t changed;  /* entries or buffers are free */
+    pthread_cond_t posted;   /* the thread waits for something to land */
     pthread_t thread;
+    bool is_idle; /* the thread waits for `posted` */
     bool is_started;
     bool is_closing;
     uint32_t waiter_count; /* of `changed` */
@@ -138,11 +140,10 @@ static void wait_until(uint64_t wake_ns, bool is_batch)
     quoit_emulated_wait_until(wake_ns, is_batch ? 0 : SLEEP_FROM_NS, is_batch ? 0 : SLEEP_EARLY_NS);
 }
 
-/* Lands what is due. Those who post do not wait for it, but for room. */
+/* Lands what is due. With `landing`. */
 static void land_due(struct quoit_emulated_port *port)
 {
     struct quoit_emulated_queue *queue = port->queue;
-    pthread_mutex_lock(&queue->landing);
     pthread_mutex_lock(&queue->lock);
     while (queue->head != queue->tail) {
         const struct entry *entry = entry_at(queue, queue->head);
@@ -154,7 +155,21 @@ static void land_due(struct quoit_emulated_port *port)
         remove_first(queue);
     }
     pthread_mutex_unlock(&queue->lock);
-    pthread_mutex_unlock(&queue->landing);
+}
+
+/* After a post: lands what is due, unless another thread is at it, and leaves the rest to the queue's thread. What is
+ * due at once needs no switch to that. */
+static void land_or_wake(struct quoit_emulated_port *port)
+{
+    struct quoit_emulated_queue *queue = port->queue;
+    if (pthread_mutex_trylock(&queue->landing) == 0) {
+        land_due(port);
+        pthread_mutex_unlock(&queue->landing);
+    }
+    pthread_mutex_lock(&queue->lock);
+    if (queue->is_idle && queue->head != queue->tail)
+        pthread_cond_signal(&queue->posted);
+    pthread_mutex_unlock(&queue->lock);
 }
 
 static void *run_queue(void *arg)
@@ -167,7 +182,9 @@ static void *run_queue(void *arg)
         if (queue->head == queue->tail) {
             if (queue->is_closing)
                 break;
-            wait_for_change(queue);
+            queue->is_idle = true;
+            pthread_cond_wait(&queue->posted, &queue->lock);
+            queue->is_idle = false;
             continue;
         }
         const struct entry *entry = entry_at(queue, queue->head);
@@ -175,7 +192,9 @@ static void *run_queue(void *arg)
         pthread_mutex_unlock(&queue->lock);
         if (due_ns > quoit_clock_now_ns())
             wait_until(wake_ns, wake_ns != due_ns);
+        pthread_mutex_lock(&queue->landing);
         land_due(port); /* what is left: it may have been lost meanwhile */
+        pthread_mutex_unlock(&queue->landing);
         pthread_mutex_lock(&queue->lock);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -220,10 +239,10 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
     if (data_bytes != 0)
         memcpy(entry + 1, data, data_bytes);
     queue->tail += entry->total_bytes;
-    notify(queue);
     pthread_mutex_unlock(&queue->lock);
     if (has_waited)
         quoit_emulated_has_waited(port);
+    land_or_wake(port);
 }
 
 /* Short entries make a slow wire smooth; long ones cost less for each byte of a fast wire. */
@@ -384,6 +403,7 @@ enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port)
     pthread_mutex_init(&queue->landing, NULL);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->changed, NULL);
+    pthread_cond_init(&queue->posted, NULL);
     port->queue = queue;
     int error = pthread_create(&queue->thread, NULL, run_queue, port);
     if (error != 0) {
@@ -402,11 +422,12 @@ void quoit_emulated_queue_close(struct quoit_emulated_port *port)
         return;
     pthread_mutex_lock(&queue->lock);
     queue->is_closing = true;
-    notify(queue);
+    pthread_cond_signal(&queue->posted);
     pthread_mutex_unlock(&queue->lock);
     if (queue->is_started)
         pthread_join(queue->thread, NULL);
     pthread_cond_destroy(&queue->changed);
+    pthread_cond_destroy(&queue->posted);
     pthread_mutex_destroy(&queue->lock);
     pthread_mutex_destroy(&queue->landing);
     free(queue);
