@@ -48,13 +48,12 @@ void quoit_dsm_get(struct quoit_dsm *dsm, void *to, const void *from, size_t byt
 
 void quoit_dsm_net_start(struct quoit_dsm *dsm)
 {
-    if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &dsm->gets) != 0)
-        dsm->gets = SHMEM_CTX_INVALID;
+    dsm->has_gets = shmem_ctx_create(0, &dsm->gets) == 0; /* every thread may make it progress */
 }
 
 void quoit_dsm_net_stop(struct quoit_dsm *dsm)
 {
-    if (dsm->gets != SHMEM_CTX_INVALID)
+    if (dsm->has_gets)
         shmem_ctx_destroy(dsm->gets);
 }
 
@@ -62,7 +61,7 @@ void quoit_dsm_net_stop(struct quoit_dsm *dsm)
  * page comes from a copy of that context. */
 bool quoit_dsm_get_begin(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, int pe)
 {
-    if (dsm->gets == SHMEM_CTX_INVALID || !IS_SINGLE_THREADED) {
+    if (!dsm->has_gets || !IS_SINGLE_THREADED) {
         quoit_dsm_get(dsm, to, from, bytes, pe);
         return false;
     }

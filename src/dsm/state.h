@@ -132,7 +132,8 @@ struct quoit_dsm {
     uint64_t *heads; /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
     uint64_t *words; /* a few words: see enum quoit_dsm_word */
     struct quoit_dsm_peer *peers;
-    shmem_ctx_t gets; /* SHMEM_CTX_INVALID: there is none */
+    shmem_ctx_t gets; /* of get_begin, if has_gets; OpenSHMEM 1.4 has no value for none */
+    bool has_gets;
 
     pthread_mutex_t lock;
     const struct quoit_dsm_detector *detector;
