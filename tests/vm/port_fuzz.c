@@ -177,6 +177,40 @@ static void call(struct thread *thread)
     worker->counts->calls[at][result >= 0 ? 0 : errno == ENOTTY || errno == EBADF ? 2 : 1]++;
 }
 
+static uint32_t index_of(unsigned long command)
+{
+    uint32_t at = 0;
+    while (commands[at] != command)
+        at++;
+    return at;
+}
+
+/* All that a copy needs, in order, which chance alone does not find: some of it is refused now and then. */
+static void copy(struct thread *thread)
+{
+    struct worker *worker = thread->worker;
+    int port = some_file(thread), *slot = &worker->files[below(thread, FILES)], old = *slot;
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
+    struct quoit_ntb_lease lease = {.window = below(thread, 2), .bytes = 64 << 12};
+    struct quoit_ntb_memory memory = {.bytes = 64 << 12};
+    (void)ioctl(port, QUOIT_NTB_LINK, &link);
+    (void)ioctl(port, QUOIT_NTB_LEASE, &lease);
+    int source = ioctl(port, QUOIT_NTB_MEMORY, &memory);
+    if (source < 0)
+        return;
+    *slot = source;
+    if (old >= 0)
+        close(old);
+    for (uint32_t i = below(thread, 80); i > 0; i--) {
+        struct quoit_ntb_copy call = {.memory_fd = source,
+                                      .window = lease.window,
+                                      .source = below(thread, 32 << 12),
+                                      .offset = below(thread, 32 << 12),
+                                      .bytes = 1 + below(thread, 33 << 12)};
+        worker->counts->calls[index_of(QUOIT_NTB_COPY)][ioctl(port, QUOIT_NTB_COPY, &call) == 0 ? 0 : 1]++;
+    }
+}
+
 static void open_or_close(struct thread *thread)
 {
     struct worker *worker = thread->worker;
@@ -243,7 +277,9 @@ static void *run_thread(void *arg)
     struct thread *thread = arg;
     for (;;) {
         uint32_t kind = below(thread, 16);
-        if (kind < 9)
+        if (below(thread, 64) == 0)
+            copy(thread);
+        else if (kind < 9)
             call(thread);
         else if (kind < 11)
             open_or_close(thread);
