@@ -148,20 +148,6 @@ static void step_agree(struct sim_pe *pe, uint32_t step)
     expect(pe, step, "largest", 0, quoit_coll_largest(pe->team, value_of(pe->index, step, 0), "largest"), largest);
 }
 
-/* Each PE counts the syncs that it has entered, of each team, in a word that the others see only through them. */
-static void step_sync(struct sim_pe *pe, uint32_t step, uint32_t kind)
-{
-    struct sim_world *world = pe->world;
-    uint64_t *entered = (uint64_t *)world->workload_state + (size_t)kind * pe->fabric->self.pe_count;
-    uint64_t own = ++entered[pe->index];
-    quoit_coll_sync(pe->team, "sync");
-    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
-        uint32_t other = pe->range.start + rank * pe->range.stride;
-        if (entered[other] < own)
-            sim_fail(world, "PE %u left the sync of step %u before PE %u had come", pe->index, step, other);
-    }
-}
-
 /* Teams: of all PEs; of every second or third one; of two halves; of all hosts but the first or the last, and of that
  * one; of each host. A PE is in one of each kind. */
 enum team_kind { TEAM_WORLD, TEAM_STRIDED, TEAM_HALF, TEAM_MOST, TEAM_HOST, TEAM_KIND_COUNT };
@@ -205,6 +191,21 @@ static void make_team(struct sim_pe *pe, struct teams *teams, enum team_kind kin
         sim_fail(pe->world, "PE %u cannot make its team", pe->index);
 }
 
+/* Each PE counts the syncs that it has entered, of each team, in a word that the others see only through them. */
+static void sync_team(struct sim_pe *pe, enum team_kind kind, const char *what)
+{
+    struct sim_world *world = pe->world;
+    uint64_t *entered = (uint64_t *)world->workload_state + (size_t)kind * pe->fabric->self.pe_count;
+    uint64_t own = ++entered[pe->index];
+    quoit_coll_sync(pe->team, what);
+    for (uint32_t rank = 0; rank < pe->range.size; rank++) {
+        uint32_t other = pe->range.start + rank * pe->range.stride;
+        if (entered[other] < own)
+            sim_fail(world, "PE %u left sync %llu of its team %u, %s, before PE %u had come", pe->index,
+                     (unsigned long long)own, kind, what, other);
+    }
+}
+
 /* All members of the team may reuse their buffers. */
 static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kind kind)
 {
@@ -213,14 +214,14 @@ static void use_team(struct sim_pe *pe, const struct teams *teams, enum team_kin
     pe->range = teams->ranges[kind];
     pe->rank = (pe->index - pe->range.start) / pe->range.stride;
     if (is_other)
-        quoit_coll_sync(pe->team, "use");
+        sync_team(pe, kind, "use");
 }
 
 /* A later team on the same piece, as after shmem_team_destroy: created when all members know that the piece is free. */
 static void renew_team(struct sim_pe *pe, struct teams *teams, enum team_kind kind)
 {
     use_team(pe, teams, kind);
-    quoit_coll_sync(pe->team, "renew");
+    sync_team(pe, kind, "renew");
     uint64_t next_flag = quoit_team_next_flag(pe->team);
     quoit_team_delete(pe->team);
     teams->states[kind] = NULL;
@@ -251,7 +252,7 @@ static void run_kind(struct sim_pe *pe, struct quoit_prng *common, uint32_t step
     else if (kind == 6)
         step_broadcasts(pe, step, (uint32_t)(root % pe->range.size));
     else
-        step_sync(pe, step, team);
+        sync_team(pe, team, "sync");
 }
 
 /* In the team of a host, which needs no link, one of each kind. */
@@ -279,7 +280,7 @@ static void run_collectives(struct sim_pe *pe)
     }
     for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++) {
         use_team(pe, &teams, kind);
-        quoit_coll_sync(pe->team, "end");
+        sync_team(pe, kind, "end");
     }
     for (enum team_kind kind = 0; kind < TEAM_KIND_COUNT; kind++)
         quoit_team_delete(teams.states[kind]);
