@@ -68,13 +68,14 @@ def test_large_puts_fill_the_link():
 
 
 def test_machine():
-    """The costs measured on this machine are plausible: more bytes take longer, and nothing is free."""
+    """The costs measured on this machine are plausible: more bytes take longer, and nothing is free. But a flag between two
+    processors may be, which virtual ones are at times within one core."""
     machine = json.loads(quoit("sim", "--machine").stdout)
     copies, written = machine.pop("copy_ns"), machine.pop("window_copy_ns")
     check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
     check(0 < written["128"] < written["8192"] < written["32768"], f"{written}")
     between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
-    positive = machine.keys() - (between if machine["processors"] == 1 else set())
+    positive = machine.keys() - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
     check(all(machine[name] > 0 for name in positive), f"{machine}")
     check(min(machine[name] for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns")) > machine["pause_ns"], f"{machine}")
     check(min(machine[f"far_{side}_ns"] for side in ("read", "write", "both")) > 0.5 * written["32768"], f"{machine}, {written}")
