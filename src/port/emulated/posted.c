@@ -24,10 +24,11 @@
 #define ENTRY_NS    8000u  /* that the wire is busy with a longer one */
 /* A buffer takes a frame of 64 KiB with all that stands around it. Only writes from half of that on get one, so that
  * all buffers hold as much as the queue does. */
-#define BUFFER_BYTES 69632u
-#define BUFFER_FROM  32768u
-#define BUFFER_COUNT 8u
-#define BUFFER_NONE  BUFFER_COUNT
+#define BUFFER_BYTES    69632u
+#define BUFFER_DATA_MAX (BUFFER_BYTES - ENTRY_ALIGN)
+#define BUFFER_FROM     32768u
+#define BUFFER_COUNT    8u
+#define BUFFER_NONE     BUFFER_COUNT
 /* What arrives one after the other arrives together, so much later at most; the last of it in time. */
 #define BATCH_NS       50000u
 #define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time; for what is due alone */
@@ -50,7 +51,7 @@ struct part {
 };
 
 struct quoit_emulated_queue {
-    pthread_mutex_t landing; /* held while entries land or are lost; taken before `lock` */
+    pthread_mutex_t landing; /* held while entries land or are lost; taken before `lock`, or only tried with it */
     pthread_mutex_t lock;    /* of all below; never held for the length of a copy from user memory, or of a landing */
     pthread_cond_t changed;  /* entries or buffers are free */
     pthread_cond_t posted;   /* the thread waits for something to land */
@@ -140,11 +141,10 @@ static void wait_until(uint64_t wake_ns, bool is_batch)
     quoit_emulated_wait_until(wake_ns, is_batch ? 0 : SLEEP_FROM_NS, is_batch ? 0 : SLEEP_EARLY_NS);
 }
 
-/* Lands what is due. With `landing`. */
+/* Lands what is due. With both locks; lets go of `lock` while something lands. */
 static void land_due(struct quoit_emulated_port *port)
 {
     struct quoit_emulated_queue *queue = port->queue;
-    pthread_mutex_lock(&queue->lock);
     while (queue->head != queue->tail) {
         const struct entry *entry = entry_at(queue, queue->head);
         if (entry->kind != ENTRY_SKIP && entry->due_ns > quoit_clock_now_ns())
@@ -154,11 +154,10 @@ static void land_due(struct quoit_emulated_port *port)
         pthread_mutex_lock(&queue->lock);
         remove_first(queue);
     }
-    pthread_mutex_unlock(&queue->lock);
 }
 
-/* After a post: lands what is due, unless another thread is at it, and leaves the rest to the queue's thread. What is
- * due at once needs no switch to that. */
+/* After a post, with `lock`: lands what is due, unless another thread is at it, and leaves the rest to the queue's
+ * thread. What is due at once needs no switch to that. */
 static void land_or_wake(struct quoit_emulated_port *port)
 {
     struct quoit_emulated_queue *queue = port->queue;
@@ -166,10 +165,8 @@ static void land_or_wake(struct quoit_emulated_port *port)
         land_due(port);
         pthread_mutex_unlock(&queue->landing);
     }
-    pthread_mutex_lock(&queue->lock);
     if (queue->is_idle && queue->head != queue->tail)
         pthread_cond_signal(&queue->posted);
-    pthread_mutex_unlock(&queue->lock);
 }
 
 static void *run_queue(void *arg)
@@ -193,9 +190,9 @@ static void *run_queue(void *arg)
         if (due_ns > quoit_clock_now_ns())
             wait_until(wake_ns, wake_ns != due_ns);
         pthread_mutex_lock(&queue->landing);
+        pthread_mutex_lock(&queue->lock);
         land_due(port); /* what is left: it may have been lost meanwhile */
         pthread_mutex_unlock(&queue->landing);
-        pthread_mutex_lock(&queue->lock);
     }
     pthread_mutex_unlock(&queue->lock);
     return NULL;
@@ -239,10 +236,10 @@ static void push(struct quoit_emulated_port *port, uint32_t kind, uint64_t state
     if (data_bytes != 0)
         memcpy(entry + 1, data, data_bytes);
     queue->tail += entry->total_bytes;
-    pthread_mutex_unlock(&queue->lock);
     if (has_waited)
         quoit_emulated_has_waited(port);
     land_or_wake(port);
+    pthread_mutex_unlock(&queue->lock);
 }
 
 /* Short entries make a slow wire smooth; long ones cost less for each byte of a fast wire. */
@@ -314,7 +311,7 @@ static void post_buffer(struct quoit_emulated_port *port, uint64_t state, struct
 void quoit_emulated_post_write(struct quoit_emulated_port *port, uint64_t state, struct quoit_emulated_post post,
                                const char *source)
 {
-    if (post.bytes >= BUFFER_FROM && post.bytes <= BUFFER_BYTES - ENTRY_ALIGN) {
+    if (post.bytes >= BUFFER_FROM && post.bytes <= BUFFER_DATA_MAX) {
         uint32_t buffer = take_buffer(port);
         memcpy(data_of(port->queue, buffer, post.offset), source, post.bytes);
         post_buffer(port, state, post, buffer);
@@ -334,7 +331,7 @@ enum quoit_status quoit_emulated_post_from(struct quoit_emulated_port *port, uin
                                            struct quoit_emulated_post post, int fd, void *head, size_t head_bytes,
                                            ssize_t *count_out)
 {
-    if (post.bytes > BUFFER_BYTES - ENTRY_ALIGN)
+    if (post.bytes > BUFFER_DATA_MAX)
         return QUOIT_UNSUPPORTED;
     uint32_t buffer = take_buffer(port);
     const struct iovec parts[] = {{.iov_base = head, .iov_len = head_bytes},

@@ -259,7 +259,8 @@ enum quoit_status quoit_emulated_write(struct quoit_port *port, enum quoit_windo
 }
 
 /* The kernel is the copier: into the window, where the link is looked at before, and by the write of the mark after it;
- * or, where writes are posted late, into what is posted. It keeps to no rate and tears nothing by itself. */
+ * or, where writes are posted late, into what is posted. Into the window it keeps to no rate, and
+ * it tears nothing by itself. */
 enum quoit_status quoit_emulated_write_from(struct quoit_port *port, enum quoit_window window, uint64_t offset, int fd,
                                             void *head, size_t head_bytes, size_t bytes, ssize_t *count_out)
 {
