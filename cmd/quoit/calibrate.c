@@ -101,6 +101,7 @@ struct meeting {
     _Atomic bool is_over;
     bool yields;
     int core; /* of the other thread; -1: any */
+    double values[BATCHES];
 };
 
 void calibrate_stay_on(int core)
@@ -111,6 +112,21 @@ void calibrate_stay_on(int core)
     CPU_ZERO(&set);
     CPU_SET(core, &set);
     sched_setaffinity(0, sizeof set, &set);
+}
+
+bool calibrate_beside(int core, void (*own)(void *arg), void *(*other)(void *arg), void *arg)
+{
+    cpu_set_t before;
+    pthread_t thread;
+    sched_getaffinity(0, sizeof before, &before);
+    calibrate_stay_on(core);
+    bool is_started = pthread_create(&thread, NULL, other, arg) == 0;
+    if (is_started) {
+        own(arg);
+        pthread_join(thread, NULL);
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    return is_started;
 }
 
 static void take_turns(struct meeting *meeting, uint64_t mine, double *values)
@@ -136,21 +152,19 @@ static void *answer(void *arg)
     return NULL;
 }
 
+static void ask(void *arg)
+{
+    struct meeting *meeting = arg;
+    take_turns(meeting, 0, meeting->values);
+}
+
 /* One-way time in ns between two threads on these cores; 0: no thread could be started. */
 static double way_ns(int own_core, int other_core, bool yields)
 {
     struct meeting meeting = {.core = other_core, .yields = yields};
-    double values[BATCHES];
-    cpu_set_t before;
-    pthread_t thread;
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(own_core);
-    if (pthread_create(&thread, NULL, answer, &meeting) != 0)
+    if (!calibrate_beside(own_core, ask, answer, &meeting))
         return 0;
-    take_turns(&meeting, 0, values);
-    pthread_join(thread, NULL);
-    sched_setaffinity(0, sizeof before, &before);
-    return calibrate_median(values, BATCHES) / (2 * ROUNDS);
+    return calibrate_median(meeting.values, BATCHES) / (2 * ROUNDS);
 }
 
 static void *sleep_again(void *arg)
@@ -200,18 +214,23 @@ static void time_wakes(double *call_ns_out, double *wake_ns_out)
 
 struct handover {
     _Alignas(64) _Atomic uint64_t turn;
-    char *chunk;
+    char *buffers; /* the chunk, and one of each thread */
     int core;
-    double values[BATCHES];
+    double write_ns[BATCHES], read_ns[BATCHES];
 };
+
+static void await_turn(const _Atomic uint64_t *turn, uint64_t value)
+{
+    while (atomic_load_explicit(turn, memory_order_acquire) != value)
+        ;
+}
 
 static void copy_in_turn(struct handover *handover, uint64_t mine, char *own, double *values)
 {
     for (uint64_t i = 0; i < BATCHES + HANDED_WARM; i++) {
-        while (atomic_load_explicit(&handover->turn, memory_order_acquire) != 2 * i + mine)
-            ;
+        await_turn(&handover->turn, 2 * i + mine);
         uint64_t start_ns = quoit_clock_now_ns();
-        memcpy(mine ? own : handover->chunk, mine ? handover->chunk : own, CHUNK_BYTES);
+        memcpy(mine ? own : handover->buffers, mine ? handover->buffers : own, CHUNK_BYTES);
         __asm__ __volatile__("" : : "r"(own) : "memory");
         if (i >= HANDED_WARM)
             values[i - HANDED_WARM] = (double)(quoit_clock_now_ns() - start_ns);
@@ -223,27 +242,25 @@ static void *take_chunks(void *arg)
 {
     struct handover *handover = arg;
     calibrate_stay_on(handover->core);
-    copy_in_turn(handover, 1, handover->chunk + CHUNK_BYTES, handover->values);
+    copy_in_turn(handover, 1, handover->buffers + CHUNK_BYTES, handover->read_ns);
     return NULL;
+}
+
+static void give_chunks(void *arg)
+{
+    struct handover *handover = arg;
+    copy_in_turn(handover, 0, handover->buffers + 2 * CHUNK_BYTES, handover->write_ns);
 }
 
 /* ns of a chunk: written where the other one read, and read where the other one wrote. */
 static void time_handover(char *buffers, const int cores[2], double *write_ns_out, double *read_ns_out)
 {
-    struct handover handover = {.chunk = buffers, .core = cores[1]};
-    double values[BATCHES];
-    cpu_set_t before;
-    pthread_t thread;
+    struct handover handover = {.buffers = buffers, .core = cores[1]};
     *write_ns_out = *read_ns_out = 0;
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(cores[0]);
-    if (cores[0] != cores[1] && pthread_create(&thread, NULL, take_chunks, &handover) == 0) {
-        copy_in_turn(&handover, 0, buffers + 2 * CHUNK_BYTES, values);
-        pthread_join(thread, NULL);
-        *write_ns_out = calibrate_median(values, BATCHES);
-        *read_ns_out = calibrate_median(handover.values, BATCHES);
-    }
-    sched_setaffinity(0, sizeof before, &before);
+    if (cores[0] == cores[1] || !calibrate_beside(cores[0], give_chunks, take_chunks, &handover))
+        return;
+    *write_ns_out = calibrate_median(handover.write_ns, BATCHES);
+    *read_ns_out = calibrate_median(handover.read_ns, BATCHES);
 }
 
 /* Single lines that one processor writes and the other one reads, each by an address that depends on the line before.
@@ -257,6 +274,7 @@ struct lines {
     char *at;
     int core;
     double read_ns[BATCHES];
+    double own_ns; /* of lines that no other processor wrote */
 };
 
 static void read_lines(void *arg)
@@ -267,18 +285,12 @@ static void read_lines(void *arg)
         at += LINE_STRIDE + *(const volatile uint64_t *)(const void *)at; /* which is 0 */
 }
 
-static void await_turn(struct lines *lines, uint64_t turn)
-{
-    while (atomic_load_explicit(&lines->turn, memory_order_acquire) != turn)
-        ;
-}
-
 static void *read_in_turn(void *arg)
 {
     struct lines *lines = arg;
     calibrate_stay_on(lines->core);
     for (uint64_t i = 0; i < BATCHES; i++) {
-        await_turn(lines, 2 * i + 1);
+        await_turn(&lines->turn, 2 * i + 1);
         uint64_t start_ns = quoit_clock_now_ns();
         read_lines(lines);
         lines->read_ns[i] = (double)(quoit_clock_now_ns() - start_ns);
@@ -287,27 +299,27 @@ static void *read_in_turn(void *arg)
     return NULL;
 }
 
+static void write_in_turn(void *arg)
+{
+    struct lines *lines = arg;
+    for (uint64_t i = 0; i < BATCHES; i++) {
+        await_turn(&lines->turn, 2 * i);
+        for (size_t line = 0; line < LINES; line++)
+            *(volatile uint64_t *)(void *)(lines->at + line * LINE_STRIDE) = 0;
+        atomic_store_explicit(&lines->turn, 2 * i + 1, memory_order_release);
+    }
+    await_turn(&lines->turn, 2 * (uint64_t)BATCHES);
+    lines->own_ns = calibrate_time_of(read_lines, lines);
+}
+
 /* ns to read a line that another processor wrote, beyond one of the own. 0: there is one processor. */
 static double line_read_ns(char *buffers, const int cores[2])
 {
     struct lines lines = {.at = buffers, .core = cores[1]};
-    cpu_set_t before;
-    pthread_t thread;
-    double ns = 0;
     memset(buffers, 0, (size_t)LINES * LINE_STRIDE);
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(cores[0]);
-    if (cores[0] != cores[1] && pthread_create(&thread, NULL, read_in_turn, &lines) == 0) {
-        for (uint64_t i = 0; i < BATCHES; i++) {
-            await_turn(&lines, 2 * i);
-            for (size_t line = 0; line < LINES; line++)
-                *(volatile uint64_t *)(void *)(buffers + line * LINE_STRIDE) = 0;
-            atomic_store_explicit(&lines.turn, 2 * i + 1, memory_order_release);
-        }
-        pthread_join(thread, NULL);
-        ns = (calibrate_median(lines.read_ns, BATCHES) - calibrate_time_of(read_lines, &lines)) / LINES;
-    }
-    sched_setaffinity(0, sizeof before, &before);
+    if (cores[0] == cores[1] || !calibrate_beside(cores[0], write_in_turn, read_in_turn, &lines))
+        return 0;
+    double ns = (calibrate_median(lines.read_ns, BATCHES) - lines.own_ns) / LINES;
     return ns > 0 ? ns : 0;
 }
 

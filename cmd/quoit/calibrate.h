@@ -33,5 +33,8 @@ void calibrate_crowds(int core, const int counts[], int crowd_count, double ns_o
 
 /* Binds the calling thread; -1: nothing happens. */
 void calibrate_stay_on(int core);
+/* Runs `own`, bound to a processor meanwhile, beside `other` in a thread that binds itself. False: no thread could be
+ * started, and nothing ran. */
+bool calibrate_beside(int core, void (*own)(void *arg), void *(*other)(void *arg), void *arg);
 
 #endif

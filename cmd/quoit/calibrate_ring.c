@@ -343,9 +343,10 @@ static double get_once(struct ring *ring, double *pe_ns_out, uint32_t *step_coun
 
 /* A processor for each host: the second one's lane is stepped by a thread that only does that. */
 struct server {
-    struct host *host;
+    struct ring *ring; /* whose host 1 is served */
     int core;
     _Atomic bool is_over;
+    double values[CROSSINGS];
 };
 
 static void *serve(void *arg)
@@ -353,7 +354,7 @@ static void *serve(void *arg)
     struct server *server = arg;
     calibrate_stay_on(server->core);
     while (!atomic_load_explicit(&server->is_over, memory_order_acquire))
-        step(server->host);
+        step(&server->ring->hosts[1]);
     return NULL;
 }
 
@@ -370,27 +371,23 @@ static double get_across(struct ring *ring)
     return (double)(quoit_clock_now_ns() - start_ns);
 }
 
+static void get_from_server(void *arg)
+{
+    struct server *server = arg;
+    for (int i = 0; i < CROSSINGS; i++)
+        server->values[i] = get_across(server->ring);
+    atomic_store(&server->is_over, true);
+}
+
 /* How much longer a frame takes because it goes from one processor to another: its lines travel. `alone_ns`: of the
  * same get by one thread. 0: there is one processor, or something else on the machine disturbed the times. */
 static double time_crossing(struct ring *ring, const int cores[2], double alone_ns, double look_ns)
 {
-    struct server server = {.host = &ring->hosts[1], .core = cores[1]};
-    double values[CROSSINGS];
-    cpu_set_t before;
-    pthread_t thread;
-    if (cores[0] == cores[1])
+    struct server server = {.ring = ring, .core = cores[1]};
+    if (cores[0] == cores[1] || !calibrate_beside(cores[0], get_from_server, serve, &server))
         return 0;
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(cores[0]);
-    if (pthread_create(&thread, NULL, serve, &server) != 0)
-        return 0;
-    for (int i = 0; i < CROSSINGS; i++)
-        values[i] = get_across(ring);
-    atomic_store(&server.is_over, true);
-    pthread_join(thread, NULL);
-    sched_setaffinity(0, sizeof before, &before);
     double crossings_ns =
-        calibrate_median(values, CROSSINGS) - alone_ns - look_ns; /* each side was amid a look, on average */
+        calibrate_median(server.values, CROSSINGS) - alone_ns - look_ns; /* each side was amid a look, on average */
     return crossings_ns > 0 ? crossings_ns / 2 : 0;
 }
 
@@ -398,6 +395,7 @@ static double time_crossing(struct ring *ring, const int cores[2], double alone_
 struct flags {
     struct ring *ring;
     int core; /* of PE 1 */
+    double values[FLAG_BATCHES];
 };
 
 static void answer_flags(struct quoit_fabric *fabric, uint64_t at, uint64_t mine, double *values)
@@ -426,26 +424,22 @@ static void *answer_as_other(void *arg)
     return NULL;
 }
 
+static void answer_other(void *arg)
+{
+    struct flags *flags = arg;
+    answer_flags(flags->ring->fabric, at(flags->ring), 0, flags->values);
+}
+
 /* How much longer than a put it takes until the PE on another processor has seen the flag. 0: there is one processor.
  */
 static double time_flag_crossing(struct ring *ring, const int cores[2], double put_ns)
 {
     struct flags flags = {.ring = ring, .core = cores[1]};
-    double values[FLAG_BATCHES];
-    cpu_set_t before;
-    pthread_t thread;
-    if (cores[0] == cores[1])
-        return 0;
     memset(ring->fabric->self.segment + at(ring), 0, sizeof(uint64_t));
     memset(ring->other->self.segment + at(ring), 0, sizeof(uint64_t));
-    sched_getaffinity(0, sizeof before, &before);
-    calibrate_stay_on(cores[0]);
-    if (pthread_create(&thread, NULL, answer_as_other, &flags) != 0)
+    if (cores[0] == cores[1] || !calibrate_beside(cores[0], answer_other, answer_as_other, &flags))
         return 0;
-    answer_flags(ring->fabric, at(ring), 0, values);
-    pthread_join(thread, NULL);
-    sched_setaffinity(0, sizeof before, &before);
-    double ns = calibrate_median(values, FLAG_BATCHES) / (2 * FLAGS) - put_ns;
+    double ns = calibrate_median(flags.values, FLAG_BATCHES) / (2 * FLAGS) - put_ns;
     return ns > 0 ? ns : 0;
 }
 

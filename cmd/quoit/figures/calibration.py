@@ -111,18 +111,23 @@ def predict(simulator, machine):
     return {point: value(point) for point in points()}
 
 
+def inner(values):
+    """All but the least and the most."""
+    return sorted(values)[1:-1]
+
+
 def typical(passes):
     """Of each constant the mean of all passes but the fastest and the slowest. The processors have two speeds, as their neighbours
     are busy or not; a median would be one of them, and the jobs that are measured later may run at the other."""
     def middle(values):
-        return statistics.mean(sorted(values)[1:-1])
+        return statistics.mean(inner(values))
     return {name: typical([one[name] for one in passes]) if isinstance(value, dict) else
             middle([one[name] for one in passes]) for name, value in passes[0].items()}
 
 
 def differ_percent(passes):
     """How much longer the slowest pass took than the fastest, both without the outermost: the median of all constants, in %."""
-    values = [sorted(one[name] for one in passes)[1:-1] for name, value in passes[0].items() if not isinstance(value, dict)]
+    values = [inner(one[name] for one in passes) for name, value in passes[0].items() if not isinstance(value, dict)]
     return statistics.median(spread(one) for one in values if one[0] > 0)
 
 
