@@ -310,6 +310,16 @@ static void open_pages(struct quoit_dsm *dsm, uint64_t page, uint64_t count, enu
     quoit_dsm_page_set(dsm, page, move->next);
 }
 
+/* What needs the content of the pages. */
+static void take_content(struct quoit_dsm *dsm, uint64_t page, uint64_t count, const struct quoit_dsm_move *move,
+                         const struct fetch *fetch)
+{
+    if (move->effects & QUOIT_DSM_DO_FETCH)
+        end_fetch(dsm, fetch);
+    if (move->effects & QUOIT_DSM_DO_TWIN)
+        make_twins(dsm, page, count);
+}
+
 /* Opens pages that are INVALID here and have one home: page was touched, the others come with it. Pages that are still
  * coming are opened meanwhile, which only a PE of one thread can do: it does not go on before they are there. */
 static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool is_write)
@@ -317,25 +327,20 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
     enum quoit_dsm_event event = access_of(dsm, page, &count, is_write);
     struct quoit_dsm_move move =
         quoit_dsm_page_move(QUOIT_DSM_INVALID, event, is_home(dsm, page), dsm->detector->sees_writes);
-    bool is_fetched = move.effects & QUOIT_DSM_DO_FETCH, has_twins = move.effects & QUOIT_DSM_DO_TWIN;
     struct fetch fetch = {0};
-    if (is_fetched)
+    if (move.effects & QUOIT_DSM_DO_FETCH)
         fetch = begin_fetch(dsm, page, count);
-    if (is_fetched && !fetch.is_coming)
-        end_fetch(dsm, &fetch);
     for (uint64_t i = 0; i < count; i++) {
         dsm->was_used[page + i] = i == 0;
         dsm->has_twin[page + i] = false;
     }
-    if (has_twins)
+    if (move.effects & QUOIT_DSM_DO_TWIN)
         choose_frozen(dsm, page, is_write);
-    if (has_twins && !fetch.is_coming)
-        make_twins(dsm, page, count);
+    if (!fetch.is_coming)
+        take_content(dsm, page, count, &move, &fetch);
     open_pages(dsm, page, count, event, &move);
     if (fetch.is_coming)
-        end_fetch(dsm, &fetch);
-    if (has_twins && fetch.is_coming)
-        make_twins(dsm, page, count);
+        take_content(dsm, page, count, &move, &fetch);
 }
 
 /* Under WP_ASYNC an open page faults only if another thread has just opened it or the kernel dropped its entry, for
