@@ -64,7 +64,7 @@ enum place { PLACE_OWN, PLACE_HANDED, PLACE_FAR };
 static enum place touch(struct sim_world *world, const char *at, size_t bytes)
 {
     struct sim_cores *own = world->current->cores;
-    if (!at || !is_known(world, at))
+    if (!is_known(world, at))
         return PLACE_OWN;
     struct page *page = &world->cache->pages[(uint64_t)(at - world->memory) / PAGE_BYTES];
     const struct sim_cores *last = page->toucher;

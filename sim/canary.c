@@ -157,8 +157,7 @@ static bool is_answered(const struct sim_world *world, const struct quoit_frame 
     const struct quoit_ring *ring = quoit_queue_of(world->current->lane)->ring;
     if (frame->dest_host != world->current->host->index || !quoit_frame_needs_response(frame->kind))
         return false;
-    uint32_t index = quoit_ring_flow_side(frame) * world->config.job.host_count + frame->source_host;
-    return !quoit_ring_is_before(ring->flows_in[index].executed, frame->flow_sequence);
+    return !quoit_ring_is_before(sim_executed_from(ring, frame, frame->source_host), frame->flow_sequence);
 }
 
 static void take_outdated(struct sim_world *world, struct quoit_frame *frame, uint32_t version)

@@ -44,7 +44,9 @@ void sim_canary_look(struct sim_way *way);
 /* A lane has announced that it will sleep, and has unmasked its doorbells of this end. */
 void sim_canary_announced(struct sim_world *world);
 void sim_canary_unmasked(struct sim_end *end);
-/* The number up to which the replying host has executed the requests of that flow (watch.c). */
+/* The number up to which this ring has executed the requests from that host of the flow of a frame (watch.c); */
+uint32_t sim_executed_from(const struct quoit_ring *ring, const struct quoit_frame *frame, uint32_t source_host);
+/* that up to which the replying host has. */
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply);
 
 bool sim_canary_repeats(struct sim_world *world, const struct quoit_frame *frame);

@@ -50,13 +50,17 @@ static void check_is_quiesced(struct sim_world *world, const struct quoit_lane *
     }
 }
 
+uint32_t sim_executed_from(const struct quoit_ring *ring, const struct quoit_frame *frame, uint32_t source_host)
+{
+    return ring->flows_in[quoit_ring_flow_side(frame) * ring->config.limits.host_count + source_host].executed;
+}
+
 uint32_t sim_executed_number(struct sim_world *world, const struct quoit_frame *reply)
 {
     const struct quoit_lane *lane = world->current->lane;
     const struct quoit_ring *there =
         quoit_queue_of(quoit_proxy_lane(world->hosts[reply->source_host].proxy, lane->index))->ring;
-    uint32_t index = quoit_ring_flow_side(reply) * lane->layout->job.host_count + reply->dest_host;
-    return there->flows_in[index].executed;
+    return sim_executed_from(there, reply, reply->dest_host);
 }
 
 /* Nothing is acknowledged at the source before it is executed at the destination. */

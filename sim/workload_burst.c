@@ -130,7 +130,7 @@ static void check_gets(const struct burst *burst)
                          burst->pe->index, burst->got_at[i] + byte, burst->got_from[i], burst->get_count);
 }
 
-/* `to`: all of it goes there; pe_count: to any. */
+/* `hot`: all of it goes there; pe_count: to any. */
 static void run_burst(struct burst *burst, uint32_t hot)
 {
     uint32_t pe_count = burst->pieces->pe_count, operation_count = 1 + choose(burst, OPERATIONS_MOST);

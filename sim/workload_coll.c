@@ -170,14 +170,15 @@ static struct quoit_team_range shape_of(const struct sim_pe *pe, enum team_kind 
     const struct quoit_job_config *job = &pe->world->config.job;
     const struct quoit_layout *layout = &pe->host->layout;
     uint32_t pe_count = pe->fabric->self.pe_count, self = pe->index;
-    uint32_t stride = 2 + (uint32_t)(pe->world->config.seed % 2);
+    bool is_odd = pe->world->config.seed % 2;
+    uint32_t stride = is_odd ? 3 : 2;
     if (kind == TEAM_STRIDED)
         return (struct quoit_team_range){
             .start = self % stride, .stride = stride, .size = (pe_count - self % stride + stride - 1) / stride};
     if (kind == TEAM_HALF)
         return side_of(pe, pe_count / 2);
     if (kind == TEAM_MOST)
-        return side_of(pe, quoit_job_config_first_pe(job, stride == 2 ? 1 : job->host_count - 1));
+        return side_of(pe, quoit_job_config_first_pe(job, is_odd ? job->host_count - 1 : 1));
     if (kind == TEAM_HOST)
         return (struct quoit_team_range){.start = layout->first_pe, .stride = 1, .size = layout->local_count};
     return (struct quoit_team_range){.start = 0, .stride = 1, .size = pe_count};

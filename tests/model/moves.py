@@ -124,8 +124,12 @@ class Run:
             self.add(EXECUTE if which == REQUEST else TAKE_REPLY, direction, which, host, hops, 0, self.number(flow, sequence))
 
 
-def frame_of(what, frame):
+PAIRS = (0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)  # of three hosts
+
+
+def frame_of(words):
     """Class, side, kind, source, destination, number, value and topology version of a line about a frame."""
+    what, frame = int(words[2], 16), int(words[3], 16)
     return (what & 1, what >> 1 & 1, what >> 2 & 0xff, frame >> 48, frame >> 32 & 0xffff, frame & 0xffffffff, what >> 16 & 0x1fff,
             what >> 32)
 
@@ -205,10 +209,10 @@ class Links:
         if words[0] in ("send", "take", "leaving", "left", "follow") and lane_of(words) != self.lane:
             return
         if words[0] in ("send", "take"):
-            {"send": self.send, "take": self.take}[words[0]](int(words[1]), *frame_of(int(words[2], 16), int(words[3], 16)))
+            {"send": self.send, "take": self.take}[words[0]](int(words[1]), *frame_of(words))
         elif words[0] in ("leaving", "left"):
             self.move_payload(LEAVE if words[0] == "leaving" else HAS_LEFT, int(words[1]),
-                              *frame_of(int(words[2], 16), int(words[3], 16)))
+                              *frame_of(words))
         elif words[0] == "link" and words[1] in ("up", "down"):
             self.add(CUT if words[1] == "down" else MEND, self.end_of_simulator(int(words[2])))
         elif words[0] == "bind":
@@ -330,7 +334,7 @@ class Direct:
         self.under_way.append(words[3])
 
     def read_send(self, words):
-        which, _, _, source, dest, sequence, _, _ = frame_of(int(words[2], 16), int(words[3], 16))
+        which, _, _, source, dest, sequence, _, _ = frame_of(words)
         if (which, int(words[1]), source, dest) != (REQUEST, self.host, self.host, self.there):
             return
         if self.first_flow is None:
@@ -392,14 +396,14 @@ class Lanes:
             self.add(L_SUBMIT, what >> 24 & 1, self.count)
 
     def read_send(self, words):
-        which, _, _, source, dest, sequence, _, _ = frame_of(int(words[2], 16), int(words[3], 16))
+        which, _, _, source, dest, sequence, _, _ = frame_of(words)
         if (which, int(words[1]), source, dest) == (REQUEST, self.host, self.host, self.dest):
             key, lane = (lane_of(words), int(words[3], 16)), self.lane(lane_of(words))
             self.first[lane] = sequence if self.first[lane] is None else self.first[lane]
             self.add(L_SEND, lane, (sequence - self.first[lane]) % (1 << 32), key in self.landed, bool(flags_of(words) & ORDERED))
 
     def read_take(self, words):
-        which, _, _, source, dest, sequence, verdict, _ = frame_of(int(words[2], 16), int(words[3], 16))
+        which, _, _, source, dest, sequence, verdict, _ = frame_of(words)
         if (which, int(words[1]), source, dest, verdict) == (REQUEST, self.dest, self.host, self.dest, VERDICT_DELIVER):
             lane = self.lane(lane_of(words))
             self.add(L_TAKE, lane, (sequence - self.first[lane]) % (1 << 32))
@@ -441,7 +445,7 @@ def moves_of(quoit, folder, hosts, slots, workload, seed, lanes, dma_bytes):
         if words[0] in ("send", "take"):
             run = runs[lane_of(words)]
             {"send": run.send, "take": run.take}[words[0]](
-                int(words[1]), *frame_of(int(words[2], 16), int(words[3], 16))[:-1])
+                int(words[1]), *frame_of(words)[:-1])
     return [run.moves for run in runs]
 
 
@@ -506,7 +510,7 @@ def check_flows(folder, lines, slots, lanes, where, examples):
     """All flows of a run on each lane; returns the number of moves."""
     total = 0
     for lane in range(lanes):
-        for source, dest in ((0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)):
+        for source, dest in PAIRS:
             links = Links(source, dest, lane)
             for words in lines:
                 links.read(words)
@@ -519,8 +523,9 @@ def check_flows(folder, lines, slots, lanes, where, examples):
                 examples[SEND_AGAIN] = slots, links.moves
             if any(move & 31 == HAS_LEFT and move >> 9 & 2047 for move in links.moves):
                 examples[HAS_LEFT] = slots, links.moves
-            if late_departure(links.moves):
-                examples[LEARN] = slots, late_departure(links.moves)
+            late = late_departure(links.moves)
+            if late:
+                examples[LEARN] = slots, late
     return total
 
 
@@ -607,7 +612,7 @@ def check_lanes(quoit, folder):
     for workload, steps, dma_bytes, seeds in LANE_RUNS:
         for seed in seeds:
             lines = trace_of(quoit, folder, 3, 3, workload, seed, 2, dma_bytes, "--steps", str(steps), "--fault", "none", *RELAYED)
-            for host, dest in ((0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)):
+            for host, dest in PAIRS:
                 moves = Lanes(host, dest, lines).moves
                 problem = follow_lanes(folder, moves)
                 if problem:
@@ -647,9 +652,8 @@ def main():
                     print(f"{workload} on {hosts} hosts, {slots} slots, lane {lane}, DMA from {dma_bytes}, seed {seed}: {len(moves)} moves "
                           f"followed")
                     total += len(moves)
-        forward = next(index for index, move in enumerate(moves) if move & 15 == FORWARD)
         refuse("a slot less", follow_ring(folder, hosts, slots - 1, moves))
-        refuse("a frame not forwarded", follow_ring(folder, hosts, slots, moves[:forward] + moves[forward + 1:]))
+        refuse("a frame not forwarded", follow_ring(folder, hosts, slots, without(moves, 15, FORWARD)))
         total += check_links(quoit, folder) + check_direct(quoit, folder) + check_lanes(quoit, folder)
     print(f"{total} moves of the code are moves of the model")
     return 0
