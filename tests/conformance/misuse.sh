@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # misuse.sh TEXT COMMAND... CASE: the command must fail with TEXT (a regular expression) on stderr, followed by the line
-# of the program that made the wrong call: one of the function CASE, or of main or of a thread function. MISUSE_RUNS=N: it
-# may say that in the last of N runs.
+# of the program that made the wrong call: one of the function CASE, or of main or of a thread function. MISUSE_NEXT: a
+# regular expression for the line after TEXT. MISUSE_RUNS=N: it may say that in the last of N runs.
 text=$1
 shift
 for case; do :; done
@@ -18,7 +18,7 @@ run() {
 }
 
 says_text() { # variables of a position-independent program appear as PROGRAM+0x4010
-    echo "$said" | sed 's/conformance_misuse+0x/0x/g' | grep -Eq -- "$text"
+    echo "$said" | sed 's/conformance_misuse+0x/0x/g' | grep -E -A1 -- "$text" | grep -Eq -- "${MISUSE_NEXT:-$text}"
 }
 
 says_line() {

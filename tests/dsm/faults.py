@@ -24,9 +24,6 @@ class Faults(scenario.Case):
         return self.start("--hosts", hosts, "-n", pes, "--timeout", f"{scenario.LIMIT_S}s", "--link-limit", "20s", RANDOM, *arguments,
                           env={"DSM_PROTOCOL": protocol, "DSM_MEMORY": "8M"})
 
-    def named(self, name):
-        return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name)
-
     def freeze(self, pid, seconds):
         """False: it has ended."""
         if not scenario.send(pid, signal.SIGSTOP):
@@ -41,10 +38,10 @@ class Faults(scenario.Case):
         sooner, since this process was held up, again with more time."""
         for run_s in (RUN_S, 3 * RUN_S, 9 * RUN_S):
             job = self.begin(hosts, pes, protocol, "--seconds", run_s)
-            self.wait_for(lambda: len(self.named("random")) == pes or job.poll() is not None, "the PEs")
+            self.wait_for(lambda: len(self.pids_of("random")) == pes or job.poll() is not None, "the PEs")
             time.sleep(0.3)
-            stood = [self.freeze(pid, FROZEN_S) for pid in self.named("random")]
-            stood += [self.freeze(pid, FROZEN_S / 3) for pid in self.named("quoit-proxy")]
+            stood = [self.freeze(pid, FROZEN_S) for pid in self.pids_of("random")]
+            stood += [self.freeze(pid, FROZEN_S / 3) for pid in self.pids_of("quoit-proxy")]
             is_going_on = job.poll() is None
             out, err = job.communicate(timeout=scenario.LIMIT_S)
             self.assertEqual((job.returncode, out, err), (0, b"", b""))
@@ -68,9 +65,9 @@ class Faults(scenario.Case):
         for hosts, pes, protocol in SHAPES:
             for _ in range(KILLED_COUNT):
                 job = self.begin(hosts, pes, protocol, "--seconds", scenario.LIMIT_S)
-                self.wait_for(lambda: len(self.named("random")) == pes, "the PEs")
+                self.wait_for(lambda: len(self.pids_of("random")) == pes, "the PEs")
                 time.sleep(rng.uniform(0, 0.5))
-                os.kill(rng.choice(self.named("random")), signal.SIGKILL)
+                os.kill(rng.choice(self.pids_of("random")), signal.SIGKILL)
                 since = time.monotonic()
                 _, err = job.communicate(timeout=scenario.LIMIT_S)
                 with self.subTest(hosts=hosts, protocol=protocol, seed=seed):

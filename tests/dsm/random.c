@@ -181,10 +181,9 @@ int main(int count, char **words)
     dsm_barrier_all();
     pthread_t threads[THREADS_MAX];
     int numbers[THREADS_MAX] = {0};
-    for (int i = 0; i < test.threads && i < THREADS_MAX; i++) {
+    for (int i = 1; i < test.threads && i < THREADS_MAX; i++) {
         numbers[i] = i;
-        if (i > 0)
-            pthread_create(&threads[i], NULL, run_thread, &numbers[i]);
+        pthread_create(&threads[i], NULL, run_thread, &numbers[i]);
     }
     run_thread(&numbers[0]); /* alone it is the only thread of the PE */
     for (int i = 1; i < test.threads && i < THREADS_MAX; i++)

@@ -162,10 +162,10 @@ class Pmi(Namespaces, scenario.Case):
                 if deed == "null" and scenario.SANITIZE:
                     continue  # it takes the signal
                 with self.subTest(who=who, deed=deed):
-                    for _ in range(scenario.RUNS_MAX):  # a PE that is held up before it can obey is killed
-                        server, statuses, _, err = self.launch((0, 0, 1, 1), MISBEHAVE, who, deed, argument)
-                        if -signal.SIGKILL not in (s for pe, s in enumerate(statuses) if pe != who):
-                            break
+                    # A PE that is held up before it can obey is killed.
+                    server, statuses, _, err = scenario.until_good(
+                        lambda: self.launch((0, 0, 1, 1), MISBEHAVE, who, deed, argument),
+                        lambda done: -signal.SIGKILL not in (s for pe, s in enumerate(done[1]) if pe != who))
                     self.assertRegex(err, words)
                     self.assertEqual(err.count("[Q"), 0 if deed == "global-exit" else 1, err)
                     self.assertEqual([s for pe, s in enumerate(statuses) if pe != who], [status] * 3, err)
@@ -190,7 +190,7 @@ class Pmi(Namespaces, scenario.Case):
         return err
 
     def proxies(self):
-        return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy")
+        return self.pids_of("quoit-proxy")
 
     def test_killed_proxy(self):
         err = self.kill_one(lambda server: os.kill(self.proxies()[-1], signal.SIGKILL))

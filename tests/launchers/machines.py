@@ -284,7 +284,7 @@ class Agents(Machines):
 
     def test_killed_proxy(self):
         job = self.busy()
-        proxies = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy"]
+        proxies = self.pids_of("quoit-proxy")
         os.kill(proxies[1], signal.SIGKILL)
         self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
 
@@ -297,15 +297,12 @@ class Agents(Machines):
             job = self.start(*PATIENT, "--host", "east:2,west:1", "--rsh", rsh, MISBEHAVE, -2, "again", 3, env=env)
             for _ in range(3):
                 self.assertEqual(job.stdout.readline(), b"finalized\n")
-            os.kill(self.named("quoit-proxy")[0], signal.SIGSTOP)
+            os.kill(self.pids_of("quoit-proxy")[0], signal.SIGSTOP)
             self.end_of(job, 0, r"warning: the proxy of (east|west) did not end .* was killed \[Q0229\]", 2)
-
-    def named(self, name):
-        return sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name)
 
     def test_killed_pe(self):
         job = self.busy()
-        victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "scenario_busy"]
+        victims = self.pids_of("scenario_busy")
         os.kill(victims[1], signal.SIGKILL)
         self.end_of(job, 137, r"PE \d on (east|west) was killed by SIGKILL")
 
@@ -403,7 +400,7 @@ class Hosts(Namespaces, Machines):
             elif what == "agent":
                 victims = agents(self.mark)
             else:
-                victims = sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == what)
+                victims = self.pids_of(what)
             with self.subTest(what=what, seed=seed):
                 os.kill(chance.choice(victims), signal.SIGKILL)
                 begin = time.monotonic()

@@ -86,10 +86,9 @@ class Pmi(scenario.Case):
                     ("exit-late", 4, 4, 4, f"PE {who} exited with status 4 .*Q0202"),
                     ("finalize", 6, 1, 6, f"PE {who} left the job .*Q0209")):
                 with self.subTest(who=who, deed=deed):
-                    for _ in range(scenario.RUNS_MAX):  # a PE that is held up before it can obey is killed
-                        server, statuses, _, err = self.launch(*[[MISBEHAVE, who, deed, argument]] * 3)
-                        if statuses[2] != -signal.SIGKILL:
-                            break
+                    # A PE that is held up before it can obey is killed.
+                    server, statuses, _, err = scenario.until_good(lambda: self.launch(*[[MISBEHAVE, who, deed, argument]] * 3),
+                                                                   lambda done: done[1][2] != -signal.SIGKILL)
                     if not (scenario.SANITIZE and deed in ("null",)):
                         self.assertRegex(err, words or "^$")
                         self.assertEqual(statuses[2], status, err)

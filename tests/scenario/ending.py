@@ -108,19 +108,14 @@ class Plain(scenario.Case):
         job.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual(job.returncode, 6)
 
-    def state_of(self, pid):
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0]
-
     def test_stop_and_continue(self):
         job = self.start("-n", 2, "sleep", 100)
-        self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 2,
-                      "two PEs")
-        pids = [p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"] + [job.pid]
+        self.wait_for(lambda: len(self.pids_of("sleep")) == 2, "two PEs")
+        pids = self.pids_of("sleep") + [job.pid]
         job.send_signal(signal.SIGTSTP)
-        self.wait_for(lambda: all(self.state_of(p) == "T" for p in pids), "everything to stop")
+        self.wait_for(lambda: all(scenario.state_of(p) == "T" for p in pids), "everything to stop")
         job.send_signal(signal.SIGCONT)
-        self.wait_for(lambda: all(self.state_of(p) != "T" for p in pids), "everything to go on")
+        self.wait_for(lambda: all(scenario.state_of(p) not in ("T", "") for p in pids), "everything to go on")
         job.send_signal(signal.SIGTERM)
         job.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual(job.returncode, 143)
@@ -139,9 +134,8 @@ class Plain(scenario.Case):
         own = ("oshrun", "quoit-guard", "quoit-job")
         for names in [{name} for name in own] + [set(own) - {name} for name in own]:
             job = self.start("-n", 2, "sh", "-c", "setsid sh -c 'setsid sleep 100 & sleep 102' & sleep 101; true")
-            self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 6,
-                          "all that the PEs start")
-            pids = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) in names]
+            self.wait_for(lambda: len(self.pids_of("sleep")) == 6, "all that the PEs start")
+            pids = self.pids_of(*names)
             self.assertEqual(len(pids), len(names))
             for pid in pids:
                 scenario.send(pid, signal.SIGKILL)  # it may have ended as the one before it was killed
@@ -158,11 +152,10 @@ class Plain(scenario.Case):
         """pkill -9 -f oshrun, while the job runs and while it is stopped."""
         for is_stopped in (False, True):
             job = self.start("-n", 2, "sh", "-c", "setsid sleep 100 & sleep 101; true")
-            self.wait_for(lambda: len([p for p in scenario.processes(self.mark) if scenario.name_of(p) == "sleep"]) == 4,
-                          "all that the PEs start")
+            self.wait_for(lambda: len(self.pids_of("sleep")) == 4, "all that the PEs start")
             if is_stopped:
                 job.send_signal(signal.SIGTSTP)
-                self.wait_for(lambda: self.state_of(job.pid) == "T", "the job to stop")
+                self.wait_for(lambda: scenario.state_of(job.pid) == "T", "the job to stop")
             named = [pid for pid in scenario.processes(self.mark) if self.is_named_oshrun(pid)]
             self.assertEqual(len(named), 2)
             for pid in named:
@@ -180,16 +173,13 @@ class Plain(scenario.Case):
                 os.close(write_end)
                 try:
                     if how:
-                        self.wait_for(lambda: self.is_filling(read_end) and not (ends and self.writers()), "output")
+                        self.wait_for(lambda: self.is_filling(read_end) and not (ends and self.pids_of("sh", "head")), "output")
                         time.sleep(0.3)
                         job.send_signal(how)
                     self.assertEqual(job.wait(timeout=scenario.LATE_S), 124 if how is None else 128 + how)
                 finally:
                     job.kill()
                     os.close(read_end)
-
-    def writers(self):
-        return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) in ("sh", "head")]
 
     @staticmethod
     def is_filling(pipe):
@@ -391,7 +381,7 @@ class Pes(Misbehaving):
                 job = self.start("--hosts", 3, "-n", 3, "sh", "-c", f"{shlex.quote(GREET)}; sleep 3; exit 3")
                 for _ in range(3):
                     self.assertRegex(job.stdout.readline(), b"hello from PE [0-2] of 3\n")
-                proxies = sorted(pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy")
+                proxies = self.pids_of("quoit-proxy")
                 for host in frozen:
                     os.kill(proxies[host], signal.SIGSTOP)
                 _, err = job.communicate(timeout=scenario.LIMIT_S)

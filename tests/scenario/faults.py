@@ -81,14 +81,14 @@ class Faults(scenario.Case):
             self.assertEqual(result.status, 1, result)
             self.assertIn("link 3-4 went down, which no job with {} {} outlives".format(*options), result.err)
             self.assertEqual(result.err.count("[Q02"), 1, result)
-    
+
     def test_a_dead_host_ends_the_job(self):
         for options in ((), ("--protocol", "scratchpad", "--barrier", "papers")):
             result = self.ended("host 2 dies at 100ms", options=options)
             self.assertEqual(result.status, 1, result)
             self.assertIn("host2 dies (--fault)", result.err)
             self.assertIn("the proxy of host2 has died", result.err)
-    
+
 
 if __name__ == "__main__":
     scenario.main()

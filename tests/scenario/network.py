@@ -115,7 +115,7 @@ class Ending(WithNetwork):
         return job
 
     def proxies(self):
-        return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-proxy"]
+        return self.pids_of("quoit-proxy")
 
     def end_of(self, job, limit_s):
         begin = time.monotonic()
@@ -142,7 +142,7 @@ class Ending(WithNetwork):
 
     def test_a_killed_pe(self):
         job = self.busy("auto")
-        victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "scenario_busy"]
+        victims = self.pids_of("scenario_busy")
         os.kill(victims[3], signal.SIGKILL)
         _, err = job.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual(job.returncode, 137, err)

@@ -64,7 +64,7 @@ class Killed(scenario.Case):
         if kind == "launcher":
             return [job.pid]
         name = {"pe": "scenario_busy", "proxy": "quoit-proxy"}[kind]
-        return [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == name]
+        return self.pids_of(name)
 
     def kill_one(self, kind, rng, hosts, options):
         """Kills at any instant: while the job starts, or while it works."""

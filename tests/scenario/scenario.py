@@ -83,6 +83,25 @@ def has_output(pipe):
     return bool(select.select([pipe], [], [], 0)[0])
 
 
+def state_of(pid):
+    """"": it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def until_good(run, is_good):
+    """What the first of up to three runs that is good gives, or the last. For what a machine that holds a process up may spoil;
+    the caller judges it."""
+    for _ in range(RUNS_MAX):
+        result = run()
+        if is_good(result):
+            break
+    return result
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -105,6 +124,9 @@ class Case(unittest.TestCase):
         self.assertEqual(names, [], "processes were left behind")
         mine = {n for n in set(os.listdir("/dev/shm")) - self.shared_before if "quoit" in n or "shmem" in n}
         self.assertEqual(mine, set(), "shared memory was left behind")
+
+    def pids_of(self, *names):
+        return sorted(pid for pid in processes(self.mark) if name_of(pid) in names)
 
     def start(self, *arguments, env=None, **how):
         """oshrun in the background, as a Popen."""
@@ -129,10 +151,8 @@ class Case(unittest.TestCase):
     def run_soon(self, *arguments, until="", soon_s=SOON_S, **how):
         """A job that ends soon, and says `until` where it had the time: up to three runs, the last of which counts. What is
         always late, or never says it, fails."""
-        for _ in range(RUNS_MAX):
-            result = self.run_job(*arguments, **how)
-            if result.seconds < soon_s and re.search(until, result.err):
-                break
+        result = until_good(lambda: self.run_job(*arguments, **how),
+                            lambda result: result.seconds < soon_s and re.search(until, result.err))
         self.assertLess(result.seconds, soon_s, result)
         if until:
             self.assertRegex(result.err, until)

@@ -47,15 +47,6 @@ class Terminal(scenario.Case):
                 self.give_up(f"{words!r} did not appear before the end")
         self.seen = self.seen[self.seen.index(words.encode()) + len(words):]
 
-    @staticmethod
-    def state_of(pid):
-        """"": it has ended."""
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                return file.read().rsplit(")", 1)[1].split()[0]
-        except OSError:
-            return ""
-
     def give_up(self, why):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
@@ -126,7 +117,7 @@ class Terminal(scenario.Case):
         self.type("\x1a")
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status), status)
-        self.wait_for(lambda: {self.state_of(pid) for pid in scenario.processes(self.mark)
+        self.wait_for(lambda: {scenario.state_of(pid) for pid in scenario.processes(self.mark)
                                if scenario.name_of(pid) == "sh"} <= {"T", ""}, "the PEs to stop")
         os.kill(self.pid, signal.SIGCONT)
         self.type("two\n")

@@ -78,7 +78,7 @@ class Top(scenario.Case):
 
         self.wait_for(lambda: waits() is not None, "all PEs to wait")
         first, second = waits(), waits()
-        pids = {pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "scenario_misbeh"}
+        pids = set(self.pids_of("scenario_misbeh"))
         self.end(job)
         self.assertEqual([(pe["pe"], pe["host"]) for pe in first], [(0, 0), (1, 0), (2, 1), (3, 1)])
         self.assertEqual([pe["call"] for pe in first],

@@ -322,7 +322,7 @@ class Killed(Tracing):
                 self.assertEqual(job.stdout.readline(), b"begun\n")
                 self.wait_for(self.has_puts, "puts in the trace")
                 time.sleep(rng.random() * 0.2)
-                victims = [pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == kind]
+                victims = self.pids_of(kind)
                 os.kill(rng.choice(victims), signal.SIGKILL)
                 job.communicate(timeout=scenario.LIMIT_S)
                 self.assert_nothing_left()
