@@ -196,13 +196,15 @@ bool end_is_over(const struct job *job)
 }
 
 /* Proxies that were told to stop, and agents whose proxy has stopped, but which run on. The PEs have ended, so the
- * job's status is theirs. An agent says nothing: the head does. */
+ * job's status is theirs. */
 static void tell_unstopped(struct job *job)
 {
     char text[UNSTOPPED_BYTES], name[HOSTS_NAME_BYTES];
     size_t used = (size_t)snprintf(text, sizeof text, "oshrun: warning: ");
     uint32_t count = 0;
-    for (uint32_t i = 0; i < job->plan->host_count && job->role != ROLE_AGENT; i++) {
+    if (job->role == ROLE_AGENT)
+        return; /* the head tells */
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
         if (hosts_is_gone(job, host))
             continue;

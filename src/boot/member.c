@@ -305,11 +305,8 @@ static enum quoit_status ask_or_hear(struct quoit_exchange *exchange, const stru
 static enum quoit_status find_lowest(struct quoit_exchange *exchange, const struct contact *own,
                                      struct lowest *lowest_out)
 {
-    *lowest_out = (struct lowest){.rank = exchange->rank, .contact = *own};
-    if (exchange->rank == 0)
-        return QUOIT_OK;
-    struct contact first;
-    enum quoit_status status = get_contact(exchange, 0, &first);
+    struct contact first = *own;
+    enum quoit_status status = exchange->rank == 0 ? QUOIT_OK : get_contact(exchange, 0, &first);
     if (status != QUOIT_OK)
         return status;
     if (strcmp(first.machine, own->machine) != 0)

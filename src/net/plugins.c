@@ -72,7 +72,8 @@ static const struct {
     {"ucx", "UCX_HANDLE_ERRORS", "none"},  /* crash reports are ours */
     {"ucx", "UCX_LOG_LEVEL", "fatal"},     /* who opened the network says what went wrong */
     {"ucx", "UCX_TCP_TX_SEG_SIZE", "64k"}, /* by its own 8 KiB, a put of 1 MiB takes three times as long */
-    /* Some more than our messages. It clears thousands of buffers of that size as it starts; its own size is 16 KiB. */
+    /* MESSAGE_BYTES of ofi.c and room for a header. It clears thousands of buffers of that size as it starts; its own
+       size is 16 KiB. */
     {"ofi", "FI_OFI_RXM_BUFFER_SIZE", "8448"},
 };
 

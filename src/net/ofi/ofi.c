@@ -22,7 +22,7 @@
 #include "net/driver.h"
 
 #define API_VERSION    FI_VERSION(1, 15)
-#define MESSAGE_BYTES  8192u
+#define MESSAGE_BYTES  8192u /* plugins.c sets the size of rxm's buffers by it */
 #define SEND_COUNT     128u
 #define RECEIVE_COUNT  256u
 #define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
