@@ -13,9 +13,11 @@
  * mapping costs, and behind the limit pages may be read as what was written there.
  *
  * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost, and
- * the translations are. An end reaches the registers of the other one again when its driver has acknowledged the
- * return: ntb_hw_amd of the primary side, until it knows of that, clears the ready bit of the secondary, which nobody
- * sets again.
+ * the translations are; the registers of the peer are out of reach. The cable carries again when it is back and the
+ * drivers of both ends have acknowledged the loss: one that both miss, since their machines stand still for longer than
+ * it lasts, would lose data of a link that they take to be up.
+ *   The ready bit of an end (SIDEINFO) is written by its own machine alone. ntb_hw_amd of the primary side clears that
+ * of the secondary whenever it is asked for the link between the return and the event of it, and nobody sets it again.
  *
  * DMA: with --dma each end comes with the engine of a PLX switch (dma_engine.h), a function of its own that reaches
  * memory of its machine and the windows of every end of this link that the machine has.
@@ -70,7 +72,7 @@ struct end {
     struct link *link;
     uint32_t registers[(FILE_TO - FILE_FROM) / 4];
     uint32_t bell, bell_mask, events, event_mask;
-    bool is_deaf;         /* the registers of the peer are out of reach */
+    bool is_loss_pending; /* its driver has not acknowledged the loss of the cable */
     const char *map_path; /* of window_map; NULL: each access is a message */
     int map_connection;   /* -1: none */
     char window_names[WINDOWS][WINDOW_NAME_BYTES];
@@ -82,7 +84,8 @@ struct link {
     bool has_engines;
     uint32_t scratchpads[16];
     uint64_t window_bytes;
-    bool is_cut;
+    bool is_pulled;
+    bool is_cut; /* carries nothing: pulled, or put back while the loss is pending */
 };
 
 static struct end *peer_of(struct link *link, struct end *end)
@@ -202,6 +205,45 @@ static void map_again(struct link *link, struct end *end, uint64_t address, uint
     }
 }
 
+/* The cable */
+
+static void forget_translations(struct end *end)
+{
+    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
+        end->registers[(at - FILE_FROM) / 4] = 0;
+}
+
+static bool has_both_ends(const struct link *link)
+{
+    return link->ends[0].function.connection >= 0 && link->ends[1].function.connection >= 0;
+}
+
+static void cut(struct link *link)
+{
+    link->is_cut = true;
+    for (int i = 0; i < 2; i++) {
+        struct end *end = &link->ends[i];
+        forget_translations(end);
+        map_windows(link, end);
+        if (!has_both_ends(link))
+            continue;
+        end->is_loss_pending = (end->event_mask & EVENT_DOWN) == 0;
+        announce(end, EVENT_DOWN);
+    }
+}
+
+static void carry_again(struct link *link)
+{
+    if (!link->is_cut || link->is_pulled || link->ends[0].is_loss_pending || link->ends[1].is_loss_pending)
+        return;
+    link->is_cut = false;
+    for (int i = 0; i < 2; i++) {
+        map_windows(link, &link->ends[i]);
+        if (has_both_ends(link))
+            announce(&link->ends[i], EVENT_UP);
+    }
+}
+
 /* Registers */
 
 static uint32_t register_read(struct link *link, struct end *end, uint32_t at)
@@ -247,8 +289,9 @@ static void register_write(struct link *link, struct end *end, uint32_t at, uint
         end->events &= ~value;
         break;
     case SMUACK:
-        if ((value & EVENT_UP) && !link->is_cut)
-            end->is_deaf = false;
+        if (value & EVENT_DOWN)
+            end->is_loss_pending = false;
+        carry_again(link);
         break;
     default:
         end->registers[(at - FILE_FROM) / 4] = value;
@@ -259,20 +302,21 @@ static void register_write(struct link *link, struct end *end, uint32_t at, uint
 }
 
 /* Whose register file `at` of BAR 0 is in; NULL: none that answers. */
-static struct end *file_at(struct link *link, struct end *end, uint64_t *at)
+static struct end *file_at(struct link *link, struct end *end, uint64_t *at, bool is_write)
 {
     if (*at >= FILE_FROM && *at < FILE_TO)
         return end;
     if (*at < FILE_TO || *at >= FILE_TO + FILE_TO - FILE_FROM)
         return NULL;
     *at -= FILE_TO - FILE_FROM;
-    return end->is_deaf ? NULL : peer_of(link, end);
+    bool is_protected = is_write && *at / 4 == SIDEINFO / 4;
+    return link->is_cut || is_protected ? NULL : peer_of(link, end);
 }
 
 static void registers_access(struct link *link, struct end *end, uint64_t at, uint8_t *data, uint32_t bytes,
                              bool is_write)
 {
-    struct end *owner = file_at(link, end, &at);
+    struct end *owner = file_at(link, end, &at, is_write);
     for (uint32_t done = 0; done < bytes;) {
         uint32_t shift = (uint32_t)(at + done) % 4, now = bytes - done < 4 - shift ? bytes - done : 4 - shift;
         uint32_t word_at = (uint32_t)(at + done) - shift;
@@ -335,17 +379,11 @@ static void end_reset(struct function *function)
     put(function->config + 0x20, 0xc, 4);
     memset(end->registers, 0, sizeof end->registers);
     end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &end->link->ends[1];
-    end->is_deaf = end->link->is_cut;
+    end->is_loss_pending = false;
     end->bell = 0;
     end->bell_mask = 0xffff;
     end->events = 0;
     end->event_mask = 0x7f;
-}
-
-static void forget_translations(struct end *end)
-{
-    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
-        end->registers[(at - FILE_FROM) / 4] = 0;
 }
 
 static void end_come(struct function *function)
@@ -353,6 +391,7 @@ static void end_come(struct function *function)
     struct end *end = (struct end *)function;
     if (!end->link->is_cut)
         announce(peer_of(end->link, end), EVENT_UP);
+    carry_again(end->link); /* the loss is no longer pending */
 }
 
 static void end_leave(struct function *function)
@@ -451,16 +490,11 @@ static void take_signal(struct link *link, int signal_fd)
         return;
     if (signal.ssi_signo == SIGTERM)
         end_by_signal(link);
-    link->is_cut = signal.ssi_signo == SIGUSR1;
-    for (int i = 0; i < 2; i++) {
-        if (link->is_cut) {
-            link->ends[i].is_deaf = true;
-            forget_translations(&link->ends[i]);
-        }
-        map_windows(link, &link->ends[i]);
-        if (link->ends[i].function.connection >= 0 && peer_of(link, &link->ends[i])->function.connection >= 0)
-            announce(&link->ends[i], link->is_cut ? EVENT_DOWN : EVENT_UP);
-    }
+    link->is_pulled = signal.ssi_signo == SIGUSR1;
+    if (link->is_pulled)
+        cut(link);
+    else
+        carry_again(link);
 }
 
 static int open_signals(void)
