@@ -170,6 +170,10 @@ int main(int argc, char **argv)
     messages_open(&mix);
     atomics_open(&mix);
     shmem_barrier_all();
+    if (mix.me == 0) {
+        printf("mix: %d PEs begin\n", mix.pe_count);
+        fflush(stdout);
+    }
 
     int pieces = seconds < 2 ? 2 : (int)seconds;
     for (int piece = 0; piece < pieces; piece++)

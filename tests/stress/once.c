@@ -40,6 +40,10 @@ int main(int argc, char **argv)
     }
     shmem_init();
     int me = shmem_my_pe(), count = shmem_n_pes(), right = (me + 1) % count, left = (me + count - 1) % count;
+    if (me == 0) {
+        printf("once: %d PEs begin\n", count);
+        fflush(stdout);
+    }
     double end_s = now_s() + atof(argv[1]);
     for (long round = 1; !told_over; round++) {
         for (int i = 0; i < FLAGS; i++)

@@ -70,6 +70,24 @@ __attribute__((visibility("default"))) void *mmap64(void *at, size_t bytes, int 
     return mmap(at, bytes, protection, flags, fd, offset);
 }
 
+/* At least that long. Private pages of it cost nothing until they are used: a window is replaced at each change of its
+ * translation. -1, with errno: there is none. `lock` is held. */
+static int file_of_ones(uint64_t bytes)
+{
+    static int file = -1;
+    static uint64_t filled;
+    char ones[1 << 16];
+    memset(ones, 0xff, sizeof ones);
+    if (file < 0)
+        file = memfd_create("ones", MFD_CLOEXEC);
+    while (file >= 0 && filled < bytes) {
+        if (pwrite(file, ones, sizeof ones, (off_t)filled) != sizeof ones)
+            return -1;
+        filled += sizeof ones;
+    }
+    return file;
+}
+
 static int32_t place(const struct window_map *map, int fd)
 {
     int32_t result = -ENOENT;
@@ -78,12 +96,10 @@ static int32_t place(const struct window_map *map, int fd)
         const struct window *window = &windows[i];
         if (strcmp(window->name, map->name) != 0 || map->offset + map->bytes > window->bytes)
             continue;
-        void *base =
-            real_mmap(window->base + map->offset, map->bytes, PROT_READ | PROT_WRITE,
-                      MAP_FIXED | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), fd, (off_t)map->file_offset);
+        void *base = real_mmap(window->base + map->offset, map->bytes, PROT_READ | PROT_WRITE,
+                               MAP_FIXED | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE),
+                               fd >= 0 ? fd : file_of_ones(map->bytes), (off_t)map->file_offset);
         result = base == MAP_FAILED ? -errno : 0;
-        if (result == 0 && fd < 0)
-            memset(base, 0xff, map->bytes);
     }
     pthread_mutex_unlock(&lock);
     return result;
