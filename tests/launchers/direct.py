@@ -203,7 +203,12 @@ class Pmi(Namespaces, scenario.Case):
         def stop(server):
             stopped.append(self.proxies()[0])
             os.kill(stopped[0], signal.SIGSTOP)
-            time.sleep(1.5 * LIMIT_S)
+
+            def has_ended():
+                server.step()
+                return any(process.poll() is not None for process in server.processes)
+
+            self.wait_for(has_ended, "the other hosts to end", scenario.LATE_S)
             os.kill(stopped[0], signal.SIGCONT)
 
         self.assertRegex(self.kill_one(stop), "host .*, with the PEs .*, was lost.*Q0315")
