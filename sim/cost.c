@@ -34,11 +34,10 @@ void sim_request_submitted(struct quoit_ring_engine *ring, struct quoit_slot *sl
     sim_spend(world, world->model.request_ns +
                          sim_cache_copy_ns(world, staging, NULL, staged, world->model.memory_ps_per_byte));
     sim_ledger_submit(world->ledger, ring->engine.self->pe, slot);
-    if (world->config.trace)
-        sim_trace(world, "submit", ring->engine.self->pe,
-                  (uint64_t)request->frame.kind << 32 | (uint64_t)slot->pending->is_off_lane << 24 |
-                      (uint64_t)slot->lane << 16 | request->frame.dest_host,
-                  request->frame.trace);
+    sim_trace_text(world, "submit", ring->engine.self->pe,
+                   (uint64_t)request->frame.kind << 32 | (uint64_t)slot->pending->is_off_lane << 24 |
+                       (uint64_t)slot->lane << 16 | request->frame.dest_host,
+                   request->frame.trace);
 }
 
 void sim_request_taken(struct quoit_lane *lane)
@@ -84,6 +83,5 @@ void sim_request_completing(struct quoit_lane *lane, uint64_t cookie)
     const struct quoit_frame *frame = &channel->requests[cookie % QUOIT_REQUESTS_A_CHANNEL].frame;
     struct sim_world *world = sim_world_current();
     sim_ledger_complete(world->ledger, frame);
-    if (world->config.trace)
-        sim_trace(world, "complete", lane->layout->host, lane->index << 16 | frame->dest_host, frame->trace);
+    sim_trace_text(world, "complete", lane->layout->host, lane->index << 16 | frame->dest_host, frame->trace);
 }

@@ -150,8 +150,7 @@ void sim_way_deliver(struct sim_way *way, const struct sim_packet *packet)
         memcpy(to->host->memory + to->translation_offset[packet->window] + packet->offset, packet->data,
                covered(to, packet->window, packet->offset, packet->bytes));
         if (packet->has_mark) {
-            if (to->world->config.trace)
-                sim_trace(to->world, "land", way->end->index, packet->mark_offset, packet->number);
+            sim_trace_text(to->world, "land", way->end->index, packet->mark_offset, packet->number);
             sim_mark_land(way->end, packet->mark_offset, packet->number);
             memcpy(to->host->memory + to->translation_offset[packet->window] + packet->mark_offset, &packet->mark,
                    covered(to, packet->window, packet->mark_offset, sizeof packet->mark));
@@ -381,8 +380,7 @@ static enum quoit_status port_bind(struct quoit_port *port, uint32_t epoch)
     if (!is_up(end) || end->link_epoch != epoch)
         return QUOIT_LINK_DOWN;
     opening_of(port)->bound_epoch = epoch;
-    if (config_of(end)->trace)
-        sim_trace(end->world, "bind", end->index, epoch, !end->world->current->is_service);
+    sim_trace_text(end->world, "bind", end->index, epoch, !end->world->current->is_service);
     return QUOIT_OK;
 }
 
@@ -505,8 +503,7 @@ static enum quoit_status port_write_marked(struct quoit_port *port, enum quoit_w
         return status == QUOIT_OK ? port_write64(port, window, mark_offset, mark) : status;
     }
     uint64_t number = sim_mark_post(end, mark_offset);
-    if (config_of(end)->trace)
-        sim_trace(end->world, "post", end->index, reaches(port), number);
+    sim_trace_text(end->world, "post", end->index, reaches(port), number);
     if (!reaches(port))
         return QUOIT_LINK_DOWN;
     uint64_t cost_ns =
@@ -564,8 +561,7 @@ static enum quoit_status port_read(struct quoit_port *port, enum quoit_window wi
 {
     struct sim_end *end = enter(port);
     enum quoit_status status = read_window(port, end, window, offset, destination, bytes);
-    if (config_of(end)->trace)
-        sim_trace(end->world, "read", end->index, status == QUOIT_OK, offset);
+    sim_trace_text(end->world, "read", end->index, status == QUOIT_OK, offset);
     return status;
 }
 
@@ -590,8 +586,7 @@ static void scratchpad_peer_write(struct quoit_port *port, uint32_t index, uint3
     sim_spend(end->world, model_of(end)->scratchpad_write_ns + driver_ns(end));
     if (!reaches(port))
         return;
-    if (config_of(end)->trace)
-        sim_trace(end->world, "word", end->index, index, value);
+    sim_trace_text(end->world, "word", end->index, index, value);
     send_packet(end, 0, new_packet(SIM_PACKET_SCRATCHPAD, 0, index, &value, sizeof value), end->world->now_ns);
 }
 
@@ -815,8 +810,7 @@ void sim_end_share(struct sim_end *end, struct sim_end *other)
 void sim_port_remake(struct quoit_port *port, uint64_t mark_offset, uint64_t number)
 {
     struct sim_end *end = opening_of(port)->end;
-    if (config_of(end)->trace)
-        sim_trace(end->world, "remade", end->index, mark_offset, number);
+    sim_trace_text(end->world, "remade", end->index, mark_offset, number);
     sim_mark_remake(end, mark_offset, number);
 }
 

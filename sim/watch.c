@@ -98,10 +98,11 @@ static void check_taken(struct sim_world *world, const struct quoit_lane *lane, 
 static void trace_move(struct sim_world *world, const char *what, const struct quoit_lane *lane, uint32_t side,
                        uint32_t class, const struct quoit_frame *frame, uint32_t value)
 {
-    sim_trace(world, what, lane->layout->host,
-              (uint64_t)frame->topology_version << 32 | (uint64_t)(frame->flags & 7u) << 29 | (uint64_t)value << 16 |
-                  (uint64_t)lane->index << 10 | (uint64_t)frame->kind << 2 | side << 1 | class,
-              (uint64_t)frame->source_host << 48 | (uint64_t)frame->dest_host << 32 | frame->flow_sequence);
+    sim_trace_text(world, what, lane->layout->host,
+                   (uint64_t)frame->topology_version << 32 | (uint64_t)(frame->flags & 7u) << 29 |
+                       (uint64_t)value << 16 | (uint64_t)lane->index << 10 | (uint64_t)frame->kind << 2 | side << 1 |
+                       class,
+                   (uint64_t)frame->source_host << 48 | (uint64_t)frame->dest_host << 32 | frame->flow_sequence);
 }
 
 /* `value`: slots that the writer counts as used, this one included. */
@@ -109,18 +110,15 @@ void sim_frame_sending(struct quoit_lane *lane, const struct quoit_verdict *verd
 {
     struct sim_world *world = sim_world_current();
     const struct quoit_ring_outbound *out = &quoit_queue_of(lane)->ring->outbound[verdict->side][verdict->class];
-    if (world->config.trace)
-        trace_move(world, "send", lane, verdict->side, verdict->class, &verdict->frame,
-                   (uint32_t)(out->sent_total - out->credited_total));
+    trace_move(world, "send", lane, verdict->side, verdict->class, &verdict->frame,
+               (uint32_t)(out->sent_total - out->credited_total));
 }
 
 static void trace_departure(const char *what, const struct quoit_lane *lane, const struct quoit_departure *departure,
                             uint32_t value)
 {
-    struct sim_world *world = sim_world_current();
-    if (world->config.trace)
-        trace_move(world, what, lane, departure->side, quoit_frame_class(departure->frame.kind), &departure->frame,
-                   value);
+    trace_move(sim_world_current(), what, lane, departure->side, quoit_frame_class(departure->frame.kind),
+               &departure->frame, value);
 }
 
 void sim_payload_leaving(struct quoit_lane *lane, const struct quoit_departure *departure)
@@ -140,8 +138,8 @@ static void trace_known(struct sim_world *world, const struct quoit_lane *lane)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && lane->index == 0; side++) {
         uint32_t own = 2 * links->host_self + side;
         uint32_t far = 2 * quoit_layout_neighbour(lane->layout, side) + (side == QUOIT_LEFT);
-        sim_trace(world, "knows", links->host_self, own, links->ends[own].state);
-        sim_trace(world, "knows", links->host_self, far, links->ends[far].state);
+        sim_trace_text(world, "knows", links->host_self, own, links->ends[own].state);
+        sim_trace_text(world, "knows", links->host_self, far, links->ends[far].state);
     }
 }
 
@@ -197,20 +195,18 @@ void sim_link_followed(struct quoit_lane *lane, int side)
     struct sim_world *world = sim_world_current();
     const struct quoit_ring *ring = quoit_queue_of(lane)->ring;
     sim_canary_forget(world, lane);
-    if (world->config.trace) {
-        sim_trace(world, "follow", lane->layout->host,
-                  lane->index << 2 | (uint32_t)side << 1 | quoit_ring_link_is_up(ring, (enum quoit_side)side),
-                  ring->links.topology_version);
-        trace_known(world, lane);
-    }
+    sim_trace_text(world, "follow", lane->layout->host,
+                   lane->index << 2 | (uint32_t)side << 1 | quoit_ring_link_is_up(ring, (enum quoit_side)side),
+                   ring->links.topology_version);
+    trace_known(world, lane);
 }
 
 void sim_link_moved(const struct quoit_link_record *record, int state)
 {
     struct sim_world *world = sim_world_current();
-    for (uint32_t host = 0; world->config.trace && host < world->config.job.host_count; host++) {
+    for (uint32_t host = 0; host < world->config.job.host_count; host++) {
         const struct quoit_host_header *header = (const struct quoit_host_header *)world->hosts[host].memory;
         if (record == &header->links[QUOIT_LEFT] || record == &header->links[QUOIT_RIGHT])
-            sim_trace(world, "moved", host, (uint64_t)(record - header->links), (uint64_t)state);
+            sim_trace_text(world, "moved", host, (uint64_t)(record - header->links), (uint64_t)state);
     }
 }

@@ -164,8 +164,7 @@ static size_t choose_bytes(struct quoit_prng *prng, uint32_t piece_bytes)
 /* For tests/model/moves.py: once it has returned. */
 static void trace_call(const struct sim_pe *pe, const char *call)
 {
-    if (pe->world->config.trace)
-        sim_trace(pe->world, call, pe->index, 0, 0);
+    sim_trace_text(pe->world, call, pe->index, 0, 0);
 }
 
 static void fence(struct sim_pe *pe)

@@ -74,6 +74,11 @@ void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b
     for (const char *letter = kind; *letter; letter++)
         hash = mix(hash, (unsigned char)*letter);
     world->trace_hash = mix(mix(mix(hash, a), b), c);
+    sim_trace_text(world, kind, a, b, c);
+}
+
+void sim_trace_text(struct sim_world *world, const char *kind, uint64_t a, uint64_t b, uint64_t c)
+{
     if (world->config.trace)
         fprintf(world->config.trace, "%" PRIu64 " %" PRIu64 " %s %" PRIu64 " %" PRIx64 " %" PRIx64 "\n",
                 world->event_count, world->now_ns, kind, a, b, c);

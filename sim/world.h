@@ -210,8 +210,10 @@ __attribute__((noreturn, format(printf, 2, 3))) void sim_fail(struct sim_world *
 /* A number in 0..n-1; the only source of randomness. */
 uint64_t sim_choose(struct sim_world *world, uint64_t n);
 void sim_schedule(struct sim_world *world, struct sim_event *event, uint64_t at_ns);
-/* Adds to the trace. */
+/* Adds to the trace: to its hash, and to its text where that is written. */
 void sim_trace(struct sim_world *world, const char *kind, uint64_t a, uint64_t b, uint64_t c);
+/* Adds to the text alone, for tests/model/moves.py. */
+void sim_trace_text(struct sim_world *world, const char *kind, uint64_t a, uint64_t b, uint64_t c);
 
 /* The link that joins this host and the next, by its right end. */
 static inline struct sim_end *sim_link(struct sim_world *world, uint32_t link)
