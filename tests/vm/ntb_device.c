@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "dma_engine.h"
+#include "env/descriptors.h"
 #include "vfio_user.h"
 #include "window_map.h"
 
@@ -130,24 +131,11 @@ static uint64_t wide(struct end *end, uint32_t at)
 static void tell_map(struct end *end, uint32_t window, uint64_t offset, uint64_t bytes, const struct map *map,
                      uint64_t in_map)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct window_map request = {.offset = offset, .bytes = bytes};
-    struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    struct window_map request = {.offset = offset, .bytes = bytes, .file_offset = map ? map->file_offset + in_map : 0};
     int32_t result = -EPIPE;
     memcpy(request.name, end->window_names[window], sizeof request.name);
-    if (map) {
-        request.file_offset = map->file_offset + in_map;
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        *CMSG_FIRSTHDR(&message) =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &map->file, sizeof map->file);
-    }
-    if (sendmsg(end->map_connection, &message, MSG_NOSIGNAL) != sizeof request ||
+    if (quoit_send_with_descriptors(end->map_connection, &request, sizeof request, map ? &map->file : NULL, map != NULL,
+                                    0) != sizeof request ||
         recv(end->map_connection, &result, sizeof result, MSG_WAITALL) != sizeof result || result != 0)
         fprintf(stderr, "ntb_device: mapping a window: %s\n", strerror(-result));
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 #define PATIENCE_S 60
 #define SPINS      1000
+#define MAGIC      0x71756f69u
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -66,6 +68,59 @@ static inline struct quoit_ntb_link bring_up(int port, int on_link)
         CHECK(now_s() < end_s);
     }
     return link;
+}
+
+static inline int make_memory(int port, uint64_t bytes)
+{
+    struct quoit_ntb_memory wanted = {.bytes = bytes};
+    int fd = ioctl(port, QUOIT_NTB_MEMORY, &wanted);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static inline void *map(int fd, uint64_t bytes, uint64_t at)
+{
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+    CHECK(base != MAP_FAILED);
+    return base;
+}
+
+static inline void expose(int port, int memory, uint64_t bytes)
+{
+    struct quoit_ntb_inbound inbound = {.memory_fd = memory, .window = 0, .bytes = bytes};
+    CHECK(ioctl(port, QUOIT_NTB_WINDOW, &inbound) == 0);
+}
+
+/* Returns the epoch. Both windows are ready when both scratchpads say so. */
+static inline uint32_t meet(int port, int on_link, int memory, uint64_t bytes)
+{
+    struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
+    uint32_t epoch = bring_up(port, on_link).epoch;
+    expose(port, memory, bytes);
+    CHECK(ioctl(port, QUOIT_NTB_ACCEPT, &epoch) == 0);
+    for (double end_s = now_s() + PATIENCE_S; theirs.value != MAGIC; usleep(20000)) {
+        CHECK(ioctl(port, QUOIT_NTB_SCRATCHPAD_PEER, &mine) == 0);
+        CHECK(ioctl(port, QUOIT_NTB_SCRATCHPAD, &theirs) == 0);
+        CHECK(now_s() < end_s);
+    }
+    return epoch;
+}
+
+/* Returns once the link is down. */
+static inline void release(int port)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_RELEASE};
+    CHECK(ioctl(port, QUOIT_NTB_LINK, &link) == 0);
+    for (double end_s = now_s() + PATIENCE_S; look(port).is_up; usleep(1000))
+        CHECK(now_s() < end_s);
+}
+
+/* Returns the epoch that comes after this one. */
+static inline uint32_t await_epoch_after(int port, uint32_t epoch)
+{
+    for (double end_s = now_s() + PATIENCE_S; look(port).epoch == epoch; usleep(1000))
+        CHECK(now_s() < end_s);
+    return look(port).epoch;
 }
 
 #endif

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "base/prng.h"
 #include "port_check.h"
 
 #define BYTES       (1u << 20)
@@ -26,7 +26,6 @@
 #define CHILDREN    10
 #define RACES       20u
 #define LATE_MS     300
-#define MAGIC       0x71756f64u
 
 enum word { READY, CHECKED, MARK, FLAG, DATA, SEEN, LOSS, PHASE }; /* of 8 bytes each, at the start of the window */
 
@@ -52,10 +51,7 @@ struct end {
 
 static uint64_t mix(uint64_t x)
 {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return quoit_prng_next(&(struct quoit_prng){x});
 }
 
 /* Copy `slot` of a round; both ends know it. */
@@ -146,22 +142,7 @@ static void copy_word(struct end *end, enum word word, uint64_t value)
     copy_all(end, &copy, 1, 1u << 16);
 }
 
-/* Meeting */
-
-static void *map(int fd, uint64_t bytes, uint64_t at)
-{
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
-    CHECK(base != MAP_FAILED);
-    return base;
-}
-
-static int make_memory(int port, uint64_t bytes)
-{
-    struct quoit_ntb_memory wanted = {.bytes = bytes};
-    int fd = ioctl(port, QUOIT_NTB_MEMORY, &wanted);
-    CHECK(fd >= 0);
-    return fd;
-}
+/* Opening */
 
 static void open_end(struct end *end)
 {
@@ -188,26 +169,6 @@ static void open_end(struct end *end)
     CHECK(end->theirs != NULL);
     fill_source(end->from, end->is_a);
     fill_source(end->theirs, !end->is_a);
-}
-
-static void expose(const struct end *end)
-{
-    struct quoit_ntb_inbound inbound = {.memory_fd = end->memory, .window = 0, .bytes = BYTES};
-    CHECK(ioctl(end->port, QUOIT_NTB_WINDOW, &inbound) == 0);
-}
-
-/* Both windows are there when both scratchpads say so. */
-static void meet(struct end *end)
-{
-    struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
-    end->epoch = bring_up(end->port, end->on_link).epoch;
-    expose(end);
-    CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &end->epoch) == 0);
-    for (double end_s = now_s() + PATIENCE_S; theirs.value != MAGIC; usleep(20000)) {
-        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD_PEER, &mine) == 0);
-        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD, &theirs) == 0);
-        CHECK(now_s() < end_s);
-    }
 }
 
 /* Tests */
@@ -333,13 +294,11 @@ static void lose_as_a(struct end *end)
             lost += done[i].status == -ENOLINK;
         }
     }
-    for (double end_s = now_s() + PATIENCE_S; look(end->port).epoch == end->epoch; usleep(1000))
-        CHECK(now_s() < end_s);
+    end->epoch = await_epoch_after(end->port, end->epoch);
     const struct copy copy = copy_of(true, ROUNDS, 0);
     CHECK(submit(end->port, end->source, &copy, 0) == ENOLINK);
-    end->epoch = look(end->port).epoch;
     CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &end->epoch) == 0);
-    expose(end);
+    expose(end->port, end->memory, BYTES);
     usleep(1000u * LATE_MS);
     CHECK(read(end->port, done, sizeof done) == 0);
     printf("%u of %u copies ended with the link\n", lost, SLOTS);
@@ -349,13 +308,10 @@ static void lose_as_a(struct end *end)
 
 static void lose_as_b(struct end *end)
 {
-    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_RELEASE};
     await_word(end->in_word + LOSS, 1);
-    CHECK(ioctl(end->port, QUOIT_NTB_LINK, &link) == 0);
-    for (double end_s = now_s() + PATIENCE_S; look(end->port).is_up; usleep(1000))
-        CHECK(now_s() < end_s);
+    release(end->port);
     memset((void *)(uintptr_t)end->in, 0, BYTES);
-    expose(end); /* holds when the link comes up */
+    expose(end->port, end->memory, BYTES); /* holds when the link comes up */
     end->epoch = bring_up(end->port, end->on_link).epoch;
     CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &end->epoch) == 0);
     await_word(end->in_word + PHASE, 2);
@@ -372,7 +328,7 @@ int main(int argc, char **argv)
         end.is_failing |= strcmp(argv[i], "failing") == 0;
     }
     open_end(&end);
-    meet(&end);
+    end.epoch = meet(end.port, end.on_link, end.memory, BYTES);
     check_killed(&end);
     double begin_s = now_s();
     for (uint64_t round = 1; round <= ROUNDS; round++)

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/prng.h"
+
 #include "quoit_ntb.h"
 
 #define PORTS      2
@@ -61,20 +63,12 @@ struct worker {
 
 struct thread {
     struct worker *worker;
-    uint64_t state;
+    struct quoit_prng prng;
 };
-
-static uint64_t draw(struct thread *thread)
-{
-    uint64_t x = thread->state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 static uint32_t below(struct thread *thread, uint32_t bound)
 {
-    return (uint32_t)(draw(thread) % bound);
+    return (uint32_t)quoit_prng_choose(&thread->prng, bound);
 }
 
 static int some_file(struct thread *thread)
@@ -98,7 +92,7 @@ static uint64_t some_number(struct thread *thread)
                                        1ull << 40, 12};
     switch (below(thread, 4)) {
     case 0:
-        return draw(thread);
+        return quoit_prng_next(&thread->prng);
     case 1:
         return (uint64_t)below(thread, 64) << 12;
     default:
@@ -258,7 +252,7 @@ static void touch(struct thread *thread)
         return;
     volatile char *at = map->base + below(thread, (uint32_t)map->bytes);
     if (below(thread, 2))
-        *at = (char)draw(thread);
+        *at = (char)quoit_prng_next(&thread->prng);
     else
         (void)*at;
     thread->worker->counts->touches++;
@@ -296,7 +290,7 @@ static void *run_thread(void *arg)
 static _Noreturn void run_worker(const char *const *devices, struct counts *counts, uint64_t seed)
 {
     static struct worker worker;
-    struct thread threads[2] = {{&worker, seed}, {&worker, seed ^ UINT64_MAX}};
+    struct thread threads[2] = {{&worker, {seed}}, {&worker, {seed ^ UINT64_MAX}}};
     pthread_t other;
     worker.devices = devices;
     worker.counts = counts;
@@ -357,7 +351,7 @@ int main(int argc, char **argv)
     const char *const devices[PORTS] = {argv[1], argv[2]};
     struct counts *counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 0) : (uint64_t)time(NULL);
-    struct thread chance = {.state = seed};
+    struct thread chance = {.prng = {seed}};
     pid_t workers[WORKERS] = {0};
     uint32_t started = 0;
     printf("seed %llu\n", (unsigned long long)seed);
@@ -368,7 +362,7 @@ int main(int argc, char **argv)
             kill(workers[i], SIGKILL);
             waitpid(workers[i], NULL, 0);
         }
-        uint64_t worker_seed = draw(&chance);
+        uint64_t worker_seed = quoit_prng_next(&chance.prng);
         workers[i] = fork();
         if (workers[i] == 0)
             run_worker(devices, counts, worker_seed);

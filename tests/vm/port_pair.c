@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "port_check.h"
@@ -26,7 +25,6 @@
 #define RINGS    100
 #define NAPS     3000 /* machines.py knows it too */
 #define BIT      2u
-#define MAGIC    0x71756f69u
 
 static int fails_with(int result, int error)
 {
@@ -114,36 +112,11 @@ static void open_end(struct end *end, const char *device)
     struct quoit_ntb_lease lease = {.bits_want = BIT, .window = 0, .bytes = BYTES};
     CHECK(ioctl(end->port, QUOIT_NTB_LEASE, &lease) == 0 && lease.bits == BIT);
     check_leases(device, end->port, BIT);
-}
-
-static void expose(const struct end *end)
-{
-    struct quoit_ntb_inbound inbound = {.memory_fd = end->memory, .window = 0, .bytes = BYTES};
-    CHECK(ioctl(end->port, QUOIT_NTB_WINDOW, &inbound) == 0);
-}
-
-/* Both windows are ready when both scratchpads say so. */
-static void meet(struct end *end)
-{
-    struct quoit_ntb_memory wanted = {.bytes = BYTES};
-    end->memory = ioctl(end->port, QUOIT_NTB_MEMORY, &wanted);
-    CHECK(end->memory >= 0);
-    end->in = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, end->memory, 0);
-    end->out = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, end->port, QUOIT_NTB_OUTBOUND(0));
-    CHECK(end->in != MAP_FAILED && end->out != MAP_FAILED);
+    end->memory = make_memory(end->port, BYTES);
+    end->in = map(end->memory, BYTES, 0);
+    end->out = map(end->port, BYTES, QUOIT_NTB_OUTBOUND(0));
     end->in_word = (volatile uint64_t *)(uintptr_t)end->in;
     end->out_word = (volatile uint64_t *)(uintptr_t)end->out;
-    struct quoit_ntb_link link = bring_up(end->port, end->on_link);
-    printf("link up, epoch %u\n", link.epoch);
-    end->epoch = link.epoch;
-    expose(end);
-    CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &link.epoch) == 0);
-    struct quoit_ntb_scratchpad mine = {.index = 0, .value = MAGIC}, theirs = {.index = 0};
-    for (double end_s = now_s() + PATIENCE_S; theirs.value != MAGIC; usleep(20000)) {
-        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD_PEER, &mine) == 0);
-        CHECK(ioctl(end->port, QUOIT_NTB_SCRATCHPAD, &theirs) == 0);
-        CHECK(now_s() < end_s);
-    }
 }
 
 static void check_window(struct end *end)
@@ -228,24 +201,19 @@ static void check_loss(struct end *end)
     uint32_t before = end->epoch, now;
     struct quoit_ntb_bits bit = {.bits = BIT};
     if (!end->is_a) {
-        struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_RELEASE};
-        CHECK(ioctl(end->port, QUOIT_NTB_LINK, &link) == 0);
-        for (double end_s = now_s() + PATIENCE_S; look(end->port).is_up; usleep(1000))
-            CHECK(now_s() < end_s);
+        release(end->port);
         end->in_word[2] = 0;
-        expose(end); /* holds when the link comes up */
+        expose(end->port, end->memory, BYTES); /* holds when the link comes up */
         now = bring_up(end->port, end->on_link).epoch;
         CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &now) == 0);
         await_word(end->in_word + 1, 5);
         CHECK(end->in_word[2] == 0);
     } else {
-        for (double end_s = now_s() + PATIENCE_S; look(end->port).epoch == before; usleep(1000))
-            CHECK(now_s() < end_s);
+        now = await_epoch_after(end->port, before);
         end->out_word[2] = 99;
         CHECK(fails_with(ioctl(end->port, QUOIT_NTB_RING, &bit), ENOLINK));
-        now = look(end->port).epoch;
         CHECK(ioctl(end->port, QUOIT_NTB_ACCEPT, &now) == 0);
-        expose(end);
+        expose(end->port, end->memory, BYTES);
         end->out_word[1] = 5;
     }
     CHECK(now == before + 1);
@@ -257,7 +225,8 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     struct end end = {.is_a = argv[2][0] == 'a'};
     open_end(&end, argv[1]);
-    meet(&end);
+    end.epoch = meet(end.port, end.on_link, end.memory, BYTES);
+    printf("link up, epoch %u\n", end.epoch);
     check_window(&end);
     check_doorbells(&end);
     check_naps(&end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vfio_user.h"
+#include "env/descriptors.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -258,42 +259,20 @@ static uint32_t handle(struct function *function, struct message *message)
 
 static bool receive(struct function *function, struct message *message)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-    } control;
-    struct iovec part = {.iov_base = &message->header, .iov_len = sizeof message->header};
-    struct msghdr parts = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    message->fd_count = 0;
-    if (recvmsg(function->connection, &parts, MSG_WAITALL) != sizeof message->header)
+    struct quoit_ancillary carried = {.fds = message->fds, .fd_max = FDS_MAX};
+    if (quoit_receive_with_descriptors(function->connection, &message->header, sizeof message->header, &carried,
+                                       MSG_WAITALL) != sizeof message->header)
         return false;
-    struct cmsghdr *carried = CMSG_FIRSTHDR(&parts);
-    if (carried && carried->cmsg_type == SCM_RIGHTS) {
-        message->fd_count = (uint32_t)((carried->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(message->fds, CMSG_DATA(carried), message->fd_count * sizeof(int));
-    }
+    message->fd_count = carried.fd_count;
     uint32_t bytes = message->header.bytes - (uint32_t)sizeof message->header;
     return message->header.bytes >= sizeof message->header && bytes <= BODY_MAX &&
            (bytes == 0 || recv(function->connection, message->body, bytes, MSG_WAITALL) == (ssize_t)bytes);
 }
 
-static bool answer(const struct function *function, struct message *message)
+static bool answer(const struct function *function, const struct message *message)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = message, .iov_len = message->header.bytes};
-    struct msghdr parts = {.msg_iov = &part, .msg_iovlen = 1};
-    if (message->reply_fd >= 0) {
-        parts.msg_control = &control;
-        parts.msg_controllen = sizeof control;
-        *CMSG_FIRSTHDR(&parts) =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&parts)), &message->reply_fd, sizeof(int));
-    }
-    return sendmsg(function->connection, &parts, MSG_NOSIGNAL) == (ssize_t)message->header.bytes;
+    return quoit_send_with_descriptors(function->connection, message, message->header.bytes, &message->reply_fd,
+                                       message->reply_fd >= 0, 0) == (ssize_t)message->header.bytes;
 }
 
 /* False: the machine is gone. */
