@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/processor.h"
+#include "base/digest.h"
 #include "env/primitives.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 bool quoit_processor_is_free(cpu_set_t *allowed_out)
@@ -10,6 +12,19 @@ bool quoit_processor_is_free(cpu_set_t *allowed_out)
         return quoit_primitives->processor_is_free(allowed_out);
     return sched_getaffinity(0, sizeof *allowed_out, allowed_out) == 0 &&
            CPU_COUNT(allowed_out) == sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint64_t quoit_processor_pool(void)
+{
+    char boot_id[64];
+    cpu_set_t allowed;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, boot_id, sizeof boot_id) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (bytes <= 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return 0;
+    return (uint64_t)quoit_digest(boot_id, (size_t)bytes) << 32 | quoit_digest(&allowed, sizeof allowed);
 }
 
 int quoit_processor_own(void)

@@ -6,7 +6,14 @@ struct quoit_machine quoit_machine_of(const struct quoit_job_config *job, uint32
 {
     uint32_t host_count = is_one_machine ? job->host_count : 1;
     uint32_t pe_count = is_one_machine ? job->pe_count : quoit_job_config_pes_of_host(job, host);
+    return quoit_machine_with(job, host_count, pe_count, core_count);
+}
+
+struct quoit_machine quoit_machine_with(const struct quoit_job_config *job, uint32_t host_count, uint32_t pe_count,
+                                        uint32_t core_count)
+{
     uint32_t lane_count = job->host_count > 1 ? job->lane_count * host_count : 0;
     return (struct quoit_machine){.policy = quoit_wait_policy_for(pe_count + lane_count, core_count),
-                                  .pe_count = pe_count};
+                                  .pe_count = pe_count,
+                                  .core_count = core_count};
 }

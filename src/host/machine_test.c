@@ -47,12 +47,24 @@ static void test_hosts_with_machines_of_their_own_share_nothing(void **state)
     }
 }
 
+static void test_some_hosts_share_a_machine(void **state)
+{
+    (void)state;
+    const struct quoit_job_config job = {.host_count = 3, .pe_count = 8, .lane_count = 1};
+    const uint32_t thread_count = 5 + 2; /* PEs and lanes of two hosts */
+    assert_int_equal(quoit_machine_with(&job, 2, 5, thread_count).pe_count, 5);
+    assert_int_equal(quoit_machine_with(&job, 2, 5, thread_count).core_count, thread_count);
+    assert_false(quoit_wait_shares(quoit_machine_with(&job, 2, 5, thread_count).policy));
+    assert_true(quoit_wait_shares(quoit_machine_with(&job, 2, 5, thread_count - 1).policy));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_emulated_hosts_share_the_machine),
         cmocka_unit_test(test_hosts_with_machines_of_their_own_share_nothing),
+        cmocka_unit_test(test_some_hosts_share_a_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

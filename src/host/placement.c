@@ -108,7 +108,10 @@ void quoit_placement_start_lane(struct quoit_lane_placement *lane, const struct 
     uint32_t group_count = count > job->lane_count ? count / job->lane_count : 1;
     uint32_t group = layout->host * group_count / job->host_count;
     lane->together = quoit_processor_nth(&lane->allowed, (group * job->lane_count + lane_index) % count);
-    lane->apart = quoit_processor_nth(&lane->allowed, (layout->host + lane_index) % count);
+    /* Over a network nothing is relayed. While a request travels its PE waits, and the proxy of its destination works:
+     * they share a processor, and the PE's own proxy has another. */
+    uint32_t shift = quoit_job_config_traits(job)->has_links ? 0 : 1;
+    lane->apart = quoit_processor_nth(&lane->allowed, (layout->host + lane_index + shift) % count);
 }
 
 void quoit_placement_look_lane(struct quoit_lane_placement *lane)

@@ -19,6 +19,13 @@ static void start(struct quoit_lane_placement *placement, uint32_t host_count, u
     quoit_placement_start_lane(placement, &layout, lane, policy);
 }
 
+static void start_over_network(struct quoit_lane_placement *placement, uint32_t host)
+{
+    struct quoit_layout layout = {.job = {.host_count = 2, .lane_count = 1, .protocol = QUOIT_PROTOCOL_NETWORK},
+                                  .host = host};
+    quoit_placement_start_lane(placement, &layout, 0, shared);
+}
+
 /* Of those that lanes may move between: none if an affinity was set. */
 static int processor_count(void)
 {
@@ -75,6 +82,19 @@ static void test_small_messages_find_the_next_host_on_another_processor(void **s
     }
 }
 
+/* One PE a host: PE 0 and PE 1 start on the first two processors. */
+static void test_over_a_network_lanes_run_beside_the_pe_of_another_host(void **state)
+{
+    (void)state;
+    if (processor_count() < 2)
+        skip();
+    struct quoit_lane_placement lane;
+    start_over_network(&lane, 0);
+    assert_int_equal(lane.apart, quoit_processor_nth(&lane.allowed, 1));
+    start_over_network(&lane, 1);
+    assert_int_equal(lane.apart, quoit_processor_nth(&lane.allowed, 2 % (uint32_t)processor_count()));
+}
+
 static void test_large_transfers_stay_on_a_processor_and_lanes_take_several(void **state)
 {
     (void)state;
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(test_kernel_decides_where_each_thread_has_a_processor),
         cmocka_unit_test(test_a_choice_of_processors_is_kept),
         cmocka_unit_test(test_small_messages_find_the_next_host_on_another_processor),
+        cmocka_unit_test(test_over_a_network_lanes_run_beside_the_pe_of_another_host),
         cmocka_unit_test(test_large_transfers_stay_on_a_processor_and_lanes_take_several),
         cmocka_unit_test(test_a_lane_goes_where_its_traffic_wants_it),
     };

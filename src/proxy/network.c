@@ -11,6 +11,7 @@
 #include "proxy/network.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "env/processor.h"
 #include "lane/network.h"
 #include "lane/outbox.h"
 #include "net/net.h"
@@ -22,6 +23,7 @@
 #define BATCH_COUNT  32 /* requests of one PE before the others have their turn */
 #define FRAMED_BYTES QUOIT_NETWORK_FRAMED_BYTES
 #define FLOW_BYTES   65536u    /* waiting in a flow, before it takes no more requests; replies are always taken */
+#define SPIN_COUNT   4         /* looks at the network, each at least one system call, between two yields */
 #define LEAVE_NS     300000000 /* for the farewell of all hosts; a launcher stops their proxies at the same time */
 
 enum open_state { OPEN_NONE, OPEN_UNTIL_ACK, OPEN_UNTIL_REPLY, OPEN_PUT, OPEN_GET };
@@ -72,6 +74,7 @@ struct contact {
     struct quoit_net_address address;
     struct quoit_net_key key;
     uint64_t segments;
+    uint64_t processor_pool;
 };
 _Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
                "who exchanges contacts makes room for so many bytes");
@@ -576,6 +579,27 @@ static uint32_t step(struct quoit_lane *lane)
     return done_count;
 }
 
+/* Hosts may be namespaces or containers of one machine. Those that share its processors wait for each other as emulated
+ * hosts do. PEs read the policy after the proxy is ready. */
+static void share_machine(struct network *network, const struct contact *contacts)
+{
+    struct quoit_lane *lane = network->lane;
+    struct quoit_machine *machine = &((struct quoit_host_header *)lane->memory)->machine;
+    uint64_t own_pool = contacts[lane->layout->host].processor_pool;
+    uint32_t host_count = 0, pe_count = 0;
+    for (uint32_t host = 0; host < lane->layout->job.host_count; host++) {
+        if (host != lane->layout->host && (own_pool == 0 || contacts[host].processor_pool != own_pool))
+            continue;
+        host_count++;
+        pe_count += lane->pe_counts[host];
+    }
+    *machine = quoit_machine_with(&lane->layout->job, host_count, pe_count, machine->core_count);
+    lane->waiter.policy = machine->policy;
+    if (lane->waiter.policy.spin_count > SPIN_COUNT)
+        lane->waiter.policy.spin_count = SPIN_COUNT;
+    quoit_placement_start_lane(&lane->placement, lane->layout, lane->index, lane->waiter.policy);
+}
+
 static enum quoit_status meet(struct network *network, const struct quoit_lane_network *config)
 {
     const struct quoit_layout *layout = network->lane->layout;
@@ -583,7 +607,8 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
     struct contact *contacts = calloc(host_count, sizeof *contacts);
     struct contact own = {.address = *quoit_net_address(network->net),
                           .key = *quoit_net_region_key(network->region),
-                          .segments = layout->segments};
+                          .segments = layout->segments,
+                          .processor_pool = quoit_processor_pool()};
     enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
     if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
         status = QUOIT_TIMEOUT;
@@ -596,6 +621,8 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
         if (status == QUOIT_OK)
             status = quoit_net_attach(network->net, host, &contacts[host].key, &flow->window);
     }
+    if (status == QUOIT_OK)
+        share_machine(network, contacts);
     free(contacts);
     return status;
 }

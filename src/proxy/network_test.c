@@ -64,6 +64,7 @@ struct world {
     struct quoit_lane_network network;
     struct quoit_lane_group group;
     struct quoit_lane lane;
+    bool is_far;  /* the other host has processors of its own */
     int wait_fd;  /* the network's; -1: it has none */
     bool can_arm; /* what quoit_net_arm() says */
     uint64_t until_ns;
@@ -206,8 +207,10 @@ enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
 static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 {
     (void)arg;
+    char *other = (char *)all_out + bytes;
     memcpy(all_out, own, bytes);
-    memcpy((char *)all_out + bytes, own, bytes);
+    memcpy(other, own, bytes);
+    other[bytes - 1] ^= (char)world_of_net->is_far; /* the name of its processors is last */
     return true;
 }
 
@@ -762,6 +765,26 @@ static void test_the_network_wakes_the_lane(void **state)
     close(fd);
 }
 
+/* The machine */
+
+static void test_who_shares_processors(void **state)
+{
+    (void)state;
+    for (int is_far = 0; is_far < 2; is_far++) {
+        struct world world;
+        make_world(&world);
+        struct quoit_machine *machine = &((struct quoit_host_header *)world.memory)->machine;
+        machine->core_count = 4; /* of each host; it has two PEs and a lane */
+        world.is_far = is_far != 0;
+        assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
+        assert_int_equal(machine->pe_count, is_far ? 2 : 4);
+        assert_int_equal(machine->core_count, 4);
+        assert_int_equal(quoit_wait_shares(machine->policy), !is_far);
+        assert_int_equal(quoit_wait_shares(world.lane.waiter.policy), !is_far);
+        close_world(&world);
+    }
+}
+
 /* Memory */
 
 static void test_no_memory_for_what_is_sent(void **state)
@@ -812,6 +835,7 @@ int main(void)
         cmocka_unit_test(test_pes_take_turns),
         cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),
         cmocka_unit_test(test_the_network_wakes_the_lane),
+        cmocka_unit_test(test_who_shares_processors),
         cmocka_unit_test(test_no_memory_for_what_is_sent),
         cmocka_unit_test(test_no_memory),
     };
