@@ -22,7 +22,7 @@
 #include "env/clock.h"
 
 #define PAGE_BYTES   4096u
-#define RESTART_NS   200000000u  /* from the end of a host to its restart */
+#define RESTART_NS   200000000u  /* from the end of a host, or a fork() that failed, to its restart */
 #define REJOIN_NS    2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
 #define LEAVE_MS     2000        /* for a bridge to take its link down */
 #define START_MS     15000
@@ -69,9 +69,8 @@ static bool map_host(struct ring_host *host)
 static bool start_host(struct ring *ring, struct ring_host *host)
 {
     memset(host->memory, 0, host->bytes); /* its links are down, so no neighbour writes here */
-    host->restart_ns = 0;
-    host->pid = fork();
-    if (host->pid == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -84,8 +83,11 @@ static bool start_host(struct ring *ring, struct ring_host *host)
             quoit_shared_ring_close_in_child(ring->shared, ring->share);
         _exit(ring_host_run(ring, host));
     }
-    host->start_count += host->pid > 0;
-    return host->pid > 0;
+    bool is_started = pid > 0;
+    host->pid = is_started ? pid : 0;
+    host->restart_ns = is_started ? 0 : quoit_clock_now_ns() + RESTART_NS;
+    host->start_count += is_started;
+    return is_started;
 }
 
 /* NULL: not possible. */

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pathlib
 import random
 import re
 import select
@@ -29,6 +30,8 @@ BUSY = scenario.program("scenario_busy")
 LIMIT_S = scenario.LIMIT_S
 # For what happens by itself: a loaded machine, and a link that went down often is held for up to 4 s.
 PATIENCE_S = 20
+# A sanitizer wants to be loaded before anything else.
+forked_only = unittest.skipIf(scenario.SANITIZE, "the calls of the keeper cannot be replaced")
 IDLE_LOOKS = 3             # a thread that does not sleep is seen in each; other work of the machine seldom
 PORT = 7000
 OTHER_UID = 65534
@@ -149,14 +152,21 @@ class Ring(scenario.Case):
         self.ring("down", check=False)
         super().tearDown()
 
-    def ring(self, *words, check=True):
+    def ring(self, *words, check=True, env=None):
         result = subprocess.run([QUOIT, "ring", words[0], "--ring", self.name, *map(str, words[1:])],
-                                capture_output=True, text=True, timeout=LIMIT_S)
+                                capture_output=True, text=True, timeout=LIMIT_S, env=env)
         if words[0] == "up" and ("Q0601" in result.stderr or "Q0602" in result.stderr):
             self.skipTest(result.stderr.strip())
         if check:
             self.assertEqual(result.returncode, 0, result.stderr)
         return result
+
+    def forked(self, trouble):
+        """An environment in which a keeper's fork() has this trouble (forked.c), and the file that says when."""
+        folder = tempfile.mkdtemp(prefix="quoit-net-")
+        self.addCleanup(shutil.rmtree, folder)
+        env = scenario.environment(self.mark, LD_PRELOAD=scenario.program("libscenario_forked.so"), SCENARIO_FORKED=folder)
+        return env, pathlib.Path(folder, trouble)
 
     def status(self):
         return json.loads(self.ring("status", "--json").stdout)["hosts"]
@@ -351,6 +361,23 @@ class Net(Ring):
         found = self.ring("doctor", check=False)
         self.assertEqual(found.returncode, 1)
         self.assertIn("host 1 was started 2 times", found.stdout)
+
+    @forked_only
+    def test_no_process_for_a_host(self):
+        """At the start the ring says so, and signals no other process; later it tries again until there is one."""
+        env, refuse = self.forked("refuse")
+        refuse.touch()
+        result = self.ring("up", "--hosts", 2, check=False, env=env)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertRegex(result.stderr, r"^.*cannot start host0: Resource temporarily unavailable \[Q0603\]\n$")
+        refuse.unlink()
+        self.ring("up", "--hosts", 2, env=env)
+        refuse.touch()
+        os.kill(self.status()[1]["pid"], signal.SIGKILL)
+        self.wait_for("it was tried twice", lambda: refuse.stat().st_size >= 2)
+        self.assertEqual([(host["pid"] != 0, host["starts"]) for host in self.status()], [(True, 1), (False, 1)])
+        refuse.unlink()
+        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
 
     def test_jobs_beside_each_other(self):
         """Two jobs and a stream over TCP through links that are cut; and jobs that are killed."""
