@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 #define LEAVE_MS     2000        /* for a bridge to take its link down */
 #define START_MS     15000
 #define TICK_MS      50
+#define ACCEPT_NS    10000000u /* until the next try, if one failed */
 #define REQUESTS_MAX 8
 
 /* The Ethernet devices take the first share. */
@@ -207,8 +209,10 @@ static bool serve(struct ring *ring, int listen_fd)
     struct ucred peer;
     socklen_t peer_bytes = sizeof peer;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) { /* out of descriptors or memory: do not spin */
+        quoit_clock_sleep_ns(ACCEPT_NS);
         return false;
+    }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     bool is_allowed =
@@ -321,12 +325,23 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
     }
 }
 
+/* A share has three descriptors a host: the shares of a large ring are more than the usual soft limit. */
+static void raise_file_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
 {
     sigset_t signals;
     struct ring ring = {.plan = *plan,
                         .driver = plan->is_joined ? quoit_port_driver_find("linux") : quoit_port_driver_at(0)};
     prctl(PR_SET_NAME, "quoit-ring");
+    raise_file_limit();
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);

@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import select
 import shutil
 import signal
@@ -361,6 +362,20 @@ class Net(Ring):
         found = self.ring("doctor", check=False)
         self.assertEqual(found.returncode, 1)
         self.assertIn("host 1 was started 2 times", found.stdout)
+
+    def test_descriptors(self):
+        """The soft limit is not the keeper's; a caller for whom it has no descriptor does not keep it busy."""
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (30, limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        self.ring("up", "--hosts", 12) # with 12 wires, links and memories each
+        keeper = self.keeper()
+        before = resource.prlimit(keeper, resource.RLIMIT_NOFILE, (3, limits[1]))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
+            caller.connect(f"\0quoit-ring-{os.geteuid()}-{self.name}")
+            self.assert_idle([keeper], 0.1, 0.5)
+            resource.prlimit(keeper, resource.RLIMIT_NOFILE, before)
+        self.assertEqual(len(self.status()), 12)
 
     @forked_only
     def test_no_process_for_a_host(self):
