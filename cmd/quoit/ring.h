@@ -96,8 +96,8 @@ struct ring {
 
 /* ring_host.c: the process of a host. */
 
-/* Runs in the forked child until the host ends; returns the exit status. */
-int ring_host_run(const struct ring *ring, const struct ring_host *host);
+/* Runs in a child that `keeper` forked, until the host or the keeper ends; returns the exit status. */
+int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper);
 /* Creates the namespaces of an emulated host and enters them. False, with errno: refused by the kernel. */
 bool ring_enter_namespaces(void);
 /* Kills the processes in a network namespace, except this one. */

@@ -163,12 +163,11 @@ static bool start_service(const struct ring *ring, struct quoit_service *service
            pthread_create(&manager, NULL, manage, service) == 0;
 }
 
-int ring_host_run(const struct ring *ring, const struct ring_host *host)
+int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper)
 {
     struct ring_memory *memory = host->memory;
     struct quoit_service *service;
     struct quoit_veth *veth;
-    pid_t keeper = getppid();
     char name[24];
     snprintf(name, sizeof name, "host%u", host->index);
     quoit_log_setup(ring->plan.is_joined ? QUOIT_LOG_INFO : QUOIT_LOG_WARN, name);

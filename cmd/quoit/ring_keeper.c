@@ -71,7 +71,7 @@ static bool map_host(struct ring_host *host)
 static bool start_host(struct ring *ring, struct ring_host *host)
 {
     memset(host->memory, 0, host->bytes); /* its links are down, so no neighbour writes here */
-    pid_t pid = fork();
+    pid_t keeper = getpid(), pid = fork();
     if (pid == 0) {
         sigset_t none;
         sigemptyset(&none);
@@ -83,7 +83,7 @@ static bool start_host(struct ring *ring, struct ring_host *host)
             quoit_share_server_close_in_child(ring->server);
         if (ring->shared)
             quoit_shared_ring_close_in_child(ring->shared, ring->share);
-        _exit(ring_host_run(ring, host));
+        _exit(ring_host_run(ring, host, keeper));
     }
     bool is_started = pid > 0;
     host->pid = is_started ? pid : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For LD_PRELOAD: fork() of a ring's keeper has trouble while a file stands in the folder SCENARIO_FORKED. `refuse`: the
- * call fails, and the file gets a byte. A signal to all processes ends the caller in place of them. */
+/* For LD_PRELOAD: fork() of a ring's keeper has trouble while a file stands in the folder SCENARIO_FORKED. `refuse`:
+ * the call fails, and the file gets a byte. `stop`: the child stops before it returns. A signal to all processes ends
+ * the caller in place of them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,13 +35,19 @@ static int open_trouble(const char *name)
 __attribute__((visibility("default"))) pid_t fork(void)
 {
     pid_t (*const real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
-    int refuse_fd = open_trouble("refuse");
-    if (refuse_fd < 0)
-        return real();
-    (void)!write(refuse_fd, "r", 1);
-    close(refuse_fd);
-    errno = EAGAIN;
-    return -1;
+    int refuse_fd = open_trouble("refuse"), stop_fd = open_trouble("stop");
+    if (refuse_fd >= 0) {
+        (void)!write(refuse_fd, "r", 1);
+        close(refuse_fd);
+        errno = EAGAIN;
+        return -1;
+    }
+    pid_t pid = real();
+    if (pid == 0 && stop_fd >= 0)
+        raise(SIGSTOP);
+    if (stop_fd >= 0)
+        close(stop_fd);
+    return pid;
 }
 
 __attribute__((visibility("default"))) int kill(pid_t pid, int signal_number)

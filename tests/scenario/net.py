@@ -394,6 +394,24 @@ class Net(Ring):
         refuse.unlink()
         self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
 
+    @forked_only
+    def test_keeper_dies_before_its_hosts_have_begun(self):
+        env, stop = self.forked("stop")
+        stop.touch()
+        caller = subprocess.Popen([QUOIT, "ring", "up", "--ring", self.name, "--hosts", "2"], env=env, stdout=subprocess.DEVNULL)
+        self.children.append(caller)
+        hosts = set()
+        while len(hosts) < 2 and caller.poll() is None:
+            family = set(self.pids_of("quoit-ring"))
+            hosts = {pid for pid in family if scenario.state_of(pid) == "T"}
+        (keeper,) = family - hosts
+        os.kill(keeper, signal.SIGKILL)
+        self.wait_until("the keeper has died", lambda: scenario.state_of(keeper) in ("", "Z"))
+        for pid in hosts:
+            os.kill(pid, signal.SIGCONT)
+        self.wait_until("its hosts have ended", lambda: not self.pids_of("quoit-ring", "quoit-host"))
+        self.assertEqual(caller.wait(timeout=LIMIT_S), 1)
+
     def test_jobs_beside_each_other(self):
         """Two jobs and a stream over TCP through links that are cut; and jobs that are killed."""
         self.ring("up", "--hosts", 3)
