@@ -72,10 +72,10 @@ struct quoit_veth {
 
 /* Wakes the neighbour's receiver of this channel. */
 void quoit_veth_ring(struct quoit_veth_channel *channel, enum quoit_side side);
-/* Sends, and wakes the neighbour's receiver. */
+/* As quoit_veth_queue_send(), and wakes the neighbour's receiver. */
 enum quoit_status quoit_veth_send(struct quoit_veth_channel *channel, enum quoit_side side,
-                                  const struct quoit_veth_header *header, enum quoit_veth_reserve reserve,
-                                  _Atomic bool *is_kept);
+                                  const struct quoit_veth_header *header, uint32_t bytes,
+                                  enum quoit_veth_reserve reserve, _Atomic bool *is_kept);
 /* Merges a table of `count` links, and this host's view of its own links. */
 void quoit_veth_update_topology(struct quoit_veth *veth, const uint32_t *words, uint32_t count);
 

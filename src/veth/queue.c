@@ -116,10 +116,11 @@ static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struc
 }
 
 /* The neighbour is notified later, since earlier frames are still being sent by DMA. */
-static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const struct quoit_veth_header *header)
+static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const struct quoit_veth_header *header,
+                                        size_t bytes)
 {
-    enum quoit_status status = quoit_port_write(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent),
-                                                header, sizeof *header + header->bytes);
+    enum quoit_status status =
+        quoit_port_write(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent), header, bytes);
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.has_arrived = status == QUOIT_OK};
     if (status == QUOIT_OK)
@@ -130,12 +131,13 @@ static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const st
 /* False: the channel is full. The count grows first, since the completion may wake the receiver before submit()
  * returns.
  */
-static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_header *header, _Atomic bool *is_kept)
+static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_header *header, size_t bytes,
+                   _Atomic bool *is_kept)
 {
     atomic_fetch_add(&queue->dma_count, 1);
     atomic_store(is_kept, true);
     if (quoit_port_dma_submit(queue->port, queue->dma_channel, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent),
-                              header, sizeof *header + header->bytes, queue->sent) != QUOIT_OK) {
+                              header, bytes, queue->sent) != QUOIT_OK) {
         atomic_store(is_kept, false);
         atomic_fetch_sub(&queue->dma_count, 1);
         return false;
@@ -148,15 +150,15 @@ static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_heade
 }
 
 static enum quoit_status send_locked(struct quoit_veth_queue *queue, const struct quoit_veth_header *header,
-                                     enum quoit_veth_reserve reserve, _Atomic bool *is_kept)
+                                     uint32_t bytes, enum quoit_veth_reserve reserve, _Atomic bool *is_kept)
 {
+    const size_t whole = sizeof *header + bytes;
     enum quoit_status status = check(queue, reserve);
     if (status != QUOIT_OK)
         return status;
-    if (is_kept && header->bytes >= queue->dma_bytes && submit(queue, header, is_kept))
+    if (is_kept && bytes >= queue->dma_bytes && submit(queue, header, whole, is_kept))
         return QUOIT_OK;
-    return queue->marked == queue->sent ? write_frame(queue, header, sizeof *header + header->bytes)
-                                        : write_unmarked(queue, header);
+    return queue->marked == queue->sent ? write_frame(queue, header, whole) : write_unmarked(queue, header, whole);
 }
 
 bool quoit_veth_queue_complete(struct quoit_veth_queue *queue)
@@ -176,10 +178,10 @@ bool quoit_veth_queue_complete(struct quoit_veth_queue *queue)
 }
 
 enum quoit_status quoit_veth_queue_send(struct quoit_veth_queue *queue, const struct quoit_veth_header *header,
-                                        enum quoit_veth_reserve reserve, _Atomic bool *is_kept)
+                                        uint32_t bytes, enum quoit_veth_reserve reserve, _Atomic bool *is_kept)
 {
     pthread_mutex_lock(&queue->send_lock);
-    enum quoit_status status = send_locked(queue, header, reserve, is_kept);
+    enum quoit_status status = send_locked(queue, header, bytes, reserve, is_kept);
     pthread_mutex_unlock(&queue->send_lock);
     return status;
 }

@@ -72,10 +72,11 @@ void quoit_veth_queue_begin(struct quoit_veth_queue *queue);
 /* The link went down. On return no thread sends or receives here. */
 void quoit_veth_queue_end(struct quoit_veth_queue *queue);
 
-/* Sends the header and the `header->bytes` bytes behind it. FULL: fewer than 1 + reserve slots are free. LINK_DOWN.
- * With `is_kept`, which is false, it may go by DMA: then *is_kept is true until the frame may change again. */
+/* Sends the header and the `bytes` bytes behind it; header->bytes is not read, since a neighbour may still write the
+ * header of a frame that is passed on. FULL: fewer than 1 + reserve slots are free. LINK_DOWN. With `is_kept`, which is
+ * false, it may go by DMA: then *is_kept is true until the frame may change again. */
 QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send(struct quoit_veth_queue *queue,
-                                                       const struct quoit_veth_header *header,
+                                                       const struct quoit_veth_header *header, uint32_t bytes,
                                                        enum quoit_veth_reserve reserve, _Atomic bool *is_kept);
 /* Takes completions of DMA and notifies the neighbour of the frames that arrived; true: there were some, and its
  * doorbell is to be rung. */
@@ -98,7 +99,8 @@ QUOIT_MUST_USE enum quoit_status quoit_veth_queue_send_from(struct quoit_veth_qu
 /* True also if the link is down: a send would not wait. */
 bool quoit_veth_queue_has_room(struct quoit_veth_queue *queue, enum quoit_veth_reserve reserve);
 
-/* Called by receive() for each frame, which it may change; false: not now, offer the frame again later. */
+/* Called by receive() for each frame, which it may change, and the neighbour too; false: not now, offer the frame again
+ * later. */
 typedef bool quoit_veth_take(void *arg, struct quoit_veth_header *frame);
 /* Takes up to `most` frames in order and returns credits; returns the number of frames. If *has_credited_out the
  * neighbour's doorbell is to be rung. */

@@ -6,76 +6,90 @@
 
 #define BATCH 16u /* frames from one side before the other side is polled */
 
+/* A frame in its slot, which the neighbour can still write: what is checked and used is a copy of the header. */
 struct arrival {
     struct quoit_veth_channel *channel;
     enum quoit_side side; /* at which frames arrive */
+    struct quoit_veth_header *slot;
+    struct quoit_veth_header header;
 };
 
-static void deliver(struct quoit_veth_channel *channel, const struct quoit_veth_header *header)
+static void deliver(const struct arrival *arrival)
 {
-    struct quoit_veth *veth = channel->veth;
-    const uint8_t *payload = (const uint8_t *)(header + 1);
-    quoit_veth_learn(&veth->macs, payload + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, header->source);
-    if (write(channel->device_fd, payload, header->bytes) == (ssize_t)header->bytes) {
+    struct quoit_veth *veth = arrival->channel->veth;
+    const uint8_t *payload = (const uint8_t *)(arrival->slot + 1);
+    const uint32_t bytes = arrival->header.bytes;
+    quoit_veth_learn(&veth->macs, payload + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, arrival->header.source);
+    if (write(arrival->channel->device_fd, payload, bytes) == (ssize_t)bytes) {
         QUOIT_VETH_COUNT(veth, received_frames, 1);
-        QUOIT_VETH_COUNT(veth, received_bytes, header->bytes - QUOIT_VNET_BYTES);
+        QUOIT_VETH_COUNT(veth, received_bytes, bytes - QUOIT_VNET_BYTES);
     } else {
         QUOIT_VETH_COUNT(veth, refused_frames, 1);
     }
 }
 
+/* From the slot, with the header as it now is. */
+static enum quoit_status send_on(struct arrival *arrival, enum quoit_side side, enum quoit_veth_reserve reserve)
+{
+    *arrival->slot = arrival->header;
+    return quoit_veth_send(arrival->channel, side, arrival->slot, arrival->header.bytes, reserve, NULL);
+}
+
 /* Sends a frame back in the direction it came from, if there is room. It must not block the frames behind it. */
-static void turn(struct arrival *arrival, struct quoit_veth_header *header)
+static void turn(struct arrival *arrival)
 {
     struct quoit_veth *veth = arrival->channel->veth;
+    struct quoit_veth_header *header = &arrival->header;
     bool may_turn = header->dest != QUOIT_VETH_ALL && !header->is_turned;
     header->is_turned = 1;
     header->hops = (uint16_t)quoit_ring_hops(veth->config.host_count, arrival->side, veth->config.host, header->dest);
-    if (may_turn && quoit_veth_send(arrival->channel, arrival->side, header, QUOIT_VETH_INJECT, NULL) == QUOIT_OK)
+    if (may_turn && send_on(arrival, arrival->side, QUOIT_VETH_INJECT) == QUOIT_OK)
         QUOIT_VETH_COUNT(veth, turned_frames, 1);
     else
         QUOIT_VETH_COUNT(veth, lost_frames, 1);
 }
 
 /* False: no room. */
-static bool forward(struct arrival *arrival, struct quoit_veth_header *header)
+static bool forward(struct arrival *arrival)
 {
-    struct quoit_veth *veth = arrival->channel->veth;
-    header->hops--;
-    enum quoit_status status =
-        quoit_veth_send(arrival->channel, quoit_ring_opposite(arrival->side), header, QUOIT_VETH_TRANSIT, NULL);
+    arrival->header.hops--;
+    enum quoit_status status = send_on(arrival, quoit_ring_opposite(arrival->side), QUOIT_VETH_TRANSIT);
     if (status == QUOIT_FULL) {
-        header->hops++;
+        arrival->header.hops++;
+        *arrival->slot = arrival->header;
         return false;
     }
     if (status == QUOIT_OK)
-        QUOIT_VETH_COUNT(veth, forwarded_frames, 1);
+        QUOIT_VETH_COUNT(arrival->channel->veth, forwarded_frames, 1);
     else
-        turn(arrival, header);
+        turn(arrival);
     return true;
 }
 
-static void take_topology(struct quoit_veth *veth, const struct quoit_veth_header *header)
+static void take_topology(struct quoit_veth *veth, const struct arrival *arrival)
 {
     uint32_t words[QUOIT_VETH_HOSTS_MAX], count = veth->config.host_count;
-    if (header->bytes != count * sizeof words[0]) {
+    if (arrival->header.bytes != count * sizeof words[0]) {
         QUOIT_VETH_COUNT(veth, malformed_frames, 1);
         return;
     }
-    memcpy(words, header + 1, header->bytes);
+    memcpy(words, arrival->slot + 1, count * sizeof words[0]);
     quoit_veth_update_topology(veth, words, count);
 }
 
-static bool take(void *arg, struct quoit_veth_header *header)
+static bool take(void *arg, struct quoit_veth_header *slot)
 {
     struct arrival *arrival = arg;
     struct quoit_veth *veth = arrival->channel->veth;
+    const struct quoit_veth_header *header = &arrival->header;
+    arrival->slot = slot;
+    arrival->header = *slot;
     if (!quoit_veth_header_is_valid(header, veth->config.host_count)) {
         QUOIT_VETH_COUNT(veth, malformed_frames, 1);
         return true;
     }
     if (header->kind == QUOIT_VETH_TOPOLOGY) {
-        take_topology(veth, header);
+        take_topology(veth, arrival);
         return true;
     }
     bool is_for_us = header->dest == veth->config.host || header->dest == QUOIT_VETH_ALL;
@@ -83,10 +97,10 @@ static bool take(void *arg, struct quoit_veth_header *header)
         QUOIT_VETH_COUNT(veth, lost_frames, 1);
         return true;
     }
-    if (header->dest != veth->config.host && header->hops > 1 && !forward(arrival, header))
+    if (header->dest != veth->config.host && header->hops > 1 && !forward(arrival))
         return false;
     if (is_for_us)
-        deliver(arrival->channel, header);
+        deliver(arrival);
     return true;
 }
 
@@ -105,7 +119,8 @@ static bool send_topology(struct quoit_veth_channel *channel, enum quoit_side si
                                                .dest = QUOIT_VETH_ALL,
                                                .bytes = count * (uint32_t)sizeof words[0]};
     memcpy(frame->payload, words, frame->header.bytes);
-    enum quoit_status status = quoit_veth_send(channel, side, &frame->header, QUOIT_VETH_INJECT, NULL);
+    enum quoit_status status =
+        quoit_veth_send(channel, side, &frame->header, frame->header.bytes, QUOIT_VETH_INJECT, NULL);
     if (status == QUOIT_FULL)
         atomic_store(&veth->is_topology_pending[side], true);
     return status == QUOIT_OK;

@@ -38,9 +38,9 @@ static bool wait_for_room(struct quoit_veth_channel *channel, enum quoit_side si
 /* Sends by that side, waiting for room; LINK_DOWN: the caller selects another route. */
 static enum quoit_status send_waiting(struct quoit_veth_channel *channel, enum quoit_side side, _Atomic bool *is_kept)
 {
+    const struct quoit_veth_header *header = &channel->outgoing->frame.header;
     enum quoit_status status;
-    while ((status = quoit_veth_send(channel, side, &channel->outgoing->frame.header, QUOIT_VETH_INJECT, is_kept)) ==
-           QUOIT_FULL)
+    while ((status = quoit_veth_send(channel, side, header, header->bytes, QUOIT_VETH_INJECT, is_kept)) == QUOIT_FULL)
         if (!wait_for_room(channel, side))
             return QUOIT_TIMEOUT;
     return status;

@@ -34,10 +34,10 @@ void quoit_veth_ring(struct quoit_veth_channel *channel, enum quoit_side side)
 }
 
 enum quoit_status quoit_veth_send(struct quoit_veth_channel *channel, enum quoit_side side,
-                                  const struct quoit_veth_header *header, enum quoit_veth_reserve reserve,
-                                  _Atomic bool *is_kept)
+                                  const struct quoit_veth_header *header, uint32_t bytes,
+                                  enum quoit_veth_reserve reserve, _Atomic bool *is_kept)
 {
-    enum quoit_status status = quoit_veth_queue_send(&channel->queues[side], header, reserve, is_kept);
+    enum quoit_status status = quoit_veth_queue_send(&channel->queues[side], header, bytes, reserve, is_kept);
     if (status == QUOIT_OK)
         quoit_veth_ring(channel, side);
     return status;

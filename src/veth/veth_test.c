@@ -539,6 +539,11 @@ static void limits_are_named(void **state)
     assert_in_range(HEADER + QUOIT_VETH_MTU_MAX + 4, 1, FRAME_BYTES);
 }
 
+static uint64_t offset_of_slot(uint64_t ordinal)
+{
+    return offsetof(struct quoit_veth_range, slots) + ordinal % QUOIT_VETH_SLOT_COUNT * QUOIT_VETH_SLOT_BYTES;
+}
+
 /* A neighbour writes random bytes as headers and counts; the host goes on. */
 static void garbage(void **state)
 {
@@ -551,12 +556,9 @@ static void garbage(void **state)
     settle(world); /* host 0 sends nothing by itself any more */
     for (uint64_t sent = 1; sent <= 30; sent++) {
         uint8_t bytes[sizeof(struct quoit_veth_header)];
-        uint64_t slot = (sent - 1) % QUOIT_VETH_SLOT_COUNT;
         for (uint32_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (uint8_t)quoit_prng_choose(&prng, 256);
-        assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS,
-                                          offsetof(struct quoit_veth_range, slots) + slot * QUOIT_VETH_SLOT_BYTES,
-                                          bytes, sizeof bytes),
+        assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_SLOTS, offset_of_slot(sent - 1), bytes, sizeof bytes),
                          QUOIT_OK);
         assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, offsetof(struct quoit_veth_range, sent), sent),
                          QUOIT_OK);
@@ -576,6 +578,72 @@ static void garbage(void **state)
     close_world(world);
 }
 
+/* In the host's memory: what its left neighbour writes. */
+static const struct quoit_veth_range *left_range(const struct world *world, uint32_t host)
+{
+    uint64_t offset = quoit_veth_bytes(1) - QUOIT_SIDE_COUNT * sizeof(struct quoit_veth_range);
+    return (const void *)((const char *)world->rig.hosts[host].memory + offset);
+}
+
+/* All slots, from the left neighbour. */
+static void fill_slots(struct world *world, uint32_t host, uint8_t value)
+{
+    static uint8_t bytes[QUOIT_VETH_SLOT_BYTES];
+    memset(bytes, value, sizeof bytes);
+    for (uint32_t slot = 0; slot < QUOIT_VETH_SLOT_COUNT; slot++)
+        assert_int_equal(quoit_port_write(quoit_service_port(world->hosts[host - 1].service, QUOIT_RIGHT),
+                                          QUOIT_WINDOW_SLOTS, offset_of_slot(slot), bytes, sizeof bytes),
+                         QUOIT_OK);
+}
+
+#define TRUE_BYTES  100u
+#define FALSE_BYTES 100000u /* no header with so many is valid */
+#define CHANGES     3000u
+
+/* Host 0 writes a frame, and changes the length in its header while host 1 takes it. */
+static void send_changing(struct world *world, uint64_t ordinal, uint16_t dest)
+{
+    struct quoit_port *port = quoit_service_port(world->hosts[0].service, QUOIT_RIGHT);
+    const struct quoit_veth_header header = {.hops = dest, .source = 0, .dest = dest, .bytes = TRUE_BYTES};
+    const uint64_t length_at = offset_of_slot(ordinal) + offsetof(struct quoit_veth_header, bytes);
+    const uint64_t taken = stats_of(world, 1).link_in_frames;
+    assert_int_equal(quoit_port_write_marked(port, QUOIT_WINDOW_SLOTS, offset_of_slot(ordinal), &header, sizeof header,
+                                             offsetof(struct quoit_veth_range, sent), ordinal + 1),
+                     QUOIT_OK);
+    quoit_port_ring(port, atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells));
+    for (uint32_t i = 0; stats_of(world, 1).link_in_frames == taken; i++)
+        assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, length_at, i % 2 ? TRUE_BYTES : FALSE_BYTES),
+                         QUOIT_OK);
+}
+
+/* The length that was checked is the one that is used: neither a device nor a slot of the next host gets more. */
+static void headers_that_change(void **state)
+{
+    static const uint8_t nothing[QUOIT_VETH_SLOT_BYTES];
+    static uint8_t got[FALSE_BYTES];
+    const size_t frame_bytes = sizeof(struct quoit_veth_header) + TRUE_BYTES;
+    struct world *world = open_world(3);
+    uint32_t count = 0;
+    ssize_t bytes;
+    (void)state;
+    settle(world); /* host 0 sends nothing by itself any more */
+    fill_slots(world, 1, 0xee);
+    fill_slots(world, 2, 0);
+    const uint64_t first = atomic_load(&left_range(world, 1)->sent);
+    for (uint64_t i = 0; i < CHANGES; i++) {
+        send_changing(world, first + i, 1 + i % 2);
+        for (uint32_t host = 1; host < 3; host++)
+            while ((bytes = recv(world->hosts[host].far[0], got, sizeof got, MSG_DONTWAIT)) > 0) {
+                assert_int_equal(bytes, TRUE_BYTES);
+                count++;
+            }
+    }
+    assert_in_range(count, 1, CHANGES);
+    for (uint32_t slot = 0; slot < QUOIT_VETH_SLOT_COUNT; slot++)
+        assert_memory_equal(left_range(world, 2)->slots[slot] + frame_bytes, nothing, sizeof nothing - frame_bytes);
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +658,7 @@ int main(void)
         cmocka_unit_test(by_dma),
         cmocka_unit_test(links_are_cut_meanwhile),
         cmocka_unit_test(garbage),
+        cmocka_unit_test(headers_that_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
