@@ -3,7 +3,9 @@
 
 #include <stdatomic.h>
 
-#define UP_BIT 1u
+#define UP_BIT      1u
+#define VERSION_ONE 2u          /* the least: a word of version 0 that is down would be 0, which is unknown */
+#define HALF        0x80000000u /* of the circle */
 
 uint32_t quoit_veth_link(const struct quoit_veth_topology *topology, enum quoit_side side)
 {
@@ -11,9 +13,16 @@ uint32_t quoit_veth_link(const struct quoit_veth_topology *topology, enum quoit_
                                : quoit_ring_neighbour(topology->host_count, QUOIT_LEFT, topology->host);
 }
 
+/* 0 is older than any other word. Of two that stand opposite each other one must be newer, on every host. */
+static bool is_newer(uint32_t word, uint32_t than)
+{
+    uint32_t ahead = word - than;
+    return word == 0 || than == 0 || ahead == HALF ? word > than : ahead != 0 && ahead < HALF;
+}
+
 bool quoit_veth_merge(struct quoit_veth_topology *topology, uint32_t link, uint32_t word)
 {
-    if (word <= atomic_load_explicit(&topology->links[link], memory_order_relaxed))
+    if (!is_newer(word, atomic_load_explicit(&topology->links[link], memory_order_relaxed)))
         return false;
     atomic_store_explicit(&topology->links[link], word, memory_order_relaxed);
     return true;
@@ -22,10 +31,10 @@ bool quoit_veth_merge(struct quoit_veth_topology *topology, uint32_t link, uint3
 bool quoit_veth_see(struct quoit_veth_topology *topology, uint32_t link, bool is_up)
 {
     uint32_t word = atomic_load_explicit(&topology->links[link], memory_order_relaxed);
-    uint32_t version = word >> 1;
     if (word != 0 && ((word & UP_BIT) != 0) == is_up)
         return false;
-    return quoit_veth_merge(topology, link, (version + 1) << 1 | (is_up ? UP_BIT : 0));
+    uint32_t version = (word & ~UP_BIT) + VERSION_ONE;
+    return quoit_veth_merge(topology, link, (version != 0 ? version : VERSION_ONE) | (is_up ? UP_BIT : 0));
 }
 
 /* 0: unknown, and tried as if it were up. */

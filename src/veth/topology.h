@@ -2,8 +2,9 @@
 /* topology.h - this host's view of which links of the ring are up, and the route to a host. Pure.
  *
  * One word per link: a version, and in its lowest bit whether the link is up. The hosts at its ends raise the version
- * when the word differs from what they see; all others keep the greater word. So updates may be late, repeated and
- * reordered, also after a host has restarted. Link i joins the right side of host i to host i + 1.
+ * when the word differs from what they see; all others keep the newer word. So updates may be late, repeated and
+ * reordered, also after a host has restarted. Versions are compared in a circle, as serial numbers (RFC 1982), so that
+ * whichever a neighbour sends, the ends of the link can raise it. Link i joins the right side of host i to host i + 1.
  *
  * Threads: merges are serialised by the caller; any thread may read.
  */
@@ -30,7 +31,7 @@ struct quoit_veth_route {
 
 /* The link at that side of this host. */
 uint32_t quoit_veth_link(const struct quoit_veth_topology *topology, enum quoit_side side);
-/* Keeps the greater word of a link; true: it has changed. */
+/* Keeps the newer word of a link; true: it has changed. */
 bool quoit_veth_merge(struct quoit_veth_topology *topology, uint32_t link, uint32_t word);
 /* Updates the word of a link from an end of it; true: it has changed. */
 bool quoit_veth_see(struct quoit_veth_topology *topology, uint32_t link, bool is_up);
