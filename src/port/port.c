@@ -258,6 +258,8 @@ enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit, c
         return QUOIT_INVALID;
     if (bit < QUOIT_DOORBELL_COUNT && (port->limits.doorbell_bits >> bit & 1) == 0)
         return QUOIT_INVALID;
+    if (bit == QUOIT_VECTOR_LINK && vector->park_count > 1)
+        return QUOIT_INVALID;
     enum quoit_status status = check_vector(port, vector);
     if (status == QUOIT_OK)
         port->ops.set_vector(port, bit, vector);

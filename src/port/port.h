@@ -134,7 +134,7 @@ void quoit_port_close(struct quoit_port *port);
 void quoit_port_limits(const struct quoit_port *port, struct quoit_port_limits *limits_out);
 
 /* Link. enable and disable are this side's request; the link is up when both sides have enabled it. To wait for a
- * change, poll is_up; a change also wakes the parks of QUOIT_VECTOR_LINK. */
+ * change, poll is_up; a change also wakes the park of QUOIT_VECTOR_LINK. */
 void quoit_port_link_enable(struct quoit_port *port);
 void quoit_port_link_disable(struct quoit_port *port);
 bool quoit_port_link_is_up(const struct quoit_port *port);
@@ -184,8 +184,9 @@ uint64_t quoit_port_doorbell_read(struct quoit_port *port);
 void quoit_port_doorbell_clear(struct quoit_port *port, uint64_t bits);
 void quoit_port_doorbell_mask(struct quoit_port *port, uint64_t bits);   /* masked bits still set, but wake no thread */
 void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits); /* wakes if one of the bits is set already */
-/* Sets what bit `bit`, QUOIT_VECTOR_LINK or QUOIT_VECTOR_DMA(channel) wakes. Initially all bits are masked and have no
- * vector. DMA channels and their vectors belong to one opening, the rest to the end of the link. */
+/* Sets what bit `bit`, QUOIT_VECTOR_LINK, of one park at most, or QUOIT_VECTOR_DMA(channel) wakes. Initially all bits
+ * are masked and have no vector. DMA channels and their vectors belong to one opening, the rest to the end of the link.
+ */
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 

@@ -166,6 +166,7 @@ static void test_vector_is_checked(void **state)
     struct setup *s = *state;
     struct quoit_port_vector vector = rig_vector(0, 2);
     assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_COUNT, &vector), QUOIT_INVALID);
+    assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_LINK, &vector), QUOIT_INVALID);
     for (uint32_t bit = 0; bit < QUOIT_DOORBELL_COUNT; bit++)
         if ((all_bells(s) >> bit & 1) == 0)
             assert_int_equal(quoit_port_set_vector(s->ports[0], bit, &vector), QUOIT_INVALID);

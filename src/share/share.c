@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "share/share.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -107,6 +108,10 @@ static enum quoit_status make_memory(struct quoit_shared_ring *ring, struct leas
         uint64_t bytes = lease->memory_bytes[host];
         if (bytes == 0)
             continue;
+        if (bytes > QUOIT_SHARE_MEMORY_MAX) {
+            errno = EFBIG;
+            return QUOIT_SYSTEM;
+        }
         enum quoit_status status =
             quoit_port_driver_memory(ring->driver, "quoit-host", bytes, &lease->share.memory_fds[host]);
         if (status != QUOIT_OK)

@@ -31,6 +31,7 @@
 #define QUOIT_SHARES_MAX        QUOIT_PORT_SHARES_MAX
 #define QUOIT_SHARE_HOSTS_MAX   64 /* of a shared ring: the descriptors of a share fit one message */
 #define QUOIT_SHARE_LABEL_BYTES 32
+#define QUOIT_SHARE_MEMORY_MAX  (UINT64_C(1) << 40) /* of a host: the owner can map that of both ends of a link */
 
 struct quoit_share_config {
     char driver[QUOIT_SHARE_LABEL_BYTES];
@@ -66,7 +67,8 @@ QUOIT_MUST_USE enum quoit_status quoit_shared_ring_open(const struct quoit_share
 /* Ends all shares. NULL is allowed. */
 void quoit_shared_ring_close(struct quoit_shared_ring *ring);
 /* The ring keeps ownership of the descriptors, which are valid until the share ends. FULL: QUOIT_SHARES_MAX shares
- * exist, or one with this id. INVALID: no host has memory, or the part is out of bounds. */
+ * exist, or one with this id. INVALID: no host has memory, or the part is out of bounds. SYSTEM: also if a host has
+ * more than QUOIT_SHARE_MEMORY_MAX (EFBIG). */
 QUOIT_MUST_USE enum quoit_status quoit_share_take(struct quoit_shared_ring *ring,
                                                   const struct quoit_share_request *request,
                                                   const struct quoit_share **share_out);

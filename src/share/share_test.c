@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/prng.h"
 #include "env/clock.h"
+#include "port/emulated/registers.h"
 #include "share/message.h"
 #include "share/share.h"
 
@@ -36,6 +37,8 @@
 #define WINDOW_BYTES 0x80000
 #define PARK_AT      0xf0000
 #define LIMIT_NS     60000000000u
+#define SPARSE_BYTES ((uint64_t)1 << 36)
+#define WAKES        ((uint64_t)0x1000 << 32 | 0x4000) /* a park in each of so many pages */
 
 /* A client's ports at both ends of a link. */
 struct pair {
@@ -245,9 +248,10 @@ static void test_limits(void **state)
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
     request = (struct quoit_share_request){0};
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
-    request.memory_bytes[0] = UINT64_MAX; /* refused by the kernel; leaves nothing behind */
+    request.memory_bytes[0] = QUOIT_SHARE_MEMORY_MAX + 1; /* leaves nothing behind */
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_SYSTEM);
-    request.memory_bytes[0] = request.memory_bytes[1] = MEMORY_BYTES;
+    request.memory_bytes[0] = QUOIT_SHARE_MEMORY_MAX;
+    request.memory_bytes[1] = MEMORY_BYTES;
     request.part.weight = 101;
     assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_INVALID);
     request.part = (struct quoit_port_part){.percent = 100};
@@ -270,6 +274,32 @@ static void test_limits(void **state)
             &(struct quoit_share_config){.driver = "emulated", .host_count = QUOIT_SHARE_HOSTS_MAX + 1}, &none),
         QUOIT_INVALID);
     quoit_log_setup(QUOIT_LOG_WARN, "");
+}
+
+/* One client's vectors have parks all over a large memory: the owner cuts the link, and takes none of it. */
+static void test_hostile_vectors(void **state)
+{
+    (void)state;
+    struct quoit_shared_ring *ring = open_ring((struct quoit_port_knobs){0});
+    struct quoit_share_request request = {.memory_bytes = {SPARSE_BYTES, SPARSE_BYTES}};
+    const struct quoit_share *share;
+    struct stat file;
+    assert_int_equal(quoit_share_take(ring, &request, &share), QUOIT_OK);
+    struct quoit_emulated_link *link =
+        mmap(NULL, QUOIT_EMULATED_LINK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, share->link_fds[0], 0);
+    assert_ptr_not_equal(link, MAP_FAILED);
+    atomic_store(&link->state, QUOIT_EMULATED_BOTH_ENABLED);
+    for (uint32_t side = 0; side < 2; side++)
+        quoit_emulated_pair_set(&link->side[side].vector[QUOIT_EMULATED_VECTOR_LINK], 0, 0, WAKES);
+    quoit_log_setup((enum quoit_log_level) - 1, "what the driver says of such registers");
+    assert_int_equal(quoit_shared_ring_cut(ring, 0, true), QUOIT_OK);
+    quoit_log_setup(QUOIT_LOG_WARN, "");
+    for (uint32_t host = 0; host < 2; host++) {
+        assert_int_equal(fstat(share->memory_fds[host], &file), 0);
+        assert_int_equal(file.st_blocks, 0);
+    }
+    munmap(link, QUOIT_EMULATED_LINK_BYTES);
+    quoit_shared_ring_close(ring);
 }
 
 /* One client writes random values into all its registers and parks. The owner still cuts, mends and ends its links, and
@@ -845,23 +875,15 @@ static void test_the_largest_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares_are_apart),
-        cmocka_unit_test(test_a_cut_is_for_all),
-        cmocka_unit_test(test_an_end_moves_nobody_else),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_hostile_registers),
-        cmocka_unit_test(test_the_rate_is_shared),
-        cmocka_unit_test(test_the_rate_is_shared_in_parts),
-        cmocka_unit_test(test_processes_that_are_killed),
-        cmocka_unit_test(test_clients_that_misbehave),
-        cmocka_unit_test(test_an_owner_that_is_held_up),
-        cmocka_unit_test(test_the_largest_ring),
-        cmocka_unit_test(test_namespaces_of_hosts),
-        cmocka_unit_test(test_limits_of_a_user),
-        cmocka_unit_test(test_an_owner_without_headers),
-        cmocka_unit_test(test_other_users_are_refused),
-        cmocka_unit_test(test_names_of_other_users),
-        cmocka_unit_test(test_user_and_name),
+        cmocka_unit_test(test_shares_are_apart),          cmocka_unit_test(test_a_cut_is_for_all),
+        cmocka_unit_test(test_an_end_moves_nobody_else),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_hostile_vectors),           cmocka_unit_test(test_hostile_registers),
+        cmocka_unit_test(test_the_rate_is_shared),        cmocka_unit_test(test_the_rate_is_shared_in_parts),
+        cmocka_unit_test(test_processes_that_are_killed), cmocka_unit_test(test_clients_that_misbehave),
+        cmocka_unit_test(test_an_owner_that_is_held_up),  cmocka_unit_test(test_the_largest_ring),
+        cmocka_unit_test(test_namespaces_of_hosts),       cmocka_unit_test(test_limits_of_a_user),
+        cmocka_unit_test(test_an_owner_without_headers),  cmocka_unit_test(test_other_users_are_refused),
+        cmocka_unit_test(test_names_of_other_users),      cmocka_unit_test(test_user_and_name),
     };
     quoit_park_setup();
     return cmocka_run_group_tests_name("share.share", tests, NULL, NULL);

@@ -21,8 +21,9 @@
 #include "base/assert.h"
 
 #define STRIDE_SHIFT 32
+#define NO_EXTENT    (UINT64_MAX / 2 + 1) /* more than any memory has */
 
-/* 2^63 of what quoit_port_set_vector() refuses: registers that a hostile process wrote wake nothing. */
+/* NO_EXTENT of what quoit_port_set_vector() refuses: registers that a hostile process wrote wake nothing. */
 static uint64_t vector_extent(uint64_t second)
 {
     uint64_t stride = second >> STRIDE_SHIFT, count = (uint32_t)second;
@@ -30,8 +31,15 @@ static uint64_t vector_extent(uint64_t second)
         return 0;
     if (stride % _Alignof(struct quoit_park) != 0 || (count > 1 && stride < sizeof(struct quoit_park)) ||
         count > UINT64_MAX / 2 / (stride + 1))
-        return UINT64_MAX / 2 + 1;
+        return NO_EXTENT;
     return (count - 1) * stride + sizeof(struct quoit_park);
+}
+
+/* Of the link's vector. The owner of a shared ring, which cuts links, wakes by a client's: each park more would be a
+ * page of the client's memory that the owner takes. */
+static uint64_t link_extent(uint64_t second)
+{
+    return (uint32_t)second > 1 ? NO_EXTENT : vector_extent(second);
 }
 
 /* True if some thread was asleep. */
@@ -50,33 +58,36 @@ static inline bool wake_parks(char *base, uint64_t second)
 }
 
 /* The interrupt wire: wakes the parks of the peer's vector in the peer's memory. */
-static inline bool interrupt_peer(struct quoit_emulated_port *port, uint32_t bit)
+static inline bool interrupt_peer(struct quoit_emulated_port *port, uint32_t bit,
+                                  uint64_t (*extent_of)(uint64_t second))
 {
     struct quoit_emulated_pair *pair = &port->peer->vector[bit];
     struct quoit_emulated_range range;
-    for (;;) {
+    for (uint32_t look = 0; look < QUOIT_EMULATED_LOOKS; look++) {
         uint64_t current = atomic_load_explicit(&pair->current, memory_order_acquire);
         if (current == 0)
             return false;
         if (quoit_emulated_view_read(port->vector_view[bit], current, &range))
             return wake_parks(range.base, range.second);
-        quoit_emulated_view_refresh(port, pair, port->vector_view[bit], vector_extent);
+        quoit_emulated_view_refresh(port, pair, port->vector_view[bit], extent_of);
     }
+    return false;
 }
 
-static void interrupt_own(struct quoit_emulated_port *port, uint32_t bit)
+static void interrupt_own(struct quoit_emulated_port *port, uint32_t bit, uint64_t (*extent_of)(uint64_t second))
 {
-    uint64_t offset, second;
-    quoit_emulated_pair_get(&port->own->vector[bit], &offset, &second);
-    uint64_t bytes = vector_extent(second), memory_bytes = port->port.memory.bytes;
+    uint64_t current, offset, second, memory_bytes = port->port.memory.bytes;
+    if (!quoit_emulated_pair_get(&port->own->vector[bit], &current, &offset, &second))
+        return;
+    uint64_t bytes = extent_of(second);
     if (bytes != 0 && bytes <= memory_bytes && offset <= memory_bytes - bytes)
         wake_parks((char *)port->port.memory.base + offset, second);
 }
 
 void quoit_emulated_announce_link(struct quoit_emulated_port *port)
 {
-    interrupt_peer(port, QUOIT_EMULATED_VECTOR_LINK);
-    interrupt_own(port, QUOIT_EMULATED_VECTOR_LINK);
+    interrupt_peer(port, QUOIT_EMULATED_VECTOR_LINK, link_extent);
+    interrupt_own(port, QUOIT_EMULATED_VECTOR_LINK, link_extent);
 }
 
 static void mark_delivered(struct quoit_emulated_side *side, uint64_t seen, uint64_t bits)
@@ -115,7 +126,7 @@ void quoit_emulated_ring_now(struct quoit_emulated_port *self, uint64_t bits)
     uint64_t delivered = 0;
     for (uint64_t left = due; left != 0; left &= left - 1) {
         uint32_t bit = (uint32_t)__builtin_ctzll(left);
-        if (interrupt_peer(self, bit))
+        if (interrupt_peer(self, bit, vector_extent))
             delivered |= (uint64_t)1 << bit;
     }
     if (delivered != 0) /* no sleeper: the next ringer has nothing to save, so no second exchange is paid */
@@ -146,7 +157,7 @@ void quoit_emulated_doorbell_set_mask(struct quoit_port *port, uint64_t bits, bo
     }
     atomic_fetch_or(&self->own->unmasked_bits, bits);
     for (uint64_t left = bits & atomic_load(&self->own->doorbell); left != 0; left &= left - 1)
-        interrupt_own(self, (uint32_t)__builtin_ctzll(left));
+        interrupt_own(self, (uint32_t)__builtin_ctzll(left), vector_extent);
 }
 
 void quoit_emulated_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector)

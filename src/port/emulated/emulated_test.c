@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/observer.h"
 #include "env/clock.h"
 #include "port/emulated/opening.h"
 #include "port/port_rig.h"
@@ -453,9 +454,10 @@ static void test_registers_are_read_whole(void **state)
     assert_int_equal(pthread_create(&threads[0], NULL, move_translation, &moving), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, take_translation_over, &moving), 0);
     const struct quoit_emulated_pair *pair = &moving.port->peer->window[QUOIT_WINDOW_MEMORY];
-    uint64_t deadline_ns = quoit_clock_now_ns() + 300 * MS, first, second;
+    uint64_t deadline_ns = quoit_clock_now_ns() + 300 * MS, current, first, second;
     while (quoit_clock_now_ns() < deadline_ns) {
-        uint64_t current = quoit_emulated_pair_get(pair, &first, &second);
+        if (!quoit_emulated_pair_get(pair, &current, &first, &second))
+            continue;
         must(second == bytes_for(first));
         struct quoit_emulated_range range;
         if (quoit_emulated_view_read(moving.port->window_view[QUOIT_WINDOW_MEMORY], current, &range))
@@ -464,6 +466,44 @@ static void test_registers_are_read_whole(void **state)
     atomic_store(&moving.is_over, true);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
+    rig_disconnect(ports);
+}
+
+#define CHANGES 1000u
+static struct quoit_emulated_pair *changing;
+static uint32_t change_count;
+
+/* Called for what the driver says of a bad vector: by then there is another one. */
+static void change_vector(int level, const char *text)
+{
+    (void)level;
+    (void)text;
+    if (++change_count < CHANGES)
+        atomic_fetch_add(&changing->current, 2);
+}
+
+/* Who cuts a link wakes one park at most, and is not held up by a vector that is another one whenever it looks. */
+static void test_hostile_link_vectors(void **state)
+{
+    const struct quoit_observer observer = {.log_line = change_vector};
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    connect_windows(rig, ports);
+    struct quoit_port_vector vector = rig_vector(0, 1);
+    struct quoit_park *park = rig_park(rig, 1, 0);
+    uint32_t key = quoit_park_prepare(park);
+    changing = &quoit_emulated_port_of(ports[0])->peer->vector[QUOIT_EMULATED_VECTOR_LINK];
+    quoit_emulated_pair_set(changing, 0, vector.park_offset, (uint64_t)sizeof(struct quoit_park) << 32 | 2);
+    change_count = 0;
+    quoit_observer = &observer;
+    assert_int_equal(quoit_port_cut(ports[0]), QUOIT_OK);
+    quoit_observer = NULL;
+    assert_in_range(change_count, 1, QUOIT_EMULATED_LOOKS);
+    assert_false(quoit_park_was_woken(park, key));
+    assert_int_equal(quoit_port_set_vector(ports[1], QUOIT_VECTOR_LINK, &vector), QUOIT_OK);
+    assert_int_equal(quoit_port_mend(ports[0]), QUOIT_OK);
+    assert_true(quoit_park_was_woken(park, key));
+    quoit_park_cancel(park);
     rig_disconnect(ports);
 }
 
@@ -678,6 +718,7 @@ int main(void)
         T(test_posted_from_a_descriptor),
         T(test_posted_from_a_descriptor_and_lost),
         T(test_registers_are_read_whole),
+        T(test_hostile_link_vectors),
         T(test_ring_after_a_killed_ringer),
         T(test_rate_is_kept),
         T(test_latencies_are_kept),

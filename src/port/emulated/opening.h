@@ -104,8 +104,8 @@ static inline bool quoit_emulated_view_read(const struct quoit_emulated_view vie
     return atomic_load_explicit(&view->key, memory_order_relaxed) == current;
 }
 
-/* view.c. Makes the view of `pair`; extent_of gives the bytes that its second value needs. A range that the peer's
- * memory does not have becomes an empty view. */
+/* view.c. Makes the view of `pair`, unless that changes all the time; extent_of gives the bytes that its second value
+ * needs. A range that the peer's memory does not have becomes an empty view. */
 void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct quoit_emulated_pair *pair,
                                  struct quoit_emulated_view views[2], uint64_t (*extent_of)(uint64_t second));
 

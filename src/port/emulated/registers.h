@@ -23,6 +23,9 @@
 #define QUOIT_EMULATED_VECTOR_LINK  QUOIT_EMULATED_DOORBELLS /* the link event stands behind the doorbells' */
 #define QUOIT_EMULATED_VECTOR_COUNT (QUOIT_EMULATED_DOORBELLS + 1)
 
+/* At a pair that changes meanwhile: its writer may be a client that means to hold up the owner of a shared ring. */
+#define QUOIT_EMULATED_LOOKS 16
+
 /* The bits of `state`: enabled by each side, and the cable; above them the link epoch. */
 #define QUOIT_EMULATED_ENABLED(side) ((uint64_t)1 << (side))
 #define QUOIT_EMULATED_BOTH_ENABLED  ((uint64_t)3)
@@ -117,7 +120,8 @@ static inline uint64_t quoit_emulated_state(const struct quoit_emulated_link *li
 
 /* Publishes both values. One writer at a time. */
 void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_count, uint64_t first, uint64_t second);
-/* Reads a consistent snapshot of both values; returns its `current`. */
-uint64_t quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *first_out, uint64_t *second_out);
+/* Reads a consistent snapshot of both values and of `current`. False: that changed at each of QUOIT_EMULATED_LOOKS. */
+bool quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *current_out, uint64_t *first_out,
+                             uint64_t *second_out);
 
 #endif

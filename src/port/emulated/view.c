@@ -17,17 +17,19 @@ void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_c
     atomic_store_explicit(&pair->current, (uint64_t)outage_count << 32 | change_count, memory_order_release);
 }
 
-uint64_t quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *first_out, uint64_t *second_out)
+bool quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *current_out, uint64_t *first_out,
+                             uint64_t *second_out)
 {
-    uint64_t current = atomic_load_explicit(&pair->current, memory_order_acquire);
-    for (;;) {
+    *current_out = atomic_load_explicit(&pair->current, memory_order_acquire);
+    for (uint32_t look = 0; look < QUOIT_EMULATED_LOOKS; look++) {
+        const uint64_t current = *current_out;
         *first_out = atomic_load_explicit(&pair->entry[current & 1].first, memory_order_acquire);
         *second_out = atomic_load_explicit(&pair->entry[current & 1].second, memory_order_acquire);
-        uint64_t again = atomic_load_explicit(&pair->current, memory_order_acquire);
-        if (again == current)
-            return current;
-        current = again;
+        *current_out = atomic_load_explicit(&pair->current, memory_order_acquire);
+        if (*current_out == current)
+            return true;
     }
+    return false;
 }
 
 /* Makes peer memory [offset, offset + bytes) accessible; NULL if the peer has no such memory. */
@@ -52,10 +54,10 @@ void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct 
                                  struct quoit_emulated_view views[2], uint64_t (*extent_of)(uint64_t second))
 {
     pthread_mutex_lock(&port->refresh_lock);
-    uint64_t offset, second;
-    uint64_t current = quoit_emulated_pair_get(pair, &offset, &second);
+    uint64_t current, offset, second;
+    bool is_whole = quoit_emulated_pair_get(pair, &current, &offset, &second);
     struct quoit_emulated_view *view = &views[current & 1];
-    if (atomic_load_explicit(&view->key, memory_order_relaxed) != current) {
+    if (is_whole && atomic_load_explicit(&view->key, memory_order_relaxed) != current) {
         uint64_t bytes = extent_of(second);
         char *base = bytes != 0 ? grant(port, offset, bytes) : NULL;
         atomic_store_explicit(&view->key, QUOIT_EMULATED_VIEW_NONE, memory_order_relaxed);
