@@ -327,7 +327,8 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
 
 bool quoit_channel_packs(const struct quoit_ring_engine *ring, size_t bytes)
 {
-    return ring->channels[0].many && bytes > 0 && bytes <= PACKED_BYTES_MAX;
+    return ring->channels[0].many && bytes > 0 && bytes <= PACKED_BYTES_MAX &&
+           quoit_frame_put_bytes((uint32_t)bytes) <= ring->engine.self->layout.job.chunk_bytes;
 }
 
 /* A put as it stands in the payload of a PUT_MANY. */

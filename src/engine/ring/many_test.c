@@ -28,17 +28,16 @@ static struct {
     uint64_t last_word;
 } test;
 
-static int open_test(void **state)
+static void open_with(uint32_t chunk_bytes)
 {
     const struct quoit_job_config job = {.host_count = HOST_COUNT,
                                          .pe_count = PE_COUNT,
                                          .lane_count = 1,
                                          .slot_count = 2,
-                                         .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
+                                         .chunk_bytes = chunk_bytes,
                                          .protocol = QUOIT_PROTOCOL_NETWORK,
                                          .heap_bytes = 4096};
     const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
-    (void)state;
     memset(&test, 0, sizeof test);
     assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
     test.heap = test.layout.segment_heap;
@@ -55,6 +54,21 @@ static int open_test(void **state)
                                              .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
         assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0);
     }
+}
+
+static int open_test(void **state)
+{
+    (void)state;
+    open_with(2 * QUOIT_MANY_BYTES_MAX);
+    return 0;
+}
+
+#define SMALL_BYTES 64u /* of a chunk: the least that --chunk allows */
+
+static int open_small(void **state)
+{
+    (void)state;
+    open_with(SMALL_BYTES);
     return 0;
 }
 
@@ -226,6 +240,46 @@ static void test_sizes(void **state)
     assert_int_equal(request(2)->frame.kind, QUOIT_FRAME_PUT);
 }
 
+/* Puts of all sizes, where a chunk holds 48 bytes and what names them: those above go in chunks of their own, and the
+ * bytes of no other request change. */
+static void test_small_chunks(void **state)
+{
+    char bytes[256];
+    (void)state;
+    for (uint32_t size = 1; size <= sizeof bytes; size++) {
+        bool is_packed = size <= SMALL_BYTES - sizeof(struct quoit_frame_put);
+        uint32_t part_count = is_packed ? 1 : (size + SMALL_BYTES - 1) / SMALL_BYTES, first = submit_count();
+        const char *staging = test.memory + quoit_layout_staging(&test.layout, 0, 0, 0);
+        char *expected = malloc((size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
+        assert_non_null(expected);
+        memcpy(expected, staging, (size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
+        for (uint32_t i = 0; i < size; i++)
+            bytes[i] = (char)(i * 7 + size);
+        test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, size, false);
+        assert_int_equal(submit_count() - first, part_count);
+        for (uint32_t part = 0; part < part_count; part++) {
+            const struct quoit_frame *frame = &request(first + part)->frame;
+            uint32_t at = part * SMALL_BYTES, rest = size - at;
+            char *chunk = expected + (size_t)index_of(first + part) * SMALL_BYTES;
+            if (is_packed) {
+                const struct quoit_frame_put put_in_it = {.offset = test.heap, .bytes = size};
+                memset(chunk, 0, quoit_frame_put_bytes(size));
+                memcpy(chunk, &put_in_it, sizeof put_in_it);
+                memcpy(chunk + sizeof put_in_it, bytes, size);
+            } else {
+                assert_int_equal(frame->bytes, rest < SMALL_BYTES ? rest : SMALL_BYTES);
+                assert_int_equal(frame->offset, test.heap + at);
+                memcpy(chunk, bytes + at, frame->bytes);
+            }
+            assert_int_equal(frame->kind, is_packed ? QUOIT_FRAME_PUT_MANY : QUOIT_FRAME_PUT);
+            complete(first + part);
+        }
+        assert_memory_equal(staging, expected, (size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
+        free(expected);
+        test.engine->ops->quiet(test.engine, &test.context);
+    }
+}
+
 /* A put with a signal, in one request: what goes before its last chunk is nothing. */
 static void test_a_signal(void **state)
 {
@@ -259,10 +313,15 @@ static void test_a_slot_that_is_used_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_row_shares_a_request),    TEST(test_hosts_have_their_own),
-        TEST(test_another_request_ends_it),   TEST(test_a_fence_ends_it),
-        TEST(test_contexts_have_their_own),   TEST(test_sizes),
-        TEST(test_a_slot_that_is_used_again), TEST(test_a_signal),
+        TEST(test_a_row_shares_a_request),
+        TEST(test_hosts_have_their_own),
+        TEST(test_another_request_ends_it),
+        TEST(test_a_fence_ends_it),
+        TEST(test_contexts_have_their_own),
+        TEST(test_sizes),
+        TEST(test_a_slot_that_is_used_again),
+        TEST(test_a_signal),
+        cmocka_unit_test_setup_teardown(test_small_chunks, open_small, close_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
