@@ -2,8 +2,8 @@
 /* Aim: what a host of the job sends over a network is checked before it has an effect: a malformed message ends the
  * lane and changes no memory; a lane that cannot be opened for want of memory gives back what it had taken. Requests
  * keep their order and their turns, each is acknowledged once, a lane that sleeps is woken, and one that closes says
- * so. Method: the engine runs on a network of this file, which holds what the lane sends and hands in what the test
- * writes; each malformed message differs from a good one in one thing. */
+ * so. Method: the engine runs on a network of network_rig.h, which holds what the lane sends and hands in what the
+ * test writes; each malformed message differs from a good one in one thing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,20 +11,14 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "env/clock.h"
-#include "lane/lane.h"
-#include "lane/network.h"
-#include "net/net.h"
 #include "proxy/allocation_rig.h"
-#include "proxy/network.h"
+#include "proxy/network_rig.h"
 
-#define CHUNK_BYTES    8192u
-#define MESSAGE_BYTES  8192u
 #define WANTED_BYTES   64u  /* of the get that is outstanding */
 #define ELEMENT_BYTES  8u   /* it is strided, so its data comes in frames */
 #define BUFFER_BYTES   256u /* of memory that is compared, where its data goes */
@@ -35,249 +29,6 @@
 #define FAR_NS         UINT64_MAX /* a time that does not come */
 #define WOKEN_NS       UINT64_C(20000000000)
 #define ASLEEP_NS      UINT64_C(30000000)
-
-/* The network. */
-struct quoit_net {
-    struct quoit_net_config config;
-    struct quoit_net_limits limits;
-    struct quoit_net_choice choice;
-    struct quoit_net_address address;
-    _Alignas(8) char sent[MESSAGE_BYTES]; /* the last message */
-    uint32_t sent_bytes;
-    uint32_t sent_count;
-    uint64_t put_offset, put_bytes, put_cookie; /* of the last put of the network */
-    uint32_t put_count;
-    bool is_put_done; /* the next progress says so */
-    bool has_left, is_closed;
-    _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
-    uint32_t coming_bytes;                  /* 0: nothing */
-};
-struct quoit_net_region {
-    struct quoit_net_key key;
-};
-
-struct world {
-    struct quoit_net net;
-    struct quoit_net_region region;
-    struct quoit_layout layout;
-    char *memory;
-    struct quoit_lane_network network;
-    struct quoit_lane_group group;
-    struct quoit_lane lane;
-    bool is_far;  /* the other host has processors of its own */
-    int wait_fd;  /* the network's; -1: it has none */
-    bool can_arm; /* what quoit_net_arm() says */
-    uint64_t until_ns;
-};
-static struct world *world_of_net; /* quoit_net_open() has no handle */
-
-enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
-                                 char problem[QUOIT_NET_PROBLEM_BYTES])
-{
-    (void)problem;
-    world_of_net->net = (struct quoit_net){
-        .config = *config,
-        .limits = {.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20}};
-    *net_out = &world_of_net->net;
-    return QUOIT_OK;
-}
-
-void quoit_net_close(struct quoit_net *net)
-{
-    if (net)
-        net->is_closed = true;
-}
-
-const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net)
-{
-    return &net->limits;
-}
-
-const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net)
-{
-    return &net->choice;
-}
-
-const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
-{
-    return &net->address;
-}
-
-enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const struct quoit_net_address *address)
-{
-    (void)net, (void)host, (void)address;
-    return QUOIT_OK;
-}
-
-enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
-                                     struct quoit_net_region **region_out)
-{
-    (void)net, (void)memory, (void)bytes;
-    *region_out = &world_of_net->region;
-    return QUOIT_OK;
-}
-
-const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)
-{
-    return &region->key;
-}
-
-enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
-                                   struct quoit_net_window **window_out)
-{
-    (void)net, (void)host, (void)key;
-    *window_out = NULL;
-    return QUOIT_OK;
-}
-
-enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
-                                const void *source, const struct quoit_net_region *region, uint64_t bytes,
-                                uint64_t cookie)
-{
-    (void)window, (void)source;
-    assert_ptr_equal(region, &world_of_net->region);
-    net->put_offset = offset;
-    net->put_bytes = bytes;
-    net->put_cookie = cookie;
-    net->put_count++;
-    return QUOIT_OK;
-}
-
-enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
-                                void *destination, const struct quoit_net_region *region, uint64_t bytes,
-                                uint64_t cookie)
-{
-    (void)net, (void)window, (void)offset, (void)destination, (void)region, (void)bytes, (void)cookie;
-    fail_msg("no request here is a get of the network");
-    return QUOIT_FULL;
-}
-
-enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
-{
-    assert_int_equal(host, 1);
-    assert_in_range(bytes, 1, MESSAGE_BYTES);
-    memcpy(net->sent, payload, bytes);
-    net->sent_bytes = bytes;
-    net->sent_count++;
-    return QUOIT_OK;
-}
-
-uint32_t quoit_net_progress(struct quoit_net *net)
-{
-    uint32_t bytes = net->coming_bytes;
-    bool is_put_done = net->is_put_done;
-    net->coming_bytes = 0;
-    net->is_put_done = false;
-    if (is_put_done)
-        net->config.on_done(net->config.arg, 1, net->put_cookie, QUOIT_OK);
-    if (bytes)
-        net->config.on_message(net->config.arg, 1, net->coming, bytes);
-    return bytes != 0 || is_put_done;
-}
-
-int quoit_net_wait_fd(const struct quoit_net *net)
-{
-    (void)net;
-    return world_of_net->wait_fd;
-}
-
-bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
-{
-    (void)net;
-    *until_ns_out = world_of_net->until_ns;
-    return world_of_net->can_arm;
-}
-
-bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)
-{
-    (void)net, (void)host;
-    return true;
-}
-
-enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
-{
-    (void)timeout_ns;
-    assert_false(net->is_closed);
-    net->has_left = true;
-    return QUOIT_OK;
-}
-
-/* The lane of host 0 of two, with two PEs each. */
-
-static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
-{
-    (void)arg;
-    char *other = (char *)all_out + bytes;
-    memcpy(all_out, own, bytes);
-    memcpy(other, own, bytes);
-    other[bytes - 1] ^= (char)world_of_net->is_far; /* the name of its processors is last */
-    return true;
-}
-
-static void make_world(struct world *world)
-{
-    const struct quoit_job_config job = {.host_count = 2,
-                                         .pe_count = 4,
-                                         .lane_count = 1,
-                                         .slot_count = 2,
-                                         .chunk_bytes = CHUNK_BYTES,
-                                         .protocol = QUOIT_PROTOCOL_NETWORK,
-                                         .heap_bytes = 4096};
-    *world = (struct world){.wait_fd = -1};
-    world_of_net = world;
-    assert_int_equal(quoit_layout_make(&job, 0, &world->layout), QUOIT_OK);
-    world->memory = mmap(NULL, world->layout.total_bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(world->memory, MAP_FAILED);
-    world->network = (struct quoit_lane_network){.exchange = exchange};
-    world->group = (struct quoit_lane_group){
-        .layout = &world->layout, .memory = world->memory, .network = &world->network, .engine = &quoit_network_engine};
-}
-
-static void free_world(struct world *world)
-{
-    munmap(world->memory, world->layout.total_bytes);
-}
-
-static char *buffer_of(const struct world *world)
-{
-    return world->memory + quoit_layout_staging(&world->layout, 0, 0, 0);
-}
-
-static struct quoit_channel *channel_of(const struct world *world)
-{
-    return quoit_memory_channel(&world->layout, world->memory, 0, 0);
-}
-
-static void open_world(struct world *world)
-{
-    make_world(world);
-    assert_int_equal(quoit_lane_open(&world->lane, &world->group, 0), QUOIT_OK);
-}
-
-/* Local PE `local` hands over a request to the first PE of the other host. */
-static void submit(struct world *world, uint32_t local, struct quoit_frame frame)
-{
-    struct quoit_channel *channel = quoit_memory_channel(&world->layout, world->memory, local, 0);
-    uint32_t tail = atomic_load(&channel->submit_tail);
-    assert_in_range(tail, 0, QUOIT_REQUESTS_A_CHANNEL - 1);
-    frame.dest_host = 1;
-    frame.offset = world->layout.segment_heap;
-    channel->requests[tail] =
-        (struct quoit_request){.frame = frame, .data_offset = quoit_layout_staging(&world->layout, local, 0, tail)};
-    channel->submit[tail] = (uint16_t)tail;
-    atomic_store(&channel->submit_tail, tail + 1);
-}
-
-static void submit_put(struct world *world, uint32_t local, uint32_t bytes, uint8_t flags)
-{
-    submit(world, local, (struct quoit_frame){.kind = QUOIT_FRAME_PUT, .bytes = bytes, .flags = flags});
-}
-
-static void step(struct world *world)
-{
-    world->lane.engine->step(&world->lane);
-}
 
 /* PE 0 asks for data of the first PE of the other host; the lane has sent it. */
 static void open_with_get(struct world *world)
@@ -292,15 +43,6 @@ static void open_with_get(struct world *world)
     step(world);
     assert_int_equal(world->lane.status, QUOIT_OK);
     assert_int_equal(world->net.sent_bytes, QUOIT_FRAME_BYTES);
-}
-
-/* A host that closed without a farewell would be taken for lost. */
-static void close_world(struct world *world)
-{
-    quoit_lane_close(&world->lane);
-    assert_true(world->net.has_left);
-    assert_true(world->net.is_closed);
-    free_world(world);
 }
 
 /* The reply to what was sent, as the other host's respond() makes it. */
