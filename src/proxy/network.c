@@ -17,6 +17,7 @@
 #include "net/net.h"
 #include "proxy/network_sleep.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,11 +70,14 @@ struct network {
     uint64_t busy_tracks; /* of the trace: slices of one track must not overlap */
 };
 
+#define NETWORK_NAME_BYTES 24
+
 /* What every host knows of every other. */
 struct contact {
     struct quoit_net_address address;
     struct quoit_net_key key;
     uint64_t segments;
+    char network[NETWORK_NAME_BYTES]; /* driver and provider, cut; 0 behind it */
     uint64_t processor_pool;
 };
 _Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
@@ -600,9 +604,32 @@ static void share_machine(struct network *network, const struct contact *contact
     quoit_placement_start_lane(&lane->placement, lane->layout, lane->index, lane->waiter.policy);
 }
 
+/* Each host chooses for itself, and may find another network than the rest. */
+static enum quoit_status meet_host(struct network *network, uint32_t host, const struct contact *own,
+                                   const struct contact *other)
+{
+    struct flow *flow = &network->flows[host];
+    uint32_t own_host = network->lane->layout->host;
+    if (strncmp(own->network, other->network, NETWORK_NAME_BYTES) != 0) {
+        quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network and "
+                  "--network-provider name one for all [Q0222]",
+                  own_host, NETWORK_NAME_BYTES, own->network, host, NETWORK_NAME_BYTES, other->network);
+        return QUOIT_UNSUPPORTED;
+    }
+    flow->segments = other->segments;
+    enum quoit_status status = quoit_net_connect(network->net, host, &other->address);
+    if (status == QUOIT_OK)
+        status = quoit_net_attach(network->net, host, &other->key, &flow->window);
+    if (status != QUOIT_OK)
+        quoit_say("host %u cannot join the network: %.*s refuses the address or the key of host %u: %s [Q0222]",
+                  own_host, NETWORK_NAME_BYTES, own->network, host, quoit_status_text(status));
+    return status;
+}
+
 static enum quoit_status meet(struct network *network, const struct quoit_lane_network *config)
 {
     const struct quoit_layout *layout = network->lane->layout;
+    const struct quoit_net_choice *choice = quoit_net_choice(network->net);
     uint32_t host_count = layout->job.host_count;
     struct contact *contacts = calloc(host_count, sizeof *contacts);
     struct contact own = {.address = *quoit_net_address(network->net),
@@ -610,17 +637,12 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
                           .segments = layout->segments,
                           .processor_pool = quoit_processor_pool()};
     enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
+    snprintf(own.network, sizeof own.network, "%.7s %.15s", choice->driver, choice->provider);
     if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
         status = QUOIT_TIMEOUT;
-    for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++) {
-        struct flow *flow = &network->flows[host];
-        if (host == layout->host)
-            continue;
-        flow->segments = contacts[host].segments;
-        status = quoit_net_connect(network->net, host, &contacts[host].address);
-        if (status == QUOIT_OK)
-            status = quoit_net_attach(network->net, host, &contacts[host].key, &flow->window);
-    }
+    for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++)
+        if (host != layout->host)
+            status = meet_host(network, host, &own, &contacts[host]);
     if (status == QUOIT_OK)
         share_machine(network, contacts);
     free(contacts);
@@ -656,10 +678,21 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
         return QUOIT_UNSUPPORTED;
     }
     status = quoit_net_register(network->net, lane->memory, lane->layout->total_bytes, &network->region);
-    if (status == QUOIT_OK)
-        status = meet(network, config);
-    if (status == QUOIT_OK)
-        status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);
+    if (status != QUOIT_OK) {
+        const struct quoit_net_choice *choice = quoit_net_choice(network->net);
+        quoit_say("host %u cannot join the network: %s %s does not register the %llu MiB of its memory (ulimit -l) "
+                  "[Q0222]",
+                  lane->layout->host, choice->driver, choice->provider,
+                  (unsigned long long)(lane->layout->total_bytes >> 20));
+        return status;
+    }
+    status = meet(network, config);
+    if (status != QUOIT_OK)
+        return status;
+    status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);
+    if (status != QUOIT_OK)
+        quoit_say("host %u cannot join the network: no thread to wait for it (ulimit -n, ulimit -u) [Q0222]",
+                  lane->layout->host);
     return status;
 }
 

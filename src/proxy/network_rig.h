@@ -52,9 +52,11 @@ struct world {
     struct quoit_lane_network network;
     struct quoit_lane_group group;
     struct quoit_lane lane;
-    bool is_far;  /* the other host has processors of its own */
-    int wait_fd;  /* the network's; -1: it has none */
-    bool can_arm; /* what quoit_net_arm() says */
+    enum quoit_status register_status, connect_status, attach_status;
+    bool is_apart; /* the other host takes another network */
+    bool is_far;   /* the other host has processors of its own */
+    int wait_fd;   /* the network's; -1: it has none */
+    bool can_arm;  /* what quoit_net_arm() says */
     uint64_t until_ns;
 };
 static struct world *world_of_net; /* quoit_net_open() has no handle */
@@ -65,6 +67,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     (void)problem;
     world_of_net->net = (struct quoit_net){
         .config = *config,
+        .choice = {.driver = "rig", .provider = "one"},
         .limits = {.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20}};
     *net_out = &world_of_net->net;
     return QUOIT_OK;
@@ -94,7 +97,7 @@ const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
 enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const struct quoit_net_address *address)
 {
     (void)net, (void)host, (void)address;
-    return QUOIT_OK;
+    return world_of_net->connect_status;
 }
 
 enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
@@ -102,7 +105,7 @@ enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64
 {
     (void)net, (void)memory, (void)bytes;
     *region_out = &world_of_net->region;
-    return QUOIT_OK;
+    return world_of_net->register_status;
 }
 
 const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)
@@ -115,7 +118,7 @@ enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const s
 {
     (void)net, (void)host, (void)key;
     *window_out = NULL;
-    return QUOIT_OK;
+    return world_of_net->attach_status;
 }
 
 enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
@@ -192,13 +195,18 @@ enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
 
 /* The lane of host 0 of two, with two PEs each. */
 
+#define POOL_BYTES    8  /* of a contact: the name of its processors is last, */
+#define NETWORK_BYTES 24 /* that of its network before it */
+
 static inline bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 {
     (void)arg;
     char *other = (char *)all_out + bytes;
     memcpy(all_out, own, bytes);
     memcpy(other, own, bytes);
-    other[bytes - 1] ^= (char)world_of_net->is_far; /* the name of its processors is last */
+    other[bytes - 1] ^= (char)world_of_net->is_far;
+    if (world_of_net->is_apart)
+        memcpy(other + bytes - POOL_BYTES - NETWORK_BYTES, "rig two", sizeof "rig two");
     return true;
 }
 
