@@ -354,11 +354,17 @@ static uint32_t poll_pe(struct network *network, uint32_t local)
         struct quoit_frame frame;
         uint32_t spread;
         enum quoit_status status = quoit_lane_take_request(lane, local, index, &frame, &spread);
+        uint64_t cookie = quoit_lane_cookie(local, index);
+        if (status == QUOIT_OK && network->open[cookie].state != OPEN_NONE) {
+            quoit_log(QUOIT_LOG_ERROR, "PE %u handed over request %u twice: its memory is damaged",
+                      lane->layout->first_pe + local, index);
+            status = QUOIT_INVALID;
+        }
         if (status != QUOIT_OK) {
             quoit_lane_fail(lane, status);
             break;
         }
-        if (!begin(network, quoit_lane_cookie(local, index), &frame))
+        if (!begin(network, cookie, &frame))
             break; /* what makes room for it comes through the network, and wakes the lane */
         lane->submit_heads[local]++;
         done_count++;

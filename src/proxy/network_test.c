@@ -442,6 +442,21 @@ static void test_pes_take_turns(void **state)
     close_world(&world);
 }
 
+/* A PE whose memory is damaged. */
+static void test_a_request_that_is_under_way(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    submit_put(&world, 0, WORD_BYTES, 0);
+    channel_of(&world)->submit[1] = 0;
+    atomic_store(&channel_of(&world)->submit_tail, 2);
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_INVALID);
+    assert_int_equal(world.lane.submit_heads[0], 1);
+    close_world(&world);
+}
+
 /* Sleep */
 
 /* Whether the lane is woken when it sleeps now, for limit_ns at most. `fd` becomes readable meanwhile, if it is one. */
@@ -575,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),
         cmocka_unit_test(test_pes_take_turns),
+        cmocka_unit_test(test_a_request_that_is_under_way),
         cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),
         cmocka_unit_test(test_the_network_wakes_the_lane),
         cmocka_unit_test(test_who_shares_processors),
