@@ -295,7 +295,41 @@ static void end_trace(struct network *network, const struct open *open)
     quoit_lane_trace_dma(network->lane, &open->frame, QUOIT_RIGHT, open->track, open->begin_ns);
 }
 
-/* Payload from memory to memory. False: not now. */
+static void complete(struct network *network, uint64_t cookie)
+{
+    network->open[cookie].state = OPEN_NONE;
+    quoit_lane_complete(network->lane, cookie);
+}
+
+/* Messages to the host are done: nobody acknowledges them any more. Requests of PEs stay open, and the job ends. */
+static void drop_messages(struct network *network, uint32_t host)
+{
+    struct flow *flow = &network->flows[host];
+    uint64_t first_message = quoit_lane_cookie(network->lane->layout->local_count, 0);
+    uint32_t next = flow->first_open;
+    flow->first_open = flow->last_open = 0;
+    while (next) {
+        uint64_t cookie = next - 1;
+        next = network->open[cookie].next;
+        if (cookie >= first_message)
+            complete(network, cookie);
+        else
+            wait_in_flow(network, flow, cookie);
+    }
+}
+
+static void lose(struct network *network, uint32_t host)
+{
+    const struct quoit_lane_network *config = network->lane->group->network;
+    struct flow *flow = &network->flows[host];
+    drop_messages(network, host);
+    if (flow->is_lost_told || quoit_lane_is_stopping(network->lane))
+        return;
+    flow->is_lost_told = true;
+    config->on_lost(config->arg, host);
+}
+
+/* Payload from memory to memory. False: not now, or never: then the lane has failed or the host is lost. */
 static bool begin_transfer(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
 {
     struct quoit_lane *lane = network->lane;
@@ -306,8 +340,12 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
     enum quoit_status status =
         is_put ? quoit_net_put(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie)
                : quoit_net_get(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie);
+    if (status == QUOIT_GONE)
+        lose(network, frame->dest_host);
+    else if (status != QUOIT_OK && status != QUOIT_FULL)
+        quoit_lane_fail(lane, status);
     if (status != QUOIT_OK)
-        return false; /* full; or the host is lost, which ends the job */
+        return false;
     struct quoit_network_count *counts = &lane->shared->network;
     if (is_put)
         count_one(&counts->put_count, &counts->put_bytes, frame->bytes);
@@ -370,40 +408,6 @@ static uint32_t poll_pe(struct network *network, uint32_t local)
         done_count++;
     }
     return done_count;
-}
-
-static void complete(struct network *network, uint64_t cookie)
-{
-    network->open[cookie].state = OPEN_NONE;
-    quoit_lane_complete(network->lane, cookie);
-}
-
-/* Messages to the host are done: nobody acknowledges them any more. Requests of PEs stay open, and the job ends. */
-static void drop_messages(struct network *network, uint32_t host)
-{
-    struct flow *flow = &network->flows[host];
-    uint64_t first_message = quoit_lane_cookie(network->lane->layout->local_count, 0);
-    uint32_t next = flow->first_open;
-    flow->first_open = flow->last_open = 0;
-    while (next) {
-        uint64_t cookie = next - 1;
-        next = network->open[cookie].next;
-        if (cookie >= first_message)
-            complete(network, cookie);
-        else
-            wait_in_flow(network, flow, cookie);
-    }
-}
-
-static void lose(struct network *network, uint32_t host)
-{
-    const struct quoit_lane_network *config = network->lane->group->network;
-    struct flow *flow = &network->flows[host];
-    drop_messages(network, host);
-    if (flow->is_lost_told || quoit_lane_is_stopping(network->lane))
-        return;
-    flow->is_lost_told = true;
-    config->on_lost(config->arg, host);
 }
 
 /* Messages of this host; their cookies follow those of the PEs. */
@@ -614,13 +618,21 @@ static void share_machine(struct network *network, const struct contact *contact
 static enum quoit_status meet_host(struct network *network, uint32_t host, const struct contact *own,
                                    const struct contact *other)
 {
+    const struct quoit_lane *lane = network->lane;
     struct flow *flow = &network->flows[host];
-    uint32_t own_host = network->lane->layout->host;
+    uint32_t own_host = lane->layout->host;
+    uint64_t memory_bytes = other->key.memory_bytes;
     if (strncmp(own->network, other->network, NETWORK_NAME_BYTES) != 0) {
         quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network and "
                   "--network-provider name one for all [Q0222]",
                   own_host, NETWORK_NAME_BYTES, own->network, host, NETWORK_NAME_BYTES, other->network);
         return QUOIT_UNSUPPORTED;
+    }
+    if (other->segments > memory_bytes ||
+        lane->pe_counts[host] * lane->layout->segment_stride > memory_bytes - other->segments) {
+        quoit_say("host %u cannot join the network: the segments of host %u are not within its memory [Q0222]",
+                  own_host, host);
+        return QUOIT_INVALID;
     }
     flow->segments = other->segments;
     enum quoit_status status = quoit_net_connect(network->net, host, &other->address);

@@ -31,6 +31,10 @@ static void another_network(struct world *world)
 {
     world->is_apart = true;
 }
+static void short_memory(struct world *world)
+{
+    world->missing_bytes = 1;
+}
 static void no_descriptors(struct world *world)
 {
     struct rlimit limit;
@@ -73,6 +77,7 @@ static void test_each_failure_is_said(void **state)
         {no_connect, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
         {no_attach, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
         {another_network, QUOIT_UNSUPPORTED, "it takes rig one, and host 1 takes rig two; "},
+        {short_memory, QUOIT_INVALID, "the segments of host 1 are not within its memory "},
         {no_descriptors, QUOIT_SYSTEM, "no thread to wait for it "},
     };
     (void)state;

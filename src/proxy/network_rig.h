@@ -52,11 +52,13 @@ struct world {
     struct quoit_lane_network network;
     struct quoit_lane_group group;
     struct quoit_lane lane;
-    enum quoit_status register_status, connect_status, attach_status;
-    bool is_apart; /* the other host takes another network */
-    bool is_far;   /* the other host has processors of its own */
-    int wait_fd;   /* the network's; -1: it has none */
-    bool can_arm;  /* what quoit_net_arm() says */
+    enum quoit_status register_status, connect_status, attach_status, put_status;
+    uint32_t lost_count;    /* how often on_lost was called */
+    uint64_t missing_bytes; /* at the end of what is registered */
+    bool is_apart;          /* the other host takes another network */
+    bool is_far;            /* the other host has processors of its own */
+    int wait_fd;            /* the network's; -1: it has none */
+    bool can_arm;           /* what quoit_net_arm() says */
     uint64_t until_ns;
 };
 static struct world *world_of_net; /* quoit_net_open() has no handle */
@@ -103,7 +105,8 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const 
 enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
                                      struct quoit_net_region **region_out)
 {
-    (void)net, (void)memory, (void)bytes;
+    (void)net, (void)memory;
+    world_of_net->region.key.memory_bytes = bytes - world_of_net->missing_bytes;
     *region_out = &world_of_net->region;
     return world_of_net->register_status;
 }
@@ -127,6 +130,8 @@ enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_wi
 {
     (void)window, (void)source;
     assert_ptr_equal(region, &world_of_net->region);
+    if (world_of_net->put_status != QUOIT_OK)
+        return world_of_net->put_status;
     net->put_offset = offset;
     net->put_bytes = bytes;
     net->put_cookie = cookie;
@@ -210,6 +215,13 @@ static inline bool exchange(void *arg, const void *own, uint32_t bytes, void *al
     return true;
 }
 
+static inline void count_lost(void *arg, uint32_t host)
+{
+    (void)arg;
+    assert_int_equal(host, 1);
+    world_of_net->lost_count++;
+}
+
 static inline void make_world(struct world *world)
 {
     const struct quoit_job_config job = {.host_count = 2,
@@ -225,7 +237,7 @@ static inline void make_world(struct world *world)
     world->memory = mmap(NULL, world->layout.total_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(world->memory, MAP_FAILED);
-    world->network = (struct quoit_lane_network){.exchange = exchange};
+    world->network = (struct quoit_lane_network){.exchange = exchange, .on_lost = count_lost};
     world->group = (struct quoit_lane_group){
         .layout = &world->layout, .memory = world->memory, .network = &world->network, .engine = &quoit_network_engine};
 }

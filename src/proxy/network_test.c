@@ -378,6 +378,29 @@ static void test_a_put_behind_a_fence_waits(void **state)
     close_world(&world);
 }
 
+/* A put that the network does not take is tried again when there was no room; a host that has gone is lost, once; and
+ * what can never be done ends the lane. */
+static void test_a_put_that_is_refused(void **state)
+{
+    static const enum quoit_status statuses[] = {QUOIT_FULL, QUOIT_GONE, QUOIT_OUT_OF_RANGE};
+    (void)state;
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        struct world world;
+        open_world(&world);
+        submit_put(&world, 0, LARGE_BYTES, 0);
+        world.put_status = statuses[i];
+        step(&world);
+        step(&world);
+        assert_int_equal(world.lane.submit_heads[0], 0);
+        assert_int_equal(world.lost_count, statuses[i] == QUOIT_GONE);
+        assert_int_equal(world.lane.status, statuses[i] == QUOIT_OUT_OF_RANGE ? QUOIT_OUT_OF_RANGE : QUOIT_OK);
+        world.put_status = QUOIT_OK;
+        step(&world);
+        assert_int_equal(world.net.put_count, statuses[i] != QUOIT_OUT_OF_RANGE);
+        close_world(&world);
+    }
+}
+
 static void test_an_acknowledgement_does_not_go_back(void **state)
 {
     struct world world;
@@ -587,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_many_puts_are_taken),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_a_put_behind_a_fence_waits),
+        cmocka_unit_test(test_a_put_that_is_refused),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),
         cmocka_unit_test(test_pes_take_turns),
