@@ -38,15 +38,15 @@ static void wait_for_kick(struct quoit_network_sleep *sleep)
         ;
 }
 
-/* Until the network has something, the time has come, or the lane kicks once more. */
-static void wait_for_network(struct quoit_network_sleep *sleep)
+/* Until the network has something or the time has come. False: the lane has kicked once more. */
+static bool wait_for_network(struct quoit_network_sleep *sleep)
 {
     uint64_t now_ns = quoit_clock_now_ns(), until_ns = atomic_load_explicit(&sleep->until_ns, memory_order_relaxed);
     struct pollfd fds[2] = {{.fd = sleep->kick_fd, .events = POLLIN}, {.fd = sleep->net_fd, .events = POLLIN}};
     nfds_t count = atomic_load_explicit(&sleep->has_net_event, memory_order_relaxed) ? 2 : 1;
     uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     struct timespec timeout = {.tv_sec = (time_t)(left_ns / 1000000000), .tv_nsec = (long)(left_ns % 1000000000)};
-    ppoll(fds, count, &timeout, NULL);
+    return ppoll(fds, count, &timeout, NULL) <= 0 || fds[0].revents == 0;
 }
 
 static void *watch(void *arg)
@@ -56,7 +56,8 @@ static void *watch(void *arg)
         wait_for_kick(sleep);
         if (atomic_load_explicit(&sleep->is_closing, memory_order_acquire))
             return NULL;
-        wait_for_network(sleep);
+        if (!wait_for_network(sleep))
+            continue; /* the sleep is armed still, and ends by another time */
         atomic_store_explicit(&sleep->is_armed, false, memory_order_release); /* pairs with the lane's exchange */
         quoit_park_wake(sleep->park);
     }

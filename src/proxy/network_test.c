@@ -545,6 +545,33 @@ static void test_the_network_wakes_the_lane(void **state)
     close(fd);
 }
 
+/* The thread still waits out an earlier sleep when the next one must end sooner: it waits anew, and wakes nobody. */
+static void test_a_sleep_that_ends_sooner(void **state)
+{
+    struct world world;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    (void)state;
+    assert_true(fd >= 0);
+    make_world(&world);
+    world.wait_fd = fd;
+    world.can_arm = true;
+    world.until_ns = FAR_NS;
+    assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
+    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    for (uint32_t i = 0; i < 4; i++) {
+        world.until_ns = FAR_NS / 2 - i;
+        assert_false(is_woken(&world, ASLEEP_NS, -1));
+    }
+    world.until_ns = quoit_clock_now_ns() + ASLEEP_NS;
+    assert_true(is_woken(&world, WOKEN_NS, -1));
+    assert_true(quoit_clock_now_ns() >= world.until_ns);
+    world.until_ns = FAR_NS;
+    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    assert_true(is_woken(&world, WOKEN_NS, fd));
+    close_world(&world);
+    close(fd);
+}
+
 /* The machine */
 
 static void test_who_shares_processors(void **state)
@@ -617,6 +644,7 @@ int main(void)
         cmocka_unit_test(test_a_request_that_is_under_way),
         cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),
         cmocka_unit_test(test_the_network_wakes_the_lane),
+        cmocka_unit_test(test_a_sleep_that_ends_sooner),
         cmocka_unit_test(test_who_shares_processors),
         cmocka_unit_test(test_no_memory_for_what_is_sent),
         cmocka_unit_test(test_no_memory),
