@@ -183,6 +183,15 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
         net->config.on_lost(net->config.arg, host_index, status);
 }
 
+/* Callbacks may send, and so find another host broken: the next progress loses that one. */
+static void lose_broken(struct quoit_net *net)
+{
+    net->has_broken = false;
+    for (uint32_t i = 0; i < net->config.host_count; i++)
+        if (net->hosts[i].is_broken)
+            lose(net, i, QUOIT_GONE);
+}
+
 /* Who is not listened to may have spoken: hosts are not lost for the time that this one was away. */
 static void forgive(struct quoit_net *net)
 {
@@ -217,10 +226,8 @@ uint32_t quoit_net_progress(struct quoit_net *net)
         forgive(net);
     if (net->now_ns >= net->next_watch_ns)
         watch(net);
-    for (uint32_t i = 0; net->has_broken && i < net->config.host_count; i++)
-        if (net->hosts[i].is_broken)
-            lose(net, i, QUOIT_GONE);
-    net->has_broken = false;
+    if (net->has_broken)
+        lose_broken(net);
     net->is_inside = false;
     return done_count;
 }

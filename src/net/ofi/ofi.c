@@ -350,6 +350,8 @@ static int register_memory(struct ofi *ofi, void *memory, uint64_t bytes, uint64
         if (error != 0)
             fi_close(&(*mr_out)->fid);
     }
+    if (error != 0)
+        *mr_out = NULL;
     return error;
 }
 

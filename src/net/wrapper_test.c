@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what net.c does for every driver: a host that breaks while another one is lost is lost too. Method: ends on a
+ * driver of this file, which keeps what is sent and reports what the test says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/driver.h"
+
+#define HOST_COUNT    4u
+#define MESSAGE_BYTES 256u
+#define SENT_MAX      256u
+#define LONG_NS       UINT64_C(3600000000000) /* no host is silent for so long */
+
+struct sent {
+    uint32_t bytes;
+    _Alignas(8) char message[MESSAGE_BYTES];
+};
+
+struct fake {
+    struct quoit_net_end end; /* first */
+    struct quoit_net_events events;
+    _Alignas(8) char buffer[MESSAGE_BYTES];
+    struct sent sent[SENT_MAX];
+    uint32_t sent_count;
+    uint32_t dead_mask;        /* hosts to which nothing can be sent */
+    uint32_t break_mask;       /* hosts that the next progress reports as broken */
+    const struct sent *coming; /* what it reports as having come; NULL: nothing */
+};
+
+/* An end, and what was called back. */
+struct side {
+    struct quoit_net *net;
+    struct fake *fake;
+    uint32_t lost_mask;
+};
+
+static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
+
+static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                            uint32_t max_count)
+{
+    (void)provider, (void)device, (void)choices_out, (void)max_count;
+    return 0;
+}
+
+static enum quoit_status fake_open(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
+                                   char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    (void)problem;
+    last_fake = calloc(1, sizeof *last_fake);
+    assert_non_null(last_fake);
+    last_fake->events = config->events;
+    last_fake->end.limits =
+        (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = 1 << 20};
+    *end_out = &last_fake->end;
+    return QUOIT_OK;
+}
+
+static void fake_close(struct quoit_net_end *end)
+{
+    free(end);
+}
+
+static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
+{
+    (void)end, (void)host, (void)address;
+    return QUOIT_OK;
+}
+
+static enum quoit_status fake_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
+                                  struct quoit_net_key *key_out, void **region_out)
+{
+    (void)end, (void)bytes, (void)key_out;
+    *region_out = memory;
+    return QUOIT_OK;
+}
+
+static void fake_unreg(struct quoit_net_end *end, void *region)
+{
+    (void)end, (void)region;
+}
+
+static enum quoit_status fake_attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
+                                     void **window_out)
+{
+    (void)end, (void)host, (void)key;
+    *window_out = NULL;
+    return QUOIT_OK;
+}
+
+static enum quoit_status fake_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    (void)end, (void)transfer;
+    return QUOIT_FULL;
+}
+
+static void *fake_send_buffer(struct quoit_net_end *end)
+{
+    return ((struct fake *)end)->buffer;
+}
+
+static enum quoit_status fake_send(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes)
+{
+    struct fake *fake = (struct fake *)end;
+    if (fake->dead_mask >> host & 1)
+        return QUOIT_GONE;
+    assert_in_range(fake->sent_count, 0, SENT_MAX - 1);
+    struct sent *sent = &fake->sent[fake->sent_count++];
+    sent->bytes = bytes;
+    memcpy(sent->message, buffer, bytes);
+    return QUOIT_OK;
+}
+
+static uint32_t fake_progress(struct quoit_net_end *end)
+{
+    struct fake *fake = (struct fake *)end;
+    const struct sent *coming = fake->coming;
+    uint32_t break_mask = fake->break_mask;
+    fake->coming = NULL;
+    fake->break_mask = 0;
+    if (coming)
+        fake->events.message(fake->events.arg, coming->message, coming->bytes);
+    for (uint32_t host = 0; host < HOST_COUNT; host++)
+        if (break_mask >> host & 1)
+            fake->events.broken(fake->events.arg, host);
+    return 1;
+}
+
+static void fake_abandon(struct quoit_net_end *end, uint32_t host)
+{
+    (void)end, (void)host;
+}
+
+static int fake_wait_fd(const struct quoit_net_end *end)
+{
+    (void)end;
+    return -1;
+}
+
+static bool fake_arm(struct quoit_net_end *end)
+{
+    (void)end;
+    return false;
+}
+
+const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    static const struct quoit_net_driver driver = {
+        .version = QUOIT_NET_DRIVER_VERSION,
+        .name = "fake",
+        .library = "none",
+        .survey = fake_survey,
+        .open = fake_open,
+        .close = fake_close,
+        .connect = fake_connect,
+        .reg = fake_reg,
+        .unreg = fake_unreg,
+        .attach = fake_attach,
+        .detach = fake_unreg,
+        .put = fake_transfer,
+        .get = fake_transfer,
+        .send_buffer = fake_send_buffer,
+        .send = fake_send,
+        .progress = fake_progress,
+        .abandon = fake_abandon,
+        .wait_fd = fake_wait_fd,
+        .arm = fake_arm,
+    };
+    (void)name, (void)problem;
+    return &driver;
+}
+
+const char *quoit_net_driver_name(uint32_t index)
+{
+    return index == 0 ? "fake" : NULL;
+}
+
+void quoit_net_keep_signals(struct quoit_net_signals *signals_out)
+{
+    (void)signals_out;
+}
+
+void quoit_net_restore_signals(const struct quoit_net_signals *signals)
+{
+    (void)signals;
+}
+
+static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
+{
+    (void)arg, (void)host, (void)cookie, (void)status;
+}
+
+static void on_message(void *arg, uint32_t host, const void *payload, uint32_t bytes)
+{
+    (void)arg, (void)host, (void)payload, (void)bytes;
+}
+
+/* As the upper half may: it has something to send to another host. */
+static void on_lost(void *arg, uint32_t host, enum quoit_status status)
+{
+    struct side *side = arg;
+    (void)status;
+    assert_int_equal(side->lost_mask >> host & 1, 0);
+    side->lost_mask |= 1u << host;
+    if (quoit_net_is_connected(side->net, 1))
+        (void)!quoit_net_send(side->net, 1, "lost", 4);
+}
+
+static void open_side(struct side *side, uint32_t own)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const struct quoit_net_config config = {.host = own,
+                                            .host_count = HOST_COUNT,
+                                            .lost_limit_ns = LONG_NS,
+                                            .on_done = on_done,
+                                            .on_message = on_message,
+                                            .on_lost = on_lost,
+                                            .arg = side};
+    *side = (struct side){0};
+    assert_int_equal(quoit_net_open(&config, &side->net, problem), QUOIT_OK);
+    side->fake = last_fake;
+    for (uint32_t host = 0; host < HOST_COUNT; host++)
+        if (host != own)
+            assert_int_equal(quoit_net_connect(side->net, host, &address), QUOIT_OK);
+}
+
+static void test_a_host_breaks_while_another_is_lost(void **state)
+{
+    struct side side;
+    (void)state;
+    open_side(&side, 0);
+    quoit_net_progress(side.net); /* sends the first heartbeats */
+    side.fake->dead_mask = 1u << 1;
+    side.fake->break_mask = 1u << 3;
+    quoit_net_progress(side.net);
+    assert_int_equal(side.lost_mask & 1u << 3, 1u << 3);
+    quoit_net_progress(side.net);
+    assert_int_equal(side.lost_mask, 1u << 1 | 1u << 3);
+    quoit_net_close(side.net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
