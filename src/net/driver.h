@@ -4,7 +4,7 @@
  * What it is: a driver is a shared object, lib/quoit/libquoit-net-NAME.so, that exports one struct
  * quoit_net_driver as quoit_net_driver_NAME; it is built where the headers of its library are found, and opened with
  * dlopen(3) where it is present and its library too. A driver moves bytes. What all networks need beside is net.c's:
- * heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message.
+ * heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message, and the order of messages.
  *
  * The wrapper has checked the arguments: bounds, hosts, limits; a lost host is not used again. The driver asserts, logs
  * nothing, and says what the library refused in `problem`.
@@ -19,6 +19,10 @@
 #include "net/net.h"
 
 #define QUOIT_NET_DRIVER_VERSION 1 /* of this header; others are refused */
+
+/* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
+ * of the first of them. */
+#define QUOIT_NET_HELD_MAX 64u
 
 /* What the driver reports, from within progress or abandon. */
 struct quoit_net_events {

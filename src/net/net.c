@@ -25,9 +25,18 @@ _Static_assert(sizeof(struct message_header) == 16, "the payload behind it stays
 
 enum host_state { HOST_UNKNOWN, HOST_CONNECTED, HOST_LEFT, HOST_LOST };
 
+/* A message that a driver reported before one that was sent earlier. */
+struct held {
+    struct held *next;
+    uint32_t sequence;
+    uint32_t bytes;
+    _Alignas(8) char message[];
+};
+
 struct host {
-    uint8_t state; /* enum host_state */
-    bool is_heard; /* it has said something */
+    struct held *held; /* by sequence */
+    uint8_t state;     /* enum host_state */
+    bool is_heard;     /* it has said something */
     bool is_farewell_sent;
     bool is_broken; /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
@@ -95,7 +104,7 @@ static void on_broken(void *arg, uint32_t host)
     net->has_broken = true;
 }
 
-/* Whether the message is of a host of this job, and the next of that host. A peer can send anything. */
+/* Whether the message is of a host of this job. A peer can send anything. */
 static bool is_ours(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
     if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || header->tag != net->config.tag ||
@@ -105,24 +114,32 @@ static bool is_ours(struct quoit_net *net, const struct message_header *header, 
             quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
         return false;
     }
-    struct host *host = &net->hosts[header->host];
-    if (host->state == HOST_LOST)
+    return net->hosts[header->host].state != HOST_LOST;
+}
+
+/* Keeps the message until those before it have come. False: it came twice, or too many are missing. */
+static bool hold(struct host *host, const struct message_header *header, uint32_t bytes)
+{
+    const uint32_t next = host->heard_sequence + 1;
+    struct held **at = &host->held;
+    if (header->sequence - next >= QUOIT_NET_HELD_MAX)
         return false;
-    if (header->sequence != host->heard_sequence + 1) {
-        quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u", header->sequence, header->host,
-                  host->heard_sequence);
-        on_broken(net, header->host);
+    while (*at && (*at)->sequence - next < header->sequence - next)
+        at = &(*at)->next;
+    if (*at && (*at)->sequence == header->sequence)
         return false;
-    }
+    struct held *held = malloc(sizeof *held + bytes);
+    if (!held)
+        return false;
+    *held = (struct held){.next = *at, .sequence = header->sequence, .bytes = bytes};
+    memcpy(held->message, header, bytes);
+    *at = held;
     return true;
 }
 
-static void on_message(void *arg, const void *message, uint32_t bytes)
+/* The next message of its host. */
+static void take(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
-    struct quoit_net *net = arg;
-    const struct message_header *header = message;
-    if (!is_ours(net, header, bytes))
-        return;
     struct host *host = &net->hosts[header->host];
     net->unheard_count -= !host->is_heard && host->state == HOST_CONNECTED;
     host->is_heard = true;
@@ -134,6 +151,30 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
             net->config.on_left(net->config.arg, header->host);
     } else if (header->kind == MESSAGE_PAYLOAD) {
         net->config.on_message(net->config.arg, header->host, header + 1, bytes - (uint32_t)sizeof *header);
+    }
+}
+
+static void on_message(void *arg, const void *message, uint32_t bytes)
+{
+    struct quoit_net *net = arg;
+    const struct message_header *header = message;
+    if (!is_ours(net, header, bytes))
+        return;
+    struct host *host = &net->hosts[header->host];
+    if (header->sequence != host->heard_sequence + 1) {
+        if (hold(host, header, bytes))
+            return;
+        quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u", header->sequence, header->host,
+                  host->heard_sequence);
+        on_broken(net, header->host);
+        return;
+    }
+    take(net, header, bytes);
+    while (host->held && host->held->sequence == host->heard_sequence + 1) {
+        struct held *held = host->held;
+        host->held = held->next;
+        take(net, (const struct message_header *)(const void *)held->message, held->bytes);
+        free(held);
     }
 }
 
@@ -316,6 +357,11 @@ void quoit_net_close(struct quoit_net *net)
         free(region);
     }
     net->driver->close(net->end);
+    for (uint32_t i = 0; i < net->config.host_count; i++)
+        for (struct held *held = net->hosts[i].held, *next; held; held = next) {
+            next = held->next;
+            free(held);
+        }
     free(net->hosts);
     free(net);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: what net.c does for every driver: a host that breaks while another one is lost is lost too. Method: ends on a
- * driver of this file, which keeps what is sent and reports what the test says. */
+/* Aim: what net.c does for every driver: messages that it reports in any order are handed over in that of their sends,
+ * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
+ * too. Method: ends on a driver of this file, which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/prng.h"
 #include "net/driver.h"
 
 #define HOST_COUNT    4u
@@ -37,6 +39,7 @@ struct side {
     struct quoit_net *net;
     struct fake *fake;
     uint32_t lost_mask;
+    uint32_t heard_count; /* messages of host 0, which are numbered from 0 */
 };
 
 static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
@@ -197,7 +200,12 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
 
 static void on_message(void *arg, uint32_t host, const void *payload, uint32_t bytes)
 {
-    (void)arg, (void)host, (void)payload, (void)bytes;
+    struct side *side = arg;
+    assert_int_equal(host, 0);
+    assert_int_equal(bytes, sizeof(uint64_t));
+    assert_int_equal((uintptr_t)payload % 8, 0);
+    assert_int_equal(*(const uint64_t *)payload, side->heard_count);
+    side->heard_count++;
 }
 
 /* As the upper half may: it has something to send to another host. */
@@ -245,9 +253,93 @@ static void test_a_host_breaks_while_another_is_lost(void **state)
     quoit_net_close(side.net);
 }
 
+/* Host 0 has sent so many messages to host 1. */
+static void open_both(struct side *from, struct side *to, uint32_t count)
+{
+    open_side(from, 0);
+    open_side(to, 1);
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(quoit_net_send(from->net, 1, &i, sizeof i), QUOIT_OK);
+}
+
+static void close_both(struct side *from, struct side *to)
+{
+    quoit_net_close(from->net);
+    quoit_net_close(to->net);
+}
+
+static void report(const struct side *from, struct side *to, uint32_t index)
+{
+    to->fake->coming = &from->fake->sent[index];
+    quoit_net_progress(to->net);
+}
+
+#define SHUFFLE_COUNT 200u
+
+static void test_messages_in_any_order(void **state)
+{
+    struct quoit_prng chance = {.state = 1};
+    (void)state;
+    for (uint32_t round = 0; round < SHUFFLE_COUNT; round++) {
+        struct side from, to;
+        uint32_t count = 1 + (uint32_t)quoit_prng_choose(&chance, QUOIT_NET_HELD_MAX), expected = 0;
+        uint32_t order[QUOIT_NET_HELD_MAX] = {0};
+        bool was_reported[QUOIT_NET_HELD_MAX + 1] = {false};
+        open_both(&from, &to, count);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t j = (uint32_t)quoit_prng_choose(&chance, i + 1);
+            order[i] = order[j];
+            order[j] = i;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            report(&from, &to, order[i]);
+            was_reported[order[i]] = true;
+            while (was_reported[expected])
+                expected++;
+            assert_int_equal(to.heard_count, expected);
+        }
+        assert_int_equal(to.heard_count, count);
+        assert_int_equal(to.lost_mask, 0);
+        close_both(&from, &to);
+    }
+}
+
+/* Message 0 does not come. */
+static void test_a_message_that_is_missing(void **state)
+{
+    struct side from, to;
+    (void)state;
+    open_both(&from, &to, QUOIT_NET_HELD_MAX + 1);
+    for (uint32_t i = 1; i < QUOIT_NET_HELD_MAX; i++)
+        report(&from, &to, i);
+    assert_int_equal(to.lost_mask, 0);
+    report(&from, &to, QUOIT_NET_HELD_MAX);
+    assert_int_equal(to.lost_mask, 1);
+    assert_int_equal(to.heard_count, 0);
+    close_both(&from, &to);
+}
+
+/* One that was handed over, and one that is held. */
+static void test_a_message_that_comes_twice(void **state)
+{
+    (void)state;
+    for (uint32_t index = 0; index < 2; index++) {
+        struct side from, to;
+        open_both(&from, &to, 3);
+        report(&from, &to, index);
+        assert_int_equal(to.lost_mask, 0);
+        report(&from, &to, index);
+        assert_int_equal(to.lost_mask, 1);
+        close_both(&from, &to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_in_any_order),
+        cmocka_unit_test(test_a_message_that_is_missing),
+        cmocka_unit_test(test_a_message_that_comes_twice),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  *
  * A put completes when it is in the target's memory (FI_DELIVERY_COMPLETE): most providers would otherwise say that a
  * socket has taken it. Messages are of one buffer's size, below what providers send eagerly, so that they need no
- * handshake and keep their order.
+ * handshake. They are matched in order (FI_ORDER_SAS); some providers report them in another.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
