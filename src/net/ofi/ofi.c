@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/assert.h"
 #include "net/driver.h"
@@ -83,7 +84,7 @@ struct ofi {
     struct op *free_sends;
     struct op *unposted; /* receives that are not offered to the provider */
     char *buffers;
-    uint64_t next_key;
+    uint64_t next_key; /* where the provider leaves keys to us; the first by chance: strangers must guess it */
     int wait_fd;
 };
 
@@ -340,9 +341,16 @@ static bool has_mode(const struct ofi *ofi, int mode)
     return (ofi->info->domain_attr->mr_mode & mode) != 0;
 }
 
+static uint64_t take_key(struct ofi *ofi)
+{
+    size_t bytes = ofi->info->domain_attr->mr_key_size;
+    uint64_t key = ofi->next_key++;
+    return bytes < sizeof key ? key & ((UINT64_C(1) << 8 * bytes) - 1) : key;
+}
+
 static int register_memory(struct ofi *ofi, void *memory, uint64_t bytes, uint64_t access, struct fid_mr **mr_out)
 {
-    int error = fi_mr_reg(ofi->domain, memory, bytes, access, 0, ofi->next_key++, 0, mr_out, NULL);
+    int error = fi_mr_reg(ofi->domain, memory, bytes, access, 0, take_key(ofi), 0, mr_out, NULL);
     if (error == 0 && has_mode(ofi, FI_MR_ENDPOINT)) {
         error = fi_mr_bind(*mr_out, &ofi->ep->fid, 0);
         if (error == 0)
@@ -452,6 +460,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     enum quoit_status status = ofi->peers ? choose(ofi, config, problem) : QUOIT_NO_MEMORY;
     for (uint32_t i = 0; i < config->host_count && ofi->peers; i++)
         ofi->peers[i].address = FI_ADDR_NOTAVAIL;
+    if (status == QUOIT_OK && getrandom(&ofi->next_key, sizeof ofi->next_key, 0) != (ssize_t)sizeof ofi->next_key)
+        status = refuse(problem, "getrandom", errno);
     if (status == QUOIT_OK)
         status = open_endpoint(ofi, problem);
     if (status == QUOIT_OK)
