@@ -34,12 +34,28 @@ static bool is_this_machine(const char *name)
     return strcmp(name, own) == 0;
 }
 
-/* Between fork and exec. */
+#define QUOTED_BYTES (4 * PATH_MAX + 3)
+
+/* One word for a shell, whatever its characters. */
+static void quote(const char *word, char quoted_out[QUOTED_BYTES])
+{
+    char *to = quoted_out;
+    *to++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *word;
+    }
+    stpcpy(to, "'");
+}
+
+/* Between fork and exec. ssh joins the words of its command by blanks, and a shell there parses them. */
 static void __attribute__((noreturn))
 become_shell(const struct job *job, const char *name, const char *own_path, int in_fd, int out_fd, pid_t parent)
 {
     const char *rsh = job->plan->rsh;
-    char script[PATH_MAX];
+    char script[PATH_MAX], quoted[QUOTED_BYTES];
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
@@ -48,7 +64,8 @@ become_shell(const struct job *job, const char *name, const char *own_path, int 
     if (rsh[0] == '\0' && is_this_machine(name))
         execl(own_path, own_path, "--agent", (char *)NULL);
     snprintf(script, sizeof script, "exec %s \"$@\"", rsh[0] ? rsh : "ssh -x -o BatchMode=yes");
-    execl("/bin/sh", "sh", "-c", script, "oshrun", name, own_path, "--agent", (char *)NULL);
+    quote(own_path, quoted);
+    execl("/bin/sh", "sh", "-c", script, "oshrun", name, rsh[0] ? own_path : quoted, "--agent", (char *)NULL);
     _exit(STATUS_NOT_FOUND);
 }
 

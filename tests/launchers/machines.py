@@ -176,6 +176,18 @@ class Agents(Machines):
                          ["[PE 0 east] hello from PE 0 of 3", "[PE 1 east] hello from PE 1 of 3",
                           "[PE 2 west] hello from PE 2 of 3"], result)
 
+    def test_ssh(self):
+        """It joins the words of its command by blanks, for a shell: the path of oshrun may have any characters."""
+        place = os.path.join(self.folder, "it's a \"place\" $HOME")
+        os.makedirs(os.path.join(place, "bin"))
+        oshrun = shutil.copy(scenario.OSHRUN, os.path.join(place, "bin"))
+        os.symlink(os.path.join(os.path.dirname(os.path.realpath(scenario.BIN)), "lib"), os.path.join(place, "lib"))
+        os.rename(self.script('shift 4; exec sh -c "$*"'), os.path.join(self.folder, "ssh"))
+        result = subprocess.run([oshrun, *PATIENT, "--host", "east:2,west:1", GREET], capture_output=True, text=True,
+                                stdin=subprocess.DEVNULL, timeout=scenario.LIMIT_S, check=False,
+                                env=scenario.environment(self.mark, PATH=f"{self.folder}:{os.environ['PATH']}"))
+        self.assertEqual((result.returncode, lines(result.stdout), result.stderr), (0, greetings(3), ""), result)
+
     def test_this_machine_needs_no_shell(self):
         result = self.run_job("--host", "localhost:2", GREET)
         self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(2), ""), result)
