@@ -18,7 +18,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 1 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 2 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -35,6 +35,7 @@ struct quoit_net_events {
 struct quoit_net_driver_config {
     const char *provider; /* NULL: the best */
     const char *device;   /* NULL: the best */
+    uint32_t skip_count;  /* so many of the best are passed over; UNSUPPORTED: there are no more */
     uint32_t host_count;
     struct quoit_net_events events;
 };
@@ -62,12 +63,12 @@ struct quoit_net_driver {
     uint32_t version; /* QUOIT_NET_DRIVER_VERSION */
     const char *name;
     const char *library; /* "libfabric 1.17" */
-    /* What there is, best first; the first usable one is what open takes. */
+    /* What there is; the first usable one is the best, which open takes. */
     uint32_t (*survey)(const char *provider, const char *device, struct quoit_net_choice *choices_out,
                        uint32_t max_count);
     enum quoit_status (*open)(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                               char problem[QUOIT_NET_PROBLEM_BYTES]);
-    /* Regions and windows are released before. */
+    /* The region and windows are released before. */
     void (*close)(struct quoit_net_end *end);
     enum quoit_status (*connect)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address);
     enum quoit_status (*reg)(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,

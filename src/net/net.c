@@ -5,6 +5,7 @@
 #include "env/clock.h"
 #include "net/driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +52,7 @@ struct host {
 struct quoit_net_region {
     struct quoit_net_key key;
     void *of_driver;
-    char *memory;
-    struct quoit_net_region *next;
+    char *memory; /* NULL: there is none */
 };
 
 struct quoit_net_window {
@@ -69,7 +69,7 @@ struct quoit_net {
     struct quoit_net_end *end;
     struct quoit_net_limits limits; /* without what the header takes of a message */
     struct host *hosts;
-    struct quoit_net_region *regions;
+    struct quoit_net_region region;
     struct quoit_net_window *windows;
     uint64_t outstanding_count;
     uint32_t unheard_count; /* connected hosts that have said nothing yet */
@@ -289,25 +289,75 @@ static uint32_t names_of(const struct quoit_net_config *config, const char *name
 
 #define DRIVERS_MAX 8
 
+/* Closes an end that refuses it. */
+static enum quoit_status register_memory(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    const struct quoit_net_choice *choice = &net->end->choice;
+    uint64_t bytes = net->config.memory_bytes;
+    struct quoit_net_region region = {.memory = net->config.memory};
+    if (!region.memory)
+        return QUOIT_OK;
+    enum quoit_status status = net->driver->reg(net->end, region.memory, bytes, &region.key, &region.of_driver);
+    if (status != QUOIT_OK) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s %s on %s does not register %llu MiB of memory (ulimit -l)",
+                 choice->driver, choice->provider, choice->device, (unsigned long long)(bytes >> 20));
+        net->driver->close(net->end);
+        return status;
+    }
+    region.key.memory_bytes = bytes;
+    net->region = region;
+    return QUOIT_OK;
+}
+
+/* The best network of the driver that opens and registers the memory. None does: the status and problem of the best. */
+static enum quoit_status open_best(struct quoit_net *net, struct quoit_net_driver_config *own,
+                                   char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    enum quoit_status first = QUOIT_OK;
+    for (own->skip_count = 0;; own->skip_count++) {
+        char more[QUOIT_NET_PROBLEM_BYTES] = "";
+        enum quoit_status status = net->driver->open(own, &net->end, more);
+        if (status == QUOIT_OK)
+            status = register_memory(net, more);
+        if (status == QUOIT_OK)
+            return QUOIT_OK;
+        if (own->skip_count == 0) {
+            first = status;
+            memcpy(problem, more, sizeof more);
+        }
+        if (status == QUOIT_UNSUPPORTED || status == QUOIT_NO_MEMORY)
+            return first;
+        quoit_log(QUOIT_LOG_WARN, "net: %s", more);
+    }
+}
+
 static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     const struct quoit_net_config *config = &net->config;
     const char *names[DRIVERS_MAX];
     uint32_t count = names_of(config, names);
     enum quoit_status status = QUOIT_UNSUPPORTED;
-    const struct quoit_net_driver_config own = {
+    struct quoit_net_driver_config own = {
         .provider = config->provider,
         .device = config->device,
         .host_count = config->host_count,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };
-    for (uint32_t i = 0; i < count && status != QUOIT_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct quoit_net_signals signals;
-        net->driver = quoit_net_driver_open(names[i], problem);
+        char more[QUOIT_NET_PROBLEM_BYTES] = "";
+        enum quoit_status now = QUOIT_UNSUPPORTED;
+        net->driver = quoit_net_driver_open(names[i], more);
         quoit_net_keep_signals(&signals);
         if (net->driver)
-            status = net->driver->open(&own, &net->end, problem);
+            now = open_best(net, &own, more);
         quoit_net_restore_signals(&signals);
+        if (now == QUOIT_OK)
+            return QUOIT_OK;
+        if (status == QUOIT_UNSUPPORTED) { /* a network that is there and fails says more than one that is not */
+            status = now;
+            memcpy(problem, more, sizeof more);
+        }
     }
     return status;
 }
@@ -351,11 +401,8 @@ void quoit_net_close(struct quoit_net *net)
         net->driver->detach(net->end, window->of_driver);
         free(window);
     }
-    for (struct quoit_net_region *region = net->regions, *next; region; region = next) {
-        next = region->next;
-        net->driver->unreg(net->end, region->of_driver);
-        free(region);
-    }
+    if (net->region.memory)
+        net->driver->unreg(net->end, net->region.of_driver);
     net->driver->close(net->end);
     for (uint32_t i = 0; i < net->config.host_count; i++)
         for (struct held *held = net->hosts[i].held, *next; held; held = next) {
@@ -399,23 +446,9 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     return QUOIT_OK;
 }
 
-enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
-                                     struct quoit_net_region **region_out)
+const struct quoit_net_region *quoit_net_region(const struct quoit_net *net)
 {
-    struct quoit_net_region *region = calloc(1, sizeof *region);
-    if (!region)
-        return QUOIT_NO_MEMORY;
-    enum quoit_status status = net->driver->reg(net->end, memory, bytes, &region->key, &region->of_driver);
-    if (status != QUOIT_OK) {
-        free(region);
-        return status;
-    }
-    region->key.memory_bytes = bytes;
-    region->memory = memory;
-    region->next = net->regions;
-    net->regions = region;
-    *region_out = region;
-    return QUOIT_OK;
+    return &net->region;
 }
 
 const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)

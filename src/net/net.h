@@ -88,6 +88,10 @@ struct quoit_net_config {
     uint32_t host_count;
     uint64_t tag;           /* of the job: ends with another tag are strangers */
     uint64_t lost_limit_ns; /* 0: QUOIT_NET_LOST_LIMIT_NS */
+    /* What others may put to and get from; it stays mapped until the end is closed. A network that does not register it
+     * is passed over. NULL: nothing. */
+    void *memory;
+    uint64_t memory_bytes;
     void (*on_done)(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status);
     /* The payload is 8-byte aligned, and valid during the call. */
     void (*on_message)(void *arg, uint32_t host, const void *payload, uint32_t bytes);
@@ -99,7 +103,7 @@ struct quoit_net_config {
 /* UNSUPPORTED: there is no such driver or network here; `problem` says why. */
 QUOIT_MUST_USE enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
                                                 char problem[QUOIT_NET_PROBLEM_BYTES]);
-/* Without a farewell; see quoit_net_leave(). NULL is allowed. Releases windows and regions too. */
+/* Without a farewell; see quoit_net_leave(). NULL is allowed. Releases windows and the region too. */
 void quoit_net_close(struct quoit_net *net);
 
 const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net);
@@ -110,9 +114,8 @@ const struct quoit_net_address *quoit_net_address(const struct quoit_net *net);
 QUOIT_MUST_USE enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host,
                                                    const struct quoit_net_address *address);
 
-/* Memory that others may put to and get from; it stays mapped until the end is closed. */
-QUOIT_MUST_USE enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
-                                                    struct quoit_net_region **region_out);
+/* The memory of the config, registered. */
+const struct quoit_net_region *quoit_net_region(const struct quoit_net *net);
 const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region);
 /* The memory behind a key of `host`. */
 QUOIT_MUST_USE enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
@@ -151,8 +154,8 @@ bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
  * some did not. After it only close is allowed. */
 QUOIT_MUST_USE enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns);
 
-/* What networks there are: the one that quoit_net_open() would take is the first usable one. Returns the count, at most
- * max_count. */
+/* What networks there are: the one that quoit_net_open() tries first is the first usable one. Returns the count, at
+ * most max_count. */
 uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
                           uint32_t max_count);
 

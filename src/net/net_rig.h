@@ -52,7 +52,7 @@ struct rig {
     struct rig_board *board;
     uint32_t barrier_count;
     struct quoit_net *net;
-    struct quoit_net_region *region;
+    const struct quoit_net_region *region;
     struct quoit_net_window *windows[RIG_HOSTS_MAX];
     char *memory;
     /* Counted and set by the callbacks. */
@@ -158,6 +158,11 @@ static inline void rig_flush(struct rig *rig)
 static inline void rig_open(struct rig *rig)
 {
     char problem[QUOIT_NET_PROBLEM_BYTES];
+    int fd = memfd_create("net-rig", MFD_CLOEXEC);
+    must(fd >= 0 && ftruncate(fd, (off_t)RIG_MEMORY_BYTES) == 0);
+    rig->memory = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    must(rig->memory != MAP_FAILED);
+    close(fd);
     const struct quoit_net_config config = {.driver = rig->driver,
                                             .provider = rig->provider,
                                             .device = rig->device,
@@ -165,6 +170,8 @@ static inline void rig_open(struct rig *rig)
                                             .host_count = rig->host_count,
                                             .tag = RIG_TAG + (rig->has_two_tags ? rig->host % 2 : 0),
                                             .lost_limit_ns = rig->lost_limit_ns,
+                                            .memory = rig->memory,
+                                            .memory_bytes = RIG_MEMORY_BYTES,
                                             .on_done = rig_done,
                                             .on_message = rig_message,
                                             .on_lost = rig_lost,
@@ -173,12 +180,7 @@ static inline void rig_open(struct rig *rig)
     if (status != QUOIT_OK)
         fprintf(stderr, "quoit_net_open: %s: %s\n", quoit_status_text(status), problem);
     must(status == QUOIT_OK);
-    int fd = memfd_create("net-rig", MFD_CLOEXEC);
-    must(fd >= 0 && ftruncate(fd, (off_t)RIG_MEMORY_BYTES) == 0);
-    rig->memory = mmap(NULL, RIG_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    must(rig->memory != MAP_FAILED);
-    close(fd);
-    must(quoit_net_register(rig->net, rig->memory, RIG_MEMORY_BYTES, &rig->region) == QUOIT_OK);
+    rig->region = quoit_net_region(rig->net);
     rig->board->addresses[rig->host] = *quoit_net_address(rig->net);
     rig->board->keys[rig->host] = *quoit_net_region_key(rig->region);
 }

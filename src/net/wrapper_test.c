@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net.c does for every driver: messages that it reports in any order are handed over in that of their sends,
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
- * too. Method: ends on a driver of this file, which keeps what is sent and reports what the test says. */
+ * too. Of several networks the best one that opens and registers the memory is taken. Method: ends on a driver of this
+ * file, which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ struct sent {
 struct fake {
     struct quoit_net_end end; /* first */
     struct quoit_net_events events;
+    uint32_t index; /* of its network */
     _Alignas(8) char buffer[MESSAGE_BYTES];
     struct sent sent[SENT_MAX];
     uint32_t sent_count;
@@ -44,6 +47,13 @@ struct side {
 
 static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
 
+#define NETWORK_COUNT 3u
+/* Of the networks of the driver, best first; and how many ends there are. */
+static struct {
+    enum quoit_status open_statuses[NETWORK_COUNT], reg_statuses[NETWORK_COUNT];
+    uint32_t live_count;
+} networks;
+
 static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
                             uint32_t max_count)
 {
@@ -54,10 +64,17 @@ static uint32_t fake_survey(const char *provider, const char *device, struct quo
 static enum quoit_status fake_open(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                                    char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    (void)problem;
+    if (config->skip_count >= NETWORK_COUNT)
+        return QUOIT_UNSUPPORTED;
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "network %u does not open", config->skip_count);
+    if (networks.open_statuses[config->skip_count] != QUOIT_OK)
+        return networks.open_statuses[config->skip_count];
+    networks.live_count++;
     last_fake = calloc(1, sizeof *last_fake);
     assert_non_null(last_fake);
     last_fake->events = config->events;
+    last_fake->index = config->skip_count;
+    snprintf(last_fake->end.choice.provider, sizeof last_fake->end.choice.provider, "number %u", config->skip_count);
     last_fake->end.limits =
         (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = 1 << 20};
     *end_out = &last_fake->end;
@@ -66,6 +83,7 @@ static enum quoit_status fake_open(const struct quoit_net_driver_config *config,
 
 static void fake_close(struct quoit_net_end *end)
 {
+    networks.live_count--;
     free(end);
 }
 
@@ -78,9 +96,9 @@ static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, 
 static enum quoit_status fake_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
                                   struct quoit_net_key *key_out, void **region_out)
 {
-    (void)end, (void)bytes, (void)key_out;
+    (void)bytes, (void)key_out;
     *region_out = memory;
-    return QUOIT_OK;
+    return networks.reg_statuses[((const struct fake *)end)->index];
 }
 
 static void fake_unreg(struct quoit_net_end *end, void *region)
@@ -238,6 +256,50 @@ static void open_side(struct side *side, uint32_t own)
             assert_int_equal(quoit_net_connect(side->net, host, &address), QUOIT_OK);
 }
 
+static void test_which_network_is_taken(void **state)
+{
+    static const struct {
+        enum quoit_status opens[NETWORK_COUNT], regs[NETWORK_COUNT], status;
+        const char *provider; /* NULL: none is taken, */
+        const char *problem;  /* for this reason */
+    } cases[] = {
+        {.provider = "number 0"},
+        {.regs = {QUOIT_SYSTEM}, .provider = "number 1"},
+        {.opens = {QUOIT_SYSTEM}, .regs = {[1] = QUOIT_SYSTEM}, .provider = "number 2"},
+        {.regs = {QUOIT_SYSTEM, QUOIT_SYSTEM, QUOIT_SYSTEM},
+         .status = QUOIT_SYSTEM,
+         .problem = "number 0 on  does not register 1 MiB of memory (ulimit -l)"},
+        {.opens = {QUOIT_SYSTEM, QUOIT_SYSTEM, QUOIT_UNSUPPORTED},
+         .status = QUOIT_SYSTEM,
+         .problem = "network 0 does not open"},
+    };
+    static char memory[1 << 20];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct quoit_net_config config = {.host_count = HOST_COUNT,
+                                                .memory = memory,
+                                                .memory_bytes = sizeof memory,
+                                                .on_done = on_done,
+                                                .on_message = on_message,
+                                                .on_lost = on_lost};
+        char problem[QUOIT_NET_PROBLEM_BYTES];
+        struct quoit_net *net = NULL;
+        memcpy(networks.open_statuses, cases[i].opens, sizeof cases[i].opens);
+        memcpy(networks.reg_statuses, cases[i].regs, sizeof cases[i].regs);
+        assert_int_equal(quoit_net_open(&config, &net, problem), cases[i].status);
+        assert_int_equal(networks.live_count, cases[i].provider != NULL);
+        if (cases[i].provider) {
+            assert_string_equal(quoit_net_choice(net)->provider, cases[i].provider);
+            assert_int_equal(quoit_net_region_key(quoit_net_region(net))->memory_bytes, sizeof memory);
+        } else if (!strstr(problem, cases[i].problem)) {
+            fail_msg("case %zu: %s", i, problem);
+        }
+        quoit_net_close(net);
+        assert_int_equal(networks.live_count, 0);
+    }
+    memset(&networks, 0, sizeof networks);
+}
+
 static void test_a_host_breaks_while_another_is_lost(void **state)
 {
     struct side side;
@@ -340,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_messages_in_any_order),
         cmocka_unit_test(test_a_message_that_is_missing),
         cmocka_unit_test(test_a_message_that_comes_twice),
+        cmocka_unit_test(test_which_network_is_taken),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ struct flow {
 struct network {
     struct quoit_lane *lane;
     struct quoit_net *net;
-    struct quoit_net_region *region;
+    const struct quoit_net_region *region;
     struct quoit_network_sleep *sleep;
     uint32_t part_bytes;  /* payload of a frame, at most */
     struct open *open;    /* [local PE][request], then those of messages between hosts */
@@ -678,6 +678,8 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .host_count = lane->layout->job.host_count,
                                          .tag = config->tag,
                                          .lost_limit_ns = config->lost_limit_ns,
+                                         .memory = lane->memory,
+                                         .memory_bytes = lane->layout->total_bytes,
                                          .on_done = on_done,
                                          .on_message = on_message,
                                          .on_lost = on_lost,
@@ -695,15 +697,7 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
         quoit_say("the network's driver %s cannot carry a job [Q0222]", quoit_net_choice(network->net)->driver);
         return QUOIT_UNSUPPORTED;
     }
-    status = quoit_net_register(network->net, lane->memory, lane->layout->total_bytes, &network->region);
-    if (status != QUOIT_OK) {
-        const struct quoit_net_choice *choice = quoit_net_choice(network->net);
-        quoit_say("host %u cannot join the network: %s %s does not register the %llu MiB of its memory (ulimit -l) "
-                  "[Q0222]",
-                  lane->layout->host, choice->driver, choice->provider,
-                  (unsigned long long)(lane->layout->total_bytes >> 20));
-        return status;
-    }
+    network->region = quoit_net_region(network->net);
     status = meet(network, config);
     if (status != QUOIT_OK)
         return status;

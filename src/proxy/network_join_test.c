@@ -15,9 +15,9 @@
 
 #define TEXT_BYTES 512
 
-static void no_register(struct world *world)
+static void no_open(struct world *world)
 {
-    world->register_status = QUOIT_SYSTEM;
+    world->open_status = QUOIT_SYSTEM;
 }
 static void no_connect(struct world *world)
 {
@@ -73,7 +73,7 @@ static void test_each_failure_is_said(void **state)
         enum quoit_status status;
         const char *words;
     } cases[] = {
-        {no_register, QUOIT_SYSTEM, "rig one does not register the "},
+        {no_open, QUOIT_SYSTEM, "the rig is broken "},
         {no_connect, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
         {no_attach, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
         {another_network, QUOIT_UNSUPPORTED, "it takes rig one, and host 1 takes rig two; "},
@@ -89,7 +89,8 @@ static void test_each_failure_is_said(void **state)
         if (!strstr(text, "host 0 cannot join the network: ") || !strstr(text, cases[i].words) ||
             !strstr(text, "[Q0222]\n") || strchr(text, '\n') != text + strlen(text) - 1)
             fail_msg("case %zu: said: %s", i, text);
-        close_world(&world);
+        quoit_lane_close(&world.lane);
+        free_world(&world);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -52,7 +53,7 @@ struct world {
     struct quoit_lane_network network;
     struct quoit_lane_group group;
     struct quoit_lane lane;
-    enum quoit_status register_status, connect_status, attach_status, put_status;
+    enum quoit_status open_status, connect_status, attach_status, put_status;
     uint32_t lost_count;    /* how often on_lost was called */
     uint64_t missing_bytes; /* at the end of what is registered */
     bool is_apart;          /* the other host takes another network */
@@ -66,7 +67,10 @@ static struct world *world_of_net; /* quoit_net_open() has no handle */
 enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
                                  char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    (void)problem;
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "the rig is broken");
+    if (world_of_net->open_status != QUOIT_OK)
+        return world_of_net->open_status;
+    world_of_net->region.key.memory_bytes = config->memory_bytes - world_of_net->missing_bytes;
     world_of_net->net = (struct quoit_net){
         .config = *config,
         .choice = {.driver = "rig", .provider = "one"},
@@ -102,13 +106,10 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const 
     return world_of_net->connect_status;
 }
 
-enum quoit_status quoit_net_register(struct quoit_net *net, void *memory, uint64_t bytes,
-                                     struct quoit_net_region **region_out)
+const struct quoit_net_region *quoit_net_region(const struct quoit_net *net)
 {
-    (void)net, (void)memory;
-    world_of_net->region.key.memory_bytes = bytes - world_of_net->missing_bytes;
-    *region_out = &world_of_net->region;
-    return world_of_net->register_status;
+    (void)net;
+    return &world_of_net->region;
 }
 
 const struct quoit_net_key *quoit_net_region_key(const struct quoit_net_region *region)

@@ -157,6 +157,8 @@ static uint32_t survey(const char *provider, const char *device, struct quoit_ne
 static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                                   char problem[QUOIT_NET_PROBLEM_BYTES])
 {
+    if (config->skip_count > 0)
+        return QUOIT_UNSUPPORTED;
     struct shuffle *shuffle = calloc(1, sizeof *shuffle);
     struct peer *peers = calloc(config->host_count, sizeof *peers);
     struct sockaddr_un own = {.sun_family = AF_UNIX};

@@ -181,18 +181,25 @@ static uint32_t cost_of(const struct fi_info *info, const char *provider, const 
            (info->addr_format == FI_SOCKADDR_IN6 ? 2u : 0);
 }
 
-static const struct fi_info *best_of(const struct fi_info *infos, const char *provider, const char *device)
+/* The best but skip_count; of those that are equal, the first in the list. NULL: there are no more. */
+static const struct fi_info *best_of(const struct fi_info *infos, const char *provider, const char *device,
+                                     uint32_t skip_count)
 {
-    const struct fi_info *best = NULL;
-    uint32_t best_cost = UINT32_MAX;
-    for (const struct fi_info *info = infos; info; info = info->next) {
-        uint32_t cost = cost_of(info, provider, device);
-        if (cost < best_cost) {
-            best_cost = cost;
-            best = info;
+    for (uint64_t least = 0;; skip_count--) {
+        const struct fi_info *best = NULL;
+        uint64_t best_order = UINT64_MAX, position = 0;
+        for (const struct fi_info *info = infos; info; info = info->next) {
+            uint32_t cost = cost_of(info, provider, device);
+            uint64_t order = (uint64_t)cost << 32 | position++;
+            if (cost != UINT32_MAX && order >= least && order < best_order) {
+                best_order = order;
+                best = info;
+            }
         }
+        if (!best || skip_count == 0)
+            return best;
+        least = best_order + 1;
     }
-    return best;
 }
 
 static void describe(const struct fi_info *info, struct quoit_net_choice *choice)
@@ -239,7 +246,7 @@ static uint32_t survey(const char *provider, const char *device, struct quoit_ne
     int error;
     uint32_t count = 0;
     struct fi_info *infos = list_networks(provider, &error);
-    const struct fi_info *best = best_of(infos, provider, device);
+    const struct fi_info *best = best_of(infos, provider, device, 0);
     if (max_count == 0)
         return 0;
     if (best) {
@@ -278,7 +285,7 @@ static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_c
 {
     int error;
     struct fi_info *infos = list_networks(config->provider, &error);
-    const struct fi_info *best = best_of(infos, config->provider, config->device);
+    const struct fi_info *best = best_of(infos, config->provider, config->device, config->skip_count);
     if (best)
         ofi->info = fi_dupinfo(best);
     if (infos)

@@ -207,19 +207,25 @@ static uint32_t cost_of(const struct device *device, const char *provider, const
     return rank * 4 + (device->is_loopback ? 2u : 0) + (strchr(device->address, ':') ? 1u : 0);
 }
 
+/* The best but skip_count; of those that are equal, the first in the list. NULL: there are no more. */
 static const struct device *best_of(const struct device *devices, uint32_t count, const char *provider,
-                                    const char *wanted)
+                                    const char *wanted, uint32_t skip_count)
 {
-    const struct device *best = NULL;
-    uint32_t best_cost = UINT32_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t cost = cost_of(&devices[i], provider, wanted);
-        if (cost < best_cost) {
-            best_cost = cost;
-            best = &devices[i];
+    for (uint64_t least = 0;; skip_count--) {
+        const struct device *best = NULL;
+        uint64_t best_order = UINT64_MAX;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t cost = cost_of(&devices[i], provider, wanted);
+            uint64_t order = (uint64_t)cost << 32 | i;
+            if (cost != UINT32_MAX && order >= least && order < best_order) {
+                best_order = order;
+                best = &devices[i];
+            }
         }
+        if (!best || skip_count == 0)
+            return best;
+        least = best_order + 1;
     }
-    return best;
 }
 
 static void describe(const struct device *device, struct quoit_net_choice *choice)
@@ -244,7 +250,7 @@ static uint32_t survey(const char *provider, const char *wanted, struct quoit_ne
 {
     struct device devices[DEVICES_MAX];
     uint32_t device_count = list_devices(devices), count = 0;
-    const struct device *best = best_of(devices, device_count, provider, wanted);
+    const struct device *best = best_of(devices, device_count, provider, wanted, 0);
     if (max_count == 0)
         return 0;
     if (best) {
@@ -514,7 +520,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                   char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     struct device devices[DEVICES_MAX];
-    const struct device *device = best_of(devices, list_devices(devices), config->provider, config->device);
+    const struct device *device =
+        best_of(devices, list_devices(devices), config->provider, config->device, config->skip_count);
     if (!device) {
         say_no_network(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
