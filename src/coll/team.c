@@ -2,6 +2,7 @@
 #include "coll/team.h"
 #include "base/assert.h"
 #include "base/observer.h"
+#include "host/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,8 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
             goto delete_team;
     }
     team->has_host_barrier = piece == 0 && quoit_fabric_has_host_barrier(fabric);
-    team->are_neighbours = team->host_count == quoit_fabric_host_count(fabric);
+    team->are_neighbours = team->host_count == quoit_fabric_host_count(fabric) &&
+                           quoit_job_config_traits(&fabric->self.layout.job)->has_links;
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
     return team;

@@ -92,7 +92,7 @@ struct quoit_team_state {
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
     bool has_host_barrier; /* the world, whose hosts synchronise by a barrier of the engine that joins them */
-    bool are_neighbours;   /* the team is on all hosts of the ring */
+    bool are_neighbours;   /* the team is on all hosts of a ring of links */
     char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
     uint64_t flag_base;
