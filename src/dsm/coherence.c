@@ -153,6 +153,19 @@ static void await_version(struct quoit_dsm *dsm, uint64_t page, int home)
     }
 }
 
+/* At the home: waits for the diffs of notices that came before this PE knew that it is the home. */
+static void await_diffs(struct quoit_dsm *dsm, uint64_t page)
+{
+    if (dsm->need_of[page] != dsm->epoch || dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_VERSION)
+        return;
+    const uint64_t *row = &dsm->needs[page * (uint64_t)dsm->pe_count];
+    for (int writer = 0; writer < dsm->pe_count; writer++) {
+        if (row[writer] != 0)
+            quoit_dsm_wait_least(dsm, version_at(dsm, page, writer), row[writer]);
+    }
+    dsm->need_of[page] = dsm->epoch - 1;
+}
+
 /* Fetches */
 
 /* The handler at the home responds with the page and its versions; it never waits, so a request that came too early is
@@ -331,6 +344,8 @@ static void open_invalid(struct quoit_dsm *dsm, uint64_t page, uint64_t count, b
     if (move.effects & QUOIT_DSM_DO_FETCH)
         fetch = begin_fetch(dsm, page, count);
     for (uint64_t i = 0; i < count; i++) {
+        if (is_home(dsm, page))
+            await_diffs(dsm, page + i);
         dsm->was_used[page + i] = i == 0;
         dsm->has_twin[page + i] = false;
     }

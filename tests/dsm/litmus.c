@@ -438,6 +438,32 @@ static void migrating(uint64_t n)
           (uint64_t)part(1) * (getenv("DSM_TEST_HOMES") != NULL), "its home");
 }
 
+/* A page whose home does not know that it is: it was placed by another PE, and a third wrote it before the home touched
+ * it. The second page is looked at first, since its diff arrives last. */
+static void placed(uint64_t n)
+{
+    if (test.pe_count < 3)
+        return;
+    if (test.me == part(0))
+        S->block = dsm_malloc_placed(2 * PAGE, DSM_ON_PE, part(2));
+    dsm_barrier_all();
+    if (test.me == part(1)) {
+        struct page *block = S->block;
+        dsm_lock(&S->a);
+        for (int i = 0; i < WORDS; i++)
+            block[0].words[i] = block[1].words[i] = n + (uint64_t)i;
+        S->y.words[30] = n;
+        dsm_unlock(&S->a);
+    } else if (test.me == part(2)) {
+        while (locked_read(&S->a, &S->y.words[30]) != n)
+            continue;
+        for (int page = 1; page >= 0; page--) {
+            for (int i = 0; i < WORDS; i++)
+                check(S->block[page].words[i], n + (uint64_t)i, "a word of a page at its home");
+        }
+    }
+}
+
 static void ranges(uint64_t n)
 {
     static long ready;
@@ -591,6 +617,7 @@ static const struct {
     {"some", some},
     {"adding", adding},
     {"migrating", migrating},
+    {"placed", placed},
     {"ranges", ranges},
     {"kinds", kinds},
     {"chunks", chunks},
