@@ -32,8 +32,10 @@ void quoit_dsm_lock(struct quoit_dsm *dsm)
     pthread_mutex_lock(&dsm->lock);
 }
 
+/* Content that came along with a home is of use only to the fault, or routine, that asked: it ages from now on. */
 void quoit_dsm_unlock(struct quoit_dsm *dsm)
 {
+    dsm->arrived_page = UINT64_MAX;
     pthread_mutex_unlock(&dsm->lock);
 }
 

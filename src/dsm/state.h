@@ -173,7 +173,7 @@ struct quoit_dsm {
     uint64_t opened_count;
     uint32_t window;       /* pages that it may open */
     uint32_t acquires;     /* so far, of which notices were applied */
-    uint64_t arrived_page; /* came along with the answer of its directory; UINT64_MAX: none */
+    uint64_t arrived_page; /* came along with the answer of its directory under this lock; UINT64_MAX: none */
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;

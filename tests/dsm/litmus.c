@@ -464,6 +464,22 @@ static void placed(uint64_t n)
     }
 }
 
+/* A PE that asked only for the home of a page, and may have got its content too, sees what is written later. */
+static void asked(uint64_t n)
+{
+    uint64_t *words = dsm_all_malloc(PAGE);
+    if (test.me == part(0))
+        words[7] = n;
+    dsm_barrier_all();
+    if (test.me != part(0))
+        dsm_home(words);
+    dsm_barrier_all();
+    if (test.me == part(0))
+        words[7] = n + 1;
+    dsm_barrier_all();
+    check(words[7], n + 1, "a word of a page whose home was asked for");
+}
+
 static void ranges(uint64_t n)
 {
     static long ready;
@@ -618,6 +634,7 @@ static const struct {
     {"adding", adding},
     {"migrating", migrating},
     {"placed", placed},
+    {"asked", asked},
     {"ranges", ranges},
     {"kinds", kinds},
     {"chunks", chunks},
