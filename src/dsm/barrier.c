@@ -58,7 +58,7 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
     if (dsm->races)
         quoit_dsm_races_compare(dsm);
     quoit_dsm_acquire_all(dsm, heads);
-    quoit_dsm_homes_move(dsm);
+    quoit_dsm_homes_move(dsm, heads);
     if (dsm->options.values[QUOIT_DSM_PARANOID]) {
         shmem_barrier_all();
         check_copies(dsm);

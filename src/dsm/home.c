@@ -53,11 +53,24 @@ static int home_now(struct quoit_dsm *dsm, uint64_t page)
     return dsm->home_of[page];
 }
 
+/* A PE that wrote more notices than its log holds has overwritten some that others had not seen. Then no page moves. */
+static void distrust_overruns(struct quoit_dsm *dsm, const uint64_t *heads)
+{
+    bool is_overrun = false;
+    for (int pe = 0; pe < dsm->pe_count; pe++) {
+        is_overrun = is_overrun || heads[pe] - dsm->heads_before[pe] > dsm->options.values[QUOIT_DSM_LOG];
+        dsm->heads_before[pe] = heads[pe];
+    }
+    for (uint64_t i = 0; i < dsm->written_count && is_overrun; i++)
+        dsm->writers[dsm->written[i]] = SEVERAL;
+}
+
 /* Two barriers: directories change after all PEs have read them, and no PE continues before all have moved. */
-void quoit_dsm_homes_move(struct quoit_dsm *dsm)
+void quoit_dsm_homes_move(struct quoit_dsm *dsm, const uint64_t *heads)
 {
     if (!dsm->writers)
         return;
+    distrust_overruns(dsm, heads);
     for (uint64_t i = 0; i < dsm->written_count; i++) {
         if (dsm->writers[dsm->written[i]] != SEVERAL)
             home_now(dsm, dsm->written[i]);

@@ -2,8 +2,8 @@
 /* home.h - homes that move.
  *
  * Between two barriers of all PEs each PE sees every notice of the others exactly once, so all take the same decision
- * without a message: a page with one writer in that time moves to it. Each PE keeps the requests of dsm_migrate in
- * words that the others read at the barrier. Needs the library's lock. */
+ * without a message: a page with one writer in that time moves to it. Where a log was too short for that none does.
+ * Needs the library's lock. */
 #ifndef QUOIT_DSM_HOME_H
 #define QUOIT_DSM_HOME_H
 
@@ -60,9 +60,9 @@ static inline enum quoit_dsm_copies quoit_dsm_copies_of(const struct quoit_dsm *
 /* A page was written in this epoch, here or, as a notice says, by another PE. */
 void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer);
 
-/* Moves homes. Called after a barrier whose notices are applied and whose diffs have arrived. If homes migrate it is
- * collective and ends with a barrier. */
-void quoit_dsm_homes_move(struct quoit_dsm *dsm);
+/* Moves homes. Called after a barrier whose notices are applied and whose diffs have arrived; heads: the positions that
+ * the barrier handed round. If homes migrate it is collective and ends with a barrier. */
+void quoit_dsm_homes_move(struct quoit_dsm *dsm, const uint64_t *heads);
 
 /* Changes the home of one page; the new home fetches the content from the old one. All PEs call it, between two
  * barriers. */

@@ -232,6 +232,7 @@ static void take_private(struct quoit_dsm *dsm)
     if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {
         dsm->writers = sparse(pages * sizeof *dsm->writers);
         dsm->written = sparse(pages * sizeof *dsm->written);
+        dsm->heads_before = sparse((uint64_t)dsm->pe_count * sizeof *dsm->heads_before);
     }
     dsm->epoch = 1;
     dsm->window = 1;

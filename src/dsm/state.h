@@ -162,7 +162,8 @@ struct quoit_dsm {
     int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
     uint32_t *written; /* pages whose writers is not 0 */
     uint64_t written_count;
-    uint32_t *dirty; /* pages that the detector reported since the last release */
+    uint64_t *heads_before; /* [PE] of the last barrier; only where homes migrate */
+    uint32_t *dirty;        /* pages that the detector reported since the last release */
     uint64_t dirty_count;
     uint32_t *extra; /* pages changed by dsm_fetch_add since the last release */
     uint64_t extra_count, extra_room;

@@ -480,6 +480,25 @@ static void asked(uint64_t n)
     check(words[7], n + 1, "a word of a page whose home was asked for");
 }
 
+/* One PE after the other writes a word of every second page: with DSM_LOG=64 more notices than a log holds. Run alone.
+ */
+static void scattered(uint64_t n)
+{
+    enum { PAGES = 160 };
+    if (!test.is_only)
+        return;
+    struct page *block = dsm_all_malloc(PAGES * sizeof *block);
+    for (uint64_t step = 0; step < 4; step++) {
+        for (uint64_t i = 0; test.me == part((int)step) && i < PAGES; i += 2)
+            block[i].words[9] = n * 1000 + step * 200 + i;
+        dsm_barrier_all();
+        for (uint64_t i = 0; i < PAGES; i += 2)
+            check(block[i].words[9], n * 1000 + step * 200 + i, "a word of scattered pages");
+        dsm_barrier_all();
+    }
+    dsm_all_free(block);
+}
+
 static void ranges(uint64_t n)
 {
     static long ready;
@@ -635,6 +654,7 @@ static const struct {
     {"migrating", migrating},
     {"placed", placed},
     {"asked", asked},
+    {"scattered", scattered},
     {"ranges", ranges},
     {"kinds", kinds},
     {"chunks", chunks},
