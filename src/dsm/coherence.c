@@ -807,6 +807,8 @@ void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
     bring_all_up_to_date(dsm);
 }
 
+/* Other threads of this PE may have released and acquired since the barrier's diffs were complete, and a copy given up
+ * just now may have sent one: the needs of such diffs stay, and with them the others, which are met. */
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
 {
     dsm->acquires++;
@@ -815,7 +817,8 @@ void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
             quoit_dsm_notice_apply(dsm, writer, heads[writer], true);
     }
     bring_all_up_to_date(dsm);
-    dsm->epoch++;
+    if (memcmp(dsm->known, heads, (size_t)dsm->pe_count * sizeof *heads) == 0)
+        dsm->epoch++;
 }
 
 void quoit_dsm_add_extra(struct quoit_dsm *dsm, uint64_t page)

@@ -22,7 +22,8 @@ void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, b
 
 void quoit_dsm_release(struct quoit_dsm *dsm);
 void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe);
-/* Applies the notices of all PEs up to their heads; every diff of them has arrived. The needs of all pages end. */
+/* Applies the notices of all PEs up to their heads; every diff of them has arrived. The needs of all pages end, unless
+ * this PE knows of later diffs. */
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads);
 
 /* The pages of a notice; `version` is what their homes must have from that writer. */

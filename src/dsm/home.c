@@ -43,6 +43,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
         dsm->has_twin[page] = false;
     }
     dsm->home_of[page] = (int16_t)to;
+    dsm->need_of[page] = dsm->epoch - 1; /* all its diffs are in the content, but their versions do not move */
 }
 
 /* The home of a page, read from its directory if this PE does not know it. */

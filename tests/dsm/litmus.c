@@ -8,11 +8,13 @@
  */
 #include <dsm.h>
 #include <errno.h>
+#include <pthread.h>
 #include <shmem.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE       4096
@@ -499,6 +501,46 @@ static void scattered(uint64_t n)
     dsm_all_free(block);
 }
 
+/* A thread of PE 1 writes pages of PE 0 while the PE is in a barrier, which PE 0 enters afterwards. The diffs may still
+ * be on their way when the barrier ends: a new copy must have them nevertheless. */
+static long written;
+
+static void *write_meanwhile(void *argument)
+{
+    uint64_t n = *(const uint64_t *)argument;
+    nanosleep(&(struct timespec){0, 2000000}, NULL);
+    dsm_lock(&S->a);
+    for (int i = 0; i < WORDS; i++)
+        S->block[0].words[i] = S->block[1].words[i] = n + (uint64_t)i;
+    dsm_unlock(&S->a);
+    for (int pe = 0; pe < test.pe_count; pe++)
+        shmem_long_atomic_set(&written, (long)n, pe);
+    return NULL;
+}
+
+static void meanwhile(uint64_t n)
+{
+    pthread_t thread;
+    if (!test.is_only || test.pe_count < 2)
+        return;
+    if (test.round == 0 && test.me == 0)
+        S->block = dsm_malloc_placed(2 * PAGE, DSM_ON_PE, 0);
+    dsm_barrier_all();
+    if (test.me == 1)
+        check((uint64_t)pthread_create(&thread, NULL, write_meanwhile, &n), 0, "pthread_create");
+    else
+        shmem_long_wait_until(&written, SHMEM_CMP_EQ, (long)n);
+    dsm_barrier_all();
+    if (test.me != 1)
+        return;
+    pthread_join(thread, NULL);
+    dsm_acquire(S->block, 2 * PAGE);
+    for (int page = 1; page >= 0; page--) {
+        for (int i = 0; i < WORDS; i++)
+            check(S->block[page].words[i], n + (uint64_t)i, "a word that another thread wrote");
+    }
+}
+
 static void ranges(uint64_t n)
 {
     static long ready;
@@ -655,6 +697,7 @@ static const struct {
     {"placed", placed},
     {"asked", asked},
     {"scattered", scattered},
+    {"meanwhile", meanwhile},
     {"ranges", ranges},
     {"kinds", kinds},
     {"chunks", chunks},
