@@ -17,6 +17,7 @@
 #define FEATURE_SIGBUS      (1ull << 7)
 #define FEATURE_MINOR_SHMEM (1ull << 10)
 #define FEATURE_WP_FILE     (1ull << 12) /* UFFD_FEATURE_WP_HUGETLBFS_SHMEM */
+#define FEATURE_UNPOPULATED (1ull << 13) /* UFFD_FEATURE_WP_UNPOPULATED, Linux 6.4 */
 #define FEATURE_WP_ASYNC    (1ull << 15)
 #define MODE_ALL            7 /* missing, write-protect, minor */
 #define CONTINUE_WATCHED    2 /* UFFDIO_CONTINUE_MODE_WP, Linux 6.4 */
@@ -62,9 +63,10 @@ static void stop(struct quoit_dsm *dsm)
     dsm->userfault_fd = dsm->pagemap_fd = -1;
 }
 
+/* CONTINUE_WATCHED has no feature of its own: one that came with the same kernel stands for it. */
 static bool start_wp(struct quoit_dsm *dsm)
 {
-    return start_with(dsm, FEATURE_SIGBUS | FEATURE_MINOR_SHMEM | FEATURE_WP_FILE);
+    return start_with(dsm, FEATURE_SIGBUS | FEATURE_MINOR_SHMEM | FEATURE_WP_FILE | FEATURE_UNPOPULATED);
 }
 
 static bool start_async(struct quoit_dsm *dsm)
