@@ -268,11 +268,11 @@ static bool has_begun(void)
 #endif
 }
 
-/* A return from main or exit(0) is a finalize; a PE that fails does not wait for the others, the launcher ends them. */
-static void finalize_at_exit(int status, void *unused)
+/* A return from main or exit(0) is a finalize; a PE that fails does not wait for the others, the launcher ends them. A
+ * forked child is not a PE. */
+static void finalize_at_exit(int status, void *pid)
 {
-    (void)unused;
-    if (status == 0 && has_begun())
+    if (status == 0 && getpid() == (pid_t)(intptr_t)pid && has_begun())
         dsm_finalize();
 }
 
@@ -369,7 +369,7 @@ static void start(void)
     take_signals(dsm);
     quoit_dsm_service_start(dsm);
     if (!process.has_exit)
-        on_exit(finalize_at_exit, NULL);
+        on_exit(finalize_at_exit, (void *)(intptr_t)getpid());
     process.has_exit = true;
     dsm->started_ns = quoit_dsm_now_ns();
     quoit_dsm_globals_cover(dsm);

@@ -47,10 +47,9 @@ static struct creation *creation_of(struct quoit_dsm *dsm)
     return (struct creation *)&dsm->words[QUOIT_DSM_CREATE_WORDS];
 }
 
-static void say_end(int status, void *unused)
+static void say_end(int status, void *pid)
 {
-    (void)unused;
-    if (!quoit_dsm || status != 0)
+    if (!quoit_dsm || status != 0 || getpid() != (pid_t)(intptr_t)pid)
         return;
     *creation_of(quoit_dsm) = (struct creation){0};
     quoit_dsm_barrier(quoit_dsm);
@@ -149,7 +148,7 @@ void dsm_workers_begin(void)
     dsm_init();
     if (quoit_dsm->me != 0)
         work(quoit_dsm);
-    on_exit(say_end, NULL);
+    on_exit(say_end, (void *)(intptr_t)getpid());
 }
 
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end)

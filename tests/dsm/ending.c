@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORDS (1 << 16)
@@ -25,11 +26,37 @@ static void work(long rounds)
     }
 }
 
+/* A forked child ends as a program does; whether it does at once, and the PE goes on. */
+static bool is_child_apart(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        exit(0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void say_worked(void)
+{
+    if (dsm_my_pe() == dsm_n_pes() - 1)
+        puts("worked");
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
     if (strcmp(how, "shmem-first") == 0)
         shmem_init();
+    if (strcmp(how, "fork-workers") == 0) {
+        dsm_workers_begin(); /* returns on PE 0 alone */
+        if (!is_child_apart())
+            return 6;
+        dsm_workers_run(say_worked, dsm_n_pes(), NULL, NULL);
+        dsm_workers_join();
+        return 0;
+    }
     lock = dsm_all_malloc(sizeof *lock);
     words = dsm_all_malloc(WORDS * sizeof *words);
     bool is_last = dsm_my_pe() == dsm_n_pes() - 1;
@@ -48,6 +75,13 @@ int main(int count, char **arguments)
         dsm_malloc_with(64, &(struct dsm_attributes){.protocol = DSM_PROTOCOL_ASYNC});
     if (strcmp(how, "free") == 0 && is_last)
         dsm_free(words + 8);
+    if (strcmp(how, "fork") == 0) {
+        dsm_flag_t *ended = dsm_all_malloc(sizeof *ended); /* the other PEs do not end before the child */
+        if (is_last && !is_child_apart())
+            return 6;
+        dsm_flag_set(ended, is_last);
+        dsm_flag_wait(ended, 1);
+    }
     if (strcmp(how, "full") == 0) {
         char *much = dsm_all_malloc(64u << 20);
         for (size_t i = 0; i < 64u << 20; i += 4096)
