@@ -26,8 +26,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* --- Start and end: collective. init calls shmem_init_thread(SHMEM_THREAD_MULTIPLE) if the program has not. finalize
- * waits for all PEs; it finalizes OpenSHMEM too if dsm_init initialized it. A return from main finalizes implicitly. */
+/* --- Start and end: collective. init calls shmem_init_thread(SHMEM_THREAD_MULTIPLE) if the program has not initialized
+ * OpenSHMEM; runs with handlers (see dsm_malloc_with) need that level. finalize waits for all PEs; it finalizes
+ * OpenSHMEM too if dsm_init initialized it. A return from main finalizes implicitly. */
 void dsm_init(void);
 void dsm_finalize(void);
 int dsm_my_pe(void);

@@ -270,11 +270,23 @@ static void *symmetric(size_t count, size_t bytes)
     return block;
 }
 
+/* The handler calls OpenSHMEM beside the program. */
+static void require_threads(void)
+{
+    int provided = SHMEM_THREAD_SINGLE;
+    shmem_query_thread(&provided);
+    if (provided != SHMEM_THREAD_MULTIPLE)
+        quoit_dsm_wrong("DSM_PROTOCOL=async, ardmar or draw, and DSM_HANDLER=on, need SHMEM_THREAD_MULTIPLE, but "
+                        "OpenSHMEM was initialized with less; begin it by dsm_init, or by "
+                        "shmem_init_thread(SHMEM_THREAD_MULTIPLE)");
+}
+
 void quoit_dsm_service_start(struct quoit_dsm *dsm)
 {
     if (!quoit_dsm_fetches_by_service(dsm->protocol) && !quoit_dsm_diffs_by_service(dsm->protocol) &&
         (dsm->options.values[QUOIT_DSM_HANDLER] == 0 || dsm->is_direct))
         return;
+    require_threads();
     size_t count = (size_t)dsm->pe_count;
     struct quoit_dsm_service *service = calloc(1, sizeof *service);
     service->bell = symmetric(2, sizeof(uint64_t));
