@@ -394,8 +394,8 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
         make_twin(dsm, page, 1);
     if (!dsm->detector->sees_writes && state != QUOIT_DSM_EXCLUSIVE && (is_home(dsm, page) || dsm->has_twin[page]))
         note_unmapped(dsm, page);
-    if (move.effects & QUOIT_DSM_DO_OPEN_WRITE) {
-        dsm->detector->open_write(dsm, page, 1, state != QUOIT_DSM_EXCLUSIVE);
+    if (move.effects & QUOIT_DSM_DO_OPEN_WRITE) { /* a writable page faults if the kernel dropped its entry */
+        dsm->detector->open_write(dsm, page, 1, state == QUOIT_DSM_CLEAN);
         if (state == QUOIT_DSM_CLEAN)
             dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
     } else if (move.effects & QUOIT_DSM_DO_OPEN_READ) {

@@ -18,7 +18,8 @@ struct quoit_dsm_detector {
     void (*close)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
     /* From no access, or from more. */
     void (*open_read)(struct quoit_dsm *dsm, uint64_t page, uint64_t count);
-    /* Writes are not watched. */
+    /* Writes are not watched. was_readable: loads were allowed, stores watched. If the kernel dropped the entry of such
+     * a page it may fault again, and is then opened as one without access; so is a writable page that faults. */
     void (*open_write)(struct quoit_dsm *dsm, uint64_t page, uint64_t count, bool was_readable);
     /* Chunks whose stores fault, so that nothing looks for writes there and their copies need no twins. All NULL: the
      * detector has no such chunks. freeze: before copies in the chunk are opened for loads; does nothing where a page

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -541,6 +542,26 @@ static void meanwhile(uint64_t n)
     }
 }
 
+/* The kernel may take the page table entry of a page away: after it was read, and after it was written. */
+static void drop_entry(struct page *page)
+{
+    check((uint64_t)madvise(page, sizeof *page, MADV_DONTNEED), 0, "madvise");
+}
+
+static void dropped(uint64_t n)
+{
+    uint64_t *word = &S->several.words[150 + test.me];
+    for (uint64_t step = 0; step < 3; step++) {
+        uint64_t before = *word;
+        drop_entry(&S->several);
+        *word = step == 0 ? n : before + 1;
+    }
+    drop_entry(&S->several);
+    dsm_barrier_all();
+    for (int pe = 0; pe < test.pe_count; pe++)
+        check(S->several.words[150 + pe], n + 2, "a word of a page whose entries were dropped");
+}
+
 static void ranges(uint64_t n)
 {
     static long ready;
@@ -698,6 +719,7 @@ static const struct {
     {"asked", asked},
     {"scattered", scattered},
     {"meanwhile", meanwhile},
+    {"dropped", dropped},
     {"ranges", ranges},
     {"kinds", kinds},
     {"chunks", chunks},
