@@ -424,22 +424,28 @@ int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_o
         return ENOMEM;
     for (uint64_t i = 0; i < rows; i++) {
         const struct row *row = &dsm->syncs->rows[i];
-        if ((row->lock & HELD) || row->monitor.head != 0) {
+        if ((row->lock & HELD) || row->monitor.inside != 0 || row->monitor.head != 0) {
             free(saved);
             return EBUSY;
         }
-        if (row->monitor.value != 0 || row->monitor.more != 0)
-            saved[count++] = (struct quoit_dsm_saved){row->address, row->monitor.value, row->monitor.more};
+        if (row->monitor.value != 0)
+            saved[count++] = (struct quoit_dsm_saved){row->address, row->monitor.value};
     }
     *saved_out = saved;
     *count_out = count;
     return 0;
 }
 
+void quoit_dsm_syncs_clear(struct quoit_dsm *dsm)
+{
+    for (uint64_t i = 0; i < dsm->options.values[QUOIT_DSM_SYNCS]; i++)
+        dsm->syncs->rows[i].monitor.value = 0;
+}
+
 void quoit_dsm_syncs_restore(struct quoit_dsm *dsm, const struct quoit_dsm_saved *saved)
 {
     struct quoit_dsm_object object = quoit_dsm_object(dsm, (const void *)saved->address, "dsm_restart");
-    struct quoit_dsm_monitor monitor = {.value = saved->value, .more = saved->more};
+    struct quoit_dsm_monitor monitor = {.value = saved->value};
     quoit_dsm_monitor_enter(dsm, object);
     quoit_dsm_monitor_leave(dsm, object, &monitor);
 }

@@ -21,17 +21,21 @@ struct quoit_dsm_object {
 
 /* The state of the kinds of wait.c, protected by the object's own lock; initially zero. */
 struct quoit_dsm_monitor {
-    uint64_t value, more, head, tail;
+    uint64_t value;
+    uint64_t inside; /* not 0 while a thread holds the object, or runs its routine */
+    uint64_t head, tail;
 };
 
 void quoit_dsm_syncs_start(struct quoit_dsm *dsm); /* collective */
 void quoit_dsm_syncs_stop(struct quoit_dsm *dsm);
 
 /* What a checkpoint keeps of an object. save: of those whose state is on this PE and not zero, in a block to be freed;
- * EBUSY if one is held or waited for. restore: as an init routine would, on any PE. */
+ * EBUSY if one is held or waited for. clear: sets the values of those on this PE to zero; nobody uses them. restore: as
+ * an init routine would, on any PE. */
 struct quoit_dsm_saved {
-    uint64_t address, value, more;
+    uint64_t address, value;
 };
+void quoit_dsm_syncs_clear(struct quoit_dsm *dsm);
 int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_out, uint64_t *count_out);
 void quoit_dsm_syncs_restore(struct quoit_dsm *dsm, const struct quoit_dsm_saved *saved);
 

@@ -82,9 +82,11 @@ void dsm_unlock(dsm_lock_t *lock)
     quoit_dsm_workers_go(dsm);
 }
 
-/* Reader-writer locks: value is the number of readers, more is 1 while a writer is in. Waiters' kinds: */
+/* Reader-writer locks: inside is the number of readers, or WRITING. Waiters' kinds: */
 
 enum { READER, WRITER };
+
+#define WRITING UINT64_MAX
 
 void dsm_rwlock_init(dsm_rwlock_t *lock)
 {
@@ -97,14 +99,14 @@ static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
-    bool is_free = monitor.more == 0 && monitor.head == 0 && (kind == READER || monitor.value == 0);
+    bool is_free = monitor.head == 0 && (monitor.inside == 0 || (kind == READER && monitor.inside != WRITING));
     uint64_t waiter = 0;
     if (!is_free)
         waiter = quoit_dsm_waiter_append(dsm, &monitor, kind);
     else if (kind == READER)
-        monitor.value++;
+        monitor.inside++;
     else
-        monitor.more = 1;
+        monitor.inside = WRITING;
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
@@ -127,23 +129,17 @@ void dsm_rwunlock(dsm_rwlock_t *lock)
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_rwunlock");
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, "dsm_rwunlock");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
-    if (monitor.more == 0 && monitor.value == 0)
+    if (monitor.inside == 0)
         quoit_dsm_wrong("dsm_rwunlock: the lock at %p is not held", (void *)lock);
-    if (monitor.more != 0)
-        monitor.more = 0;
-    else
-        monitor.value--;
+    monitor.inside = monitor.inside == WRITING ? 0 : monitor.inside - 1;
     uint64_t first = monitor.head, admitted = 0;
-    while (monitor.head != 0 && monitor.more == 0) {
+    while (monitor.head != 0 && monitor.inside != WRITING) {
         bool is_writer = quoit_dsm_waiter_kind(dsm, monitor.head) == WRITER;
-        if (is_writer && monitor.value > 0)
+        if (is_writer && monitor.inside > 0)
             break;
         admitted++;
         quoit_dsm_waiter_pop(dsm, &monitor);
-        if (is_writer)
-            monitor.more = 1;
-        else
-            monitor.value++;
+        monitor.inside = is_writer ? WRITING : monitor.inside + 1;
     }
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     for (; admitted > 0; admitted--) {
@@ -319,7 +315,7 @@ void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
         wait_for(dsm, object, waiter, UINT64_MAX);
 }
 
-/* Once: value is 0, 1 while the routine runs, 2 afterwards. */
+/* Once: inside is 1 while the routine runs, value is 1 afterwards. */
 
 void dsm_once(dsm_once_t *once, void (*routine)(void))
 {
@@ -327,20 +323,21 @@ void dsm_once(dsm_once_t *once, void (*routine)(void))
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, once, "dsm_once");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
-    uint64_t state = monitor.value, waiter = 0;
-    if (state == 0)
-        monitor.value = 1;
-    else if (state == 1)
+    bool is_first = monitor.value == 0 && monitor.inside == 0;
+    uint64_t waiter = 0;
+    if (is_first)
+        monitor.inside = 1;
+    else if (monitor.value == 0)
         waiter = quoit_dsm_waiter_append(dsm, &monitor, 0);
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
-    if (state != 0)
+    if (!is_first)
         return;
     routine();
     monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = monitor.head;
-    monitor = (struct quoit_dsm_monitor){.value = 2};
+    monitor = (struct quoit_dsm_monitor){.value = 1};
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake_chain(dsm, first);
 }

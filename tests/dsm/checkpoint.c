@@ -13,7 +13,8 @@
 struct state {
     uint64_t step, count;
     dsm_lock_t lock;
-    dsm_sem_t sem;
+    dsm_rwlock_t rw;
+    dsm_sem_t sem, spent;
     dsm_flag_t flag;
     uint64_t words[WORDS];
 };
@@ -43,6 +44,25 @@ static void advance(struct state *state, int me, int pes)
     dsm_barrier_all();
 }
 
+/* While PE 0 holds a lock a checkpoint is refused. */
+static void check_refusals(struct state *state, const char *path, int me)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        if (me == 0 && kind == 0)
+            dsm_lock(&state->lock);
+        if (me == 0 && kind == 1)
+            dsm_rdlock(&state->rw);
+        if (me == 0 && kind == 2)
+            dsm_wrlock(&state->rw);
+        if (dsm_checkpoint(path) != EBUSY)
+            fail("a checkpoint was not refused with a held lock of kind", kind);
+        if (me == 0 && kind == 0)
+            dsm_unlock(&state->lock);
+        if (me == 0 && kind > 0)
+            dsm_rwunlock(&state->rw);
+    }
+}
+
 int main(int count, char **words)
 {
     if (count < 3)
@@ -52,11 +72,15 @@ int main(int count, char **words)
     dsm_init();
     int me = dsm_my_pe(), pes = dsm_n_pes(), error = 0;
     struct state *state = dsm_all_malloc(sizeof *state);
+    if (me == 0)
+        dsm_sem_init(&state->spent, 1);
     error = dsm_restart(path);
     if (error != 0 && error != ENOENT)
         fail("dsm_restart returned", error);
     uint64_t begun = state->step;
     dsm_barrier_all();
+    if (me == 0 && (dsm_sem_trywait(&state->spent) == 0) != (begun == 0))
+        fail("a semaphore was not restored, at step", (long)begun);
     if (me == 0)
         printf("begins at step %lu\n", (unsigned long)begun);
     fflush(stdout);
@@ -80,15 +104,10 @@ int main(int count, char **words)
                (unsigned long)units);
     }
     dsm_barrier_all();
-    dsm_lock(&state->lock); /* one PE after another; the lock is held, so a checkpoint must refuse */
+    dsm_lock(&state->lock); /* one PE after another */
     dsm_unlock(&state->lock);
     dsm_barrier_all();
-    if (me == 0)
-        dsm_lock(&state->lock);
-    if (dsm_checkpoint(path) != EBUSY)
-        fail("a checkpoint with a lock held was not refused", 0);
-    if (me == 0)
-        dsm_unlock(&state->lock);
+    check_refusals(state, path, me);
     dsm_finalize();
     return 0;
 }
