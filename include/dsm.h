@@ -10,10 +10,11 @@
  * Synchronisation objects are zero-initialised 8-byte values, anywhere in shared memory, in any number; only their
  * address identifies them. The init routines are needed only where an object replaces an older one at the same address.
  *
- * Threads: any thread of a PE may call any routine and access shared memory at any time; dsm_barrier_all,
- * dsm_all_malloc, dsm_all_free and dsm_finalize are called by one thread of each PE. The PE's first call of any other
- * routine runs dsm_init, which is collective. Errors: misuse ends the job with a message that names routine, argument
- * and value. System calls with pointers into shared memory: see docs/dsm.md. Times are in nanoseconds, sizes in bytes.
+ * Threads: any thread of a PE may call any routine and access shared memory at any time, but see dsm_migrate;
+ * dsm_barrier_all, dsm_all_malloc, dsm_all_free, dsm_migrate, dsm_checkpoint, dsm_restart and dsm_finalize are called
+ * by one thread of each PE. The PE's first call of any other routine runs dsm_init, which is collective. Errors: misuse
+ * ends the job with a message that names routine, argument and value. System calls with pointers into shared memory:
+ * see docs/dsm.md. Times are in nanoseconds, sizes in bytes.
  */
 #ifndef QUOIT_DSM_H
 #define QUOIT_DSM_H
@@ -84,8 +85,9 @@ __asm__(".pushsection dsm_shared,\"aw\",%progbits\n.balign 4096\n.popsection\n"
 
 /* --- Pages. home: the PE that is the home of the page at an address; the query itself assigns a home to an untouched
  * page. prefetch fetches pages without a fault for each. migrate is collective with equal arguments: `pe` becomes the
- * home of the range's pages. acquire and release of a range serve programs that synchronise by other means: release
- * returns when this PE's writes to the range are at the homes; after acquire, loads return what the homes hold. */
+ * home of the range's pages, which no other thread of the job accesses meanwhile. acquire and release of a range serve
+ * programs that synchronise by other means: release returns when this PE's writes to the range are at the homes; after
+ * acquire, loads return what the homes hold. */
 int dsm_home(const void *address);
 void dsm_prefetch(const void *address, size_t bytes);
 void dsm_migrate(void *address, size_t bytes, int pe);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The barrier of all PEs, and the collective routines for pages.
+/* The barrier of all PEs.
  *
  * It is one OpenSHMEM barrier. Before it each PE puts the position of its log to all others and completes its diffs.
  * After it all notices can be read, and no fetch has to wait for a version. There are two sets of positions, used
@@ -12,7 +12,6 @@
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/races.h"
-#include "dsm/space.h"
 #include "dsm/stats.h"
 
 static void check_copies(struct quoit_dsm *dsm)
@@ -70,27 +69,4 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
 void dsm_barrier_all(void)
 {
     quoit_dsm_barrier(quoit_dsm_running("dsm_barrier_all"));
-}
-
-void dsm_migrate(void *address, size_t bytes, int pe)
-{
-    struct quoit_dsm *dsm = quoit_dsm_running("dsm_migrate");
-    if (pe < 0 || pe >= dsm->pe_count)
-        quoit_dsm_wrong("dsm_migrate: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count, dsm->pe_count - 1);
-    if (!quoit_dsm_space_has(dsm, address) || bytes > dsm->space_bytes)
-        quoit_dsm_wrong("dsm_migrate: address is %p, which is not in shared memory", address);
-    quoit_dsm_barrier(dsm);
-    if (dsm->is_direct || bytes == 0)
-        return;
-    char *at = (char *)((uintptr_t)address & ~(dsm->page_bytes - 1));
-    quoit_dsm_lock(dsm);
-    for (char *page = at; page < (char *)address + bytes; page += dsm->page_bytes)
-        quoit_dsm_home_of(dsm, quoit_dsm_space_page(dsm, page));
-    shmem_barrier_all();
-    for (; at < (char *)address + bytes; at += dsm->page_bytes) {
-        uint64_t page = quoit_dsm_space_page(dsm, at);
-        quoit_dsm_home_move(dsm, page, quoit_dsm_home_of(dsm, page), pe);
-    }
-    shmem_barrier_all();
-    quoit_dsm_unlock(dsm);
 }

@@ -4,7 +4,6 @@
 #include <shmem.h>
 
 #include "dsm/coherence.h"
-#include "dsm/detect.h"
 #include "dsm/exclusive.h"
 #include "dsm/net.h"
 
@@ -38,9 +37,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
                       quoit_dsm_directory_of(dsm, page));
         dsm->stats.migrations++;
     } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {
-        dsm->detector->close(dsm, page, 1);
-        quoit_dsm_page_set(dsm, page, QUOIT_DSM_INVALID);
-        dsm->has_twin[page] = false;
+        quoit_dsm_drop(dsm, page);
     }
     dsm->home_of[page] = (int16_t)to;
     dsm->need_of[page] = dsm->epoch - 1; /* all its diffs are in the content, but their versions do not move */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Routines by which a program controls its pages. */
 #include <dsm.h>
+#include <shmem.h>
 #include <string.h>
 
+#include "dsm/barrier.h"
 #include "dsm/coherence.h"
+#include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/races.h"
 #include "dsm/space.h"
@@ -35,6 +38,27 @@ void dsm_prefetch(const void *address, size_t bytes)
         return;
     quoit_dsm_lock(dsm);
     quoit_dsm_touch(dsm, address, bytes, false);
+    quoit_dsm_unlock(dsm);
+}
+
+void dsm_migrate(void *address, size_t bytes, int pe)
+{
+    struct quoit_dsm *dsm = running_for(address, bytes, "dsm_migrate");
+    if (pe < 0 || pe >= dsm->pe_count)
+        quoit_dsm_wrong("dsm_migrate: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count, dsm->pe_count - 1);
+    quoit_dsm_barrier(dsm);
+    if (dsm->is_direct || bytes == 0)
+        return;
+    char *at = (char *)((uintptr_t)address & ~(dsm->page_bytes - 1)), *end = (char *)address + bytes;
+    quoit_dsm_lock(dsm);
+    for (char *page = at; page < end; page += dsm->page_bytes)
+        quoit_dsm_home_of(dsm, quoit_dsm_space_page(dsm, page));
+    shmem_barrier_all();
+    for (; at < end; at += dsm->page_bytes) {
+        uint64_t page = quoit_dsm_space_page(dsm, at);
+        quoit_dsm_home_move(dsm, page, quoit_dsm_home_of(dsm, page), pe);
+    }
+    shmem_barrier_all();
     quoit_dsm_unlock(dsm);
 }
 

@@ -75,6 +75,8 @@ int main(int count, char **arguments)
         dsm_malloc_with(64, &(struct dsm_attributes){.protocol = DSM_PROTOCOL_ASYNC});
     if (strcmp(how, "free") == 0 && is_last)
         dsm_free(words + 8);
+    if (strcmp(how, "migrate") == 0)
+        dsm_migrate(words, 256ull << 30, 0);
     if (strcmp(how, "fork") == 0) {
         dsm_flag_t *ended = dsm_all_malloc(sizeof *ended); /* the other PEs do not end before the child */
         if (is_last && !is_child_apart())
