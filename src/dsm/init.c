@@ -49,16 +49,6 @@ void quoit_dsm_wrong(const char *format, ...)
 
 /* Faults */
 
-static bool is_store(const void *context)
-{
-#ifdef __x86_64__
-    return ((const ucontext_t *)context)->uc_mcontext.gregs[19 /* REG_ERR */] & 2;
-#else
-    (void)context;
-    return false;
-#endif
-}
-
 static const void *instruction_of(const void *context)
 {
 #ifdef __x86_64__
@@ -81,16 +71,20 @@ static void set_stepping(void *context, bool is_on)
 #endif
 }
 
-/* If the processor does not report the kind of access, a second fault on a readable page is a store. */
+/* If the processor does not report the kind of access, a second fault on a page that was opened is a store. A page in
+ * exclusive mode is writable, but a chunk that is frozen is not. */
 static bool means_store(struct quoit_dsm *dsm, const void *address, const void *context)
 {
 #ifdef __x86_64__
     (void)dsm;
     (void)address;
-    return is_store(context);
+    return ((const ucontext_t *)context)->uc_mcontext.gregs[19 /* REG_ERR */] & 2;
 #else
-    int32_t slot = dsm->slot_of_chunk[quoit_dsm_offset_of(dsm, address) >> dsm->chunk_shift];
-    return is_store(context) || (slot != 0 && dsm->states[quoit_dsm_space_page(dsm, address)] == QUOIT_DSM_CLEAN);
+    (void)context;
+    if (dsm->slot_of_chunk[quoit_dsm_offset_of(dsm, address) >> dsm->chunk_shift] == 0)
+        return false;
+    uint8_t state = dsm->states[quoit_dsm_space_page(dsm, address)];
+    return state == QUOIT_DSM_CLEAN || state == QUOIT_DSM_EXCLUSIVE;
 #endif
 }
 
