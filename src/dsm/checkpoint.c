@@ -251,17 +251,20 @@ void quoit_dsm_checkpoint_forget(struct quoit_dsm *dsm)
     dsm->checkpoint = NULL;
 }
 
-static void check_path(const char *path, const char *call)
+/* The path may lie in shared memory, which must not be touched under the library's lock, nor by system calls. */
+static void copy_path(char *path, const char *from, const char *call)
 {
-    if (!path || path[0] == '\0' || strlen(path) > PATH_MAX_BYTES - 100)
-        quoit_dsm_wrong("%s: path has %zu bytes, but 1 to %d are needed", call, path ? strlen(path) : 0,
+    if (!from || from[0] == '\0' || strlen(from) > PATH_MAX_BYTES - 100)
+        quoit_dsm_wrong("%s: path has %zu bytes, but 1 to %d are needed", call, from ? strlen(from) : 0,
                         PATH_MAX_BYTES - 100);
+    memcpy(path, from, strlen(from) + 1);
 }
 
-int dsm_checkpoint(const char *path)
+int dsm_checkpoint(const char *path_given)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_checkpoint");
-    check_path(path, "dsm_checkpoint");
+    char path[PATH_MAX_BYTES];
+    copy_path(path, path_given, "dsm_checkpoint");
     quoit_dsm_barrier(dsm);
     quoit_dsm_lock(dsm);
     struct quoit_dsm_checkpoint *checkpoint = begin(dsm, path);
@@ -356,10 +359,11 @@ static int read_file(struct quoit_dsm *dsm, const char *path, int pe, const stru
     return error;
 }
 
-int dsm_restart(const char *path)
+int dsm_restart(const char *path_given)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_restart");
-    check_path(path, "dsm_restart");
+    char path[PATH_MAX_BYTES];
+    copy_path(path, path_given, "dsm_restart");
     quoit_dsm_barrier(dsm);
     struct summary summary;
     int error = agree(dsm, read_summary(path, &summary) ? 0 : ENOENT);

@@ -11,7 +11,8 @@
 #define WORDS (64 * 512)
 
 struct state {
-    uint64_t step, count;
+    uint64_t step, count, checkpoints;
+    char path[1024]; /* on a page that PE 0 writes before each checkpoint */
     dsm_lock_t lock;
     dsm_rwlock_t rw;
     dsm_sem_t sem, spent;
@@ -45,7 +46,7 @@ static void advance(struct state *state, int me, int pes)
 }
 
 /* While PE 0 holds a lock a checkpoint is refused. */
-static void check_refusals(struct state *state, const char *path, int me)
+static void check_refusals(struct state *state, int me)
 {
     for (int kind = 0; kind < 3; kind++) {
         if (me == 0 && kind == 0)
@@ -54,7 +55,7 @@ static void check_refusals(struct state *state, const char *path, int me)
             dsm_rdlock(&state->rw);
         if (me == 0 && kind == 2)
             dsm_wrlock(&state->rw);
-        if (dsm_checkpoint(path) != EBUSY)
+        if (dsm_checkpoint(state->path) != EBUSY)
             fail("a checkpoint was not refused with a held lock of kind", kind);
         if (me == 0 && kind == 0)
             dsm_unlock(&state->lock);
@@ -67,14 +68,16 @@ int main(int count, char **words)
 {
     if (count < 3)
         return 2;
-    const char *path = words[1];
     uint64_t steps = strtoul(words[2], NULL, 10), kill_at = count > 3 ? strtoul(words[3], NULL, 10) : UINT64_MAX;
     dsm_init();
     int me = dsm_my_pe(), pes = dsm_n_pes(), error = 0;
     struct state *state = dsm_all_malloc(sizeof *state);
-    if (me == 0)
+    if (me == 0) {
         dsm_sem_init(&state->spent, 1);
-    error = dsm_restart(path);
+        snprintf(state->path, sizeof state->path, "%s", words[1]);
+    }
+    dsm_barrier_all();
+    error = dsm_restart(state->path);
     if (error != 0 && error != ENOENT)
         fail("dsm_restart returned", error);
     uint64_t begun = state->step;
@@ -85,7 +88,9 @@ int main(int count, char **words)
         printf("begins at step %lu\n", (unsigned long)begun);
     fflush(stdout);
     while (state->step < steps) {
-        if (state->step % 5 == 0 && (error = dsm_checkpoint(path)) != 0)
+        if (me == 0)
+            state->checkpoints++;
+        if (state->step % 5 == 0 && (error = dsm_checkpoint(state->path)) != 0)
             fail("dsm_checkpoint returned", error);
         advance(state, me, pes);
         if (state->step == kill_at && me == pes - 1)
@@ -107,7 +112,7 @@ int main(int count, char **words)
     dsm_lock(&state->lock); /* one PE after another */
     dsm_unlock(&state->lock);
     dsm_barrier_all();
-    check_refusals(state, path, me);
+    check_refusals(state, me);
     dsm_finalize();
     return 0;
 }
